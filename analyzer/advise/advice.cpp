@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/advice.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <iterator>
 #include <stdexcept>
 
 #include "analyzer/advise/build_plan.h"
@@ -174,7 +170,7 @@ void add_look_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
 void add_body_fixes(const AdviceInput& at, Advice& advice) {
   const std::string taken(at.taken ? image::to_name(at.taken->kind, at.taken->arch).view() : "");
   if (at.taken && at.device && at.taken->arch.cc < *at.device) {
-    const std::string need(image::to_name(image::ImageKind::cubin, {*at.device, image::Suffix::none}).view());
+    const std::string need = sm_name(*at.device);
     advice.fixes.push_back(fix_of("rebuild/guard", {{"need", need},
                                                     {"digits", need.substr(3)},
                                                     {"taken", taken},
@@ -236,9 +232,13 @@ void add_hiding_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
              at.program));
 }
 
-// A run of a framework that has a way without a GPU, or the name of one.
+// What failed has a way without a GPU: as the table says, or PyTorch is there and nobody else is named.
 bool may_do_without(const AdviceInput& at) {
-  return at.python || at.torch || (at.object.empty() && !wheel_name(at.package).distribution.empty());
+  const std::string distribution = wheel_name(at.package).distribution;
+  const auto row = std::find_if(software().begin(), software().end(), [&](const SoftwareRow& each) {
+    return !at.package.empty() && (each.package == at.package || each.package == distribution);
+  });
+  return row != software().end() ? row->cpu : at.torch;
 }
 
 // What runs on no GPU at all, where nobody can build the code: slow, and today.
@@ -384,7 +384,7 @@ Advice advise(const AdviceInput& given) {
   explain::add_remedies(at, advice);
   add_newer_than_known(told, advice.remarks);
   keep_usable(at, advice.fixes);
-  if (at.windows) explain::translate(advice);
+  if (at.windows) explain::translate(at, advice);
   return advice;
 }
 

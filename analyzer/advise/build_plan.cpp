@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/build_plan.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "kshim/image/compute_capability.h"
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/commands.h"
 
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cctype>
-#include <cstdlib>
-#include <system_error>
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
@@ -318,11 +314,29 @@ std::optional<std::string> for_windows(const std::string& command) {
   return out;
 }
 
-void translate(analysis::Advice& advice) {
+namespace {
+
+// A program that brings its own Python installs by that one.
+std::string for_own_python(std::string command, const std::string& interpreter) {
+  if (interpreter.empty()) return command;
+  if (command.starts_with("pip ")) return interpreter + " -m " + command;
+  if (command.starts_with("python ")) return interpreter + command.substr(command.find(' '));
+  return command;
+}
+
+}  // namespace
+
+void translate(const analysis::AdviceInput& at, analysis::Advice& advice) {
+  // A program of Windows runs in no container of Linux.
+  if (at.message.find("docker") == std::string::npos && at.message.find("container") == std::string::npos)
+    std::erase_if(advice.fixes, [](const analysis::Fix& fix) {
+      return !fix.commands.empty() && fix.commands.front().starts_with("docker run");
+    });
   for (analysis::Fix& fix : advice.fixes) {
     std::vector<std::string> translated;
     for (const std::string& command : fix.commands) {
-      if (auto other = for_windows(command)) translated.push_back(std::move(*other));
+      if (auto other = for_windows(command))
+        translated.push_back(for_own_python(std::move(*other), at.interpreter));
     }
     fix.commands = std::move(translated);
   }

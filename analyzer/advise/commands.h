@@ -40,6 +40,6 @@ namespace kshim::explain {
 /// has nothing like.
 std::optional<std::string> for_windows(const std::string& command);
 /// All commands of an advice; those without a counterpart are dropped.
-void translate(analysis::Advice& advice);
+void translate(const analysis::AdviceInput& at, analysis::Advice& advice);
 
 }  // namespace kshim::explain

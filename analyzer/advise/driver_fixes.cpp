@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/fixes.h"
 #include "analyzer/core/finding.h"
@@ -110,14 +106,15 @@ void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
     }
   } else {
     if (at_run_time) add_older_compiler_fix(at, advice.fixes);
-    if (at.origin == Origin::installed) add_driver_fix(at, advice);
+    const bool driver_first = at.origin == Origin::installed || at.released;
+    if (driver_first) add_driver_fix(at, advice);
     add_rebuild_fixes(at, advice.fixes);
     const ToolkitRow* row = toolkit_that_driver_reads(at);
-    if (!at_run_time && !at.device && row != nullptr && at.origin != Origin::installed)
+    if (!at_run_time && !at.device && row != nullptr && !driver_first)
       advice.fixes.push_back(
           fix_of("build-with-older-cuda", {{"cuda", name(row->version)}, {"isa", name(row->isa)}}));
   }
-  if (at.origin != Origin::installed) add_driver_fix(at, advice);
+  if (at.origin != Origin::installed && !at.released) add_driver_fix(at, advice);
 }
 
 // Within a CUDA major version, an older driver reads newer cubins.
@@ -145,17 +142,31 @@ void add_newer_driver_fixes(const AdviceInput& at, Advice& advice) {
   if (newer_cubin && at.device) add_rebuild_for_driver(at, advice.fixes);
 }
 
+std::string_view oldest_driver(const AdviceInput& at, unsigned major) {
+  const ToolkitRow* row = toolkit_at_most({static_cast<std::uint16_t>(major), 0});
+  if (row == nullptr || row->version.major != major) return {};
+  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+  const ToolkitRow* first = gpu != nullptr ? find_toolkit(gpu->first_toolkit) : nullptr;
+  const bool later = first != nullptr && first->version.major == major && !first->driver.empty();
+  return later ? first->driver : row->minor_driver;
+}
+
 // 35: within a CUDA major version any driver of that version will do; an image of a container names the minor
 // version, too.
 void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
-  if (at.code != kInsufficientDriver || !at.runtime.known()) return;
+  if (at.code != kInsufficientDriver && !at.asks_for_cuda) return;
+  if (!at.runtime.known()) {
+    if (at.driver.known()) advice.fixes.push_back(fix_of("take-newer-driver", {{"cuda", name(at.driver)}}));
+    return;
+  }
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
-  const ToolkitRow* row = toolkit_at_most(at.asks_for_cuda ? at.runtime : Version{at.runtime.major, 0});
+  const ToolkitRow* row = toolkit_at_most(at.runtime);
   const bool beyond = last.known() && (at.asks_for_cuda ? last < at.runtime : last.major < at.runtime.major);
-  const std::string_view oldest = row == nullptr || row->version.major != at.runtime.major ? ""
-                                  : at.asks_for_cuda                                       ? row->driver
-                                                     : row->minor_driver;
+  const bool known = row != nullptr && row->version.major == at.runtime.major;
+  const std::string_view oldest = !at.asks_for_cuda ? oldest_driver(at, at.runtime.major)
+                                  : known           ? row->driver
+                                                    : "";
   if (add_wheel_for_driver(at, advice.fixes)) {
     // The shortest way: no driver of the machine is touched.
   } else if (beyond && at.device && !at.package.empty()) {
@@ -321,8 +332,7 @@ void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool d
   fix.commands = {fmt::format("export CUDA_HOME=/usr/local/cuda-{} PATH=/usr/local/cuda-{}/bin:\"$PATH\"",
                               name(good), name(good)),
                   "nvcc --version"};
-  fix.why = fmt::format("{} build for {}", toolkit_range(asked.cc),
-                        image::to_name(image::ImageKind::cubin, {asked.cc, image::Suffix::none}).view());
+  fix.why = fmt::format("{} build for {}", toolkit_range(asked.cc), sm_name(asked.cc));
   fix.caveat = "start again in an empty build folder: CMake keeps the compiler that it found";
   fixes.push_back(std::move(fix));
 }
@@ -428,6 +438,7 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
   CompilerFacts compiler = at.compiler.value_or(CompilerFacts{});
   if (add_program_fixes(compiler, advice)) return;
   if (compiler.asked.cc.major == 0 && at.device) compiler.asked = {*at.device, image::Suffix::none};
+  if (at.caller_package.empty() && add_other_ways(at, advice.fixes) && !advice.fixes.empty()) return;
   if (compiler.asked.cc.major == 0) return;
   if (compiler.name.empty()) compiler.name = "the compiler";
   const image::Arch plain{compiler.asked.cc, image::Suffix::none};

@@ -114,6 +114,8 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice);
 
 /// A driver of Linux, or what Windows has in its place where the log is of Windows.
 std::string driver_text(const AdviceInput& at, std::string_view of_linux);
+/// The oldest driver that runs what is built with a CUDA major version, and drives the GPU. Empty: not known.
+std::string_view oldest_driver(const AdviceInput& at, unsigned major);
 /// The newest toolkit whose PTX the driver's compiler reads; nullptr where that is not known.
 const ToolkitRow* toolkit_that_driver_reads(const AdviceInput& at);
 /// 222: PTX that is newer than the driver.

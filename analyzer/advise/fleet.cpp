@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/fleet.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::analysis {

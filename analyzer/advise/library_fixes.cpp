@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/advise/fixes.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
@@ -14,13 +10,8 @@ namespace {
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 std::vector<std::string> entries_of(const std::string& search_path) {
-  std::vector<std::string> out;
-  std::string_view rest = search_path;
-  while (!rest.empty()) {
-    const std::string_view entry = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
-    if (!entry.empty()) out.emplace_back(entry);
-  }
+  std::vector<std::string> out = split(search_path, ":");
+  std::erase(out, "");
   return out;
 }
 
@@ -38,7 +29,7 @@ void add_search_path(const LibraryConflict& at, Advice& out) {
     if (entry == at.simulator) continue;
     const auto by_path = [&](const CudaLibrary& library) { return names_folder_of(entry, library); };
     const auto all = static_cast<std::ptrdiff_t>(at.libraries.size());
-    const auto here = std::count_if(at.libraries.begin(), at.libraries.end(), by_path);
+    const auto here = std::ranges::count_if(at.libraries, by_path);
     const bool alone = at.kind == Mixture::built || at.kind == Mixture::older;
     const bool mixes =
         at.kind == Mixture::shadowed ? entry == at.shadow : here != 0 && (here != all || alone);
@@ -62,17 +53,17 @@ bool in_conda(const LibraryConflict& at, const CudaLibrary& library) {
 }
 
 void add_conda(const LibraryConflict& at, Advice& out) {
-  const auto conda = std::find_if(at.libraries.begin(), at.libraries.end(),
-                                  [&](const CudaLibrary& library) { return in_conda(at, library); });
-  const auto wheel = std::find_if(at.libraries.begin(), at.libraries.end(), in_wheel);
+  const auto conda =
+      std::ranges::find_if(at.libraries, [&](const CudaLibrary& library) { return in_conda(at, library); });
+  const auto wheel = std::ranges::find_if(at.libraries, in_wheel);
   if (conda == at.libraries.end() || wheel == at.libraries.end()) return;
   out.fixes.push_back(
       fix_of("keep-one-manager", {{"conda", conda->record.soname}, {"pip", wheel->record.soname}}));
 }
 
 void add_reinstall(const LibraryConflict& at, Advice& out) {
-  const auto wheel = std::find_if(at.libraries.begin(), at.libraries.end(),
-                                  [](const CudaLibrary& library) { return !library.package.empty(); });
+  const auto wheel =
+      std::ranges::find_if(at.libraries, [](const CudaLibrary& library) { return !library.package.empty(); });
   if (wheel == at.libraries.end() || at.kind == Mixture::dropped || at.kind == Mixture::built ||
       at.kind == Mixture::majors || at.kind == Mixture::older)
     return;
@@ -85,7 +76,7 @@ void add_reinstall(const LibraryConflict& at, Advice& out) {
 
 void add_majors(const LibraryConflict& at, Advice& out) {
   if (at.kind != Mixture::majors) return;
-  const bool packages = std::any_of(at.libraries.begin(), at.libraries.end(), [](const CudaLibrary& library) {
+  const bool packages = std::ranges::any_of(at.libraries, [](const CudaLibrary& library) {
     return library.package.find("-cu") != std::string::npos;
   });
   out.fixes.push_back(fix_of(packages ? "keep-one-cuda" : "build-with-one-toolkit"));

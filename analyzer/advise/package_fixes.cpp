@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
@@ -10,7 +6,7 @@
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/reach.h"
 #include "analyzer/diagnose/program.h"
-#include "analyzer/owner/python_distributions.h"
+#include "analyzer/owner/databases.h"
 
 namespace kshim::analysis {
 
@@ -186,10 +182,8 @@ bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes) {
   const std::string_view beyond = first_beyond(kProject, source->cuda);
   const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
   const bool dropped = last != nullptr && last != &toolkits().back();
-  fix.why =
-      fmt::format("the nvcc of {} can target {}, and {} was published for CUDA {}", toolkit_range(*at.device),
-                  image::to_name(image::ImageKind::cubin, {*at.device, image::Suffix::none}).view(),
-                  source->release, name(source->cuda));
+  fix.why = fmt::format("the nvcc of {} can target {}, and {} was published for CUDA {}",
+                        toolkit_range(*at.device), sm_name(*at.device), source->release, name(source->cuda));
   if (dropped && !beyond.empty())
     fix.why += fmt::format("; from {} on, the source asks for CUDA {}", beyond,
                            name(oldest_cuda_of(kProject, beyond)));

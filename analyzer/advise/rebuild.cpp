@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
@@ -14,10 +10,6 @@ namespace {
 
 using image::ComputeCapability;
 using image::Version;
-
-std::string exact_target(ComputeCapability cc) {
-  return std::string(image::to_name(image::ImageKind::cubin, {cc, image::Suffix::none}).view());
-}
 
 struct Chosen {
   BuildPlan plan;
@@ -177,9 +169,9 @@ Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
     fix.title = fmt::format("Rebuild with CUDA {}, which can target {}", name(toolkit.version), added);
     fix.why = dropped
                   ? fmt::format("CUDA {} ({}) cannot build for {}: {} is the last that can", name(at.toolkit),
-                                at.toolkit_how, exact_target(*at.device), name(last->version))
+                                at.toolkit_how, sm_name(*at.device), name(last->version))
                   : fmt::format("CUDA {} ({}) does not know {} yet: {} can build for it", name(at.toolkit),
-                                at.toolkit_how, exact_target(*at.device), toolkit_range(*at.device));
+                                at.toolkit_how, sm_name(*at.device), toolkit_range(*at.device));
   }
   if (chosen.plan.by_ptx)
     fix.caveat +=
@@ -322,7 +314,7 @@ void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes) {
   const auto plan = toolkit != nullptr ? plan_build({}, *at.device, *toolkit, at.driver) : std::nullopt;
   if (!plan) return;
   RecipeWords words = words_for(extension, {*plan, !here});
-  words.package = "EXTENSION";
+  words.package = at.extension.empty() ? "EXTENSION" : shell_quote(at.extension);
   fixes.push_back(fix_of("rebuild-extension",
                          {{"command", expand(find_recipe(here ? "torch" : "torch_toolkit"), *plan, words)},
                           {"range", toolkit_range(*plan)}}));
@@ -331,6 +323,9 @@ void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes) {
 void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (!at.device) return;
   if (at.loose) return add_compiler_fix(at, fixes);
+  if (at.released)
+    return fixes.push_back(fix_of("take-release-with-code",
+                                  {{"gpu", sm_name(*at.device)}, {"range", toolkit_range(*at.device)}}));
   if (is_vendors(at)) return add_release_fix(at, fixes);
   if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
   add_extension_fix(at, fixes);

@@ -1,9 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <charconv>
-
 #include "analyzer/advise/fixes.h"
 #include "analyzer/core/text.h"
 
@@ -20,7 +15,7 @@ std::string toolkits_for(const std::vector<image::Arch>& archs) {
   const ToolkitRow* last = nullptr;
   for (const ToolkitRow& row : toolkits()) {
     const auto builds = [&](image::Arch arch) { return builds_for(row, arch); };
-    if (!std::all_of(archs.begin(), archs.end(), builds)) continue;
+    if (!std::ranges::all_of(archs, builds)) continue;
     if (first == nullptr) first = &row;
     last = &row;
   }
@@ -65,7 +60,7 @@ void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   // NVIDIA's libraries in a Python environment are those that PyTorch's build asks for.
   if (at.torch && at.origin == Origin::installed) add_wheel_fix(at, fixes, "torch");
   const VendorLibraryRow* row = vendor_of(at);
-  const std::string target(image::to_name(image::ImageKind::cubin, {*at.device, image::Suffix::none}).view());
+  const std::string target = sm_name(*at.device);
   const std::string_view file = basename_of(at.archive.empty() ? at.object : at.archive);
   const bool part_of_cuda = row != nullptr && row->part_of_cuda;
   const std::string range = range_tells(at, part_of_cuda) ? toolkit_range(*at.device) : "";

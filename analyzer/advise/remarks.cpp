@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
@@ -25,9 +21,8 @@ void add_build_remarks(const AdviceInput& at, Advice& advice) {
   if (const image::Version asked = source_asks_beyond(at); asked.known() && comes_built(at))
     advice.remarks.push_back(fmt::format(
         "The nvcc of {} can target {}, and the source of {} asks for CUDA {}.", toolkit_range(*at.device),
-        image::to_name(image::ImageKind::cubin, {*at.device, image::Suffix::none}).view(), at.package,
-        image::to_name(asked).view()));
-  const bool hopper = std::any_of(at.have.begin(), at.have.end(), [](const image::Candidate& image) {
+        sm_name(*at.device), at.package, image::to_name(asked).view()));
+  const bool hopper = std::ranges::any_of(at.have, [](const image::Candidate& image) {
     return image.arch == image::Arch{{9, 0}, image::Suffix::a};
   });
   if (at.cause == Cause::arch_specific_image && hopper && at.device->major > 9)
@@ -128,14 +123,14 @@ void add_guard(const AdviceInput& at, std::vector<DeadEnd>& out) {
 
 // What one of the fixes asks for is no dead end.
 bool builds(const Advice& advice) {
-  return std::any_of(advice.fixes.begin(), advice.fixes.end(), [](const Fix& fix) {
+  return std::ranges::any_of(advice.fixes, [](const Fix& fix) {
     return (fix.kind == FixKind::rebuild || fix.kind == FixKind::downgrade) && !fix.commands.empty();
   });
 }
 
 bool updates_driver(const Advice& advice) {
-  return std::any_of(advice.fixes.begin(), advice.fixes.end(),
-                     [](const Fix& fix) { return fix.kind == FixKind::upgrade_driver; });
+  return std::ranges::any_of(advice.fixes,
+                             [](const Fix& fix) { return fix.kind == FixKind::upgrade_driver; });
 }
 
 void add_attempts(const AdviceInput& at, Advice& advice) {

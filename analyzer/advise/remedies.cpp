@@ -1,33 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/remedies.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <iterator>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 
 namespace kshim::explain {
 namespace {
 
-using analysis::message_fixes;
-using analysis::Rest;
-using Remedy = analysis::MessageFixRow;
+using Remedy = MessageFixRow;
+
+// "libcudart.so.12": 12, CUDA's for the libraries that have its number.
+std::string major_of_library(std::string_view file) {
+  const std::size_t at = file.find(".so.");
+  if (at == std::string_view::npos) return "N";
+  const std::string_view rest = file.substr(at + 4);
+  return std::string(rest.substr(0, rest.find('.')));
+}
 
 // nullopt for a row that is about a GPU of another kind, or asks which one it is where that is known.
-std::optional<analysis::Fix> fix_of(const Remedy& row,
-                                    const std::optional<image::ComputeCapability>& device) {
-  const bool about_one = analysis::asks_for(row.title, "sm");
-  if (about_one && (!device || analysis::first_toolkit_for({*device, image::Suffix::a}) == nullptr))
+std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
+  const std::optional<image::ComputeCapability>& device = at.device;
+  const bool about_one = asks_for(row.title, "sm");
+  if (about_one && (!device || first_toolkit_for({*device, image::Suffix::a}) == nullptr))
     return std::nullopt;
-  analysis::TemplateWords words;
+  const std::string& package = at.package.empty() ? at.software : at.package;
+  if (package.empty() && asks_for(row.title, "package")) return std::nullopt;
+  TemplateWords words = {{"package", package.empty() ? "PACKAGE" : shell_quote(package)},
+                         {"major", major_of_library(at.object)},
+                         {"library", shell_quote(at.object)}};
   if (device)
-    words = {{"sm", fmt::format("{}{}", device->major, device->minor)},
-             {"cc", image::to_name(*device).c_str()}};
-  const auto filled = [&](std::string_view text) { return analysis::expand(text, words); };
-  analysis::Fix fix{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message};
+    words.insert(words.end(), {{"sm", fmt::format("{}{}", device->major, device->minor)},
+                               {"cc", image::to_name(*device).c_str()}});
+  const auto filled = [&](std::string_view text) { return expand(text, words); };
+  Fix fix{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message};
   if (!row.command.empty()) fix.commands.push_back(filled(row.command));
   return fix;
 }
@@ -41,11 +46,9 @@ bool is_for(const Remedy& row, std::string_view message) {
   return !has_own && message.starts_with(std::string(row.message.substr(kFamily.size())) + '_');
 }
 
-bool installs(const analysis::Fix& fix) {
-  return fix.kind == analysis::FixKind::reinstall || fix.kind == analysis::FixKind::downgrade;
-}
+bool installs(const Fix& fix) { return fix.kind == FixKind::reinstall || fix.kind == FixKind::downgrade; }
 
-bool asks_for_gpu(const analysis::Fix& fix) {
+bool asks_for_gpu(const Fix& fix) {
   return !fix.commands.empty() &&
          fix.commands.front().find("--query-gpu=name,compute_cap") != std::string::npos;
 }
@@ -53,27 +56,26 @@ bool asks_for_gpu(const analysis::Fix& fix) {
 }  // namespace
 
 std::string_view title_of_message(std::string_view message) {
-  for (const analysis::MessageTitleRow& row : analysis::message_titles())
+  for (const MessageTitleRow& row : message_titles())
     if (row.message == message) return row.title;
   return {};
 }
 
-void add_remedies(const analysis::AdviceInput& at, analysis::Advice& advice) {
+void add_remedies(const AdviceInput& at, Advice& advice) {
   if (at.message.empty()) return;
-  std::vector<analysis::Fix> own;
+  std::vector<Fix> own;
   Rest rest = Rest::also;
   for (const Remedy& row : message_fixes()) {
     if (!is_for(row, at.message)) continue;
     rest = row.rest;
-    if (auto fix = fix_of(row, at.device)) own.push_back(std::move(*fix));
+    if (auto fix = fix_of(row, at)) own.push_back(std::move(*fix));
   }
   // A row for this very GPU makes the one that asks which it is needless; so does a release that is named.
   const bool named =
       rest == Rest::releases
           ? std::any_of(advice.fixes.begin(), advice.fixes.end(), installs)
           : std::any_of(message_fixes().begin(), message_fixes().end(), [&](const Remedy& row) {
-              return is_for(row, at.message) && analysis::asks_for(row.title, "sm") &&
-                     fix_of(row, at.device).has_value();
+              return is_for(row, at.message) && asks_for(row.title, "sm") && fix_of(row, at).has_value();
             });
   if (named) std::erase_if(own, asks_for_gpu);
   if (own.empty() && (rest == Rest::also || rest == Rest::last)) return;
@@ -82,25 +84,20 @@ void add_remedies(const analysis::AdviceInput& at, analysis::Advice& advice) {
     advice.dead_ends.clear();
     advice.remarks.clear();
   }
-  if (rest == Rest::releases)
-    std::erase_if(advice.fixes, [](const analysis::Fix& fix) { return !installs(fix); });
-  const auto where =
-      rest == Rest::releases ? advice.fixes.end()
-      : rest == Rest::last
-          ? std::find_if(advice.fixes.begin(), advice.fixes.end(),
-                         [](const analysis::Fix& fix) { return fix.kind == analysis::FixKind::fallback; })
-          : advice.fixes.begin();
+  if (rest == Rest::releases) std::erase_if(advice.fixes, [](const Fix& fix) { return !installs(fix); });
+  const auto where = rest == Rest::releases ? advice.fixes.end()
+                     : rest == Rest::last
+                         ? std::find_if(advice.fixes.begin(), advice.fixes.end(),
+                                        [](const Fix& fix) { return fix.kind == FixKind::fallback; })
+                         : advice.fixes.begin();
   advice.fixes.insert(where, std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
 }
-
-using analysis::Cause;
 
 std::vector<NextStep> next_steps(const Clues& clues, const Judgement& judgement) {
   std::vector<NextStep> out;
   const Cause cause = judgement.suspect.cause;
-  const bool images = analysis::is_image_cause(cause) || cause == Cause::unknown ||
-                      cause == Cause::unchecked_failure || cause == Cause::stale_error ||
-                      cause == Cause::compiled_out;
+  const bool images = is_image_cause(cause) || cause == Cause::unknown || cause == Cause::unchecked_failure ||
+                      cause == Cause::stale_error || cause == Cause::compiled_out;
   const char* program = clues.python ? "python PROGRAM.py" : "PROGRAM";
   if (images) {
     out.push_back({fmt::format("kshim run -- {}", program),

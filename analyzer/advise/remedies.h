@@ -11,7 +11,7 @@ namespace kshim::explain {
 std::string_view title_of_message(std::string_view message);
 /// Puts what helps with the message of a log's deciding line before the fixes of its cause, or in their
 /// place.
-void add_remedies(const analysis::AdviceInput& at, analysis::Advice& advice);
+void add_remedies(const AdviceInput& at, Advice& advice);
 
 // What to run in order to know more than a log tells.
 

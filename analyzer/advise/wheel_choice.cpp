@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/wheel_choice.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <charconv>
-#include <system_error>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/reach.h"
 
@@ -26,7 +20,7 @@ int compare_last(std::string_view a, std::string_view b) {
 // Of the newest release that kshim knows.
 bool is_open(const WheelRow& row) {
   const auto rows = wheels();
-  return std::none_of(rows.begin(), rows.end(), [&](const WheelRow& each) {
+  return std::ranges::none_of(rows, [&](const WheelRow& each) {
     return each.distribution == row.distribution && each.platform == row.platform &&
            compare_last(each.last, row.last) > 0;
   });
@@ -153,18 +147,18 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
         serves(*row, device) == image::Choice::jit && (!row->verified || older || !row->note.empty());
     return row == there || weak || is_of_the_past(*row, wheel) || installer_of(*row, manager) == nullptr;
   });
-  if (std::any_of(rows.begin(), rows.end(), [&](const WheelRow* row) { return runs_on(*row, driver); }))
+  if (std::ranges::any_of(rows, [&](const WheelRow* row) { return runs_on(*row, driver); }))
     std::erase_if(rows, [&](const WheelRow* row) { return !runs_on(*row, driver); });
   // One that serves the other GPUs as well, where there is one: a second fix for another of them is then the
   // same.
   const auto serves_all = [&](const WheelRow* row) {
-    return std::all_of(others.begin(), others.end(),
-                       [&](ComputeCapability other) { return serves(*row, other) != image::Choice::none; });
+    return std::ranges::all_of(
+        others, [&](ComputeCapability other) { return serves(*row, other) != image::Choice::none; });
   };
-  if (std::any_of(rows.begin(), rows.end(), serves_all))
+  if (std::ranges::any_of(rows, serves_all))
     std::erase_if(rows, [&](const WheelRow* row) { return !serves_all(row); });
   const auto is_refused = [&](const WheelRow* row) { return last_with_companions(*row, device).empty(); };
-  if (!std::all_of(rows.begin(), rows.end(), is_refused)) std::erase_if(rows, is_refused);
+  if (!std::ranges::all_of(rows, is_refused)) std::erase_if(rows, is_refused);
   if (rows.empty()) return std::nullopt;
   if (is_plain(wheel.version)) {
     std::vector<const WheelRow*> same;
@@ -178,7 +172,7 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
   }
   const PythonRow* limit = find_python(wheel.distribution, python);
   const auto has_wheel = [&](const WheelRow* row) { return is_of_python(*row, limit); };
-  if (std::any_of(rows.begin(), rows.end(), has_wheel)) {
+  if (std::ranges::any_of(rows, has_wheel)) {
     std::erase_if(rows, [&](const WheelRow* row) { return !has_wheel(row); });
   } else {
     limit = nullptr;  // it takes another Python, which the advice says

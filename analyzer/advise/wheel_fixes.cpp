@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
@@ -70,13 +66,12 @@ std::string caveat_for(const AdviceInput& at, const WheelChoice& choice, const W
     parts.push_back(fmt::format("its {} {} does not serve this GPU", row->library, row->release));
   if (!choice.installer->caveat.empty()) parts.emplace_back(choice.installer->caveat);
   if (!choice.row->note.empty()) parts.emplace_back(choice.row->note);
-  const ToolkitRow* toolkit = cuda.known() ? toolkit_at_most({cuda.major, 0}) : nullptr;
-  if (toolkit != nullptr && !toolkit->minor_driver.empty() && toolkit->version.major == cuda.major) {
+  if (const std::string_view driver = oldest_driver(at, cuda.major); cuda.known() && !driver.empty()) {
     if (at.driver.known() && cuda.major > at.driver.major)
       parts.push_back(fmt::format("it needs driver {} or newer, and yours is for CUDA {}",
-                                  driver_text(at, toolkit->minor_driver), name(at.driver)));
+                                  driver_text(at, driver), name(at.driver)));
     else if (!at.driver.known())
-      parts.push_back(fmt::format("it needs driver {} or newer", driver_text(at, toolkit->minor_driver)));
+      parts.push_back(fmt::format("it needs driver {} or newer", driver_text(at, driver)));
   }
   const std::string_view oldest = oldest_python(wheel.distribution, choice.release);
   if (!at.python_version.empty() && !choice.same && !oldest.empty() &&
@@ -232,6 +227,7 @@ void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& adv
   advice.fixes.push_back(fix_of(
       "update-other-package",
       {{"gpu", gpu},
+       {"extension", at.extension.empty() ? "EXTENSION" : shell_quote(at.extension)},
        {"update", at.manager == "conda" ? "conda update" : "pip install --upgrade"},
        {"title", std::string(title)},
        {"version", wheel.version},

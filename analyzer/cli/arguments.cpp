@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/cli/arguments.h"
 
-#include <fmt/core.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <charconv>
-#include <system_error>
 
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
@@ -62,8 +57,8 @@ std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<
 image::ComputeCapability parse_cc(std::string_view option, const std::string& text) {
   const auto archs = parse_archs(option, {text});
   if (archs.size() != 1 || archs.front().suffix != image::Suffix::none) {
-    throw UserError(fmt::format("{}: `{}` is not one compute capability; write it as in 8.6", option,
-                                analysis::harmless(text)));
+    throw UserError(
+        fmt::format("{}: `{}` is not one compute capability; write it as in 8.6", option, harmless(text)));
   }
   return archs.front().cc;
 }
@@ -72,21 +67,21 @@ std::filesystem::path parse_root(const std::string& name) {
   std::error_code error;
   const std::filesystem::path root = std::filesystem::canonical(name, error);
   if (error || !std::filesystem::is_directory(root, error))
-    throw UserError(fmt::format("--root {}: is not a folder", analysis::harmless(name)));
+    throw UserError(fmt::format("--root {}: is not a folder", harmless(name)));
   return root;
 }
 
-void add_format(CLI::App& app, analysis::Format& to, std::span<const analysis::Format> of) {
+void add_format(CLI::App& app, Format& to, std::span<const Format> of) {
   std::vector<std::string> names;
-  for (const analysis::Format& format : of) names.push_back(analysis::format_names({&format, 1}));
+  for (const Format& format : of) names.push_back(format_names({&format, 1}));
   app.add_option_function<std::string>(
-         "--format", [&to](const std::string& name) { to = analysis::parse_format(name).value(); },
-         fmt::format("output format: {}", analysis::format_names(of)))
+         "--format", [&to](const std::string& name) { to = parse_format(name).value(); },
+         fmt::format("output format: {}", format_names(of)))
       ->type_name("F")
       ->check(one_of(names));
 }
 
-analysis::RenderOptions render_options(const Output& output, bool verbose, bool full) {
+RenderOptions render_options(const Output& output, bool verbose, bool full) {
   const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
   return {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
           .unicode = wants_unicode(),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arguments that several commands take: GPUs, versions, formats.
 #pragma once
-#include <filesystem>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/output.h"
@@ -31,9 +30,8 @@ struct Assumptions {
 };
 
 /// --format, of a command that writes these.
-void add_format(CLI::App& app, analysis::Format& to,
-                std::span<const analysis::Format> of = analysis::kFormats);
+void add_format(CLI::App& app, Format& to, std::span<const Format> of = analysis::kFormats);
 /// For what is written there: colors and the terminal's width where a person looks.
-analysis::RenderOptions render_options(const Output& output, bool verbose, bool full);
+RenderOptions render_options(const Output& output, bool verbose, bool full);
 
 }  // namespace kshim::cli

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim analyze: what reports say, in any format.
-#include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <system_error>
-
 #include "analyzer/cli/arguments.h"
-#include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "analyzer/render/render.h"
@@ -17,7 +12,7 @@ namespace kshim::cli {
 namespace {
 
 struct AnalyzeOptions {
-  analysis::Format format = analysis::Format::text;
+  Format format = Format::text;
   std::string output;
   std::vector<std::string> targets;
   Assumptions assumed;
@@ -44,30 +39,29 @@ constexpr int kNagiosCritical = 2;
 constexpr int kNagiosUnknown = 3;
 
 /// One line, with numbers for plots behind the bar, and the exit status.
-std::pair<std::string, int> nagios_status(const analysis::Analysis& analysis) {
+std::pair<std::string, int> nagios_status(const Analysis& analysis) {
   std::size_t errors = 0;
   std::size_t warnings = 0;
-  for (const analysis::Finding& finding : analysis.findings) {
-    errors += finding.severity == analysis::Severity::error ? 1 : 0;
-    warnings += finding.severity == analysis::Severity::warning ? 1 : 0;
+  for (const Finding& finding : analysis.findings) {
+    errors += finding.severity == Severity::error ? 1 : 0;
+    warnings += finding.severity == Severity::warning ? 1 : 0;
   }
-  const bool unproven =
-      analysis.verdict == analysis::Verdict::blind || analysis.verdict == analysis::Verdict::incomplete;
+  const bool unproven = analysis.verdict == Verdict::blind || analysis.verdict == Verdict::incomplete;
   const int status = errors != 0 ? kNagiosCritical : warnings != 0 || unproven ? kNagiosWarning : 0;
   constexpr std::array kWords = {"OK", "WARNING", "CRITICAL"};
   std::string first;
   if (errors + warnings != 0) {
-    const analysis::Finding& finding = analysis.findings.front();
+    const Finding& finding = analysis.findings.front();
     first = fmt::format(", first {} of {}", row_of(finding.cause).name,
-                        analysis::harmless(finding.object.empty() ? "the program" : finding.object));
-    std::replace(first.begin(), first.end(), '|', '?');
+                        harmless(finding.object.empty() ? "the program" : finding.object));
+    std::ranges::replace(first, '|', '?');
   }
   return {fmt::format("KSHIM {}: {} in {}: {} and {}{} | errors={} warnings={} processes={}\n",
                       kWords.at(static_cast<std::size_t>(status)), to_name(analysis.verdict),
                       analysis.processes.size() == 1 ? "1 process"
                                                      : fmt::format("{} processes", analysis.processes.size()),
-                      analysis::counted(errors, "error"), analysis::counted(warnings, "warning"), first,
-                      errors, warnings, analysis.processes.size()),
+                      counted(errors, "error"), counted(warnings, "warning"), first, errors, warnings,
+                      analysis.processes.size()),
           status};
 }
 
@@ -75,7 +69,7 @@ int analyze(const AnalyzeOptions& options) {
   analysis::Options analysis_options = to_analysis(options);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs(options.paths, "the reports to read");
-  analysis::Analysis analysis;
+  Analysis analysis;
   {
     ProgressBar bar("reading reports");
     analysis_options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
@@ -95,9 +89,8 @@ int analyze(const AnalyzeOptions& options) {
     output.write(line);
     return status;
   }
-  output.write(
-      analysis::render(analysis, options.format, render_options(output, options.verbose, options.full)));
-  return analysis::worst(analysis) == analysis::Severity::error ? exit_status::kFindings : exit_status::kOk;
+  output.write(render(analysis, options.format, render_options(output, options.verbose, options.full)));
+  return worst(analysis) == Severity::error ? exit_status::kFindings : exit_status::kOk;
 }
 
 std::function<int()> set_up_analyze(CLI::App& app) {

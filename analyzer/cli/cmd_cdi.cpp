@@ -7,11 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <charconv>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/output.h"
@@ -75,12 +71,11 @@ fs::path shim_of(const CdiOptions& options) {
   if (found.path.empty())
     throw UserError(options.shim.empty()
                         ? fmt::format("libkshim.so is not beside this command; {}", search_of(found))
-                        : fmt::format("--shim {}: {}", analysis::harmless(options.shim), error.message()),
+                        : fmt::format("--shim {}: {}", harmless(options.shim), error.message()),
                     exit_status::kNoInput);
   const unsigned glibc = glibc_of(found.path);
   if (glibc == 0)
-    throw UserError(
-        fmt::format("--shim {}: is no library for glibc", analysis::harmless(found.path.string())));
+    throw UserError(fmt::format("--shim {}: is no library for glibc", harmless(found.path.string())));
   if (glibc > kFloor)
     print_warning(
         fmt::format("{} needs glibc 2.{}: containers with an older one run without it, and their loader says "
@@ -93,7 +88,7 @@ fs::path shim_of(const CdiOptions& options) {
 /// the path leads to now.
 fs::path report_folder(const std::string& name) {
   const auto refuse = [&](std::string_view why) -> UserError {
-    return UserError(fmt::format("--report {}: {}; give another folder", analysis::harmless(name), why));
+    return UserError(fmt::format("--report {}: {}; give another folder", harmless(name), why));
   };
   fs::path path = fs::absolute(name).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
@@ -121,8 +116,8 @@ fs::path report_folder(const std::string& name) {
 
 int write_cdi(const CdiOptions& options) {
   for (const std::string& text : {options.shim, options.report, options.preload})
-    if (analysis::utf8_of(text) != text)
-      throw UserError(fmt::format("{}: a specification is UTF-8, and this is not", analysis::harmless(text)));
+    if (utf8_of(text) != text)
+      throw UserError(fmt::format("{}: a specification is UTF-8, and this is not", harmless(text)));
   const fs::path shim = shim_of(options);
   const fs::path report = report_folder(options.report);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "analyzer/cli/arguments.h"
-#include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/compare/diff.h"
 #include "analyzer/core/text.h"
@@ -14,7 +13,7 @@ namespace kshim::cli {
 namespace {
 
 struct DiffOptions {
-  analysis::Format format = analysis::Format::text;
+  Format format = Format::text;
   std::string output;
   std::vector<std::string> targets;
   std::optional<std::string> driver;

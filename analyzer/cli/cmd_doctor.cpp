@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim doctor: the machine, before anything runs on it.
-#include <fmt/core.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <system_error>
 
 #include "analyzer/cli/arguments.h"
 #include "analyzer/core/text.h"
@@ -17,11 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kDoctorFormats = {analysis::Format::text, analysis::Format::json,
-                                       analysis::Format::markdown};
+constexpr std::array kDoctorFormats = {Format::text, Format::json, Format::markdown};
 
 struct DoctorOptions {
-  analysis::Format format = analysis::Format::text;
+  Format format = Format::text;
   std::string output;
   std::string root = "/";
   std::vector<std::string> variables;
@@ -53,17 +48,16 @@ int examine(const DoctorOptions& options) {
   for (const std::string& row : options.variables) {
     const std::size_t equals = row.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw UserError(fmt::format("--env {}: give NAME=VALUE", analysis::harmless(row)));
+      throw UserError(fmt::format("--env {}: give NAME=VALUE", harmless(row)));
     variables[row.substr(0, equals)] = row.substr(equals + 1);
   }
   const doctor::Machine machine(root, std::move(variables));
   const doctor::Facts facts = doctor::examine(machine, program_path(options));
-  output.write(options.format == analysis::Format::json
+  output.write(options.format == Format::json
                    ? doctor::render_json(facts)
                    : doctor::render_page(facts, options.format, render_options(output, false, options.full)));
-  const bool found = std::any_of(facts.checks.begin(), facts.checks.end(), [](const doctor::Check& check) {
-    return check.severity == analysis::Severity::error;
-  });
+  const bool found = std::ranges::any_of(
+      facts.checks, [](const doctor::Check& check) { return check.severity == Severity::error; });
   return found ? exit_status::kFindings : exit_status::kOk;
 }
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim explain: what a number, a name, a message or a log means.
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <iostream>
 
 #include "analyzer/cli/arguments.h"
-#include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "analyzer/input/log/log_text.h"
@@ -19,10 +16,12 @@
 namespace kshim::cli {
 namespace {
 
-constexpr std::array kExplainFormats = {analysis::Format::text, analysis::Format::json};
+/// How the names of logs end.
+constexpr std::array<std::string_view, 4> kLogs = {".log", ".txt", ".out", ".err"};
+constexpr std::array kExplainFormats = {Format::text, Format::json};
 
 struct ExplainOptions {
-  analysis::Format format = analysis::Format::text;
+  Format format = Format::text;
   std::string output;
   std::string log;
   Assumptions assumed;
@@ -34,24 +33,21 @@ explain::Explanation read_log(const std::string& path, const explain::Options& o
   if (path == "-") return explain::explain_log(std::cin, "stdin", options, {});
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
-    throw UserError(fmt::format("--log {}: {}", analysis::harmless(path), std::strerror(errno)),
-                    exit_status::kNoInput);
+    throw UserError(fmt::format("--log {}: {}", harmless(path), std::strerror(errno)), exit_status::kNoInput);
   if (S_ISDIR(status.st_mode))
-    throw UserError(fmt::format("--log {}: is a folder; for a folder of reports there is kshim analyze",
-                                analysis::harmless(path)),
-                    exit_status::kNoInput);
+    throw UserError(
+        fmt::format("--log {}: is a folder; for a folder of reports there is kshim analyze", harmless(path)),
+        exit_status::kNoInput);
   files::OpenFile file = files::open_to_read(path, files::Kinds::regular_or_pipe);
-  if (!file)
-    throw UserError(fmt::format("--log {}: {}", analysis::harmless(path), file.why), exit_status::kNoInput);
+  if (!file) throw UserError(fmt::format("--log {}: {}", harmless(path), file.why), exit_status::kNoInput);
   files::FileStream in(std::move(file));
   ProgressBar bar("reading the log");
   const auto total = static_cast<std::uint64_t>(status.st_size);
   explain::Explanation out = explain::explain_log(
       in, path, options, [&](std::uint64_t done) { bar.update(done, std::max(done, total)); });
   if (in.has_timed_out())
-    print_error(
-        fmt::format("--log {}: nothing more came through this pipe for a minute; this is of what came",
-                    analysis::harmless(path)));
+    print_error(fmt::format(
+        "--log {}: nothing more came through this pipe for a minute; this is of what came", harmless(path)));
   return out;
 }
 
@@ -59,19 +55,30 @@ explain::Explanation explain_log(const std::string& path, const explain::Options
   try {
     return read_log(path, options);
   } catch (const explain::NotALog& what) {
-    throw UserError(
-        fmt::format("--log {}: {}", path == "-" ? "stdin" : analysis::harmless(path), what.what()),
-        exit_status::kNoInput);
+    throw UserError(fmt::format("--log {}: {}", path == "-" ? "stdin" : harmless(path), what.what()),
+                    exit_status::kNoInput);
   }
 }
 
-/// `kshim explain train.log`: a file that is there, and no number.
+/// `kshim explain train.log`: a file that is there, and no number. `-`, or nothing with a log in stdin:
+/// stdin.
 std::string named_log(const ExplainOptions& options) {
-  if (options.words.size() != 1 || !options.log.empty()) return {};
-  const std::string& word = options.words.front();
   struct stat status {};
-  const bool file = ::stat(word.c_str(), &status) == 0 && S_ISREG(status.st_mode);
-  return file && word.find_first_not_of("0123456789") != std::string::npos ? word : std::string();
+  if (!options.log.empty()) return {};
+  if (options.words.empty()) {
+    const bool redirected =
+        ::fstat(STDIN_FILENO, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode));
+    return redirected ? "-" : "";
+  }
+  const std::string& word = options.words.front();
+  if (options.words.size() != 1 || word.find_first_not_of("0123456789") == std::string::npos) return {};
+  if (word == "-" || (::stat(word.c_str(), &status) == 0 && S_ISREG(status.st_mode))) return word;
+  const bool path = word.find('/') != std::string::npos ||
+                    std::any_of(kLogs.begin(), kLogs.end(), [&](auto end) { return word.ends_with(end); });
+  if (path && word.find_first_of(" :\n") == std::string::npos)
+    throw UserError(fmt::format("{}: there is no such file, and it is no message", analysis::harmless(word)),
+                    exit_status::kNoInput);
+  return {};
 }
 
 int explain_it(const ExplainOptions& options) {
@@ -88,18 +95,17 @@ int explain_it(const ExplainOptions& options) {
   options.assumed.apply(asked);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   if (!options.log.empty() && output.is_same_file(options.log))
-    throw UserError(fmt::format("--output {}: is the log to read", analysis::harmless(options.log)));
-  const explain::Explanation explanation =
-      options.log.empty() ? explain::explain_text(analysis::join(options.words, " "), asked)
-                          : explain_log(options.log, asked);
-  output.write(options.format == analysis::Format::json
+    throw UserError(fmt::format("--output {}: is the log to read", harmless(options.log)));
+  const explain::Explanation explanation = options.log.empty()
+                                               ? explain::explain_text(join(options.words, " "), asked)
+                                               : explain_log(options.log, asked);
+  output.write(options.format == Format::json
                    ? explain::render_json(explanation)
                    : explain::render_text(explanation, render_options(output, options.verbose, true)));
   if (!explanation.recognised && options.log.empty()) return exit_status::kNoInput;
   // Who asks what a number means has found nothing yet; a log has failed or not.
-  const bool failed =
-      std::any_of(explanation.findings.begin(), explanation.findings.end(),
-                  [](const auto& finding) { return finding.severity == analysis::Severity::error; });
+  const bool failed = std::ranges::any_of(
+      explanation.findings, [](const auto& finding) { return finding.severity == Severity::error; });
   return explanation.asked == explain::Asked::log && failed ? exit_status::kFindings : exit_status::kOk;
 }
 
@@ -139,7 +145,7 @@ Command explain_command() {
           "  journalctl -u vllm | kshim explain --log -\n",
       .footer =
           "Exit status: 0, or 1 for a log with a failure of severity error; 2 wrong arguments; 3 "
-          "nothing known, or nothing readable.",
+          "a message that is not known, or no readable file.",
       .set_up = set_up_explain};
 }
 

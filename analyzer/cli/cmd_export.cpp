@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <thread>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/output.h"
-#include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "analyzer/export/export.h"
@@ -41,26 +41,43 @@ void export_once(const ExportOptions& options, exports::Exporter& exporter, bool
   if (quiet && result.reports + result.scans + result.rejected == 0) return;
   std::uint64_t rows = 0;
   for (const auto& [table, count] : result.rows) rows += count;
-  fmt::print("{} reports, {} rows", analysis::grouped_number(result.reports), analysis::grouped_number(rows));
-  if (result.scans != 0) fmt::print("; {} scans", analysis::grouped_number(result.scans));
-  if (result.known != 0) fmt::print("; {} exported before", analysis::grouped_number(result.known));
+  fmt::print("{} reports, {} rows", grouped_number(result.reports), grouped_number(rows));
+  if (result.scans != 0) fmt::print("; {} scans", grouped_number(result.scans));
+  if (result.known != 0) fmt::print("; {} exported before", grouped_number(result.known));
   if (result.unsettled != 0)
-    fmt::print("; {} may still grow and are left for later", analysis::grouped_number(result.unsettled));
-  if (result.rejected != 0)
-    fmt::print("; {} rejected, see table=rejected", analysis::grouped_number(result.rejected));
+    fmt::print("; {} may still grow and are left for later", grouped_number(result.unsettled));
+  if (result.rejected != 0) fmt::print("; {} rejected, see table=rejected", grouped_number(result.rejected));
   fmt::print("\n");
   if (!quiet && result.reports + result.scans + result.known + result.unsettled == 0)
     throw UserError("there is no report in what was named", exit_status::kNoInput);
 }
 
+/// KSHIM_PRIVATE, as the shim reads it.
+void hide_users(exports::Options& to) {
+  constexpr std::size_t kShortestKey = 16;
+  constexpr std::size_t kLongestKey = 4096;
+  const char* const given = std::getenv("KSHIM_PRIVATE");
+  const std::string value = given == nullptr ? "" : given;
+  to.hide_users = !value.empty() && value != "0";
+  if (!to.hide_users || value == "1") return;
+  to.key = files::read_whole(value, kLongestKey + 1).value_or("");
+  while (to.key.ends_with('\n') || to.key.ends_with('\r')) to.key.pop_back();
+  if (to.key.size() < kShortestKey || to.key.size() > kLongestKey)
+    throw UserError(
+        fmt::format("KSHIM_PRIVATE: {} is no key: name a file of 16 to 4096 bytes that can be read",
+                    analysis::harmless(value)));
+}
+
 int export_facts(const ExportOptions& options) {
   std::optional<ProgressBar> bar("exporting reports");
-  exports::Exporter exporter({.folder = options.output,
-                              .zstd = options.zstd,
-                              .settle_s = options.settle_s,
-                              .progress = [&bar](std::uint64_t done, std::uint64_t total) {
-                                if (bar) bar->update(done, total);
-                              }});
+  exports::Options to{.folder = options.output,
+                      .zstd = options.zstd,
+                      .settle_s = options.settle_s,
+                      .progress = [&bar](std::uint64_t done, std::uint64_t total) {
+                        if (bar) bar->update(done, total);
+                      }};
+  hide_users(to);
+  exports::Exporter exporter(std::move(to));
   export_once(options, exporter, options.watch);
   bar.reset();
   if (!options.watch) return exit_status::kOk;
@@ -96,7 +113,7 @@ std::string declared_text(const std::string& text) {
   if (!text.starts_with('@')) return text;
   constexpr std::size_t kMost = 1U << 20;
   const auto content = files::read_whole(text.substr(1), kMost);
-  if (!content) throw UserError(fmt::format("--declared {}: cannot be read", analysis::harmless(text)));
+  if (!content) throw UserError(fmt::format("--declared {}: cannot be read", harmless(text)));
   return *content;
 }
 
@@ -106,14 +123,13 @@ bool compare(const requirements::Served& served, const requirements::Declaration
   const requirements::Difference difference = requirements::verify(served, declared);
   std::vector<std::string> conditions = declared.conditions;
   for (const std::string& driver : declared.drivers) conditions.push_back("CUDA " + driver);
-  const std::string what =
-      analysis::harmless(fmt::format("{} ({})", declared.source, fmt::join(conditions, ", ")));
+  const std::string what = harmless(fmt::format("{} ({})", declared.source, fmt::join(conditions, ", ")));
   if (difference.broken.empty()) text += fmt::format("ok: {}: the files have what is declared\n", what);
   for (const auto& [word, is, list] : {std::tuple("error", "promised and not there", &difference.broken),
                                        std::tuple("note", "there and not promised", &difference.unused)})
     if (!list->empty())
       text += fmt::format("{}: {}: {}: {}\n", word, what, is,
-                          analysis::harmless(fmt::format("{}", fmt::join(*list, ", "))));
+                          harmless(fmt::format("{}", fmt::join(*list, ", "))));
   return difference.broken.empty();
 }
 
@@ -123,8 +139,7 @@ int export_requirements(const ExportOptions& options) {
   using requirements::To;
   const std::vector<std::string> names = requirement_names();
   std::optional<To> to;
-  if (!options.to.empty())
-    to = static_cast<To>(std::find(names.begin(), names.end(), options.to) - names.begin());
+  if (!options.to.empty()) to = static_cast<To>(std::ranges::find(names, options.to) - names.begin());
   if (options.declared && !to)
     throw UserError("--declared needs --to SYSTEM: the system whose notation it is");
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
@@ -137,7 +152,7 @@ int export_requirements(const ExportOptions& options) {
   } else if (!options.verify) {
     const requirements::Served served = served_by(options.paths, unread);
     // Nothing in a requirement means every GPU.
-    if (std::none_of(served.runs.begin(), served.runs.end(), [](bool runs) { return runs; }))
+    if (std::ranges::none_of(served.runs, [](bool runs) { return runs; }))
       throw UserError(
           "there is no GPU that all of these files have code for: nothing to require; "
           "kshim scan says what each file has",
@@ -154,7 +169,7 @@ int export_requirements(const ExportOptions& options) {
                         "__cuda_arch or __cuda, an image's NVIDIA_REQUIRE_*); --to SYSTEM --declared TEXT "
                         "says what is "
                         "promised",
-                        analysis::harmless(path)),
+                        harmless(path)),
             exit_status::kNoInput);
       const requirements::Served served = served_by({path}, unread);
       for (const requirements::Declaration& each : declared) kept = compare(served, each, text) && kept;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim path: for `LD_PRELOAD=$(kshim path) program`.
-#include <fmt/core.h>
-
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/self.h"
 

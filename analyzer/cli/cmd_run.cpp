@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <optional>
 #include <system_error>
@@ -34,7 +35,7 @@ struct RunOptions {
   std::string fail_on;
   std::string status = "child";
   std::string timeout;
-  analysis::Format format = analysis::Format::text;
+  Format format = Format::text;
   std::string output;
   bool full = false;
   bool audit = false;
@@ -68,7 +69,7 @@ std::string join_targets(const std::vector<image::Arch>& targets) {
   std::vector<std::string> names;
   for (const image::Arch& target : targets)
     names.emplace_back(image::to_name(image::ImageKind::cubin, target).view());
-  return analysis::join(names, ",");
+  return join(names, ",");
 }
 
 // ld.so(8) splits LD_PRELOAD at spaces and colons and knows no quoting; LD_LIBRARY_PATH at colons and
@@ -122,16 +123,14 @@ std::optional<int> status_of_child(const RunOptions& options, const ChildOutcome
   return status != exit_status::kOk || !gate ? std::optional(status) : std::nullopt;
 }
 
-int judge(const RunOptions& options, const analysis::Analysis& analysis, const ChildOutcome& outcome) {
-  using analysis::Severity;
+int judge(const RunOptions& options, const Analysis& analysis, const ChildOutcome& outcome) {
   const Severity threshold = options.fail_on == "warning" ? Severity::warning : Severity::error;
   if (const auto status = status_of_child(options, outcome)) return *status;
-  if (analysis::worst(analysis) >= threshold) return exit_status::kFindings;
+  if (worst(analysis) >= threshold) return exit_status::kFindings;
   // A gate that could not look must not pass, nor one that has lost what it saw.
-  const bool lost = std::any_of(analysis.processes.begin(), analysis.processes.end(),
-                                [](const analysis::ProcessSummary& process) { return process.lost != 0; });
-  const bool blind = analysis.verdict == analysis::Verdict::blind ||
-                     (analysis.verdict == analysis::Verdict::incomplete && lost);
+  const bool lost = std::ranges::any_of(analysis.processes,
+                                        [](const ProcessSummary& process) { return process.lost != 0; });
+  const bool blind = analysis.verdict == Verdict::blind || (analysis.verdict == Verdict::incomplete && lost);
   return blind ? exit_status::kRunFailed : exit_status::kOk;
 }
 
@@ -143,7 +142,7 @@ void explain_failed_start(const ChildOutcome& outcome, const fs::path& program,
   if (outcome.exit_status != kLinkerGaveUp) return;
   options.missing = doctor::missing_at_start(program, search_path);
   if (!options.missing.empty())
-    std::erase_if(options.blind, [&](const analysis::BlindProcess& row) { return row.pid == outcome.pid; });
+    std::erase_if(options.blind, [&](const BlindProcess& row) { return row.pid == outcome.pid; });
 }
 
 int run(const RunOptions& options) {
@@ -196,16 +195,19 @@ int run(const RunOptions& options) {
   analysis_options.notes = watch.silent(reports);
   analysis_options.exe_of = [&watch](long pid) { return watch.exe_of(static_cast<pid_t>(pid)); };
   analysis_options.record_packages = true;
+  if (child.time_limit)
+    analysis_options.patience =
+        std::min<std::chrono::steady_clock::duration>(analysis_options.patience, *child.time_limit);
   analysis_options.exit_status = outcome.exit_status;
   analysis_options.term_signal = outcome.term_signal;
-  const analysis::Analysis analysis = analysis::analyze(reports, analysis_options);
+  const Analysis analysis = analysis::analyze(reports, analysis_options);
   const bool on_stderr = output.is_stream();
-  output.write(analysis::render(analysis, options.format,
-                                {.colour = on_stderr && wants_colour(STDERR_FILENO),
-                                 .unicode = wants_unicode(),
-                                 .width = on_stderr ? terminal_width(STDERR_FILENO) : kPageWidth,
-                                 .verbose = false,
-                                 .full = options.full}));
+  output.write(render(analysis, options.format,
+                      {.colour = on_stderr && wants_colour(STDERR_FILENO),
+                       .unicode = wants_unicode(),
+                       .width = on_stderr ? terminal_width(STDERR_FILENO) : kPageWidth,
+                       .verbose = false,
+                       .full = options.full}));
   return judge(options, analysis, outcome);
 }
 

@@ -3,11 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <iterator>
-
 #include "analyzer/cli/arguments.h"
-#include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
@@ -18,13 +14,13 @@
 #include "analyzer/verbs/expect.h"
 #include "analyzer/verbs/scan.h"
 #include "analyzer/verbs/scan_here.h"
-#include "analyzer/verbs/scan_object.h"
+#include "analyzer/verbs/scan_parts.h"
 
 namespace kshim::cli {
 namespace {
 
 struct ScanOptions {
-  analysis::Format format = analysis::Format::text;
+  Format format = Format::text;
   std::string output;
   std::vector<std::string> targets;
   std::optional<std::string> driver;  ///< an empty one is a mistake
@@ -51,8 +47,7 @@ struct ScanOptions {
 std::vector<image::Arch> gpus_of(const std::vector<image::Arch>& archs,
                                  const std::vector<std::string>& texts) {
   const auto refuse = [](std::string_view what, image::Arch arch) {
-    throw UserError(fmt::format("--target: {} is no GPU; give {} or {}", what,
-                                image::to_name(image::ImageKind::cubin, {arch.cc, {}}).view(),
+    throw UserError(fmt::format("--target: {} is no GPU; give {} or {}", what, sm_name(arch.cc),
                                 image::to_name(arch.cc).view()));
   };
   std::vector<image::Arch> gpus;
@@ -61,7 +56,7 @@ std::vector<image::Arch> gpus_of(const std::vector<image::Arch>& archs,
     if (arch.suffix != image::Suffix::none && arch.cc.number() < least)
       refuse(image::to_name(image::ImageKind::cubin, arch).view(), arch);
     const image::Arch gpu{arch.cc, image::Suffix::none};
-    if (std::find(gpus.begin(), gpus.end(), gpu) == gpus.end()) gpus.push_back(gpu);
+    if (std::ranges::find(gpus, gpu) == gpus.end()) gpus.push_back(gpu);
   }
   for (const std::string& text : texts) {
     if (text.find("lto_") != std::string::npos) refuse("LTO-IR (lto_...)", gpus.front());
@@ -72,9 +67,9 @@ std::vector<image::Arch> gpus_of(const std::vector<image::Arch>& archs,
 scan::Options to_scan(const ScanOptions& options) {
   scan::Options result;
   result.targets = gpus_of(parse_archs("--target", options.targets), options.targets);
-  if (result.targets.size() > analysis::kMostTargets)
-    throw UserError(fmt::format("--target: {} are named, {} are the most", result.targets.size(),
-                                analysis::kMostTargets));
+  if (result.targets.size() > kMostTargets)
+    throw UserError(
+        fmt::format("--target: {} are named, {} are the most", result.targets.size(), kMostTargets));
   if (options.driver) result.driver = parse_driver("--driver", *options.driver);
   result.kernels = options.kernels || options.sizes;
   result.sizes = options.sizes;
@@ -83,11 +78,11 @@ scan::Options to_scan(const ScanOptions& options) {
 }
 
 int status_of(const scan::Scan& scan, const std::string& fail_on) {
-  const auto limit = fail_on == "warning" ? analysis::Severity::warning : analysis::Severity::error;
-  const bool found = std::any_of(scan.findings.begin(), scan.findings.end(),
-                                 [&](const analysis::Finding& finding) { return finding.severity >= limit; });
+  const auto limit = fail_on == "warning" ? Severity::warning : Severity::error;
+  const bool found =
+      std::ranges::any_of(scan.findings, [&](const Finding& finding) { return finding.severity >= limit; });
   // What was not read was not judged: no green light for it.
-  const bool strict = scan.held || limit == analysis::Severity::warning;
+  const bool strict = scan.held || limit == Severity::warning;
   const bool unread = scan.named_unread || (strict && scan.incomplete());
   return found || unread ? exit_status::kFindings : exit_status::kOk;
 }
@@ -171,7 +166,7 @@ int scan_paths(const ScanOptions& options) {
     result = scan::scan(paths, scan_options);
   }
   // First of all: no file makes up for it.
-  std::vector<analysis::Finding> old = scan::old_driver_findings(result.targets, result.driver);
+  std::vector<Finding> old = scan::old_driver_findings(result.targets, result.driver);
   result.findings.insert(result.findings.begin(), std::make_move_iterator(old.begin()),
                          std::make_move_iterator(old.end()));
   if (result.objects.empty())
@@ -180,7 +175,7 @@ int scan_paths(const ScanOptions& options) {
         throw UserError(
             fmt::format(
                 "{}: holds reports of what ran, not files with device code; `kshim analyze {}` reads them",
-                analysis::harmless(path), analysis::shell_quote(path)),
+                harmless(path), shell_quote(path)),
             exit_status::kNoInput);
   if (options.print_config) {
     if (result.objects.empty())
@@ -193,16 +188,16 @@ int scan_paths(const ScanOptions& options) {
     print_errors(result.notes, options.verbose);
     return exit_status::kNoInput;
   }
-  analysis::RenderOptions how = render_options(output, options.verbose, options.full);
+  RenderOptions how = render_options(output, options.verbose, options.full);
   if (output.is_stream() && isatty(STDOUT_FILENO) != 1) how.width = kWholeLines;
   output.write(scan::render(result, options.format, how));
   return status_of(result, options.fail_on);
 }
 
 int list_gpus() {
-  for (const analysis::GpuRow& row : analysis::gpus()) {
+  for (const GpuRow& row : gpus()) {
     std::vector<std::string> names;
-    for (const analysis::GpuNameRow& name : analysis::knowledge().gpu_names)
+    for (const GpuNameRow& name : knowledge().gpu_names)
       if (name.cc == row.cc) names.emplace_back(name.name);
     fmt::print("{:<5} {:<16} {}\n", image::to_name(row.cc).view(), row.family, fmt::join(names, ", "));
   }

@@ -2,11 +2,8 @@
 // A command is one file (cmd_NAME.cpp) and one row: main.cpp walks the rows for dispatch and for the help.
 #pragma once
 #include <CLI/CLI.hpp>
-#include <functional>
-#include <span>
-#include <string_view>
-#include <vector>
 
+#include "analyzer/core/prelude.h"
 #include "analyzer/core/user_error.h"
 
 namespace kshim::cli {
@@ -39,14 +36,12 @@ CLI::Option* add_value(CLI::App& app, const char* names, T& to, const char* type
 }
 /// A check that takes one of these alone; the shells complete them.
 CLI::Validator one_of(const std::vector<std::string>& choices);
-/// The choices that one_of() gave an option; none for another.
-std::vector<std::string> choices_of(const CLI::Option& option);
 /// "; did you mean `x`?", empty where nothing is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
                          std::string_view prefix = "");
 std::vector<Command> commands();
-/// A script that completes commands, options and values in bash, zsh or fish.
-std::string completion_script(std::string_view shell);
+/// `kshim __complete WORDS`: prints what the last word may become. Called by the shells' scripts.
+int complete(const std::vector<std::string>& words);
 
 // The help screens: the list of commands, and the options of one within 80 columns.
 std::string version_line();

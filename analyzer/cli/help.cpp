@@ -3,8 +3,6 @@
 #include <kshim/report/schema.h>
 #include <kshim/version.h>
 
-#include <algorithm>
-
 #include "analyzer/cli/command.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
@@ -17,9 +15,9 @@ constexpr std::size_t kNameColumn = 28;
 
 /// Each line of `text` filled to kWidth.
 std::string wrap(const std::string& text) {
-  std::vector<std::string> lines = analysis::split(text, "\n");
-  for (std::string& line : lines) line = analysis::fill(line, kWidth, 0);
-  return analysis::join(lines, "\n");
+  std::vector<std::string> lines = split(text, "\n");
+  for (std::string& line : lines) line = fill(line, kWidth, 0);
+  return join(lines, "\n");
 }
 
 std::string row(std::string_view name, std::string_view meaning) {
@@ -29,7 +27,7 @@ std::string row(std::string_view name, std::string_view meaning) {
   } else {
     line.resize(kNameColumn, ' ');
   }
-  return line + analysis::fill(meaning, kWidth, kNameColumn) + '\n';
+  return line + fill(meaning, kWidth, kNameColumn) + '\n';
 }
 
 class HelpFormatter : public CLI::FormatterBase {
@@ -74,10 +72,9 @@ class HelpFormatter : public CLI::FormatterBase {
 
 std::string version_line() {
   const std::string_view hash = KSHIM_GIT_HASH;
-  const std::vector<std::string>& files = analysis::knowledge_files();
+  const std::vector<std::string>& files = knowledge_files();
   return fmt::format("kshim {}{}, report {}\nknowledge of {}{}\n", KSHIM_VERSION,
-                     hash.empty() ? "" : fmt::format(" ({})", hash), report::kReportSchema,
-                     analysis::knowledge_date(),
+                     hash.empty() ? "" : fmt::format(" ({})", hash), report::kReportSchema, knowledge_date(),
                      files.empty() ? "" : fmt::format(" ({})", fmt::join(files, ", ")));
 }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim COMMAND: finds the row, parses its options, runs it. What nothing else has caught becomes one line
 // and a status.
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 
@@ -18,8 +15,7 @@ namespace kshim::cli {
 namespace {
 
 const Command* find(std::span<const Command> commands, std::string_view name) {
-  const auto row =
-      std::find_if(commands.begin(), commands.end(), [&](const Command& c) { return c.name == name; });
+  const auto row = std::ranges::find(commands, name, &Command::name);
   return row == commands.end() ? nullptr : &*row;
 }
 
@@ -56,7 +52,7 @@ UserError misuse(const Command& command, const CLI::App& app, const CLI::ParseEr
 /// `named`: --knowledge. What is wrong with it, or with $KSHIM_KNOWLEDGE, ends the command.
 void use_knowledge(const std::string& named, int misuse_status) {
   try {
-    for (const std::string& warning : analysis::load_knowledge(named)) print_error(warning);
+    for (const std::string& warning : load_knowledge(named)) print_error(warning);
   } catch (const std::runtime_error& error) {
     throw UserError(fmt::format("{}: {}", named.empty() ? "KSHIM_KNOWLEDGE" : "--knowledge", error.what()),
                     misuse_status);
@@ -67,9 +63,9 @@ void use_knowledge(const std::string& named, int misuse_status) {
 void limit_memory_to(const std::string& named, int misuse_status) {
   const auto bytes = named.empty() ? default_memory() : parse_size(named);
   if (!bytes || *bytes < kLeastMemory)
-    throw UserError(fmt::format("--max-memory: `{}` is not a size from 64M up, such as 512M or 2G",
-                                analysis::harmless(named)),
-                    misuse_status);
+    throw UserError(
+        fmt::format("--max-memory: `{}` is not a size from 64M up, such as 512M or 2G", harmless(named)),
+        misuse_status);
   limit_memory(*bytes);
 }
 
@@ -80,7 +76,7 @@ int execute(const Command& command, std::vector<std::string> arguments) {
   CommonOptions common;
   add_common_options(app, command, common);
   // CLI11 takes arguments last to first, so that it can pop them.
-  std::reverse(arguments.begin(), arguments.end());
+  std::ranges::reverse(arguments);
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
@@ -110,6 +106,7 @@ int dispatch(std::vector<std::string> arguments) {
   }
   std::string name = arguments.front();
   arguments.erase(arguments.begin());
+  if (name == "__complete") return complete(arguments);
   if (name == "--version" || name == "-V") {
     use_knowledge({}, exit_status::kMisuse);
     fmt::print("{}", version_line());

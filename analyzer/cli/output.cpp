@@ -2,16 +2,8 @@
 #include "analyzer/cli/output.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
-#include <optional>
-#include <system_error>
-#include <utility>
 
 #include "analyzer/core/user_error.h"
 #include "kshim/report/libc_calls.h"

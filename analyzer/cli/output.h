@@ -10,9 +10,7 @@
 #pragma once
 #include <sys/stat.h>
 
-#include <string>
-#include <string_view>
-#include <vector>
+#include "analyzer/core/prelude.h"
 
 namespace kshim::cli {
 

@@ -3,9 +3,6 @@
 
 #include <sys/auxv.h>
 
-#include <cstdlib>
-#include <system_error>
-
 namespace kshim::cli {
 namespace {
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the parts that belong to this command lie: beside it in a build tree or under an installed prefix.
 #pragma once
-#include <filesystem>
-#include <string>
-#include <vector>
+
+#include "analyzer/core/prelude.h"
 
 namespace kshim::cli {
 

@@ -7,15 +7,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
-#include <charconv>
 #include <csignal>
 #include <ctime>
-#include <iterator>
-#include <map>
-#include <system_error>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/terminal.h"
@@ -94,8 +88,7 @@ std::string file_waited_for(int thread) {
     numbers.push_back(value);
     at = got.ptr;
   }
-  const auto* const call = std::find_if(std::begin(kCalls), std::end(kCalls),
-                                        [&](const Call& each) { return each.number == number; });
+  const auto* const call = std::ranges::find(kCalls, number, &Call::number);
   if (call == std::end(kCalls) || numbers.size() <= call->argument) return {};
   const unsigned long argument = numbers[call->argument];
   if (call->is_path) {
@@ -121,8 +114,8 @@ std::string progress_of(int thread) {
 }
 
 [[noreturn]] void give_up(const std::string& file, int status) {
-  print_error(fmt::format("{}: its file system has not answered for {} s (--io-timeout)",
-                          analysis::harmless(file), g_patience));
+  print_error(fmt::format("{}: its file system has not answered for {} s (--io-timeout)", harmless(file),
+                          g_patience));
   // Where even SIGKILL has to wait for the file system, nobody who reads what we wrote shall.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(stream);
   ::_exit(status);

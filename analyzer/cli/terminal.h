@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the terminal can do: colours only where a person looks, and the width to fill.
+// What the terminal can do: colors only where a person looks, the width to fill, a progress bar.
 #pragma once
-#include <chrono>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+
+#include "analyzer/core/prelude.h"
 
 namespace kshim::cli {
+
+// What the terminal can do: colours only where a person looks, and the width to fill.
 
 /// True on a terminal, unless NO_COLOR is set (https://no-color.org) or TERM is dumb.
 bool wants_colour(int fd);
@@ -34,5 +33,24 @@ void print_note(std::string_view text);
 void end_on_stall(std::chrono::seconds patience, int status);
 /// From now on with this status; without one the process goes on.
 void on_stall(std::optional<int> status);
+
+// A bar on stderr for work that a person waits for: only on a terminal, only after a while, gone when done.
+
+class ProgressBar {
+ public:
+  /// Shorter work than `patience` needs no bar.
+  explicit ProgressBar(std::string what, std::chrono::milliseconds patience = std::chrono::milliseconds(500));
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+  /// `done` of `total`, in any unit.
+  void update(std::uint64_t done, std::uint64_t total);
+
+ private:
+  std::string what_;
+  std::chrono::steady_clock::time_point next_;
+  bool on_terminal_;
+  bool drawn_ = false;
+};
 
 }  // namespace kshim::cli

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <set>
 #include <unordered_set>
 
 #include "analyzer/compare/diff.h"
@@ -17,16 +13,15 @@ constexpr std::size_t kLast = static_cast<std::size_t>(-1);  // what belongs to 
 
 std::string named(const std::vector<std::string>& kernels) {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(kernels.size(), kNamed); ++i)
-    names.push_back(analysis::shorten(kernels[i], 60));
-  std::string out = analysis::join(names, ", ");
+  for (std::size_t i = 0; i < std::min(kernels.size(), kNamed); ++i) names.push_back(shorten(kernels[i], 60));
+  std::string out = join(names, ", ");
   if (kernels.size() > kNamed) out += fmt::format(" and {} more", kernels.size() - kNamed);
   return out;
 }
 
 std::set<std::string> archs_of(const Object& object) {
   std::set<std::string> out;
-  for (const analysis::ImageCount& row : object.images)
+  for (const ImageCount& row : object.images)
     out.emplace(image::to_name(row.candidate.kind, row.candidate.arch).view());
   return out;
 }
@@ -47,7 +42,7 @@ class Kernels {
         continue;
       }
       for (const std::string& arch : archs) {
-        const bool has = std::find(now->second.begin(), now->second.end(), arch) != now->second.end();
+        const bool has = std::ranges::find(now->second, arch) != now->second.end();
         if (!has && left.contains(arch)) lacking[arch].push_back(name);
       }
     }
@@ -55,16 +50,12 @@ class Kernels {
       if (!a.kernels->contains(name)) come.push_back(name);
     }
     if (!gone.empty())
-      add(Effect::lost, {}, fmt::format("{}: {}", analysis::counted(gone.size(), "kernel"), named(gone)),
-          gone);
+      add(Effect::lost, {}, fmt::format("{}: {}", counted(gone.size(), "kernel"), named(gone)), gone);
     for (auto& [arch, names] : lacking)
       add(Effect::lost, arch,
-          fmt::format("{} no longer in {}: {}", analysis::counted(names.size(), "kernel"), arch,
-                      named(names)),
-          names);
+          fmt::format("{} no longer in {}: {}", counted(names.size(), "kernel"), arch, named(names)), names);
     if (!come.empty())
-      add(Effect::gained, {}, fmt::format("{}: {}", analysis::counted(come.size(), "kernel"), named(come)),
-          come);
+      add(Effect::gained, {}, fmt::format("{}: {}", counted(come.size(), "kernel"), named(come)), come);
   }
 
  private:
@@ -82,7 +73,7 @@ class Kernels {
 
 std::string archs_text(const Object& object) {
   const std::set<std::string> archs = archs_of(object);
-  return analysis::join({archs.begin(), archs.end()}, ", ");
+  return join({archs.begin(), archs.end()}, ", ");
 }
 
 /// An object that one side alone has. A process that did not load it lost nothing.
@@ -104,7 +95,7 @@ void alone(const Pair& pair, std::size_t number, const Options& options, bool lo
   const auto serves = [&](image::Arch target) {
     return outcome_on(object, target, options.driver) < scan::Outcome::part;
   };
-  if (!options.targets.empty() && std::none_of(options.targets.begin(), options.targets.end(), serves))
+  if (!options.targets.empty() && std::ranges::none_of(options.targets, serves))
     change.effect = Effect::changed;
   changes.push_back(std::move(change));
 }
@@ -127,8 +118,8 @@ void add_doubts(Diff& diff) {
   std::set<std::string> b(diff.b.devices.begin(), diff.b.devices.end());
   if (a != b)
     diff.notes.push_back(fmt::format("the GPUs differ: A is of {}, B of {}",
-                                     a.empty() ? "none" : analysis::enumerate({a.begin(), a.end()}),
-                                     b.empty() ? "none" : analysis::enumerate({b.begin(), b.end()})));
+                                     a.empty() ? "none" : enumerate({a.begin(), a.end()}),
+                                     b.empty() ? "none" : enumerate({b.begin(), b.end()})));
   if (diff.b.verdict == "incomplete" || diff.b.verdict == "blind" || diff.b.verdict == "no-cuda")
     diff.notes.push_back(
         fmt::format("B's verdict is {}: what does not occur there may not be fixed", diff.b.verdict));
@@ -147,7 +138,7 @@ std::string whole_path(const Object& object) { return object.place + "!" + objec
 
 /// The path inside a distribution: a wheel's member, or what follows site-packages.
 std::string inner_path(const Object& object) {
-  if (!object.member.empty()) return distribution(analysis::basename_of(object.place)) + "!" + object.member;
+  if (!object.member.empty()) return distribution(basename_of(object.place)) + "!" + object.member;
   for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
     const std::size_t at = object.place.rfind(folder);
     if (at != std::string::npos) return object.place.substr(at + folder.size());
@@ -156,7 +147,7 @@ std::string inner_path(const Object& object) {
 }
 
 std::string file_of(const Object& object) {
-  return std::string(analysis::basename_of(object.member.empty() ? object.place : object.member));
+  return std::string(basename_of(object.member.empty() ? object.place : object.member));
 }
 
 std::string in_package(const Object& object) {
@@ -209,8 +200,7 @@ class Objects {
   std::string word(const Finding& finding, bool before) const {
     if (const auto number = pair(finding, before)) return fmt::format("#{}", *number);
     const std::size_t mark = finding.object.rfind('!');
-    return stem(
-        analysis::basename_of(mark == std::string::npos ? finding.object : finding.object.substr(mark + 1)));
+    return stem(basename_of(mark == std::string::npos ? finding.object : finding.object.substr(mark + 1)));
   }
 
  private:
@@ -221,8 +211,8 @@ class Objects {
 bool counts(const Finding& finding, const Options& options) {
   if (options.targets.empty() || finding.need.empty()) return true;
   const auto need = image::parse_arch(finding.need);
-  return !need || std::any_of(options.targets.begin(), options.targets.end(),
-                              [&](image::Arch target) { return target.cc == need->cc; });
+  return !need ||
+         std::ranges::any_of(options.targets, [&](image::Arch target) { return target.cc == need->cc; });
 }
 
 /// Of a scan: what images say of a target is compared as images.
@@ -247,12 +237,12 @@ class Findings {
     });
     for (const Finding* finding : before) {
       diff_.mended.push_back(*finding);
-      if (finding->severity > analysis::Severity::info)
+      if (finding->severity > Severity::info)
         add(counts(*finding, options_) ? Effect::gained : Effect::changed, *finding, true, finding->text);
     }
     for (const Finding* finding : after) {
       diff_.broken.push_back(*finding);
-      if (finding->severity > analysis::Severity::info)
+      if (finding->severity > Severity::info)
         add(counts(*finding, options_) ? Effect::lost : Effect::changed, *finding, false, finding->text);
     }
   }
@@ -324,12 +314,10 @@ class Findings {
 }  // namespace
 
 bool Diff::lost() const {
-  return std::any_of(changes.begin(), changes.end(),
-                     [](const Change& change) { return change.effect == Effect::lost; });
+  return std::ranges::any_of(changes, [](const Change& change) { return change.effect == Effect::lost; });
 }
 bool Diff::gained() const {
-  return std::any_of(changes.begin(), changes.end(),
-                     [](const Change& change) { return change.effect == Effect::gained; });
+  return std::ranges::any_of(changes, [](const Change& change) { return change.effect == Effect::gained; });
 }
 
 void compare(const Options& options, Diff& diff) {
@@ -349,7 +337,7 @@ void compare(const Options& options, Diff& diff) {
     if (pair.a->kernels && pair.b->kernels) Kernels(i, diff.changes).compare(*pair.a, *pair.b);
   }
   compare_findings(options, diff);
-  std::stable_sort(diff.changes.begin(), diff.changes.end(), [](const Change& a, const Change& b) {
+  std::ranges::stable_sort(diff.changes, [](const Change& a, const Change& b) {
     return std::pair(a.effect, a.pair.value_or(kLast)) < std::pair(b.effect, b.pair.value_or(kLast));
   });
   add_doubts(diff);

@@ -5,7 +5,7 @@
 
 #include "analyzer/device_code/image_contents.h"
 #include "analyzer/render/formats.h"
-#include "analyzer/render/scan/matrix.h"
+#include "analyzer/render/scan/render.h"
 #include "analyzer/verbs/analysis.h"
 
 namespace kshim::diff {
@@ -27,7 +27,7 @@ struct Object {
   std::string build_id = {};
   std::uint64_t bytes = 0;   ///< of the file; 0 for not known
   bool images_known = true;  ///< a report may leave open what a file holds
-  std::vector<analysis::ImageCount> images = {};
+  std::vector<ImageCount> images = {};
   std::optional<std::map<std::string, std::vector<std::string>>> kernels =
       {};                                                ///< demangled, and their architectures
   std::map<std::string, std::uint64_t> code_bytes = {};  ///< of kernels, demangled, where they were asked for
@@ -36,7 +36,7 @@ struct Object {
 
 struct Finding {
   std::string cause = {};
-  analysis::Severity severity = analysis::Severity::error;
+  Severity severity = Severity::error;
   std::string object = {};  ///< Object::name
   std::string need = {};
   std::optional<std::int64_t> code = {};
@@ -103,10 +103,9 @@ Side read_side(const std::string& path, const Options& options);
 /// Of two sides of one kind.
 void compare(const Options& options, Diff& diff);
 
-inline constexpr std::array kFormats = {analysis::Format::text, analysis::Format::json,
-                                        analysis::Format::markdown, analysis::Format::html,
-                                        analysis::Format::github};
-std::string render(const Diff& diff, analysis::Format format, const analysis::RenderOptions& options);
+inline constexpr std::array kFormats = {Format::text, Format::json, Format::markdown, Format::html,
+                                        Format::github};
+std::string render(const Diff& diff, Format format, const RenderOptions& options);
 std::string_view to_name(Effect effect);
 /// "B lacks what A had in 1 of 3 files; 1 finding is new or worse"
 std::string summary_of(const Diff& diff);

@@ -1,9 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <set>
-
 #include "analyzer/compare/diff.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
@@ -12,7 +7,6 @@
 namespace kshim::diff {
 namespace {
 
-using analysis::ImageCount;
 using image::Arch;
 using image::ImageKind;
 using image::Version;
@@ -159,7 +153,7 @@ class Comparison {
     const std::string name = name_of(kind, arch);
     if (is.count < was.count) {
       add(Effect::changed, "images", name,
-          fmt::format("{}: {} of {} are left", name, is.count, analysis::counted(was.count, "image")),
+          fmt::format("{}: {} of {} are left", name, is.count, counted(was.count, "image")),
           std::to_string(was.count), std::to_string(is.count));
     }
     if (kind == ImageKind::ptx && was.isa.known() && is.isa.known() && was.isa != is.isa)
@@ -174,8 +168,7 @@ class Comparison {
     const auto compiled = [&](Arch target) {
       return outcome_on(*pair_.b, target, options_.driver) == Outcome::jit;
     };
-    const bool needed =
-        options_.targets.empty() || std::any_of(options_.targets.begin(), options_.targets.end(), compiled);
+    const bool needed = options_.targets.empty() || std::ranges::any_of(options_.targets, compiled);
     const Effect effect = read || !needed ? Effect::changed : is > was ? Effect::lost : Effect::gained;
     add(effect, "ptx-isa", name,
         fmt::format("PTX for {} is of version {}, was {}: it takes a driver for CUDA {}, took one for {}",
@@ -186,7 +179,7 @@ class Comparison {
   /// GPUs that no image is named after.
   void judge_gpus() {
     std::map<std::pair<Outcome, Outcome>, std::vector<std::string>> groups;
-    for (const analysis::GpuRow& gpu : analysis::gpus()) {
+    for (const GpuRow& gpu : gpus()) {
       if (judged_.contains(gpu.cc)) continue;
       const Outcome was = outcome_on(*pair_.a, {gpu.cc, {}}, options_.driver);
       const Outcome is = outcome_on(*pair_.b, {gpu.cc, {}}, options_.driver);
@@ -194,7 +187,7 @@ class Comparison {
     }
     for (const auto& [outcomes, names] : groups) {
       const auto [was, is] = outcomes;
-      add_outcome(was, is, "gpu", analysis::join(names, ", "), "GPUs of " + analysis::enumerate(names));
+      add_outcome(was, is, "gpu", join(names, ", "), "GPUs of " + enumerate(names));
     }
   }
 
@@ -217,7 +210,7 @@ class Comparison {
         100 * (static_cast<double>(is) - static_cast<double>(was)) / static_cast<double>(was);
     std::string text =
         fmt::format("device code {}, was {} ({:+.0f} %)", scan::size_text(is), scan::size_text(was), percent);
-    if (!parts.empty()) text += ": " + analysis::join(parts, ", ");
+    if (!parts.empty()) text += ": " + join(parts, ", ");
     add(Effect::changed, "size", {}, std::move(text), std::to_string(was), std::to_string(is));
   }
 
@@ -230,8 +223,7 @@ class Comparison {
       std::uint64_t far() const { return is > was ? is - was : was - is; }
     };
     const auto tell = [&](std::vector<Row> rows, std::size_t most) {
-      std::stable_sort(rows.begin(), rows.end(),
-                       [](const Row& a, const Row& b) { return a.far() > b.far(); });
+      std::ranges::stable_sort(rows, [](const Row& a, const Row& b) { return a.far() > b.far(); });
       for (std::size_t i = 0; i < std::min(rows.size(), most) && rows[i].far() != 0; ++i) {
         const Row& row = rows[i];
         add(Effect::changed, "size", row.name,
@@ -250,7 +242,7 @@ class Comparison {
          {std::pair{&archs, std::size_t{1000}}, std::pair{&kernels, std::size_t{20}}}) {
       std::vector<Row> list;
       for (auto& [name, row] : *rows)
-        list.push_back({rows == &kernels ? "kernel " + analysis::shorten(name, 60) : name, row.was, row.is});
+        list.push_back({rows == &kernels ? "kernel " + shorten(name, 60) : name, row.was, row.is});
       tell(std::move(list), most);
     }
   }
@@ -261,11 +253,10 @@ class Comparison {
     return more > std::max(was, is) / 20;
   }
   static bool has_kind(const ByArch& images, ImageKind kind) {
-    return std::any_of(images.begin(), images.end(),
-                       [kind](const auto& row) { return row.first.first == kind; });
+    return std::ranges::any_of(images, [kind](const auto& row) { return row.first.first == kind; });
   }
   static bool has_ptx_at_most(const ByArch& images, Arch arch) {
-    return std::any_of(images.begin(), images.end(), [arch](const auto& row) {
+    return std::ranges::any_of(images, [arch](const auto& row) {
       return row.first.first == ImageKind::ptx && row.first.second.suffix == image::Suffix::none &&
              row.first.second.cc <= arch.cc;
     });
@@ -287,31 +278,22 @@ Outcome outcome_on(const Object& object, Arch target, Version driver) {
   if (judged != object.targets.end()) return judged->second;
   std::vector<image::Candidate> candidates;
   for (const ImageCount& row : object.images) candidates.push_back(row.candidate);
-  switch (image::select_image(candidates, {.device = target.cc, .driver = driver, .jit = {}}).choice) {
-    case image::Choice::sass:
-      return Outcome::sass;
-    case image::Choice::jit:
-      return Outcome::jit;
-    case image::Choice::none:
-      break;
-  }
-  return Outcome::none;
+  const image::Choice choice =
+      image::select_image(candidates, {.device = target.cc, .driver = driver, .jit = {}}).choice;
+  return choice == image::Choice::sass  ? Outcome::sass
+         : choice == image::Choice::jit ? Outcome::jit
+                                        : Outcome::none;
 }
 
 std::string outcome_text(Outcome outcome, bool before) {
-  switch (outcome) {
-    case Outcome::sass:
-      return before ? "had code that fits" : "has code that fits";
-    case Outcome::jit:
-      return before ? "had it compiled from PTX" : "has it compiled from PTX now";
-    case Outcome::part:
-      return before ? "had code for a part" : "has code for a part";
-    case Outcome::none:
-      return before ? "had no code" : "finds no code now";
-    case Outcome::no_kernels:
-      break;
-  }
-  return before ? "needed none" : "needs none";
+  constexpr std::pair<const char*, const char*> kTexts[] = {
+      {"needed none", "needs none"},
+      {"had code that fits", "has code that fits"},
+      {"had it compiled from PTX", "has it compiled from PTX now"},
+      {"had code for a part", "has code for a part"},
+      {"had no code", "finds no code now"}};
+  const auto& [was, is] = kTexts[static_cast<std::size_t>(outcome)];
+  return before ? was : is;
 }
 
 void compare_images(const Pair& pair, std::size_t number, const Options& options,

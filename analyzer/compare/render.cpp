@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/compare/diff.h"
+#include "analyzer/render/ci_formats.h"
 #include "analyzer/render/document.h"
-#include "analyzer/render/github.h"
 #include "analyzer/render/json_finding.h"
 
 namespace kshim::diff {
@@ -20,13 +16,13 @@ std::size_t lost_files(const Diff& diff) {
   for (const Change& change : diff.changes) {
     if (change.effect == Effect::lost && change.pair && change.what != "finding") lost[*change.pair] = true;
   }
-  return static_cast<std::size_t>(std::count(lost.begin(), lost.end(), true));
+  return static_cast<std::size_t>(std::ranges::count(lost, true));
 }
 
 std::size_t findings(const Diff& diff, Effect effect) {
-  return static_cast<std::size_t>(std::count_if(
-      diff.changes.begin(), diff.changes.end(),
-      [effect](const Change& change) { return change.effect == effect && change.what == "finding"; }));
+  return static_cast<std::size_t>(std::ranges::count_if(diff.changes, [effect](const Change& change) {
+    return change.effect == effect && change.what == "finding";
+  }));
 }
 
 /// The effect in a word; of a finding "new", "fixed", "worse", "better" or "other".
@@ -74,20 +70,16 @@ std::string sentence_of(const Finding& finding) {
 }
 
 std::string render_github(const Diff& diff) {
-  analysis::GithubCommands commands;
+  GithubCommands commands;
   for (const Change& change : diff.changes) {
     if (change.effect != Effect::lost) continue;
     const std::string name = change.pair ? name_of(diff.pairs[*change.pair]) + ": " : "";
-    commands.add(analysis::Severity::error, "kshim diff: lost", name + change.text);
+    commands.add(Severity::error, "kshim diff: lost", name + change.text);
   }
-  if (!diff.lost()) commands.add(analysis::Severity::info, "kshim diff", summary_of(diff));
-  for (const std::string& note : diff.notes) commands.add(analysis::Severity::info, "kshim diff", note);
+  if (!diff.lost()) commands.add(Severity::info, "kshim diff", summary_of(diff));
+  for (const std::string& note : diff.notes) commands.add(Severity::info, "kshim diff", note);
   return commands.text();
 }
-
-using analysis::Json;
-using analysis::json_list;
-using analysis::text_or_null;
 
 Json name_or_null(const Object* object) { return object == nullptr ? Json(nullptr) : Json(object->name); }
 
@@ -102,7 +94,7 @@ Json to_json(const Side& side) {
 
 Json to_json(const Finding& finding) {
   return {{"cause", finding.cause},
-          {"severity", analysis::to_name(finding.severity)},
+          {"severity", to_name(finding.severity)},
           {"object", text_or_null(finding.object)},
           {"need", text_or_null(finding.need)},
           {"code", finding.code ? Json(*finding.code) : Json(nullptr)},
@@ -126,10 +118,10 @@ Json to_json(const Diff& diff, const Change& change) {
 }
 
 Json images_of(const Object& object) {
-  return json_list(object.images, [](const analysis::ImageCount& row) {
+  return json_list(object.images, [](const ImageCount& row) {
     return Json{{"kind", image::to_name(row.candidate.kind)},
                 {"arch", image::to_name(row.candidate.kind, row.candidate.arch).view()},
-                {"isa", analysis::version_or_null(row.candidate.isa)},
+                {"isa", version_or_null(row.candidate.isa)},
                 {"count", row.count},
                 {"bytes", row.bytes}};
   });
@@ -163,13 +155,10 @@ std::string render_json(const Diff& diff) {
   out["targets"] = json_list(diff.targets, [](const image::Arch& target) {
     return Json(image::to_name(image::ImageKind::cubin, target).view());
   });
-  out["driver"] = analysis::version_or_null(diff.driver);
+  out["driver"] = version_or_null(diff.driver);
   out["notes"] = diff.notes;
-  return analysis::dumped(out);
+  return dumped(out);
 }
-
-using analysis::Document;
-using analysis::Tone;
 
 // Of a terminal's screen, unless all is asked for.
 constexpr std::size_t kGroups = 12;
@@ -188,14 +177,13 @@ class DiffWriter {
     doc_.title(fmt::format("kshim diff: {}", verdict_of(diff_)));
     doc_.say(diff_.lost() ? Tone::error : Tone::good, fmt::format("{}:", verdict_of(diff_)),
              summary_of(diff_));
-    if (!doc_.terminal())
-      doc_.facts({{"A", {analysis::code(diff_.a.path)}}, {"B", {analysis::code(diff_.b.path)}}});
+    if (!doc_.terminal()) doc_.facts({{"A", {code(diff_.a.path)}}, {"B", {code(diff_.b.path)}}});
     const std::vector<Group> groups = grouped(diff_);
     const std::size_t shown = shown_of(groups.size(), kGroups);
     for (std::size_t i = 0; i < shown; ++i) group(groups[i]);
     more(groups.size() - shown, "more files");
     stayed();
-    std::vector<analysis::Note> notes;
+    std::vector<Note> notes;
     for (const std::string& note : diff_.notes) notes.push_back({note});
     doc_.notes(notes);
   }
@@ -210,15 +198,14 @@ class DiffWriter {
                        Tone::dim}});
   }
   void group(const Group& group) {
-    doc_.heading(2, group.pair == nullptr ? analysis::Line{{"Findings"}}
-                                          : analysis::Line{analysis::code(name_of(*group.pair))});
+    doc_.heading(2, group.pair == nullptr ? Line{{"Findings"}} : Line{code(name_of(*group.pair))});
     const std::size_t shown = shown_of(group.changes.size(), kRows);
-    std::vector<analysis::Fact> rows;
+    std::vector<Fact> rows;
     for (std::size_t i = 0; i < shown; ++i) {
       const Change& change = *group.changes[i];
       rows.push_back({std::string(word_of(change)), {{change.text}}, tone_of(change.effect)});
       if (!doc_.terminal() || doc_.brief()) continue;
-      for (const std::string& kernel : change.kernels) rows.push_back({"", {analysis::code(kernel)}});
+      for (const std::string& kernel : change.kernels) rows.push_back({"", {code(kernel)}});
     }
     doc_.facts(std::move(rows));
     more(group.changes.size() - shown, "more");
@@ -228,8 +215,8 @@ class DiffWriter {
   }
   void kernels(const Change& change) {
     doc_.open_details(fmt::format("{} kernels: {}", change.kernels.size(), to_name(change.effect)));
-    std::vector<analysis::Line> items;
-    for (const std::string& kernel : change.kernels) items.push_back({analysis::code(kernel)});
+    std::vector<Line> items;
+    for (const std::string& kernel : change.kernels) items.push_back({code(kernel)});
     doc_.list(std::move(items));
     doc_.close_details();
   }
@@ -237,7 +224,7 @@ class DiffWriter {
     if (diff_.stayed.empty()) return;
     doc_.heading(2, {{"As before"}});
     const std::size_t shown = shown_of(diff_.stayed.size(), kStayed);
-    std::vector<analysis::Line> items;
+    std::vector<Line> items;
     for (std::size_t i = 0; i < shown; ++i) items.push_back({{sentence_of(diff_.stayed[i])}});
     doc_.list(std::move(items));
     more(diff_.stayed.size() - shown, "more");
@@ -247,9 +234,9 @@ class DiffWriter {
   Document& doc_;
 };
 
-std::string render_page(const Diff& diff, analysis::Format format, const analysis::RenderOptions& options) {
-  return analysis::write_document(format, "kshim diff", options, {},
-                                  [&](Document& document) { DiffWriter(diff, document).write(); });
+std::string render_page(const Diff& diff, Format format, const RenderOptions& options) {
+  return write_document(format, "kshim diff", options, {},
+                        [&](Document& document) { DiffWriter(diff, document).write(); });
 }
 
 }  // namespace
@@ -263,23 +250,21 @@ std::string summary_of(const Diff& diff) {
   if (const std::size_t files = lost_files(diff); files != 0 && diff.pairs.size() == 1)
     parts.emplace_back("B lacks what A had");
   else if (files != 0)
-    parts.push_back(
-        fmt::format("B lacks what A had in {} of {}", files, analysis::counted(diff.pairs.size(), "file")));
+    parts.push_back(fmt::format("B lacks what A had in {} of {}", files, counted(diff.pairs.size(), "file")));
   const auto add = [&parts](std::size_t count, std::string_view what) {
     if (count != 0)
-      parts.push_back(
-          fmt::format("{} {} {}", analysis::counted(count, "finding"), count == 1 ? "is" : "are", what));
+      parts.push_back(fmt::format("{} {} {}", counted(count, "finding"), count == 1 ? "is" : "are", what));
   };
   add(findings(diff, Effect::lost), "new or worse");
   if (parts.empty()) parts.emplace_back("B lacks nothing that A had");
   add(findings(diff, Effect::gained), "fixed");
   add(diff.stayed.size(), "as before");
-  return analysis::join(parts, "; ");
+  return join(parts, "; ");
 }
 
-std::string render(const Diff& diff, analysis::Format format, const analysis::RenderOptions& options) {
-  if (format == analysis::Format::json) return render_json(diff);
-  return format == analysis::Format::github ? render_github(diff) : render_page(diff, format, options);
+std::string render(const Diff& diff, Format format, const RenderOptions& options) {
+  if (format == Format::json) return render_json(diff);
+  return format == Format::github ? render_github(diff) : render_page(diff, format, options);
 }
 
 }  // namespace kshim::diff

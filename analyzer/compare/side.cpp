@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "analyzer/compare/diff.h"
 #include "analyzer/input/report/report_reader.h"
-#include "analyzer/render/finding_text.h"
+#include "analyzer/render/finding_page.h"
 #include "analyzer/verbs/report_files.h"
 #include "kshim/files/open_file.h"
 
@@ -35,14 +30,14 @@ bool is_report(std::string_view first) {
 
 bool holds_reports(const fs::path& folder) {
   std::vector<std::string> ignored;
-  const auto files = analysis::find_report_files({folder}, ignored);
+  const auto files = find_report_files({folder}, ignored);
   const auto last = files.begin() + static_cast<std::ptrdiff_t>(std::min(files.size(), kTried));
   return std::any_of(files.begin(), last,
-                     [](const analysis::ReportFile& file) { return is_report(first_bytes(file.path)); });
+                     [](const ReportFile& file) { return is_report(first_bytes(file.path)); });
 }
 
 /// An image as a report or a scan in JSON names it.
-void add_image(const analysis::ImageEntry& entry, Object& object) {
+void add_image(const ImageEntry& entry, Object& object) {
   const auto arch = image::parse_arch(entry.arch);
   if (!arch) return;
   const image::Candidate image{image::parse_kind(entry.kind).value_or(image::ImageKind::cubin), *arch,
@@ -54,17 +49,17 @@ void add_image(const analysis::ImageEntry& entry, Object& object) {
 void add_objects(const fs::path& path, Side& side) {
   std::vector<std::string> ignored;
   std::map<std::string, std::size_t> known;
-  for (const analysis::ReportFile& file : analysis::find_report_files({path}, ignored)) {
-    const auto got = analysis::read_report(file.path);
-    const auto* report = std::get_if<analysis::Report>(&got);
+  for (const ReportFile& file : find_report_files({path}, ignored)) {
+    const auto got = read_report(file.path);
+    const auto* report = std::get_if<Report>(&got);
     if (report == nullptr) continue;
-    for (const analysis::ObjectRecord& record : report->objects) {
+    for (const ObjectRecord& record : report->objects) {
       if (record.path.empty() || (record.images && record.images->empty())) continue;
       if (!known.try_emplace(record.path, side.objects.size()).second) continue;
       Object object{.name = record.path, .place = record.path, .build_id = record.build_id};
       object.images_known = record.images.has_value();
       if (record.images)
-        for (const analysis::ImageEntry& entry : *record.images) add_image(entry, object);
+        for (const ImageEntry& entry : *record.images) add_image(entry, object);
       side.objects.push_back(std::move(object));
     }
   }
@@ -75,13 +70,13 @@ void read_reports(const fs::path& path, const Options& options, Side& side) {
   wanted.targets = options.targets;
   if (options.driver.known()) wanted.assume_driver = options.driver;
   wanted.progress = options.progress;
-  const analysis::Analysis analysis = analysis::analyze({path}, wanted);
+  const Analysis analysis = analyze({path}, wanted);
   side.kind = SideKind::reports;
   side.nothing_there = analysis.nothing_readable;
-  side.verdict = analysis::to_name(analysis.verdict);
+  side.verdict = to_name(analysis.verdict);
   side.notes = analysis.notes;
   for (const analysis::Finding& finding : analysis.findings) side.findings.push_back(to_diff(finding));
-  for (const analysis::DeviceSummary& device : analysis.devices) {
+  for (const DeviceSummary& device : analysis.devices) {
     side.devices.push_back(
         fmt::format("{} ({})", device.name, device.cc ? image::to_name(*device.cc).view() : "?"));
   }
@@ -90,7 +85,7 @@ void read_reports(const fs::path& path, const Options& options, Side& side) {
 
 /// Below the folder that was named; of a named file its own name.
 std::string place_in(const std::string& path, const std::string& root, bool folder) {
-  if (!folder) return std::string(analysis::basename_of(path));
+  if (!folder) return std::string(basename_of(path));
   if (!path.starts_with(root)) return path;
   const std::size_t begin = path.find_first_not_of('/', root.size());
   return begin == std::string::npos ? path : path.substr(begin);
@@ -168,9 +163,9 @@ Finding finding_of(const SavedJson& json) {
               .need = text_of(json, "need"),
               .text = sentence_of(json)};
   const std::string severity = text_of(json, "severity");
-  out.severity = severity == "error"     ? analysis::Severity::error
-                 : severity == "warning" ? analysis::Severity::warning
-                                         : analysis::Severity::info;
+  out.severity = severity == "error"     ? Severity::error
+                 : severity == "warning" ? Severity::warning
+                                         : Severity::info;
   const SavedJson& code = member(json, "code");
   if (code.is_number_integer()) out.code = code.get<std::int64_t>();
   return out;
@@ -231,12 +226,12 @@ std::string package_name(std::string_view package) {
 }
 
 Finding to_diff(const analysis::Finding& finding) {
-  return {.cause = std::string(analysis::row_of(finding.cause).name),
+  return {.cause = std::string(row_of(finding.cause).name),
           .severity = finding.severity,
           .object = finding.object,
           .need = finding.need,
           .code = finding.code,
-          .text = analysis::title_of(finding)};
+          .text = title_of(finding)};
 }
 
 Side read_side(const std::string& path, const Options& options) {

@@ -4,8 +4,6 @@
 // has beneath hands over piece by piece and can be stopped; it is in the archive only
 // (analysis/CMakeLists.txt).
 #include <cstddef>
-#include <functional>
-#include <unordered_map>
 
 #include "analyzer/core/text.h"
 

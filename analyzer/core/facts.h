@@ -2,10 +2,8 @@
 // What is known about one failure: the input of the rules. Plain values, so that a rule can be tested as a
 // table.
 #pragma once
-#include <optional>
-#include <string>
-#include <vector>
 
+#include "analyzer/core/prelude.h"
 #include "kshim/base/cuda_error.h"
 #include "kshim/image/image.h"
 #include "kshim/image/select.h"

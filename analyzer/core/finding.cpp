@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/core/finding.h"
 
-#include <fmt/core.h>
-
-#include <iterator>
+#include "analyzer/core/text.h"
 
 namespace kshim::analysis {
 namespace {
@@ -50,8 +48,7 @@ std::string text_of(const Device& device) {
       return fmt::format("an assumed GPU ({})", cc);
     case Device::Kind::target:
       if (!device.cc) return "a target";
-      return fmt::format("target {}",
-                         image::to_name(image::ImageKind::cubin, {*device.cc, image::Suffix::none}).view());
+      return fmt::format("target {}", sm_name(*device.cc));
     case Device::Kind::named:
       return device.name.empty() ? fmt::format("compute capability {}", cc)
                                  : fmt::format("{} ({})", device.name, cc);

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A finding: one cause, once, with its evidence and what to do. The names are those of the analysis JSON.
 #pragma once
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
+#include "analyzer/core/prelude.h"
 #include "kshim/image/arch.h"
 #include "kshim/image/select.h"
 

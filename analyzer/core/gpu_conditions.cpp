@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/core/gpu_conditions.h"
 
-#include <algorithm>
+#include "analyzer/core/text.h"
 
 namespace kshim::analysis {
 namespace {
@@ -33,34 +33,23 @@ std::optional<bool> meets_one(image::ComputeCapability gpu, image::Version cuda,
   return std::nullopt;
 }
 
-/// The parts of a text; `visit` answers false to end it.
-template <class Visit>
-void each_part(std::string_view text, std::string_view separators, Visit&& visit) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find_first_of(separators), text.size());
-    if (end != 0 && !visit(text.substr(0, end))) return;
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
 }  // namespace
 
 std::optional<bool> meets(image::ComputeCapability gpu, image::Version cuda, Conditions form,
                           std::string_view text) {
   std::optional<bool> any;
-  bool readable = true;
-  each_part(text, form == Conditions::conda ? "|" : " \t\n", [&](std::string_view choice) {
+  for (const std::string& choice : split(text, form == Conditions::conda ? "|" : " \t\n")) {
+    if (choice.empty()) continue;
     bool all = true;
-    each_part(choice, ", ", [&](std::string_view part) {
+    for (const std::string& part : split(choice, ", ")) {
+      if (part.empty()) continue;
       const std::optional<bool> one = meets_one(gpu, cuda, form, part);
-      readable = one.has_value();
-      all = all && one.value_or(false);
-      return readable;
-    });
+      if (!one) return std::nullopt;
+      all = all && *one;
+    }
     any = any.value_or(false) || all;
-    return readable;
-  });
-  return readable ? any : std::nullopt;
+  }
+  return any;
 }
 
 }  // namespace kshim::analysis

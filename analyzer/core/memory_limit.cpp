@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/core/memory_limit.h"
 
-#include <fmt/core.h>
 #include <sys/resource.h>
 
-#include <algorithm>
-#include <charconv>
 #include <limits>
-#include <system_error>
 
 #include "kshim/files/open_file.h"
 

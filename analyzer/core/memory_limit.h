@@ -4,10 +4,8 @@
 // not counted: the system takes them back whenever it wants.
 #pragma once
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
+
+#include "analyzer/core/prelude.h"
 
 namespace kshim {
 

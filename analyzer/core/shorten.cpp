@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Demangled names of templates fill screens. What is cut here is what a reader skips anyway.
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 
 namespace kshim::analysis {
@@ -79,12 +77,12 @@ std::vector<Group> groups(std::string_view text, char open, int depth, std::size
 void fold(std::string& text, char open, std::string_view folded, int depth, std::size_t width) {
   if (text.size() <= width) return;
   std::vector<Group> chosen = groups(text, open, depth, folded.size() + 4);
-  std::stable_sort(chosen.begin(), chosen.end(), [](Group a, Group b) { return a.size > b.size; });
+  std::ranges::stable_sort(chosen, [](Group a, Group b) { return a.size > b.size; });
   std::size_t size = text.size();
   std::size_t count = 0;
   while (count < chosen.size() && size > width) size -= chosen[count++].size - folded.size();
   chosen.resize(count);
-  std::sort(chosen.begin(), chosen.end(), [](Group a, Group b) { return a.begin < b.begin; });
+  std::ranges::sort(chosen, [](Group a, Group b) { return a.begin < b.begin; });
   std::string out;
   std::size_t done = 0;
   for (const Group& group : chosen) {

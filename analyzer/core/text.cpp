@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/core/text.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <numeric>
 
 namespace kshim::analysis {

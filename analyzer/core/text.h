@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strings for people: foreign text made harmless, names demangled and shortened, lists joined, lines filled.
 #pragma once
-#include <string>
-#include <vector>
 
+#include "analyzer/core/prelude.h"
 #include "kshim/base/bytes.h"
 #include "kshim/image/arch.h"
 
@@ -12,6 +11,10 @@ namespace kshim::image {
 /// "12.8", "8.6": for sentences. Found by its argument.
 inline std::string name(Version version) { return std::string(to_name(version).view()); }
 inline std::string name(ComputeCapability cc) { return std::string(to_name(cc).view()); }
+/// "sm_90": the code that a GPU wants.
+inline std::string sm_name(ComputeCapability cc) {
+  return std::string(to_name(ImageKind::cubin, {cc, Suffix::none}).view());
+}
 
 }  // namespace kshim::image
 

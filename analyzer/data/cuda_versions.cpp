@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/data/cuda_versions.h"
 
-#include <fmt/core.h>
-
-#include <charconv>
-#include <optional>
-#include <system_error>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 

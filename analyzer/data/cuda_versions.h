@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Versions of CUDA and of drivers as users write them.
 #pragma once
-#include <string>
-#include <string_view>
 
+#include "analyzer/core/prelude.h"
 #include "analyzer/core/user_error.h"
 #include "kshim/image/arch.h"
 

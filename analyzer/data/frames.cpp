@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/data/frames.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "analyzer/core/text.h"
 
 namespace kshim::analysis {
@@ -68,7 +65,7 @@ FrameOwner owner_of_object(std::string_view path) {
 }
 
 bool is_system_path(std::string_view path) {
-  return std::any_of(native_frames().begin(), native_frames().end(), [&](const NativeFrameRow& row) {
+  return std::ranges::any_of(native_frames(), [&](const NativeFrameRow& row) {
     return row.match == FrameMatch::path_begins && path.starts_with(row.text);
   });
 }

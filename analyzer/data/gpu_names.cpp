@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
-#include <algorithm>
 #include <cctype>
 
 #include "analyzer/core/text.h"
@@ -31,8 +30,8 @@ const std::vector<GpuName>& all_names() {
     std::vector<GpuName> out;
     for (const analysis::GpuNameRow& row : analysis::knowledge().gpu_names)
       out.push_back({std::string(row.name), row.cc});
-    std::stable_sort(out.begin(), out.end(),
-                     [](const GpuName& a, const GpuName& b) { return a.name.size() > b.name.size(); });
+    std::ranges::stable_sort(
+        out, [](const GpuName& a, const GpuName& b) { return a.name.size() > b.name.size(); });
     return out;
   }();
   return kNames;
@@ -70,7 +69,7 @@ std::vector<std::string> words_of(std::string_view name) {
     }
     // RTX5090 and GTX1080, but not H100 and T4.
     if (std::isdigit(letter) != 0 && word.size() > 2 &&
-        std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c) != 0; }))
+        std::ranges::all_of(word, [](unsigned char c) { return std::isalpha(c) != 0; }))
       end();
     word += static_cast<char>(std::tolower(letter));
   }
@@ -110,16 +109,15 @@ std::vector<GpuName> gpus_named_in(std::string_view text) {
     // The letter behind a name is part of its match, and may be the one before the next.
     if (!rest.empty() && rest.data() != text.data()) rest = {rest.data() - 1, rest.size() + 1};
     const std::string key = folded(plain.empty() ? prefixed : plain);
-    const auto row = std::find_if(all_names().begin(), all_names().end(),
-                                  [&](const GpuName& gpu) { return folded(gpu.name) == key; });
+    const auto row =
+        std::ranges::find_if(all_names(), [&](const GpuName& gpu) { return folded(gpu.name) == key; });
     if (row != all_names().end()) out.push_back(*row);
   }
   return out;
 }
 
 bool NamedGpus::ambiguous() const {
-  return std::any_of(found.begin(), found.end(),
-                     [&](const GpuName& gpu) { return gpu.cc != found.front().cc; });
+  return std::ranges::any_of(found, [&](const GpuName& gpu) { return gpu.cc != found.front().cc; });
 }
 
 NamedGpus gpus_called(std::string_view name) {
@@ -132,13 +130,11 @@ NamedGpus gpus_called(std::string_view name) {
   if (!out.found.empty()) return out;
   for (const GpuName& gpu : all_names()) {
     const std::vector<std::string> words = words_of(gpu.name);
-    const bool all = std::all_of(wanted.begin(), wanted.end(), [&](const std::string& word) {
-      return std::find(words.begin(), words.end(), word) != words.end();
-    });
+    const bool all = std::ranges::all_of(
+        wanted, [&](const std::string& word) { return std::ranges::find(words, word) != words.end(); });
     if (all) out.found.push_back(gpu);
   }
-  std::stable_sort(out.found.begin(), out.found.end(),
-                   [](const GpuName& a, const GpuName& b) { return a.cc < b.cc; });
+  std::ranges::stable_sort(out.found, {}, &GpuName::cc);
   if (!out.found.empty()) return out;
   std::vector<std::pair<std::size_t, std::string>> near;
   const std::size_t limit = std::max<std::size_t>(1, key.size() / 4);
@@ -146,7 +142,7 @@ NamedGpus gpus_called(std::string_view name) {
     const std::size_t far = analysis::edit_distance(key, joined(words_of(gpu.name)), limit);
     if (far <= limit) near.emplace_back(far, gpu.name);
   }
-  std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(near, {}, [](const auto& each) { return each.first; });
   constexpr std::size_t kMost = 3;
   for (std::size_t i = 0; i < std::min(kMost, near.size()); ++i) out.similar.push_back(near[i].second);
   return out;

@@ -2,9 +2,8 @@
 // GPUs by the names under which people and tools speak of them.
 #pragma once
 #include <stdexcept>
-#include <string>
-#include <vector>
 
+#include "analyzer/core/prelude.h"
 #include "kshim/image/arch.h"
 
 namespace kshim::explain {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/data/knowledge.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <charconv>
 #include <stdexcept>
 
 #include "analyzer/data/knowledge_file.h"

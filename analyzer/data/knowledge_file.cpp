@@ -7,12 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <map>
 #include <stdexcept>
-#include <system_error>
 
 #include "analyzer/data/knowledge_reader.h"
 #include "kshim/files/open_file.h"

@@ -33,6 +33,9 @@ const Knowledge& knowledge();
 const std::string& knowledge_date();                ///< of the newest table in use
 const std::vector<std::string>& knowledge_files();  ///< that replaced built-in tables
 
+/// The project of the tables that the package is, or is a variant of: cupy-cuda12x of cupy, onnxruntime-gpu
+/// of onnxruntime. Empty for a name that only looks like one: it may be a stranger's on PyPI.
+std::string_view known_project(std::string_view package);
 bool is_without_source(std::string_view package);
 /// The newest release that the rows of wheels.json know; empty where there is none, or one goes on with all
 /// newer ones.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/data/reach.h"
 
-#include <charconv>
-
 #include "analyzer/data/knowledge_file.h"
 
 namespace kshim::analysis {

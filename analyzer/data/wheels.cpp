@@ -40,6 +40,7 @@ std::optional<unsigned> next_number(std::string_view& rest) {
 
 // Compares as many places as both have, or all where `prefix` is not asked for.
 int compare(std::string_view a, std::string_view b, bool prefix) {
+  if (a == b) return 0;
   while (true) {
     const auto x = next_number(a);
     const auto y = next_number(b);
@@ -135,6 +136,44 @@ WheelName wheel_name(std::string_view package, std::string_view version, std::st
     }
   }
   return out;
+}
+
+namespace {
+
+// What makers put behind a project's name: "-gpu", "-cu12", "-cuda12x", "-cuda12-plugin".
+bool is_variant(std::string_view rest) {
+  if (rest.empty() || rest == "-gpu") return true;
+  if (!rest.starts_with("-cu")) return false;
+  rest.remove_prefix(rest.starts_with("-cuda") ? 5 : 3);
+  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  rest.remove_prefix(digits);
+  return digits >= 2 && digits <= 3 && (rest.empty() || rest == "x" || rest == "-plugin" || rest == "-pjrt");
+}
+
+bool is_variant_of(std::string_view package, std::string_view project) {
+  return !project.empty() && package.size() >= project.size() &&
+         same_name(package.substr(0, project.size()), project) && is_variant(package.substr(project.size()));
+}
+
+}  // namespace
+
+std::string_view known_project(std::string_view package) {
+  const std::string name = normal(package);
+  std::string_view found;
+  const auto look = [&found](std::string_view from, const auto& rows, auto project) {
+    for (const auto& row : rows)
+      if (found.empty() && is_variant_of(from, row.*project)) found = row.*project;
+  };
+  const Knowledge& known = knowledge();
+  look(name, known.wheels, &WheelRow::distribution);
+  look(name, known.project_names, &ProjectNameRow::name);
+  look(name, known.builds, &BuildRow::distribution);
+  look(name, known.installers, &InstallerRow::distribution);
+  look(name, known.without_source, &WithoutSourceRow::package);
+  for (const std::string_view start : {"nvidia-cuda-", "nvidia-"})
+    if (name.starts_with(start))
+      look(std::string_view(name).substr(start.size()), known.vendor_libraries, &VendorLibraryRow::prefix);
+  return found;
 }
 
 std::string_view default_variant(const WheelName& name, std::string_view platform) {

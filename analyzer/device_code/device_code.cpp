@@ -2,10 +2,6 @@
 #include "analyzer/device_code/device_code.h"
 
 #include <elf.h>
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <tuple>
 
 #include "analyzer/device_code/device_code_host.h"
 #include "analyzer/device_code/mapped_file.h"
@@ -137,9 +133,7 @@ DeviceCode find_device_code(Bytes file) {
 }
 
 std::optional<std::size_t> find_module(const DeviceCode& code, std::uint64_t offset) {
-  const auto at =
-      std::lower_bound(code.modules.begin(), code.modules.end(), offset,
-                       [](const CodeModule& each, std::uint64_t wanted) { return each.offset < wanted; });
+  const auto at = std::ranges::lower_bound(code.modules, offset, {}, &CodeModule::offset);
   if (at == code.modules.end() || at->offset != offset) return std::nullopt;
   return static_cast<std::size_t>(at - code.modules.begin());
 }
@@ -180,7 +174,7 @@ void CodeCollector::damage(std::uint64_t offset, std::string what, CodeModule* m
 void CodeCollector::collect(std::vector<CodeRange> ranges) {
   // Where ranges overlap, and in honest files they do not, the section that says more about its fatbins comes
   // first.
-  std::sort(ranges.begin(), ranges.end(), [](const CodeRange& a, const CodeRange& b) {
+  std::ranges::sort(ranges, [](const CodeRange& a, const CodeRange& b) {
     return std::tuple(a.begin, a.kind, a.end) < std::tuple(b.begin, b.kind, b.end);
   });
   std::uint64_t done = 0;

@@ -2,10 +2,8 @@
 // All device code of one file in memory: every image, by its header alone, grouped into the modules that a
 // driver sees. Payloads are not touched: of a library of 700 MB a few hundred pages are read.
 #pragma once
-#include <optional>
-#include <string>
-#include <vector>
 
+#include "analyzer/core/prelude.h"
 #include "kshim/base/bytes.h"
 #include "kshim/image/image.h"
 #include "kshim/image/select.h"

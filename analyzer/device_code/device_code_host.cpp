@@ -2,9 +2,6 @@
 #include "analyzer/device_code/device_code_host.h"
 
 #include <elf.h>
-#include <fmt/core.h>
-
-#include <algorithm>
 
 #include "analyzer/core/text.h"
 #include "kshim/image/fatbin_search.h"
@@ -129,9 +126,7 @@ class PartLinker {
   const CodePart* part_at(std::uint64_t address) const {
     const auto offset = address != PointerMap::kElsewhere ? pointers_.offset_of(address) : std::nullopt;
     if (!offset) return nullptr;
-    const auto at =
-        std::lower_bound(parts_.begin(), parts_.end(), *offset,
-                         [](const CodePart& each, std::uint64_t wanted) { return each.offset < wanted; });
+    const auto at = std::ranges::lower_bound(parts_, *offset, {}, &CodePart::offset);
     return at != parts_.end() && at->offset == *offset ? &*at : nullptr;
   }
 
@@ -178,9 +173,7 @@ class PartLinker {
 /// The piece that holds a value, by the member that the pieces are sorted by.
 template <class Pieces, class Member>
 auto find_piece(const Pieces& pieces, std::uint64_t value, Member member) {
-  auto at =
-      std::upper_bound(pieces.begin(), pieces.end(), value,
-                       [member](std::uint64_t wanted, const auto& piece) { return wanted < piece.*member; });
+  auto at = std::ranges::upper_bound(pieces, value, {}, member);
   if (at == pieces.begin()) return pieces.end();
   --at;
   return value - (*at).*member < at->size ? at : pieces.end();
@@ -226,8 +219,7 @@ void find_in_elf(Bytes file, DeviceCode& out) {
   if (elf.section_count() == 0) add_segments(elf, places);
   if (elf.section_count() == 0 && elf.segment_count() == 0) places.code = {{0, file.size(), RangeKind::data}};
   collector.collect(std::move(places.code));
-  std::sort(places.wrappers.begin(), places.wrappers.end(),
-            [](const CodeRange& a, const CodeRange& b) { return a.begin < b.begin; });
+  std::ranges::sort(places.wrappers, {}, &CodeRange::begin);
   if (has_linked_wrapper(places.wrappers, file))
     link_parts(places.wrappers, PointerMap::of_elf(elf), file, collector, out);
 }
@@ -258,8 +250,7 @@ bool find_in_pe(Bytes file, DeviceCode& out) {
     (holds_wrappers(section->name) ? wrappers : code).push_back(range);
   }
   collector.collect(std::move(code));
-  std::sort(wrappers.begin(), wrappers.end(),
-            [](const CodeRange& a, const CodeRange& b) { return a.begin < b.begin; });
+  std::ranges::sort(wrappers, {}, &CodeRange::begin);
   if (has_linked_wrapper(wrappers, file))
     link_parts(wrappers, PointerMap::of_pe(file, *pe), file, collector, out);
   return true;
@@ -350,12 +341,9 @@ PointerMap PointerMap::of_pe(Bytes file, const image::PeReader& pe) {
 
 void PointerMap::sort() {
   by_offset_ = by_address_;
-  std::sort(by_address_.begin(), by_address_.end(),
-            [](const Piece& a, const Piece& b) { return a.address < b.address; });
-  std::sort(by_offset_.begin(), by_offset_.end(),
-            [](const Piece& a, const Piece& b) { return a.offset < b.offset; });
-  std::sort(relocations_.begin(), relocations_.end(),
-            [](const Relocation& a, const Relocation& b) { return a.place < b.place; });
+  std::ranges::sort(by_address_, {}, &Piece::address);
+  std::ranges::sort(by_offset_, {}, &Piece::offset);
+  std::ranges::sort(relocations_, {}, &Relocation::place);
 }
 
 std::optional<std::uint64_t> PointerMap::offset_of(std::uint64_t address) const {
@@ -379,9 +367,7 @@ std::optional<std::uint64_t> PointerMap::address_of(std::uint64_t offset) const 
 }
 
 std::uint64_t PointerMap::read(std::uint64_t address) const {
-  const auto at =
-      std::lower_bound(relocations_.begin(), relocations_.end(), address,
-                       [](const Relocation& each, std::uint64_t place) { return each.place < place; });
+  const auto at = std::ranges::lower_bound(relocations_, address, {}, &Relocation::place);
   if (at != relocations_.end() && at->place == address) return at->target;
   if (!in_place_) return 0;
   const auto offset = offset_of(address);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which ranges of a host file may hold fatbins, and which hold the wrappers that point at them.
 #pragma once
-#include <map>
 
 #include "analyzer/device_code/device_code.h"
 #include "kshim/image/elf.h"

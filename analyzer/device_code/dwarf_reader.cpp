@@ -3,14 +3,11 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "analyzer/core/text.h"
-#include "analyzer/device_code/host_lines.h"
+#include "analyzer/device_code/source_lines.h"
 #include "kshim/files/open_file.h"
 
 namespace kshim::source {
@@ -32,7 +29,7 @@ Dwarf* open_dwarf(const fs::path& path, std::string_view build_id) {
   const void* bits = nullptr;
   const ssize_t size = dwelf_elf_gnu_build_id(elf, &bits);
   const Bytes found(static_cast<const std::byte*>(bits), static_cast<std::size_t>(size > 0 ? size : 0));
-  if (analysis::hex(found) != build_id) return nullptr;
+  if (hex(found) != build_id) return nullptr;
   return dwarf_begin_elf(elf, DWARF_C_READ, nullptr);
 }
 

@@ -6,10 +6,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <system_error>
-
 #include "analyzer/core/text.h"
 #include "analyzer/device_code/mapped_file.h"
 #include "kshim/files/open_file.h"
@@ -109,10 +105,9 @@ std::optional<Executable> inspect(const fs::path& path) {
     executable.kind = Executable::Kind::elf;
     executable.same_class = facts->same_class;
     executable.loader = facts->loader;
-    executable.wants_asan =
-        std::any_of(facts->needed.begin(), facts->needed.end(), [](const std::string& name) {
-          return name.starts_with("libasan.so") || name.starts_with("libclang_rt.asan");
-        });
+    executable.wants_asan = std::ranges::any_of(facts->needed, [](const std::string& name) {
+      return name.starts_with("libasan.so") || name.starts_with("libclang_rt.asan");
+    });
   } else if (magic[0] == '#' && magic[1] == '!') {
     read_script(file, executable);
     executable.gains_rights = false;  // Linux ignores setuid on scripts
@@ -251,7 +246,7 @@ std::optional<ElfFacts> elf_facts(const std::filesystem::path& path) {
 }
 
 bool links_torch(const std::optional<ElfFacts>& file) {
-  return file && std::any_of(file->needed.begin(), file->needed.end(), [](const std::string& name) {
+  return file && std::ranges::any_of(file->needed, [](const std::string& name) {
            return name.starts_with("libtorch.so") || name.starts_with("libtorch_") ||
                   name.starts_with("libc10.so") || name.starts_with("libc10_cuda.so");
          });

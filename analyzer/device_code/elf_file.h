@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the kernel and ld.so will make of an executable file, as far as LD_PRELOAD is concerned.
 #pragma once
-#include <filesystem>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
+#include "analyzer/core/prelude.h"
 #include "kshim/base/bytes.h"
 
 namespace kshim::cli {

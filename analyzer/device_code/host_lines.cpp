@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/device_code/host_lines.h"
-
-#include <algorithm>
-#include <charconv>
-#include <system_error>
-
 #include "analyzer/device_code/own_process.h"
+#include "analyzer/device_code/source_lines.h"
 
 namespace kshim::source {
 namespace {
@@ -23,7 +18,7 @@ constexpr std::size_t kLongestBuildId = 128;
 std::string clean(std::string text) {
   constexpr std::size_t kLongest = 4096;
   if (text.size() > kLongest) text.resize(kLongest);
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::ranges::replace(text, '\n', ' ');
   return text;
 }
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/device_code/image_contents.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <iterator>
-
 #include "kshim/image/decompress.h"
 #include "kshim/image/ptx.h"
 
@@ -139,7 +134,7 @@ std::vector<ImageBodies> read_bodies(const DeviceCode& code, const CodeModule& m
 
 bool FileModule::has_kernels() const {
   // LTO-IR is for a linker: no driver runs what is in it.
-  return std::any_of(images.begin(), images.end(), [](const FileImage& image) {
+  return std::ranges::any_of(images, [](const FileImage& image) {
     return image.candidate.kind != image::ImageKind::ltoir && (!image.kernels_read || !image.kernels.empty());
   });
 }
@@ -190,8 +185,8 @@ bool KernelLister::list_ptx(Bytes clear) {
 }
 
 std::vector<ImageCount> count_images(const DeviceCode& code) {
-  const bool linked = std::any_of(code.images.begin(), code.images.end(),
-                                  [](const CodeImage& image) { return !image.relocatable; });
+  const bool linked =
+      std::ranges::any_of(code.images, [](const CodeImage& image) { return !image.relocatable; });
   // A hostile file has as many architectures as images, which are millions: never search them one by one.
   std::map<Program, ImageCount> rows;
   for (const CodeImage& image : code.images) {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is inside an image: its kernels and the toolkit that made it. Decompresses payloads.
 #pragma once
-#include <functional>
-#include <tuple>
 
 #include "analyzer/device_code/device_code.h"
 #include "analyzer/device_code/kernel_body.h"
-#include "analyzer/device_code/kernel_lines.h"
+#include "analyzer/device_code/source_lines.h"
 #include "kshim/image/cubin.h"
 
 namespace kshim::analysis {

@@ -43,7 +43,7 @@ Step step_of_volta(std::uint64_t word) {
   // Moves, constants and special registers into registers, barriers of memory: nothing that is seen later.
   static constexpr std::array<std::uint64_t, 9> kHarmless = {0x002, 0x024, 0x182, 0x119, 0x005,
                                                              0x0b9, 0x1ac, 0x192, 0x1ab};
-  const bool harmless = std::find(kHarmless.begin(), kHarmless.end(), word & 0x1ffU) != kHarmless.end();
+  const bool harmless = std::ranges::find(kHarmless, word & 0x1ffU) != kHarmless.end();
   return harmless ? Step::nothing : Step::other;
 }
 
@@ -160,8 +160,8 @@ BodyKind kind_of_text(std::string_view body) {
     }
     static constexpr std::array<std::string_view, 9> kSetUp = {
         "ret", "exit", "mov.", "cvta.", "st.param", "st.local", "ld.param", "add.u64", "call"};
-    const bool harmless = std::any_of(kSetUp.begin(), kSetUp.end(),
-                                      [&](std::string_view begin) { return word.starts_with(begin); });
+    const bool harmless =
+        std::ranges::any_of(kSetUp, [&](std::string_view begin) { return word.starts_with(begin); });
     if (!harmless && word != "prototype") return BodyKind::works;
   }
   return prints ? BodyKind::prints : stops ? BodyKind::stops : BodyKind::returns;

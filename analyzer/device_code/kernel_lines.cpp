@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources: the relocations that ptxas writes for .debug_line; PTX ISA 9.0, .file and .loc.
-#include "analyzer/device_code/kernel_lines.h"
-
 #include <elfutils/libdw.h>
 
-#include <algorithm>
-#include <charconv>
 #include <sstream>
-#include <system_error>
-#include <vector>
 
 #include "analyzer/device_code/own_process.h"
+#include "analyzer/device_code/source_lines.h"
 #include "kshim/image/cubin.h"
 
 namespace kshim::source {

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/device_code/mapped_file.h"
 
-#include <fmt/core.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <map>
 #include <mutex>
-#include <system_error>
 
 #include "kshim/files/open_file.h"
 
@@ -125,9 +120,7 @@ Stretch data_behind(Bytes file, std::uint64_t at) {
   const std::lock_guard guard(sparse().lock);
   const auto found = sparse().files.find(file.data());
   if (found == sparse().files.end()) return {at, file.size()};
-  const auto range =
-      std::upper_bound(found->second.begin(), found->second.end(), at,
-                       [](std::uint64_t place, const files::DataRange& row) { return place < row.end; });
+  const auto range = std::ranges::upper_bound(found->second, at, {}, &files::DataRange::end);
   if (range == found->second.end()) return {file.size(), file.size()};
   return {std::max(at, range->begin), std::min<std::uint64_t>(range->end, file.size())};
 }

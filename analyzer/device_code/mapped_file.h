@@ -2,10 +2,7 @@
 #pragma once
 #include <signal.h>
 
-#include <filesystem>
-#include <string>
-#include <variant>
-
+#include "analyzer/core/prelude.h"
 #include "kshim/base/bytes.h"
 
 namespace kshim::analysis {

@@ -33,6 +33,7 @@ std::string build_id_of(const std::string& path) {
 }
 
 std::variant<ObjectFile, std::string> ObjectFile::open(const std::string& path, std::string_view build_id) {
+  const FileTime timed;
   auto opened = MappedFile::open(path);
   if (auto* why = std::get_if<std::string>(&opened)) return *why;
   auto file = std::get<MappedFile>(std::move(opened));
@@ -61,24 +62,27 @@ std::variant<ObjectFile, std::string> ObjectFile::open(const std::string& path, 
 }
 
 const DeviceCode& ObjectFile::code() const {
-  if (!code_) code_ = find_device_code(file_.bytes());
+  if (code_) return *code_;
+  const FileTime timed;
+  code_ = find_device_code(file_.bytes());
   return *code_;
 }
 
 const PointerMap& ObjectFile::pointers() const {
-  if (!pointers_) {
-    if (host_ == HostFormat::elf) {
-      pointers_ = PointerMap::of_elf(elf_);
-    } else if (const auto pe = image::PeReader::open(file_.bytes())) {
-      pointers_ = PointerMap::of_pe(file_.bytes(), *pe);
-    } else {
-      pointers_.emplace();
-    }
+  if (pointers_) return *pointers_;
+  const FileTime timed;
+  if (host_ == HostFormat::elf) {
+    pointers_ = PointerMap::of_elf(elf_);
+  } else if (const auto pe = image::PeReader::open(file_.bytes())) {
+    pointers_ = PointerMap::of_pe(file_.bytes(), *pe);
+  } else {
+    pointers_.emplace();
   }
   return *pointers_;
 }
 
 FileModule ObjectFile::module(std::size_t index, std::uint64_t& budget) const {
+  const FileTime timed;
   return read_module(code(), code().modules[index], budget);
 }
 
@@ -102,6 +106,7 @@ std::variant<std::uint64_t, std::string> ObjectFile::locate(std::uint64_t addres
 }
 
 FileModule ObjectFile::read_module_at(std::uint64_t address) const {
+  const FileTime timed;
   FileModule out;
   const auto place = locate(address);
   if (const auto* why = std::get_if<std::string>(&place)) {
@@ -122,6 +127,7 @@ FileModule ObjectFile::read_module_at(std::uint64_t address) const {
 
 std::vector<ImageBodies> ObjectFile::bodies_at(std::uint64_t address, const std::vector<std::string>& kernels,
                                                std::uint64_t& budget) const {
+  const FileTime timed;
   const auto place = locate(address);
   const auto* offset = std::get_if<std::uint64_t>(&place);
   const auto index = offset != nullptr ? find_module(code(), *offset) : std::nullopt;
@@ -163,6 +169,7 @@ FileModule ObjectFile::find_only_module_with_kernels() const {
 }
 
 std::string ObjectFile::find_symbol_at(std::uint64_t address) const {
+  const FileTime timed;
   for (const std::string_view table_name : {".symtab", ".dynsym"}) {
     const auto table = elf_.section(table_name);
     if (!table) continue;

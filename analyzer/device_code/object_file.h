@@ -2,6 +2,7 @@
 // A file that a report names, read again: which images a module of it holds, which kernels are in each image,
 // what built it. Used only where path and build id agree with the report.
 #pragma once
+#include <chrono>
 #include <unordered_map>
 
 #include "analyzer/device_code/device_code.h"
@@ -49,6 +50,27 @@ class ModuleMemory {
   }
   std::map<Key, FileModule> known_;
   std::size_t bytes_ = 0;
+};
+
+/// The time that this thread has spent on the files of reports, while it lives and before.
+class FileTime {
+ public:
+  using Clock = std::chrono::steady_clock;
+  FileTime() : outer_(!running_), begin_(Clock::now()) { running_ = true; }
+  ~FileTime() {
+    if (!outer_) return;
+    running_ = false;
+    spent_ += Clock::now() - begin_;
+  }
+  FileTime(const FileTime&) = delete;
+  FileTime& operator=(const FileTime&) = delete;
+  static Clock::duration spent() { return spent_; }
+
+ private:
+  static thread_local inline Clock::duration spent_{};
+  static thread_local inline bool running_ = false;
+  bool outer_;
+  Clock::time_point begin_;
 };
 
 /// Device code and pointers are looked for when they are first asked for: not for several threads at once.

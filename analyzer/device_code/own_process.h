@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A question that may end the process which asks it: put by a child, with limits on time and memory.
 #pragma once
-#include <chrono>
-#include <cstdint>
-#include <functional>
-#include <string>
+
+#include "analyzer/core/prelude.h"
 
 namespace kshim::source {
 

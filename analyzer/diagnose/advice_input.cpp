@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/advice_input.h"
 
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/diagnose/coverage.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/program.h"
-#include "analyzer/owner/python_distributions.h"
+#include "analyzer/owner/databases.h"
 
 namespace kshim::analysis {
 namespace {
@@ -64,6 +63,12 @@ void forget_strings(const Scene& scene, AdviceInput& at) {
   at.cache_entry.clear();
 }
 
+/// A report may have come by mail: a name that nobody here knows may be anyone's on PyPI.
+PackageRecord with_known_name(PackageRecord package) {
+  if (known_project(package.name).empty()) package.name.clear();
+  return package;
+}
+
 void set_owner(const Scene& scene, const Subject& subject, AdviceInput& at) {
   if (subject.object != nullptr) {
     const auto here = package_here(scene, *subject.object);
@@ -71,13 +76,18 @@ void set_owner(const Scene& scene, const Subject& subject, AdviceInput& at) {
     const PackageRecord* source = scene.options.trust_reports && package ? &*package
                                   : here                                 ? &*here
                                                                          : nullptr;
-    if (package)
-      set_package(*package, source != nullptr && source->name == package->name ? source : nullptr, at);
+    if (package && source != nullptr && source->name == package->name)
+      set_package(*package, source, at);
+    else if (package)
+      set_package(with_known_name(*package), nullptr, at);
   } else if (subject.caller && !subject.facts.compiler && !scene.report.foreign) {
-    set_package(*subject.caller, scene.options.trust_reports ? &*subject.caller : nullptr, at);
+    if (scene.options.trust_reports)
+      set_package(*subject.caller, &*subject.caller, at);
+    else
+      set_package(with_known_name(*subject.caller), nullptr, at);
   }
   if (subject.facts.compiler && subject.caller && subject.caller->manager == "pip")
-    at.caller_package = subject.caller->name;
+    at.caller_package = with_known_name(*subject.caller).name;
 }
 
 }  // namespace

@@ -49,8 +49,10 @@ struct AdviceInput : Facts {
   std::string software;      ///< what failed, where no file is known: "torch", "cuDNN"
   std::string message;       ///< the row of the table messages that decides, where a log has it
   bool from_source = false;  ///< the user built `software` from its source
+  bool released = false;     ///< a finished program: its user builds nothing
   bool windows = false;      ///< its commands are to be those of Windows
-  std::string build_system;  ///< make, cmake, meson or bazel, where a log tells; else empty
+  std::string interpreter;   ///< what starts Python there, where a log names one of its own
+  std::string build_system;  ///< make, cmake, meson, bazel or cargo, where a log tells; else empty
   std::string device_name;
   std::vector<image::ComputeCapability> other_devices;  ///< of the machine, that are not to lose their code
   std::vector<image::ComputeCapability> also;  ///< that lack code in the same way: one build is for all
@@ -66,18 +68,19 @@ struct AdviceInput : Facts {
   std::string cache_entry;                 ///< what is to go
   std::string removable;  ///< what of the caller's own caches may be deleted (commands.h): that entry, or
                           ///< the extension
-  bool jit_cache_off = false;       ///< CUDA_CACHE_DISABLE=1
-  std::string caller_package;       ///< the Python package whose code called the compiler, for pip
-  bool python = false;              ///< the process runs Python
-  std::string python_version;       ///< "3.10", where it is known
-  bool torch = false;               ///< with PyTorch in it
-  image::Version ptx;               ///< ISA version of the PTX that was refused, where that was said
-  image::Version reads;             ///< and the newest that its reader takes
-  bool asks_for_cuda = false;       ///< `runtime` is what an image of a container demands of the driver
-  bool ranked = false;              ///< a launcher started the process as one of several
-  std::string program;              ///< the command line, quoted for the shell; empty where it is not known
-  std::string need;                 ///< of files that were not read: the architecture that was asked about
-  std::vector<std::string> unread;  ///< those files
+  bool jit_cache_off = false;  ///< CUDA_CACHE_DISABLE=1
+  std::string extension;       ///< the package of the frame that called, beside PyTorch; empty: not known
+  std::string caller_package;  ///< the Python package whose code called the compiler, for pip
+  bool python = false;         ///< the process runs Python
+  std::string python_version;  ///< "3.10", where it is known
+  bool torch = false;          ///< with PyTorch in it
+  image::Version ptx;          ///< ISA version of the PTX that was refused, where that was said
+  image::Version reads;        ///< and the newest that its reader takes
+  bool asks_for_cuda = false;  ///< `runtime` is what an image of a container demands of the driver
+  bool ranked = false;         ///< a launcher started the process as one of several
+  std::string program;         ///< the command line, quoted for the shell; empty where it is not known
+  std::string need;            ///< of files that were not read: the architecture that was asked about
+  std::vector<std::string> unread;        ///< those files
   std::optional<image::Candidate> taken;  ///< the image without the kernel's body that the driver takes
   std::string caller;                     ///< file that reports what `software` left behind
   std::optional<MissingLibrary> missing;

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/aftermath.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/wheels.h"
@@ -34,8 +30,7 @@ std::string prober_of(const Scene& scene, const FailureRecord& failure) {
 }
 
 const Judged* judged_with(const std::vector<Judged>& judged, std::uint64_t id) {
-  const auto found =
-      std::find_if(judged.begin(), judged.end(), [&](const Judged& row) { return row.failure->id == id; });
+  const auto found = std::ranges::find_if(judged, [&](const Judged& row) { return row.failure->id == id; });
   return found == judged.end() ? nullptr : &*found;
 }
 
@@ -93,14 +88,13 @@ bool is_launch_failure(const Scene& scene, const Judged& row) {
 
 // A launch of the reader's own code failed as well: then the error may be its own.
 bool has_own_failure(const Scene& scene, const std::vector<Judged>& judged, const std::string& reader) {
-  return std::any_of(judged.begin(), judged.end(), [&](const Judged& row) {
+  return std::ranges::any_of(judged, [&](const Judged& row) {
     return is_image_cause(row.cause) && path_of(scene, row.failure->object) == reader;
   });
 }
 
 bool shows_reads(const FailureRecord& failure) {
-  return std::any_of(failure.layers.begin(), failure.layers.end(),
-                     [](const Layer& layer) { return layer.layer == "runtime"; });
+  return std::ranges::any_of(failure.layers, [](const Layer& layer) { return layer.layer == "runtime"; });
 }
 
 // An NVIDIA library that has no image for the device.
@@ -136,7 +130,7 @@ std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& libra
   out.headline = fmt::format("{} has no code for {}, which may be why the program gave up",
                              basename_of(library.path), device_text);
   out.devices.push_back(*about);
-  out.need = image::to_name(image::ImageKind::cubin, {*cc, image::Suffix::none}).view();
+  out.need = sm_name(*cc);
   describe_images(subject, out);
   out.evidence.push_back(
       {EvidenceId::library,
@@ -150,9 +144,8 @@ std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& libra
 // Triton looks at the GPU before it compiles, and refuses it by an exception of its own.
 std::optional<Finding> triton_refusal(const Scene& scene) {
   const auto& libraries = scene.report.libraries;
-  const auto library = std::find_if(libraries.begin(), libraries.end(), [](const LibraryRecord& row) {
-    return basename_of(row.path).starts_with("libtriton.");
-  });
+  const auto library = std::ranges::find_if(
+      libraries, [](const LibraryRecord& row) { return basename_of(row.path).starts_with("libtriton."); });
   if (library == libraries.end()) return std::nullopt;
   Finding out = finding_for(Cause::library_refuses, kGaveUp);
   AdviceInput at;
@@ -202,11 +195,10 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
     if (!is_launch_failure(scene, row)) continue;
     const FailureRecord& failure = *row.failure;
     // One check after several launches is a check of them all.
-    const bool read =
-        std::any_of(scene.report.reads.begin(), scene.report.reads.end(), [&](const ReadRecord& record) {
-          return record.failure == failure.id || (record.line > failure.line && failure.layers.size() != 0 &&
-                                                  record.code == failure.layers.back().code);
-        });
+    const bool read = std::ranges::any_of(scene.report.reads, [&](const ReadRecord& record) {
+      return record.failure == failure.id || (record.line > failure.line && failure.layers.size() != 0 &&
+                                              record.code == failure.layers.back().code);
+    });
     if (read) continue;
     const bool visible = shows_reads(failure);
     Finding found = finding_for(Cause::unchecked_failure, visible ? kSeenUnread : kUnseen);
@@ -235,12 +227,11 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
 }
 
 std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Finding>& known) {
-  const bool told = std::any_of(known.begin(), known.end(),
-                                [](const Finding& finding) { return finding.severity >= Severity::warning; });
+  const bool told = std::ranges::any_of(
+      known, [](const Finding& finding) { return finding.severity >= Severity::warning; });
   // A program that has run kernels gave up for another reason, as did one with a GPU that the library serves.
   const auto& modules = scene.report.modules;
-  const bool ran =
-      std::any_of(modules.begin(), modules.end(), [](const ModuleRecord& row) { return row.result == 0; });
+  const bool ran = std::ranges::any_of(modules, [](const ModuleRecord& row) { return row.result == 0; });
   if (told || ran || !scene.options.exit_status || *scene.options.exit_status == 0) return std::nullopt;
   std::optional<Finding> out = triton_refusal(scene);
   const bool triton = out.has_value();

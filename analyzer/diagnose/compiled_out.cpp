@@ -2,10 +2,6 @@
 // compiled-out: the image fits, and nothing is left of the kernel in it. Told of kernels that were launched
 // (KSHIM_COVERAGE=1) or that failed, never of those that lie about: libraries keep such stubs on purpose, for
 // GPUs on which they launch others.
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/failure_finding.h"
@@ -138,7 +134,7 @@ std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, st
   if (const auto package = package_of(scene, *used.object)) out.package = package_name(*package);
   subject.images.images = subject.facts.images;
   describe_images(subject, out);
-  out.need = image::to_name(image::ImageKind::cubin, {*subject.facts.device, image::Suffix::none}).view();
+  out.need = sm_name(*subject.facts.device);
   if (auto device = device_of(scene, subject.device)) out.devices.push_back(std::move(*device));
   for (const Stub& stub : stubs) {
     const std::string kernel = demangle(used.kernels[stub.kernel]);

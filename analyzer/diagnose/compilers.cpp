@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/compilers.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 
@@ -73,8 +69,8 @@ std::optional<Match> nvrtc_arch_unsupported(const Facts& facts) {
   constexpr double kByCode = 0.6;
   if (!facts.compiler) return std::nullopt;
   const CompilerFacts& compiler = *facts.compiler;
-  const bool listed = std::any_of(compiler.known.begin(), compiler.known.end(),
-                                  [&](image::Arch arch) { return arch.cc == compiler.asked.cc; });
+  const bool listed =
+      std::ranges::any_of(compiler.known, [&](image::Arch arch) { return arch.cc == compiler.asked.cc; });
   if (!compiler.known.empty()) {
     if (listed) return std::nullopt;
     return Match{kByItsOwnList,

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/coverage.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <charconv>
 #include <system_error>
 
@@ -19,9 +16,8 @@ using image::Candidate;
 using image::ImageKind;
 
 bool loaded_by_choice(const DeviceCode& code, std::span<const std::uint32_t> lacking) {
-  return std::any_of(code.modules.begin(), code.modules.end(),
-                     [](const CodeModule& each) { return !each.embedded; }) &&
-         std::all_of(lacking.begin(), lacking.end(), [&](std::uint32_t index) {
+  return std::ranges::any_of(code.modules, [](const CodeModule& each) { return !each.embedded; }) &&
+         std::ranges::all_of(lacking, [&](std::uint32_t index) {
            return code.modules[index].embedded && code.modules[index].count == 1;
          });
 }
@@ -33,6 +29,21 @@ bool is_locked(const DeviceCode& code, const CodeModule& module) {
     out = out && (image.arch.suffix != image::Suffix::none || image.kind == ImageKind::ltoir);
   });
   return out;
+}
+
+// A library that picks its code has something for every GPU, and next to nothing for those that it leaves
+// out.
+bool leaves_out(const DeviceCode& code, std::size_t lacking) {
+  constexpr std::size_t kShare = 20;  // of what the best served one has
+  std::map<image::Arch, std::size_t> modules;
+  std::size_t best = 0;
+  for (const CodeModule& module : code.modules) {
+    each_image_of(module, [&](std::uint32_t index) {
+      const Candidate& image = code.images[index].candidate;
+      if (image.kind == ImageKind::cubin) best = std::max(best, ++modules[image.arch]);
+    });
+  }
+  return (code.modules.size() - lacking) * kShare < best;
 }
 
 }  // namespace
@@ -63,9 +74,9 @@ Coverage ModuleCoverage::on(image::ComputeCapability cc) const {
     out.image = candidates_[selection.index];
   } else {
     // LTO-IR beside PTX is one answer: what no driver takes is there for nvJitLink.
-    out.judged = !holds_unknown_kind_ &&
-                 std::none_of(candidates_.begin(), candidates_.end(),
-                              [&](const Candidate& each) { return image::links_for(each, cc); });
+    out.judged = !holds_unknown_kind_ && std::ranges::none_of(candidates_, [&](const Candidate& each) {
+      return image::links_for(each, cc);
+    });
   }
   return out;
 }
@@ -75,7 +86,7 @@ Missed missed_modules(std::string_view file, const DeviceCode& code, std::span<c
   Missed out;
   out.modules.assign(lacking.begin(), lacking.end());
   if (!served || lacking.empty()) return out;
-  if (find_probing_library(file) != nullptr) {
+  if (find_probing_library(file) != nullptr && !leaves_out(code, lacking.size())) {
     out.by_design = ByDesign::probing_library;
   } else if (loaded_by_choice(code, lacking)) {
     out.by_design = ByDesign::loaded_by_choice;
@@ -126,9 +137,7 @@ void add_use(const image::KernelInfo& kernel, std::uint16_t label, std::vector<K
     constexpr std::uint32_t kUnknown = image::KernelInfo::kUnknown;
     if (known == kUnknown || (value != kUnknown && value > known)) known = value;
   };
-  auto use =
-      std::lower_bound(uses.begin(), uses.end(), label,
-                       [](const KernelUse& each, std::uint16_t wanted) { return each.label < wanted; });
+  auto use = std::ranges::lower_bound(uses, label, {}, &KernelUse::label);
   if (use == uses.end() || use->label != label) use = uses.insert(use, {.label = label});
   raise(use->registers, kernel.registers);
   raise(use->shared_bytes, kernel.shared_bytes);
@@ -263,10 +272,8 @@ class Coverer {
     each_image_of(module, [&](std::uint32_t i) {
       if (is_executable(code_.images[i].candidate)) images.push_back(&code_.images[i]);
     });
-    std::sort(images.begin(), images.end(),
-              [](const CodeImage* a, const CodeImage* b) { return a->bytes < b->bytes; });
-    return std::any_of(images.begin(), images.end(),
-                       [&](const CodeImage* image) { return has_kernels(*image); });
+    std::ranges::sort(images, [](const CodeImage* a, const CodeImage* b) { return a->bytes < b->bytes; });
+    return std::ranges::any_of(images, [&](const CodeImage* image) { return has_kernels(*image); });
   }
 
   bool has_kernels(const CodeImage& image) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a file has for a GPU: one answer for reports, files and logs.
 #pragma once
-#include <unordered_map>
 
 #include "analyzer/core/facts.h"
 #include "analyzer/device_code/device_code.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/failure_finding.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/places.h"
 
@@ -62,7 +58,7 @@ void add_driver_words(const Scene& scene, const FailureRecord& failure, std::vec
   const auto add = [&](EvidenceId id, std::string_view who, const std::string& text) {
     if (text.empty()) return;
     std::string shown = text.substr(0, kMost);
-    std::replace(shown.begin(), shown.end(), '\n', ' ');
+    std::ranges::replace(shown, '\n', ' ');
     out.push_back({id,
                    fmt::format("{}: {}{}", who, shown, text.size() > kMost ? " ..." : ""),
                    location(scene.report, failure.line),
@@ -114,8 +110,7 @@ void add_surroundings(const Scene& scene, const Subject& subject, Cause cause, s
 
 std::string need_of(const Subject& subject, Cause cause) {
   if (!has_trait(cause, cause_trait::needs_arch) || !subject.facts.device) return {};
-  return std::string(
-      image::to_name(image::ImageKind::cubin, {*subject.facts.device, image::Suffix::none}).view());
+  return sm_name(*subject.facts.device);
 }
 
 void set_kernels(std::vector<std::string> mangled, std::uint64_t total, Finding& finding) {
@@ -166,7 +161,7 @@ Place kernel_source(const Subject& subject, const std::string& kernel) {
 std::uint64_t add_gap_kernels(const Subject& subject, std::vector<std::string>& kernels, bool& complete) {
   if (subject.gap == nullptr || complete) return 0;
   for (const std::string& name : subject.gap->kernels) {
-    if (std::find(kernels.begin(), kernels.end(), name) == kernels.end()) kernels.push_back(name);
+    if (std::ranges::find(kernels, name) == kernels.end()) kernels.push_back(name);
   }
   complete = subject.gap->complete;
   return subject.gap->total.value_or(0);
@@ -188,7 +183,7 @@ void set_compiler(const CompilerFacts& compiler, Finding& finding) {
 
 void describe_images(const Subject& subject, Finding& finding) {
   std::vector<ImageFact> images = subject.images.images;
-  std::stable_sort(images.begin(), images.end(), [](const ImageFact& a, const ImageFact& b) {
+  std::ranges::stable_sort(images, [](const ImageFact& a, const ImageFact& b) {
     if (a.candidate.kind != b.candidate.kind)
       return a.candidate.kind == image::ImageKind::cubin || b.candidate.kind == image::ImageKind::ltoir;
     return a.candidate.arch < b.candidate.arch;
@@ -206,8 +201,7 @@ void describe_images(const Subject& subject, Finding& finding) {
     row.reason = judgement.reason;
     row.candidate = candidate;
     row.would_fit = judgement.would_fit;
-    if (std::find(finding.have.begin(), finding.have.end(), row.arch) == finding.have.end())
-      finding.have.push_back(row.arch);
+    if (std::ranges::find(finding.have, row.arch) == finding.have.end()) finding.have.push_back(row.arch);
     finding.images.push_back(std::move(row));
   }
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gaps that nothing has run into: what the shim recorded for KSHIM_TARGET, and the files of the report read
 // again for the present GPUs and for --target.
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/failure_finding.h"
@@ -20,15 +16,11 @@ struct Wanted {
   const DeviceRecord* device = nullptr;  ///< nullptr for a target
 };
 
-std::string target_name(ComputeCapability cc) {
-  return std::string(image::to_name(image::ImageKind::cubin, {cc, image::Suffix::none}).view());
-}
-
 // Each compute capability once; a target that is present as a GPU is a target all the same.
 std::vector<Wanted> wanted_of(const Scene& scene) {
   std::vector<Wanted> out;
   const auto add = [&](ComputeCapability cc, const DeviceRecord* device) {
-    if (std::none_of(out.begin(), out.end(), [&](const Wanted& row) { return row.cc == cc; }))
+    if (std::ranges::none_of(out, [&](const Wanted& row) { return row.cc == cc; }))
       out.push_back({cc, device});
   };
   for (const image::Arch& target : scene.options.targets) add(target.cc, nullptr);
@@ -55,14 +47,14 @@ class Known {
     }
   }
   bool has(const std::string& object, ComputeCapability cc, const std::vector<std::string>& have = {}) const {
-    return told_.count(key_of(object, target_name(cc), have)) != 0;
+    return told_.count(key_of(object, sm_name(cc), have)) != 0;
   }
 
  private:
   using Key = std::tuple<std::string, std::string, std::vector<std::string>>;
   static Key key_of(const std::string& object, const std::string& need, std::vector<std::string> have) {
     if (!object.empty()) have.clear();
-    std::sort(have.begin(), have.end());
+    std::ranges::sort(have);
     return {object, need, std::move(have)};
   }
   std::set<Key> told_;
@@ -181,7 +173,7 @@ std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>&
     // What a module has was recorded where it lacked something for a GPU that was there.
     for (const GapRecord& gap : scene.report.gaps) {
       const ObjectRecord* object = gap.device ? scene.index.object(gap.object) : nullptr;
-      if (object == nullptr || told.count({object->path, target_name(cc)}) != 0) continue;
+      if (object == nullptr || told.count({object->path, sm_name(cc)}) != 0) continue;
       auto finding = gap_for(scene, *object, gap, cc);
       if (!finding) continue;
       as_target(*finding);
@@ -189,7 +181,7 @@ std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>&
       out.push_back(std::move(*finding));
     }
     for (const ObjectRecord& object : scene.report.objects) {
-      if (told.count({object.path, target_name(cc)}) != 0) continue;
+      if (told.count({object.path, sm_name(cc)}) != 0) continue;
       auto finding = gap_in_list(scene, object, cc);
       if (!finding) continue;
       as_target(*finding);
@@ -241,7 +233,7 @@ bool chooses(const Scene& scene, const ObjectRecord& object, ComputeCapability c
   const ObjectFile* file = scene.files.find(object);
   if (file == nullptr) return false;
   const auto counts = file->image_counts();
-  return std::any_of(counts.begin(), counts.end(), [&](const ImageCount& row) {
+  return std::ranges::any_of(counts, [&](const ImageCount& row) {
     return image::judge(row.candidate, {cc, driver_of(scene), {}}).fits;
   });
 }

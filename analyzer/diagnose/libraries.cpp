@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/libraries.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "kshim/base/cuda_error.h"
@@ -133,8 +129,8 @@ std::string installation_of(const CudaLibrary& library) {
 
 void apart(const Libraries& all, std::vector<LibraryMatch>& out) {
   for (const LibraryUsesRow& row : library_uses()) {
-    const auto user = std::find_if(all.begin(), all.end(),
-                                   [&](const CudaLibrary& library) { return library.family == row.library; });
+    const auto user =
+        std::ranges::find_if(all, [&](const CudaLibrary& library) { return library.family == row.library; });
     if (user == all.end()) continue;
     std::optional<std::size_t> other;
     bool own = false;
@@ -177,9 +173,8 @@ void cudnn_parts(const Libraries& all, const std::vector<std::size_t>& cudnn,
 
 void cudnn_majors(const Libraries& all, const std::vector<std::size_t>& cudnn,
                   std::vector<LibraryMatch>& out) {
-  const auto other = std::find_if(cudnn.begin(), cudnn.end(), [&](std::size_t index) {
-    return all[index].major != all[cudnn.front()].major;
-  });
+  const auto other = std::ranges::find_if(
+      cudnn, [&](std::size_t index) { return all[index].major != all[cudnn.front()].major; });
   if (other == cudnn.end()) return;
   LibraryMatch match{
       Cause::cudnn_mismatch, Mixture::majors, kSideBySide, {}, {}, {cudnn.front(), *other}, {}};
@@ -193,8 +188,8 @@ void cudnn_majors(const Libraries& all, const std::vector<std::size_t>& cudnn,
 
 void cudnn_built_for(const Libraries& all, const std::vector<std::size_t>& cudnn,
                      std::vector<LibraryMatch>& out) {
-  const auto told = std::find_if(cudnn.begin(), cudnn.end(),
-                                 [&](std::size_t index) { return all[index].cuda.has_value(); });
+  const auto told =
+      std::ranges::find_if(cudnn, [&](std::size_t index) { return all[index].cuda.has_value(); });
   if (told == cudnn.end()) return;
   const unsigned wanted = *all[*told].cuda;
   std::optional<std::size_t> blas;
@@ -214,9 +209,8 @@ void cudnn_built_for(const Libraries& all, const std::vector<std::size_t>& cudnn
 
 void cudnn_drops(const Libraries& all, const std::vector<std::size_t>& cudnn,
                  std::span<const image::ComputeCapability> devices, std::vector<LibraryMatch>& out) {
-  const auto told = std::find_if(cudnn.begin(), cudnn.end(), [&](std::size_t index) {
-    return all[index].version.find('.') != std::string::npos;
-  });
+  const auto told = std::ranges::find_if(
+      cudnn, [&](std::size_t index) { return all[index].version.find('.') != std::string::npos; });
   if (told == cudnn.end()) return;
   const CudaLibrary& library = all[*told];
   for (const image::ComputeCapability cc : devices) {
@@ -264,8 +258,7 @@ std::vector<LibraryMatch> judge_libraries(const Libraries& libraries,
     cudnn_built_for(libraries, cudnn, out);
     cudnn_drops(libraries, cudnn, devices, out);
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const LibraryMatch& a, const LibraryMatch& b) { return a.confidence > b.confidence; });
+  std::ranges::stable_sort(out, std::greater(), &LibraryMatch::confidence);
   return out;
 }
 

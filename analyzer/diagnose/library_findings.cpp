@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // mixed-cuda-libraries and cudnn-mismatch: what the mapped libraries are, against what failed.
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <system_error>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/wheels.h"
@@ -19,7 +14,7 @@
 #include "analyzer/diagnose/report_findings.h"
 #include "analyzer/diagnose/scene.h"
 #include "analyzer/input/report/cuda_library.h"
-#include "analyzer/owner/python_distributions.h"
+#include "analyzer/owner/databases.h"
 
 namespace kshim::analysis {
 namespace {
@@ -116,12 +111,11 @@ void parts_of_another(const Scene& scene, const std::vector<CudaLibrary>& all, s
 
 void add_cudnn_choice(const Scene& scene, const std::vector<CudaLibrary>& libraries,
                       std::vector<LibraryMatch>& matches) {
-  const auto cudnn = std::find_if(libraries.begin(), libraries.end(),
-                                  [](const CudaLibrary& library) { return library.family == "cudnn"; });
+  const auto cudnn = std::ranges::find(libraries, "cudnn", &CudaLibrary::family);
   if (cudnn == libraries.end()) return;
   const auto index = static_cast<std::size_t>(cudnn - libraries.begin());
   older_than_built_with(scene, libraries, index, matches);
-  const bool parts_told = std::any_of(matches.begin(), matches.end(), [](const LibraryMatch& match) {
+  const bool parts_told = std::ranges::any_of(matches, [](const LibraryMatch& match) {
     return match.cause == Cause::cudnn_mismatch && match.kind == Mixture::parts;
   });
   if (!parts_told) parts_of_another(scene, libraries, index, matches);
@@ -170,7 +164,7 @@ bool is_on_stack(const Scene& scene, const FailureRecord& failure,
                  const std::vector<CudaLibrary>& libraries) {
   const auto is_of = [&](const std::string& path) {
     const std::string_view name = basename_of(path);
-    return std::any_of(libraries.begin(), libraries.end(), [&](const CudaLibrary& library) {
+    return std::ranges::any_of(libraries, [&](const CudaLibrary& library) {
       const std::string_view family =
           library.family.starts_with("cudnn") ? std::string_view("cudnn") : library.family;
       return path == library.record.path || (name.starts_with("lib") && name.substr(3).starts_with(family));
@@ -178,8 +172,7 @@ bool is_on_stack(const Scene& scene, const FailureRecord& failure,
   };
   const ObjectRecord* object = scene.index.object(failure.object);
   if (object != nullptr && is_of(object->path)) return true;
-  return std::any_of(failure.native.begin(), failure.native.end(),
-                     [&](const NativeFrame& frame) { return is_of(frame.object); });
+  return std::ranges::any_of(failure.native, [&](const NativeFrame& frame) { return is_of(frame.object); });
 }
 
 // Who lists it as needed, of the files that the report names and that are here.
@@ -189,11 +182,9 @@ std::vector<std::string> users_of(const Scene& scene, const CudaLibrary& library
     if (out.size() == kMostUsers || path == library.record.path) return;
     if (!build_id.empty() && build_id_of(path) != build_id) return;
     const auto file = elf_facts(path);
-    if (!file ||
-        std::find(file->needed.begin(), file->needed.end(), library.record.soname) == file->needed.end())
-      return;
+    if (!file || std::ranges::find(file->needed, library.record.soname) == file->needed.end()) return;
     const std::string name(basename_of(path));
-    if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
+    if (std::ranges::find(out, name) == out.end()) out.push_back(name);
   };
   for (const ObjectRecord& row : scene.report.objects) add(row.path, row.build_id);
   for (const LibraryRecord& row : scene.report.libraries) add(row.path, row.build_id);
@@ -256,7 +247,7 @@ void set_conflict(const Scene& scene, const LibraryMatch& match, std::vector<Cud
 
 // The failure becomes the finding's: its call, place and words, and the finding by its code alone goes.
 void take_failure(const Unexplained& row, std::vector<Finding>& known, Finding& out) {
-  const auto weak = std::find_if(known.begin(), known.end(), [&](const Finding& finding) {
+  const auto weak = std::ranges::find_if(known, [&](const Finding& finding) {
     return finding.cause == row.cause && finding.code == row.code && finding.severity == Severity::error;
   });
   if (weak == known.end()) return;
@@ -274,14 +265,14 @@ void take_failure(const Unexplained& row, std::vector<Finding>& known, Finding& 
 
 // Code of cuDNN itself lacks an image: the release, not the file, is what does not fit.
 bool failed_in_cudnn(const std::vector<Finding>& known) {
-  return std::any_of(known.begin(), known.end(), [](const Finding& finding) {
+  return std::ranges::any_of(known, [](const Finding& finding) {
     return finding.severity == Severity::error && basename_of(finding.object).starts_with("libcudnn");
   });
 }
 
 bool any_error(const std::vector<Finding>& known) {
-  return std::any_of(known.begin(), known.end(),
-                     [](const Finding& finding) { return finding.severity == Severity::error; });
+  return std::ranges::any_of(known,
+                             [](const Finding& finding) { return finding.severity == Severity::error; });
 }
 
 // Sets the severity by what failed; false for a suspicion that nothing bears out.
@@ -300,7 +291,7 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
   const bool gave_up = scene.options.term_signal || scene.options.exit_status.value_or(0) != 0;
   // Which parts the loader took is not known where the program went on.
   if (match.kind == Mixture::shadowed && !gave_up) return false;
-  const auto by_code = std::find_if(unexplained.begin(), unexplained.end(), [&](const Unexplained& row) {
+  const auto by_code = std::ranges::find_if(unexplained, [&](const Unexplained& row) {
     return is_strong(match.kind) ? true : may_come_of_mixture(row.code);
   });
   // cuDNN and a GPU that it drops do nothing to a call of somebody else.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the advice depends on, as far as a log tells.
-#include <algorithm>
-
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/wheels.h"
 #include "analyzer/diagnose/advice_input.h"
@@ -58,6 +56,12 @@ const PackageClue* lacking_extension(const Clues& clues, const AdviceInput& at) 
   return found == clues.packages.end() ? nullptr : &*found;
 }
 
+bool is_released(std::string_view package) {
+  const auto rows = analysis::software();
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const auto& row) { return row.package == package && row.released; });
+}
+
 }  // namespace
 
 std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgement& judgement,
@@ -71,8 +75,11 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
   at.python = clues.python;
   at.torch = find_package(clues, "torch") != nullptr;
   at.links_torch = at.torch;
+  if (judgement.hit != nullptr) at.extension = package_that_called(*judgement.hit);
   at.platform = clues.windows ? "windows x86_64" : "";
   at.build_system = clues.build_system;
+  at.released = clues.released && clues.build_system.empty() && (!clues.python || clues.packages.empty());
+  at.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";
   // A file of its own that was looked at is not PyTorch's.
   const PackageClue* package = package_that_failed(clues, judgement.hit);
   const bool another = package != nullptr && package->name == "torch" && judgement.list != nullptr &&
@@ -85,6 +92,7 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
   }
   if (package != nullptr && !another) {
     at.software = package->name;
+    at.released = at.released || is_released(package->name);
     at.from_source = package->from_source;
     at.package_version = package->version;
     at.variant = package->variant;
@@ -102,10 +110,14 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
     if (set != clues.env.end() && !set->second.empty() && set->second != "0")
       at.switch_names.emplace_back(row.variable);
   }
-  if (const Hit* message = message_behind(clues, judgement)) {
-    at.message = message->id;
-    // cuDNN's status is the message: the question is about cuDNN, not about its caller.
-    if (at.cause == Cause::cudnn_mismatch && message->who == "cuDNN") at.software = "cuDNN";
+  const Hit* message = message_behind(clues, judgement);
+  if (message != nullptr) at.message = message->id;
+  // The question is about cuDNN, not about its caller, where it is the message or its release is known.
+  const PackageClue* cudnn = find_package(clues, "cuDNN");
+  const bool released = cudnn != nullptr && !cudnn->version.empty();
+  if (at.cause == Cause::cudnn_mismatch && (released || (message != nullptr && message->who == "cuDNN"))) {
+    at.software = "cuDNN";
+    if (released) at.package_version = cudnn->version;
   }
   if (finding.cause == Cause::nvrtc_arch_unsupported && judgement.hit != nullptr)
     set_compiler(clues, *judgement.hit, at);

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/log_diagnosis.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <set>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/rules.h"
@@ -55,8 +50,10 @@ bool serves(const Facts& facts) {
 
 double number_of(const std::string& text) { return text.empty() ? 0 : std::strtod(text.c_str(), nullptr); }
 
-// "sm75" and "7.5" alike.
-double cc_number(const std::string& text) {
+// "sm75", "7.5" and "7, 5" alike.
+double cc_number(std::string text) {
+  std::erase(text, ' ');
+  std::replace(text.begin(), text.end(), ',', '.');
   const double number = number_of(text);
   return text.find('.') == std::string::npos && number >= 10 ? number / 10 : number;
 }
@@ -403,11 +400,13 @@ Judgement judge(const Clues& clues, bool is_brief) { return Deciding(clues, is_b
 
 const Hit* message_behind(const Clues& clues, const Judgement& judgement) {
   if (judgement.hit == nullptr) return nullptr;
+  const Hit* out = nullptr;
   for (const Hit& hit : clues.hits) {
-    if (hit.line == judgement.hit->line && !hit.id.empty() && hit.cause == judgement.suspect.cause)
-      return &hit;
+    const bool same =
+        hit.line == judgement.hit->line && !hit.id.empty() && hit.cause == judgement.suspect.cause;
+    if (same && (out == nullptr || hit.confidence > out->confidence)) out = &hit;
   }
-  return nullptr;
+  return out;
 }
 
 }  // namespace kshim::explain

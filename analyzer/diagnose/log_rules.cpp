@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules over a failing line and what stands beside it in a log: versions of toolkit and driver, and who
 // speaks.
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <cctype>
 
 #include "analyzer/core/text.h"
@@ -246,7 +243,7 @@ std::optional<Suspect> outdated_library(const Surroundings& at) {
 
 // What the table of wheels says of the release, where no file was looked at.
 std::optional<Suspect> wheel_of_table(const Surroundings& at) {
-  if (at.hit.code != 209 || has_list(at.facts) || !at.facts.device) return std::nullopt;
+  if (at.hit.code != 209 || has_list(at.facts)) return std::nullopt;
   const std::string_view platform = at.clues.windows ? "windows x86_64" : analysis::kLinux;
   const PackageClue* package = package_that_failed(at.clues, &at.hit);
   if (package == nullptr || package->version.empty()) return std::nullopt;
@@ -257,12 +254,12 @@ std::optional<Suspect> wheel_of_table(const Surroundings& at) {
       package->variant.empty()
           ? fmt::format("{} {}", package->written, package->version)
           : fmt::format("{} {}+{}", package->written, package->version, package->variant);
-  if (serves(*row, *at.facts.device) != image::Choice::none) {
+  if (at.facts.device && serves(*row, *at.facts.device) != image::Choice::none) {
     return Suspect{Cause::no_image_for_arch, 0.45,
                    fmt::format("The published {} has code for {}: another library of the process lacks it",
                                release, name(*at.facts.device))};
   }
-  return Suspect{Cause::no_image_for_arch, package->variant.empty() ? 0.6 : 0.8,
+  return Suspect{Cause::no_image_for_arch, package->variant.empty() || !at.facts.device ? 0.6 : 0.8,
                  fmt::format("The published {} has code for {}{}{} and no other (a table of such packages; "
                              "the file itself was not "
                              "looked at)",

@@ -1,28 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/machine_checks.h"
 
-#include <fmt/core.h>
-
-#include <set>
-
 #include "analyzer/core/gpu_conditions.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/input/machine/gather.h"
+#include "analyzer/input/machine/facts.h"
 #include "kshim/base/visible_devices.h"
 
 namespace kshim::doctor {
 namespace {
-
-using analysis::Severity;
 
 void add(Facts& facts, Severity severity, std::string_view id, std::string text, std::string advice = {}) {
   facts.checks.push_back({severity, std::string(id), std::move(text), std::move(advice)});
 }
 
 const Library* find(const std::vector<Library>& libraries, std::string_view name) {
-  const auto found = std::find_if(libraries.begin(), libraries.end(),
-                                  [&](const Library& library) { return library.name == name; });
+  const auto found = std::ranges::find(libraries, name, &Library::name);
   return found == libraries.end() ? nullptr : &*found;
 }
 
@@ -82,12 +75,12 @@ void check_driver(const Loader& loader, Facts& facts) {
   } else {
     check_versions(*driver, facts);
   }
-  if (std::string said = analysis::newer_cuda_than_known(facts.driver.cuda); !said.empty())
+  if (std::string said = newer_cuda_than_known(facts.driver.cuda); !said.empty())
     add(facts, Severity::info, "newer-driver", "the driver: " + said);
   if (!facts.place.pci.empty() && !facts.place.module_loaded && !facts.place.wsl && !facts.place.container)
     add(facts, Severity::error, "no-kernel-module",
         fmt::format("{} on the PCI bus, and the kernel module nvidia is not loaded",
-                    analysis::counted(facts.place.pci.size(), "NVIDIA GPU")),
+                    counted(facts.place.pci.size(), "NVIDIA GPU")),
         "modprobe nvidia; where that fails, dmesg says why (Secure Boot, nouveau, another kernel)");
   if (facts.place.wsl && driver != nullptr && !driver->file.real.starts_with("/usr/lib/wsl/"))
     add(facts, Severity::error, "wsl-driver",
@@ -98,7 +91,7 @@ void check_driver(const Loader& loader, Facts& facts) {
     add(facts, Severity::error, "wsl-no-driver", "this is WSL, and /usr/lib/wsl/lib is not searched",
         "install NVIDIA's driver in Windows, and see that ld.so.conf names /usr/lib/wsl/lib");
   for (const Gpu& gpu : facts.gpus) {
-    const auto* row = gpu.cc ? analysis::find_gpu(*gpu.cc) : nullptr;
+    const auto* row = gpu.cc ? find_gpu(*gpu.cc) : nullptr;
     if (gpu.mig)
       add(facts, Severity::info, "mig",
           fmt::format("{} is split (MIG): a program sees one instance of it, named in CUDA_VISIBLE_DEVICES",
@@ -117,8 +110,7 @@ void check_requirements(const Machine& machine, bool cdi, Facts& facts) {
     bool met = true;
     for (const Gpu& gpu : facts.gpus) {
       if (value.empty() || !gpu.cc) continue;
-      const auto here =
-          analysis::meets(*gpu.cc, facts.driver.cuda, analysis::Conditions::nvidia_require, value);
+      const auto here = meets(*gpu.cc, facts.driver.cuda, Conditions::nvidia_require, value);
       if (here.value_or(true)) continue;
       met = false;
       add(facts, Severity::error, "require-not-met",
@@ -157,18 +149,17 @@ void check_place(const Machine& machine, Facts& facts) {
         "set it to compute,utility");
   if (!facts.place.denied.empty())
     add(facts, Severity::error, "device-rights",
-        fmt::format("this user may not open {}", analysis::enumerate(facts.place.denied)),
+        fmt::format("this user may not open {}", enumerate(facts.place.denied)),
         "see their owner and group; add the user to the group, or fix the udev rule");
   const auto has = [&](std::string_view name) {
-    return std::find(facts.place.device_nodes.begin(), facts.place.device_nodes.end(), name) !=
-           facts.place.device_nodes.end();
+    return std::ranges::find(facts.place.device_nodes, name) != facts.place.device_nodes.end();
   };
   if (has("/dev/nvidia0") && !has("/dev/nvidia-uvm"))
     add(facts, Severity::warning, "no-uvm",
         "/dev/nvidia-uvm is missing: cuInit answers 999 where it cannot make it itself",
         "modprobe nvidia-uvm, or nvidia-modprobe -u -c 0");
   if (machine.has_env("CUDA_VISIBLE_DEVICES")) check_visible_devices(machine, facts);
-  for (const analysis::SwitchRow& row : analysis::switches()) {
+  for (const SwitchRow& row : switches()) {
     const std::string_view value = machine.env(row.variable);
     if (!value.empty() && value != "0")
       add(facts, Severity::warning, "jit-switch",
@@ -198,7 +189,7 @@ void check_toolkits(const Machine& machine, Facts& facts) {
             image::to_name(path->version).view()),
         fmt::format("PATH={}/bin:$PATH", home->folder));
   for (const Toolkit& toolkit : facts.toolkits) {
-    if (const std::string said = analysis::newer_cuda_than_known(toolkit.version); !said.empty())
+    if (const std::string said = newer_cuda_than_known(toolkit.version); !said.empty())
       add(facts, Severity::info, "newer-toolkit", fmt::format("the toolkit in {}: {}", toolkit.folder, said));
     if (facts.driver.cuda.known() && toolkit.version.known() && toolkit.version > facts.driver.cuda)
       add(facts, Severity::warning, "toolkit-newer-than-driver",
@@ -208,12 +199,12 @@ void check_toolkits(const Machine& machine, Facts& facts) {
               toolkit.folder, image::to_name(toolkit.version).view(),
               image::to_name(facts.driver.cuda).view()),
           "build for the GPU's own architecture, or update the driver");
-    const auto* row = analysis::toolkit_at_most(toolkit.version);
+    const auto* row = toolkit_at_most(toolkit.version);
     for (const Gpu& gpu : facts.gpus) {
       if (!toolkit.compiler || row == nullptr || !gpu.cc || row->version != toolkit.version) continue;
       const image::Arch arch{*gpu.cc, image::Suffix::none};
-      if (analysis::builds_for(*row, arch)) continue;
-      const auto* last = analysis::last_toolkit_for(arch);
+      if (builds_for(*row, arch)) continue;
+      const auto* last = last_toolkit_for(arch);
       add(facts, Severity::warning, "toolkit-without-arch",
           fmt::format("the toolkit in {} ({}) does not build for {} (sm_{})", toolkit.folder,
                       image::to_name(toolkit.version).view(), gpu.name, gpu.cc->number()),
@@ -272,7 +263,7 @@ void check_shadows(const Machine& machine, const Loader& loader, Facts& facts) {
     const std::size_t count = shadowed.size();
     if (count > 3) shadowed.resize(3);
     add(facts, Severity::warning, "shadowed-libraries",
-        fmt::format("LD_LIBRARY_PATH puts {} in {} before {} in {}", analysis::enumerate(shadowed), by,
+        fmt::format("LD_LIBRARY_PATH puts {} in {} before {} in {}", enumerate(shadowed), by,
                     count == 1 ? "the one" : "those", folder),
         "unset LD_LIBRARY_PATH where a Python environment brings its own CUDA");
   }
@@ -310,8 +301,7 @@ void check_wheels(Facts& facts) {
       add(facts, Severity::warning, "mixed-wheels",
           fmt::format(
               "{} has {} for CUDA {}: which of them a process loads first is a matter of import order",
-              python.interpreter, name,
-              analysis::enumerate(std::vector<std::string>(found.begin(), found.end()))),
+              python.interpreter, name, enumerate(std::vector<std::string>(found.begin(), found.end()))),
           fmt::format("pip uninstall {}-cu{}", name, *found.begin()));
     }
   }
@@ -378,15 +368,12 @@ void check_program(Facts& facts) {
     std::vector<std::string> files;
     for (const auto& [major, path] : found) files.push_back(path);
     add(facts, Severity::warning, "mixed-cuda-libraries",
-        fmt::format("{} is linked to several majors of {}: {}", program.path, name,
-                    analysis::enumerate(files)),
+        fmt::format("{} is linked to several majors of {}: {}", program.path, name, enumerate(files)),
         "rebuild all of it with one toolkit");
   }
 }
 
 namespace {
-
-using analysis::Severity;
 
 void warn(Facts& facts, std::string_view id, std::string text, std::string advice) {
   facts.checks.push_back({Severity::warning, std::string(id), std::move(text), std::move(advice)});
@@ -396,8 +383,7 @@ void warn(Facts& facts, std::string_view id, std::string text, std::string advic
 
 void check_visible_devices(const Machine& machine, Facts& facts) {
   const std::string_view value = machine.env("CUDA_VISIBLE_DEVICES");
-  const bool no_uuids =
-      std::all_of(facts.gpus.begin(), facts.gpus.end(), [](const Gpu& gpu) { return gpu.uuid.empty(); });
+  const bool no_uuids = std::ranges::all_of(facts.gpus, [](const Gpu& gpu) { return gpu.uuid.empty(); });
   bool comparable = true;
   const VisibleDevices got =
       read_visible_devices(value, [&](std::string_view item) -> std::optional<std::size_t> {
@@ -426,7 +412,7 @@ void check_visible_devices(const Machine& machine, Facts& facts) {
     warn(facts, "unknown-device",
          fmt::format("CUDA_VISIBLE_DEVICES='{}': '{}' names no GPU that is here, and hides what follows it",
                      value, got.stranger),
-         fmt::format("see nvidia-smi -L; {} here", analysis::counted(facts.gpus.size(), "GPU")));
+         fmt::format("see nvidia-smi -L; {} here", counted(facts.gpus.size(), "GPU")));
 }
 
 }  // namespace kshim::doctor

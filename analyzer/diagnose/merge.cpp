@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/merge.h"
 
-#include <algorithm>
 #include <limits>
 #include <unordered_set>
 
@@ -24,7 +23,7 @@ void add_new(std::vector<std::string>& to, const std::vector<std::string>& from,
   if (to == from) return;  // as ranks of one run have it
   if (from.size() <= 16) {
     for (const std::string& item : from) {
-      if (to.size() < most && std::find(to.begin(), to.end(), item) == to.end()) to.push_back(item);
+      if (to.size() < most && std::ranges::find(to, item) == to.end()) to.push_back(item);
     }
     return;
   }
@@ -61,8 +60,8 @@ bool is_nearer(const Finding& from, const Finding& to) {
 void add_places(Finding& to, std::vector<Place>&& from, bool nearer) {
   if (nearer) std::swap(to.where, from);
   for (Place& place : from) {
-    const bool known = std::any_of(to.where.begin(), to.where.end(),
-                                   [&](const Place& other) { return same_place(other, place); });
+    const bool known =
+        std::ranges::any_of(to.where, [&](const Place& other) { return same_place(other, place); });
     if (!known && to.where.size() < kMostPlaces) to.where.push_back(std::move(place));
   }
 }
@@ -70,7 +69,7 @@ void add_places(Finding& to, std::vector<Place>&& from, bool nearer) {
 void add_images(Finding& to, const Finding& from) {
   add_new(to.have, from.have, kMostImages);
   for (const ImageVerdict& image : from.images) {
-    const auto same = std::find_if(to.images.begin(), to.images.end(), [&](const ImageVerdict& known) {
+    const auto same = std::ranges::find_if(to.images, [&](const ImageVerdict& known) {
       return known.kind == image.kind && known.arch == image.arch && known.isa == image.isa &&
              known.fits == image.fits;
     });
@@ -94,8 +93,7 @@ void merge(Finding& to, Finding&& from) {
   add_kernels(to, from);
   add_images(to, from);
   for (Device& row : from.devices) {
-    if (to.devices.size() < kMostDevices &&
-        std::find(to.devices.begin(), to.devices.end(), row) == to.devices.end())
+    if (to.devices.size() < kMostDevices && std::ranges::find(to.devices, row) == to.devices.end())
       to.devices.push_back(std::move(row));
   }
   add_new(to.remarks, from.remarks, kMostRemarks);
@@ -103,8 +101,8 @@ void merge(Finding& to, Finding&& from) {
   for (ReportLine& row : from.failures)  // each is a line of its own: none is there already
     if (to.failures.size() < kMostFailures) to.failures.push_back(std::move(row));
   for (Evidence& row : from.evidence) {
-    const bool known = std::any_of(to.evidence.begin(), to.evidence.end(),
-                                   [&](const Evidence& other) { return other.text == row.text; });
+    const bool known =
+        std::ranges::any_of(to.evidence, [&](const Evidence& other) { return other.text == row.text; });
     if (!known && to.evidence.size() < kMostEvidence) to.evidence.push_back(std::move(row));
   }
   const bool nearer = is_nearer(from, to);
@@ -178,8 +176,8 @@ bool is_told(const Finding& to, const Finding& from) {
 }
 
 void merge_into(std::vector<Finding>& findings, Finding&& finding) {
-  const auto same = std::find_if(findings.begin(), findings.end(),
-                                 [&](const Finding& known) { return says_the_same(known, finding); });
+  const auto same =
+      std::ranges::find_if(findings, [&](const Finding& known) { return says_the_same(known, finding); });
   if (same == findings.end()) {
     findings.push_back(std::move(finding));
   } else {
@@ -189,12 +187,12 @@ void merge_into(std::vector<Finding>& findings, Finding&& finding) {
 
 bool is_hypothetical(const Finding& finding) {
   return finding.failures.empty() && !finding.devices.empty() &&
-         std::all_of(finding.devices.begin(), finding.devices.end(),
-                     [](const Device& device) { return device.kind == Device::Kind::target; });
+         std::ranges::all_of(finding.devices,
+                             [](const Device& device) { return device.kind == Device::Kind::target; });
 }
 
 void sort_findings(std::vector<Finding>& findings) {
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+  std::ranges::stable_sort(findings, [](const Finding& a, const Finding& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
     if (is_hypothetical(a) != is_hypothetical(b)) return is_hypothetical(b);
     if (a.confidence != b.confidence) return a.confidence > b.confidence;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <unordered_map>
 
 #include "analyzer/core/finding.h"
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What reports are judged by, beside what stands in them.
 #pragma once
-#include <filesystem>
+#include <chrono>
 #include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
+#include "analyzer/core/prelude.h"
 #include "kshim/image/arch.h"
 #include "kshim/image/select.h"
 
@@ -43,7 +41,9 @@ struct Options {
   std::optional<image::Version> assume_driver;
   std::optional<image::Version> assume_toolkit;
   std::filesystem::path root = "/";  ///< where the databases of packages are looked up
-  bool keep_private = false;         ///< `~` of a private report stays: what is made of it is kept or shared
+  std::chrono::steady_clock::duration patience =
+      std::chrono::seconds(30);  ///< with the files of reports, for each of their owners
+  bool keep_private = false;     ///< `~` of a private report stays: what is made of it is kept or shared
   bool trust_reports = false;    ///< those of other users, and the sources that reports name, as one's own
   bool record_packages = false;  ///< add what is found there to the reports
   std::vector<BlindProcess> blind;

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/places.h"
 
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <system_error>
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/frames.h"
@@ -35,7 +31,7 @@ bool is_cuda_build(const std::filesystem::path& folder) {
 
 // Where this process kept what it compiled from text of its own, wherever the environment said.
 bool is_in_cache(std::string_view file, const Report& report) {
-  return std::any_of(caches().begin(), caches().end(), [&](const CacheRow& row) {
+  return std::ranges::any_of(caches(), [&](const CacheRow& row) {
     const auto folder = report.process.env.find(std::string(row.variable));
     return folder != report.process.env.end() && folder->second.size() > 1 &&
            file.starts_with(folder->second) && file.substr(folder->second.size()).starts_with('/');
@@ -150,7 +146,7 @@ std::vector<Place> own_native_places(const FailureRecord& failure, const Report&
     out.push_back(std::move(place));
   }
   // A frame with a name says more than an address; the order within each kind stays.
-  std::stable_partition(out.begin(), out.end(), [](const Place& place) { return !place.function.empty(); });
+  std::ranges::stable_partition(out, [](const Place& place) { return !place.function.empty(); });
   return out;
 }
 
@@ -179,7 +175,7 @@ bool called_by_probing_library(const FailureRecord& failure) {
 }
 
 bool launched_by_stub(const FailureRecord& failure, ObjectFiles& files) {
-  return std::any_of(failure.native.begin(), failure.native.end(), [&](const NativeFrame& frame) {
+  return std::ranges::any_of(failure.native, [&](const NativeFrame& frame) {
     const std::string symbol = symbol_of(frame, files);
     return contains(symbol, "__device_stub__") || (!symbol.empty() && symbol == failure.kernel);
   });

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/program.h"
 
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/tables.h"
 #include "kshim/report/redact.h"
@@ -13,9 +11,8 @@ std::string command_line(const std::vector<std::string>& arguments) {
   constexpr std::size_t kMost = 120;
   std::string out;
   for (const std::string& argument : arguments) {
-    const bool typed = std::all_of(argument.begin(), argument.end(), [](char c) {
-      return static_cast<unsigned char>(c) >= ' ' && c != '\x7f';
-    });
+    const bool typed = std::ranges::all_of(
+        argument, [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; });
     // What the shim has hidden cannot be typed.
     if (!typed || argument.find(report::kHidden) != std::string::npos) return {};
     // The first word of a command may be no assignment.
@@ -30,9 +27,9 @@ std::string command_line(const std::vector<std::string>& arguments) {
 }
 
 std::string program_of(const ProcessRecord& process) {
-  const bool worker = std::any_of(process.argv.begin(), process.argv.end(), [&](const std::string& argument) {
-    return std::any_of(workers().begin(), workers().end(),
-                       [&](const WorkerRow& row) { return argument.find(row.word) != std::string::npos; });
+  const bool worker = std::ranges::any_of(process.argv, [&](const std::string& argument) {
+    return std::ranges::any_of(
+        workers(), [&](const WorkerRow& row) { return argument.find(row.word) != std::string::npos; });
   });
   return worker || process.rank ? std::string() : command_line(process.argv);
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/report_findings.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/failure_finding.h"
@@ -19,7 +15,7 @@ constexpr std::size_t kMostReported = 4096;
 // loaded, and the runtime's last error read by a later call.
 bool may_follow(const FailureRecord& failure, const Diagnosis& diagnosis) {
   if (diagnosis.match.confidence >= kOwnGround) return false;
-  return std::any_of(failure.layers.begin(), failure.layers.end(), [](const Layer& layer) {
+  return std::ranges::any_of(failure.layers, [](const Layer& layer) {
     return code_has(layer.code, code_trait::handle | code_trait::not_found);
   });
 }
@@ -76,9 +72,8 @@ void add_libraries(const Scene& scene, const std::vector<Judged>& judged, std::v
   const bool cudnn = refusal && basename_of(refusal->object).starts_with("libcudnn");
   if (refusal && !cudnn) findings.push_back(std::move(*refusal));
   add_library_findings(scene, judged, findings);
-  const bool told = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
-    return finding.cause == Cause::cudnn_mismatch;
-  });
+  const bool told = std::ranges::any_of(
+      findings, [](const Finding& finding) { return finding.cause == Cause::cudnn_mismatch; });
   if (cudnn && !told) findings.push_back(std::move(*refusal));
 }
 
@@ -89,10 +84,10 @@ bool is_cleanup_at_end(const Scene& scene, const FailureRecord& failure) {
   constexpr int kNotInitialised = 3;
   static constexpr std::string_view kCleanup[] = {"Unload", "Destroy", "Free", "Release"};
   if (!ended_well(scene) || failure.layers.empty()) return false;
-  return std::all_of(failure.layers.begin(), failure.layers.end(), [&](const Layer& layer) {
+  return std::ranges::all_of(failure.layers, [&](const Layer& layer) {
     const bool gone = layer.code == kDeinitialised || layer.code == kNotInitialised ||
                       code_has(layer.code, code_trait::handle);
-    return gone && std::any_of(std::begin(kCleanup), std::end(kCleanup), [&](std::string_view word) {
+    return gone && std::ranges::any_of(kCleanup, [&](std::string_view word) {
              return layer.api.find(word) != std::string::npos;
            });
   });
@@ -161,8 +156,7 @@ std::vector<Share> shares_of(const Scene& scene) {
   }
   std::vector<Share> out;
   for (auto& [object, share] : by_object) out.push_back(std::move(share));
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Share& a, const Share& b) { return a.milliseconds > b.milliseconds; });
+  std::ranges::stable_sort(out, std::greater(), &Share::milliseconds);
   return out;
 }
 
@@ -302,7 +296,7 @@ std::vector<Finding> unjudged(const Scene& scene, const std::vector<image::Compu
   const std::set<std::uint64_t> holding = with_device_code(scene.report);
   for (const image::ComputeCapability cc : wanted) {
     if (asked_the_shim(scene.report, cc)) continue;
-    const std::string need(image::to_name(image::ImageKind::cubin, {cc, image::Suffix::none}).view());
+    const std::string need = sm_name(cc);
     std::vector<const ObjectRecord*> gone;
     for (const ObjectRecord& row : scene.report.objects) {
       const bool listed = row.images && !row.images->empty();

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/rules.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/core/log.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/tables.h"
@@ -95,8 +91,7 @@ bool judgeable(const Facts& facts) {
 double certainty(const Facts& facts, std::initializer_list<int> expected) {
   const double known = facts.scope == ImageScope::module ? kModuleKnown : kFileKnown;
   if (facts.codes.empty()) return known;
-  const bool fits =
-      std::any_of(expected.begin(), expected.end(), [&](int code) { return facts.has_code(code); });
+  const bool fits = std::ranges::any_of(expected, [&](int code) { return facts.has_code(code); });
   return fits ? known : kContradiction;
 }
 
@@ -116,7 +111,7 @@ bool nothing_fits(const Facts& facts) {
 }
 
 bool fits_ignoring_isa(const Facts& facts) {
-  return std::any_of(facts.images.begin(), facts.images.end(), [&](const ImageFact& image) {
+  return std::ranges::any_of(facts.images, [&](const ImageFact& image) {
     Candidate candidate = image.candidate;
     candidate.isa = {};
     return candidate.kind != ImageKind::cubin && judge(candidate, {*facts.device, facts.driver, {}}).fits;
@@ -151,8 +146,8 @@ std::optional<Match> ptx_newer_than_driver(const Facts& facts) {
   if (!judgeable(facts) || !facts.driver.known() || !nothing_fits(facts) || !fits_ignoring_isa(facts))
     return std::nullopt;
   const image::Version readable = image::ptx_isa_of_cuda(facts.driver);
-  const bool ptx = std::any_of(facts.images.begin(), facts.images.end(),
-                               [](const ImageFact& image) { return image.candidate.kind == ImageKind::ptx; });
+  const bool ptx = std::ranges::any_of(
+      facts.images, [](const ImageFact& image) { return image.candidate.kind == ImageKind::ptx; });
   if (!ptx)
     return Match{
         certainty(facts, {222, 209, 218, 98, 500}),
@@ -179,7 +174,7 @@ std::optional<Match> arch_specific_image(const Facts& facts) {
     return image.candidate.arch == image::Arch{nearest->candidate.arch.cc, Suffix::none};
   };
   const bool nearest_specific = nearest != nullptr && nearest->candidate.arch.suffix != Suffix::none &&
-                                std::none_of(facts.images.begin(), facts.images.end(), plain_twin);
+                                std::ranges::none_of(facts.images, plain_twin);
   if (!all_specific && !nearest_specific) return std::nullopt;
   const Candidate& locked = nearest_specific ? nearest->candidate : facts.images.front().candidate;
   return Match{
@@ -235,8 +230,8 @@ std::optional<Match> kernel_missing(const Facts& facts) {
   const image::Selection selection = select(facts.images, facts, facts.switches);
   if (selection.choice == Choice::none) return std::nullopt;
   const ImageFact& chosen = facts.images[selection.index];
-  const bool elsewhere = std::any_of(facts.images.begin(), facts.images.end(),
-                                     [](const ImageFact& image) { return image.has_kernel == true; });
+  const bool elsewhere =
+      std::ranges::any_of(facts.images, [](const ImageFact& image) { return image.has_kernel == true; });
   if (chosen.has_kernel == false && !elsewhere && facts.asked_by_name && facts.has_code(500)) {
     return no_such_name(facts);
   }

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/scene.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <charconv>
-#include <system_error>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/coverage.h"
@@ -27,7 +21,7 @@ bool is_on(const Report& report, const SwitchRow& row) {
 // Somebody else came to ask for the error of a question: the library that had asked it was done.
 bool asked_by_another(const Scene& scene, const FailureRecord& failure) {
   if (failure.stage != "query") return false;
-  return std::any_of(scene.report.reads.begin(), scene.report.reads.end(), [&](const ReadRecord& read) {
+  return std::ranges::any_of(scene.report.reads, [&](const ReadRecord& read) {
     return read.failure == failure.id && read.object != failure.object;
   });
 }
@@ -40,8 +34,7 @@ bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& su
   // What the GPU allows, and what the driver knows, is asked in order to choose; a refusal is an answer,
   // however the program ended.
   const bool asked_for_limits =
-      failure.stage == "query" &&
-      std::any_of(failure.layers.begin(), failure.layers.end(), [](const Layer& layer) {
+      failure.stage == "query" && std::ranges::any_of(failure.layers, [](const Layer& layer) {
         return layer.code == kInvalidValue || code_has(layer.code, code_trait::limit);
       });
   if (asked_for_limits) return true;
@@ -50,7 +43,7 @@ bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& su
   const ObjectFile* file = scene.files.find(*subject.object);
   if (file == nullptr) return false;
   const auto counts = file->image_counts();
-  return std::any_of(counts.begin(), counts.end(), [&](const ImageCount& row) {
+  return std::ranges::any_of(counts, [&](const ImageCount& row) {
     return image::judge(row.candidate, {*subject.facts.device, subject.facts.driver, {}}).fits;
   });
 }
@@ -75,7 +68,7 @@ void add_names(const Scene& scene, const std::string& kernel, Subject& subject) 
   const std::string base = base_name(demangle(kernel));
   for (const FileImage& image : subject.images.file_images) {
     for (const std::string& name : image.kernels) {
-      if (std::find(facts.kernels.begin(), facts.kernels.end(), name) != facts.kernels.end()) continue;
+      if (std::ranges::find(facts.kernels, name) != facts.kernels.end()) continue;
       facts.kernels.push_back(name);
       if (name != kernel && base_name(demangle(name)) == base) facts.alike.push_back(name);
     }
@@ -101,15 +94,16 @@ void find_in_caches(const Scene& scene, Subject& subject) {
 }
 
 bool driver_found(const Report& report) {
-  return report.driver || std::any_of(report.libraries.begin(), report.libraries.end(),
-                                      [](const LibraryRecord& row) { return row.soname == "libcuda.so.1"; });
+  return report.driver || std::ranges::any_of(report.libraries, [](const LibraryRecord& row) {
+           return row.soname == "libcuda.so.1";
+         });
 }
 
 // The only shared runtime of the process, where it was one that failed.
 image::Version failing_runtime(const Report& report, const FailureRecord& failure) {
   constexpr std::string_view kSoname = "libcudart.so.";
-  const bool runtime = std::any_of(failure.layers.begin(), failure.layers.end(),
-                                   [](const Layer& layer) { return layer.layer == "runtime"; });
+  const bool runtime =
+      std::ranges::any_of(failure.layers, [](const Layer& layer) { return layer.layer == "runtime"; });
   image::Version out;
   for (const LibraryRecord& row : report.libraries) {
     if (!runtime || !row.soname.starts_with(kSoname)) continue;
@@ -124,8 +118,7 @@ image::Version failing_runtime(const Report& report, const FailureRecord& failur
 // The innermost frame of an installed Python package that is not NVIDIA's own.
 std::optional<PackageRecord> caller_package(const Scene& scene, const FailureRecord& failure) {
   for (const NativeFrame& frame : failure.native) {
-    const auto known = std::find_if(scene.report.objects.begin(), scene.report.objects.end(),
-                                    [&](const ObjectRecord& row) { return row.path == frame.object; });
+    const auto known = std::ranges::find(scene.report.objects, frame.object, &ObjectRecord::path);
     ObjectRecord object;
     if (known != scene.report.objects.end()) {
       object = *known;
@@ -143,8 +136,7 @@ std::optional<PackageRecord> caller_package(const Scene& scene, const FailureRec
 
 // No file is at fault where the driver is too old for a runtime: the package that brought it is.
 bool is_refused_driver(const FailureRecord& failure) {
-  return failure.object == std::nullopt &&
-         std::any_of(failure.layers.begin(), failure.layers.end(), [](const Layer& layer) {
+  return failure.object == std::nullopt && std::ranges::any_of(failure.layers, [](const Layer& layer) {
            return layer.layer == "runtime" && layer.code == kInsufficientDriver;
          });
 }
@@ -163,7 +155,7 @@ std::optional<CompilerFacts> compiler_of(const FailureRecord& failure) {
   for (const std::string& known : failure.known) {
     if (const auto known_arch = image::parse_arch(known)) out.known.push_back(*known_arch);
   }
-  std::sort(out.known.begin(), out.known.end());
+  std::ranges::sort(out.known);
   return out;
 }
 
@@ -365,7 +357,7 @@ void from_report(const ObjectRecord& object, ModuleImages& out) {
 }
 
 bool has_kernel(const FileImage& image, const std::string& kernel) {
-  return std::find(image.kernels.begin(), image.kernels.end(), kernel) != image.kernels.end();
+  return std::ranges::find(image.kernels, kernel) != image.kernels.end();
 }
 
 void from_module(FileModule module, const ObjectRecord& object, const std::string& kernel,
@@ -381,9 +373,9 @@ void from_module(FileModule module, const ObjectRecord& object, const std::strin
     out.images.push_back(fact);
   }
   out.file_images = std::move(module.images);
-  out.complete_kernels = std::all_of(
-      out.file_images.begin(), out.file_images.end(),
-      [](const FileImage& image) { return image.kernels_read || image.candidate.kind == ImageKind::ltoir; });
+  out.complete_kernels = std::ranges::all_of(out.file_images, [](const FileImage& image) {
+    return image.kernels_read || image.candidate.kind == ImageKind::ltoir;
+  });
   if (out.images.empty()) return;
   out.scope = ImageScope::module;
   out.source = "read from the file";
@@ -543,7 +535,7 @@ struct Unserved {
 };
 
 bool is_complete(const FileModule& module) {
-  return std::all_of(module.images.begin(), module.images.end(), [](const FileImage& image) {
+  return std::ranges::all_of(module.images, [](const FileImage& image) {
     return image.kernels_read || image.candidate.kind == image::ImageKind::ltoir;
   });
 }

@@ -12,6 +12,7 @@
 #include <climits>
 #include <deque>
 #include <future>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
@@ -22,6 +23,7 @@
 #include "analyzer/core/user_error.h"
 #include "analyzer/export/row.h"
 #include "analyzer/export/table_files.h"
+#include "analyzer/input/report/alike.h"
 #include "analyzer/input/report/report_index.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/analysis.h"
@@ -31,6 +33,8 @@
 #include "kshim/image/arch.h"
 #include "kshim/image/compute_capability.h"
 #include "kshim/image/select.h"
+#include "kshim/report/hmac.h"
+#include "kshim/report/redact.h"
 #include "kshim/report/trusted_folder.h"
 
 namespace kshim::exports {
@@ -46,12 +50,54 @@ constexpr std::size_t kLargestScan = std::size_t{1} << 30;
 struct Input : analysis::ReportFile {
   std::uint64_t id = 0;
 };
-using Got = std::variant<Report, std::string>;
+struct Got {
+  std::variant<Report, std::string> read;
+  analysis::Alike alike;
+  bool known = false;  ///< the report has its process record alone
+};
+
+/// Reports of which others need not be judged, or read whole: they are the same but for what alike.h leaves
+/// out. What is judged depends on files of this machine, too, which an export takes to stay as they are.
+class Judged {
+ public:
+  struct Row {
+    explicit Row(Report&& of) : report(std::move(of)), index(report) {}
+    Report report;
+    analysis::ReportIndex index;
+    analysis::Analysis analysis;
+    std::string text;
+  };
+  /// That of another program where nothing was found: only advice depends on the program.
+  Row* find(const analysis::Alike& alike) {
+    if (alike.text.empty()) return nullptr;
+    const std::lock_guard lock(mutex_);
+    for (const auto& key : {Key(alike.hash, {}), Key(alike.hash, alike.program)}) {
+      const auto found = rows_.find(key);
+      if (found != rows_.end() && found->second->text == alike.text) return found->second.get();
+    }
+    return nullptr;
+  }
+  void add(std::unique_ptr<Row> row, analysis::Alike&& alike) {
+    const std::size_t weight = 4 * row->report.kept + alike.text.size();
+    if (row->analysis.findings.empty() && row->report.failures.empty()) alike.program.clear();
+    row->text = std::move(alike.text);
+    const std::lock_guard lock(mutex_);
+    if (weight_ + weight > kMostBytes) rows_.clear(), weight_ = 0;
+    if (rows_.try_emplace({alike.hash, std::move(alike.program)}, std::move(row)).second) weight_ += weight;
+  }
+
+ private:
+  static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+  using Key = std::pair<std::uint64_t, std::string>;  ///< hash of the text, program
+  std::mutex mutex_;
+  std::map<Key, std::unique_ptr<Row>> rows_;
+  std::size_t weight_ = 0;
+};
 
 /// Reads batches of reports ahead, each in a thread of its own; hands out the reports in their order.
 class ReadAhead {
  public:
-  explicit ReadAhead(const std::vector<Input>& inputs) : inputs_(inputs) {
+  ReadAhead(const std::vector<Input>& inputs, Judged& judged) : inputs_(inputs), judged_(judged) {
     for (unsigned count = std::clamp(std::thread::hardware_concurrency(), 1U, 4U); count != 0; --count)
       begin();
   }
@@ -77,14 +123,20 @@ class ReadAhead {
     ahead_.push_back(std::async(std::launch::async, [this, first, last = begun_] {
       std::vector<Got> batch;
       for (std::size_t at = first; at < last; ++at) {
-        batch.push_back(analysis::read_report(inputs_[at].path, {}, analysis::Homes::hidden));
-        if (const auto* report = std::get_if<Report>(&batch.back()); report != nullptr && report->linked)
-          batch.back() = "is reached by a link of another user";
+        Got& got = batch.emplace_back();
+        got.read = analysis::read_report(inputs_[at].path, {}, analysis::Homes::hidden,
+                                         [&](const Report& report, std::string_view lines) {
+                                           got.alike = analysis::alike_of(report, lines);
+                                           return got.known = judged_.find(got.alike) != nullptr;
+                                         });
+        if (const auto* report = std::get_if<Report>(&got.read); report != nullptr && report->linked)
+          got.read = "is reached by a link of another user";
       }
       return batch;
     }));
   }
   const std::vector<Input>& inputs_;
+  Judged& judged_;
   std::deque<std::future<std::vector<Got>>> ahead_;
   std::vector<Got> batch_;
   std::size_t at_ = 0;
@@ -109,13 +161,27 @@ std::string user_name(uid_t uid) {
 }
 
 /// Whose process it was, as this machine names the user id: another user's report is that user's, whatever it
-/// says. With KSHIM_PRIVATE what the report has instead.
-std::string user_of(const Report& report, uid_t owner) {
+/// says. With KSHIM_PRIVATE what the report has instead, or what the export makes of the user id.
+std::string user_of(const Report& report, uid_t owner, const Options& options) {
   const std::string& said = report.process.uid;
-  if (report.process.hidden) return said;
+  if (report.process.hidden && (!said.empty() || options.key.empty())) return said;
   uid_t uid = owner;
-  if (!report.foreign) std::from_chars(said.data(), said.data() + said.size(), uid);
-  return user_name(uid);
+  if (!report.foreign && !report.process.hidden) std::from_chars(said.data(), said.data() + said.size(), uid);
+  if (!options.hide_users) return user_name(uid);
+  if (options.key.empty()) return {};
+  const auto hash = report::hmac_sha256(options.key, std::to_string(uid));
+  return {hash.data(), hash.size()};
+}
+
+/// A path without the name of the user, where users are hidden.
+std::string without_user(const std::string& path, uid_t owner, const Options& options) {
+  const passwd* entry = options.hide_users ? ::getpwuid(owner) : nullptr;
+  if (entry == nullptr) return path;
+  const report::Person person{entry->pw_dir, entry->pw_name};
+  std::string out;
+  report::RedactedPieces pieces(path, &person);
+  for (std::string_view piece; pieces.next(piece);) out += piece;
+  return out;
 }
 
 /// What the report says of its job; earlier shims wrote the variables of SLURM alone.
@@ -128,20 +194,35 @@ std::string first_set(const analysis::ProcessRecord& process, const char* key, c
 /// The rows of reports, one report after the other.
 class Rows {
  public:
-  explicit Rows(TableFiles& out) : out_(out) {}
+  Rows(TableFiles& out, const Options& to, Judged& judged) : out_(out), to_(to), judged_(judged) {}
 
-  void add(const Report& report, uid_t owner) {
-    const analysis::Analysis analysis = judge_.judge(report);
+  void add(Report&& report, uid_t owner, analysis::Alike&& alike) {
+    auto row = std::make_unique<Judged::Row>(std::move(report));
+    row->analysis = judge_.judge(row->report);
     files_ = &judge_.files();
+    add(*row, owner);
+    if (!files_->left_out().empty()) {
+      reject(without_user(row->report.path, owner, to_), 0, "a file that it names " + files_->left_out());
+      return;
+    }
+    if (alike.text.empty() || !analysis::has_places(row->report, alike)) return;
+    judged_.add(std::move(row), std::move(alike));
+  }
+
+  void add(const Judged::Row& row, uid_t owner) {
+    const Report& report = row.report;
+    const analysis::Analysis& analysis = row.analysis;
+    const analysis::ReportIndex& index = row.index;
     if (packages_.size() + listed_.size() > kMostKnown) packages_.clear(), listed_.clear();
     const analysis::ProcessRecord& process = report.process;
     id_ = fmt::format("{}.{}.{}.{}", process.host, process.pid, process.start, process.time);
-    if (report.foreign) id_ += fmt::format(".{}", owner);  // no user's rows replace another's
+    // No user's rows replace another's.
+    if (report.foreign) id_ += "." + (to_.hide_users ? user_of(report, owner, to_) : std::to_string(owner));
     time_ = is_time(process.time) ? process.time : std::string();
     day_ = time_.empty() ? "unknown" : time_.substr(0, 10);
     if (time_.empty())
-      reject(report.path, process.line, "`process`: `time` is no time in UTC, taken as not known");
-    const analysis::ReportIndex index(report);
+      reject(without_user(report.path, owner, to_), process.line,
+             "`process`: `time` is no time in UTC, taken as not known");
     know_files(report, index);
     process_row(report, analysis, owner);
     for (const analysis::DeviceRecord& device : report.devices) device_row(device);
@@ -151,10 +232,12 @@ class Rows {
     for (const analysis::FailureRecord& failure : report.failures)
       failure_row(report, index, failure, analysis, explained);
     kernel_rows(report, index);
-    for (const analysis::ReportNote& note : report.notes) reject(report.path, note.line, note.text);
+    for (const analysis::ReportNote& note : report.notes)
+      reject(without_user(report.path, owner, to_), note.line, note.text);
   }
 
-  /// The files of what `kshim scan --format json` wrote; false where it is no such thing.
+  /// The files and plans of what `kshim scan` or `kshim analyze --format json` wrote; false where it is no
+  /// such thing.
   bool add_scan(const std::string& path) {
     if (!path.ends_with(".json")) return false;
     const auto text = files::read_whole(path, kLargestScan);
@@ -167,10 +250,38 @@ class Rows {
       const auto found = in.find(key);
       return found != in.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
     };
-    if (text_of(scan, "schema") != "kshim-scan/1") return false;
+    const auto list_of = [](const nlohmann::json& in, const char* key) {
+      const auto found = in.is_object() ? in.find(key) : in.end();
+      return found != in.end() && found->is_array() ? *found : nlohmann::json::array();
+    };
+    const auto texts_of = [](const nlohmann::json& list) {
+      std::vector<std::string> out;
+      for (const nlohmann::json& item : list)
+        if (item.is_string()) out.push_back(item.get<std::string>());
+      return out;
+    };
+    const std::string schema = text_of(scan, "schema");
+    if (schema != "kshim-scan/1" && schema != "kshim-analysis/1") return false;
     day_ = today();
-    const nlohmann::json none = nlohmann::json::array();
-    for (const nlohmann::json& object : scan.contains("objects") ? scan["objects"] : none) {
+    for (const nlohmann::json& plan : list_of(scan, "fleet")) {
+      const std::string path_of = text_of(plan, "object");
+      const std::string build_id = text_of(plan, "build_id");
+      if (path_of.empty()) continue;
+      std::vector<std::string> archs;
+      for (const nlohmann::json& row : list_of(plan.value("smallest", nlohmann::json()), "archs"))
+        archs.push_back(text_of(row, "arch"));
+      const std::string& file = build_id.empty() ? path_of : build_id;
+      Row row(Table::plans);
+      row.text(C::plans_row_id, file)
+          .text(C::plans_file_id, file)
+          .text(C::plans_path, path_of)
+          .texts(C::plans_gpus, texts_of(list_of(plan, "gpus")))
+          .texts(C::plans_smallest, archs)
+          .text(C::plans_cmake, text_of(plan, "cmake"))
+          .texts(C::plans_toolkits, texts_of(list_of(plan, "toolkits")));
+      out_.add(row, day_);
+    }
+    for (const nlohmann::json& object : list_of(scan, "objects")) {
       const std::string member = text_of(object, "member");
       const std::string place = text_of(object, "path") + (member.empty() ? "" : "/" + member);
       const std::string build_id = text_of(object, "build_id");
@@ -243,7 +354,7 @@ class Rows {
         .integer(C::processes_pid, process.pid)
         .integer(C::processes_ppid, process.ppid)
         .integer(C::processes_rank, process.rank)
-        .text(C::processes_user, user_of(report, owner))
+        .text(C::processes_user, user_of(report, owner, to_))
         .text(C::processes_job, first_set(process, "id", "SLURM_JOB_ID"))
         .text(C::processes_account, first_set(process, "account", "SLURM_JOB_ACCOUNT"))
         .text(C::processes_queue, first_set(process, "queue", "SLURM_JOB_PARTITION"))
@@ -258,7 +369,8 @@ class Rows {
         .integer(C::processes_failures, report.failures.size())
         .integer(C::processes_dropped, report.missing + (report.end ? report.end->dropped : 0))
         .integer(C::processes_sample, report.failures.empty() ? process.sample.value_or(1) : 1)
-        .text(C::processes_report, report.path);
+        .text(C::processes_report, without_user(report.path, owner, to_));
+    if (report.compiler) row.integer(C::processes_exit, std::uint64_t{report.compiler->status});
     if (report.driver) {
       row.text(C::processes_driver, report.driver->cuda_version)
           .text(C::processes_kernel_module, report.driver->kernel_module)
@@ -532,6 +644,8 @@ class Rows {
     return out;
   }
   TableFiles& out_;
+  const Options& to_;
+  Judged& judged_;
   std::string id_;
   std::string time_;  ///< of the report at hand; empty where it is none
   std::string day_;
@@ -601,27 +715,37 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
   if (inputs.empty()) return result;
   const std::string name = hash_of(all);
   TableFiles files(options_.folder, name, options_.zstd);
-  Rows rows(files);
-  ReadAhead reports(inputs);
+  Judged judged;
+  Rows rows(files, options_, judged);
+  ReadAhead reports(inputs, judged);
   std::vector<std::uint64_t> taken;
   std::uint64_t done = 0;
   for (const Input& input : inputs) {
-    const Got got = reports.next();
+    Got got = reports.next();
     done += input.bytes;
     if (options_.progress) options_.progress(done, total);
-    if (const auto* why = std::get_if<std::string>(&got);
+    Judged::Row* const like = judged.find(got.alike);
+    if (got.known && like == nullptr)
+      got = {analysis::read_report(input.path, {}, analysis::Homes::hidden), {}};
+    if (const auto* why = std::get_if<std::string>(&got.read);
         why != nullptr && !analysis::is_another_users_link(input.path) && rows.add_scan(input.path)) {
       ++result.scans;
     } else if (why != nullptr) {
-      rows.reject(input.path, 0, *why);
+      rows.reject(without_user(input.path, input.owner, options_), 0, *why);
       ++result.rejected;
     } else {
-      const Report& report = std::get<Report>(got);
-      if (!report.end && now_s() - input.changed_ns / 1'000'000'000 < options_.settle_s) {
+      Report& report = std::get<Report>(got.read);
+      if (!(like != nullptr ? like->report.end : report.end) &&
+          now_s() - input.changed_ns / 1'000'000'000 < options_.settle_s) {
         ++result.unsettled;
         continue;
       }
-      rows.add(report, input.owner);
+      if (like != nullptr) {
+        analysis::become(like->report, std::move(report), std::move(got.alike));
+        rows.add(*like, input.owner);
+      } else {
+        rows.add(std::move(report), input.owner, std::move(got.alike));
+      }
       ++result.reports;
     }
     taken.push_back(input.id);

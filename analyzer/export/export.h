@@ -20,6 +20,10 @@ struct Options {
   /// A report without its end that changed in the last so many seconds is left for the next export: its
   /// process may still run.
   std::int64_t settle_s = 600;
+  /// Users are named by nobody, or by HMAC with this key, as with the shim's KSHIM_PRIVATE. The key may be
+  /// root's alone.
+  bool hide_users = false;
+  std::string key{};
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 

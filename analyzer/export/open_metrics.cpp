@@ -7,6 +7,8 @@
 
 #include "analyzer/core/finding.h"
 #include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/analysis.h"
 #include "analyzer/verbs/report_files.h"
@@ -15,17 +17,8 @@
 namespace kshim::exports {
 namespace {
 
-// A package's name comes out of a report, which may be a stranger's: no report makes more series than this.
-constexpr std::size_t kMostSeries = 4096;
-
-std::string label(std::string_view value) {
-  std::string out;
-  for (const char c : analysis::utf8_of(value)) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c == '\n' ? "\\n" : std::string(1, c);
-  }
-  return out;
-}
+// Reports may be a stranger's: what no table of ours names makes no series of its own.
+constexpr const char* kOther = "other";
 
 }  // namespace
 
@@ -53,12 +46,14 @@ std::string open_metrics(const std::vector<std::filesystem::path>& paths, std::v
     for (const analysis::Finding& finding : analysis.findings) {
       std::string capability;
       if (!finding.devices.empty() && finding.devices.front().cc)
-        capability = image::to_name(*finding.devices.front().cc).view();
-      seen.emplace(row_of(finding.cause).name, to_name(finding.severity), finding.package.name, capability);
+        capability = analysis::find_gpu(*finding.devices.front().cc) == nullptr
+                         ? kOther
+                         : image::to_name(*finding.devices.front().cc).view();
+      const std::string_view project = analysis::known_project(finding.package.name);
+      seen.emplace(row_of(finding.cause).name, to_name(finding.severity),
+                   !project.empty() || finding.package.name.empty() ? project : kOther, capability);
     }
-    for (const Key& key : seen) {
-      if (findings.size() < kMostSeries || findings.count(key) != 0) findings[key] += weight;
-    }
+    for (const Key& key : seen) findings[key] += weight;
   }
   std::string out =
       "# HELP kshim_processes Processes in the reports that were read, by verdict.\n"
@@ -72,7 +67,7 @@ std::string open_metrics(const std::vector<std::filesystem::path>& paths, std::v
   for (const auto& [key, count] : findings) {
     const auto& [cause, severity, package, capability] = key;
     out += fmt::format("kshim_findings{{cause=\"{}\",severity=\"{}\",package=\"{}\",capability=\"{}\"}} {}\n",
-                       cause, severity, label(package), capability, count);
+                       cause, severity, package, capability, count);
   }
   out += fmt::format(
       "# HELP kshim_reports_rejected Reports that could not be read.\n"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many processes have a finding, for Prometheus: what `kshim export --to openmetrics` writes.
 #pragma once
-#include <filesystem>
-#include <string>
-#include <vector>
+
+#include "analyzer/core/prelude.h"
 
 namespace kshim::exports {
 

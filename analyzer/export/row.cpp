@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -36,9 +35,9 @@ static_assert(std::all_of(kRanges.begin(), kRanges.end(),
                           [](const auto& range) { return range.second - range.first <= 32; }));
 
 void add_json(std::string_view text, std::string& out) {
-  const bool plain = std::all_of(text.begin(), text.end(),
-                                 [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
-  if (!plain) {
+  bool odd = false;
+  for (const char c : text) odd = odd | (c < ' ') | (c > '~') | (c == '"') | (c == '\\');  // of many at once
+  if (odd) {
     out += nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
     return;
   }
@@ -48,6 +47,8 @@ void add_json(std::string_view text, std::string& out) {
 }
 
 }  // namespace
+
+thread_local std::string Row::text_;
 
 template <class Write>
 Row& Row::put(Column column, Write&& write) {

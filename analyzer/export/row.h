@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One row of a table of kshim-facts/1 as a line of JSON. Columns that nothing was put into are null.
 #pragma once
-#include <array>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+
+#include "analyzer/core/prelude.h"
 
 namespace kshim::exports {
 
@@ -35,9 +31,10 @@ inline constexpr std::array kTableNames = {
 #undef KSHIM_COLUMN
 };
 
+/// A thread makes one at a time.
 class Row {
  public:
-  explicit Row(Table table) : table_(table) { text_.reserve(1024); }
+  explicit Row(Table table) : table_(table) { text_.clear(); }
   Table table() const noexcept { return table_; }
 
   /// An empty text is not known: null.
@@ -62,8 +59,8 @@ class Row {
   template <class Write>
   Row& put(Column column, Write&& write);
   Table table_;
-  std::string text_;                   ///< the values, in the order in which they came
-  std::array<Value, 32> values_ = {};  ///< in `text_`, by column of the table; empty is null
+  static thread_local std::string text_;  ///< the values, in the order in which they came
+  std::array<Value, 32> values_ = {};     ///< in `text_`, by column of the table; empty is null
 };
 
 }  // namespace kshim::exports

@@ -2,13 +2,9 @@
 #include "analyzer/export/table_files.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
-
-#include <cerrno>
-#include <system_error>
 
 #include "analyzer/core/user_error.h"
 #include "kshim/files/open_file.h"

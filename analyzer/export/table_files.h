@@ -4,9 +4,6 @@
 // link of another user is followed, and what is written to, removed or renamed is in the folder that was
 // opened.
 #pragma once
-#include <filesystem>
-#include <map>
-#include <utility>
 
 #include "analyzer/export/row.h"
 

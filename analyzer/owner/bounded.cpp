@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/owner/bounded.h"
 
-#include <algorithm>
-#include <system_error>
-
 #include "kshim/files/open_file.h"
 
 namespace kshim::packages {
@@ -35,7 +32,7 @@ bool is_merged(const fs::path& root, std::string_view folder) {
 }
 
 void add(std::vector<std::string>& names, std::string name) {
-  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
 }
 
 void add_merged(const fs::path& root, const std::string& path, std::vector<std::string>& names) {
@@ -71,7 +68,7 @@ std::vector<std::string> names_in(const fs::path& folder, Budget& budget) {
     if (!take(budget.entries, 1)) return {};
     out.push_back(entry->path().filename().string());
   }
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 
@@ -105,7 +102,7 @@ void PathIndex::add(std::string_view path, Owner owner) {
 }
 
 void PathIndex::seal() {
-  std::sort(rows_.begin(), rows_.end());
+  std::ranges::sort(rows_);
   rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
   rows_.shrink_to_fit();
 }
@@ -113,7 +110,7 @@ void PathIndex::seal() {
 std::vector<PathIndex::Owner> PathIndex::owners(std::string_view path) const {
   const std::uint64_t hash = hash_of(path);
   std::vector<Owner> out;
-  for (auto at = std::lower_bound(rows_.begin(), rows_.end(), std::pair(hash, Owner{0}));
+  for (auto at = std::ranges::lower_bound(rows_, std::pair(hash, Owner{0}));
        at != rows_.end() && at->first == hash; ++at)
     out.push_back(at->second);
   return out;
@@ -164,8 +161,7 @@ std::optional<fs::path> resolve_in(const fs::path& root, std::string_view path) 
 bool may_be_system(const std::string& path) {
   // The folders of the Filesystem Hierarchy Standard that packages of a distribution put libraries into.
   constexpr std::string_view kFolders[] = {"/usr/", "/opt/", "/lib", "/bin/", "/sbin/", "/etc/", "/var/"};
-  return std::any_of(std::begin(kFolders), std::end(kFolders),
-                     [&](std::string_view folder) { return path.starts_with(folder); });
+  return std::ranges::any_of(kFolders, [&](std::string_view folder) { return path.starts_with(folder); });
 }
 
 }  // namespace kshim::packages

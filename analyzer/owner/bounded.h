@@ -2,14 +2,8 @@
 // Reading the databases of package managers, which anybody may have written: regular files only, up to a
 // size, and all of it within a budget.
 #pragma once
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+
+#include "analyzer/core/prelude.h"
 
 namespace kshim::packages {
 

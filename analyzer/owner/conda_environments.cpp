@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/owner/conda_environments.h"
-
-#include <algorithm>
-#include <system_error>
-
+#include "analyzer/owner/databases.h"
 #include "analyzer/owner/json_text.h"
 
 namespace kshim::packages {

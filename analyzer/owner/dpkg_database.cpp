@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/owner/dpkg_database.h"
-
-#include <algorithm>
+#include "analyzer/owner/databases.h"
 
 namespace kshim::packages {
 namespace {
@@ -10,13 +8,12 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kLargestList = std::uint64_t{64} << 20;
 constexpr std::uint64_t kLargestStatus = std::uint64_t{256} << 20;
-constexpr std::uint64_t kLargestDiversions = std::uint64_t{4} << 20;
 constexpr std::size_t kMostPackages = 100'000;
 constexpr std::string_view kList = ".list";
 
 // Debian Policy 5.6.1 and 5.6.8: the characters of names and architectures.
 bool is_list_name(std::string_view name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.' || c == ':';
   });
 }
@@ -39,7 +36,7 @@ std::optional<std::string_view> value_of(std::string_view line, std::string_view
 std::optional<Package> DpkgDatabase::owner(const std::vector<std::string>& names) {
   load();
   for (const std::string& path : names) {
-    const auto owners = listing(path);
+    const auto owners = files_.owners(path);
     if (owners.empty()) continue;
     Package out;
     out.name = name_of(lists_[owners.front()]);
@@ -48,22 +45,6 @@ std::optional<Package> DpkgDatabase::owner(const std::vector<std::string>& names
     return out;
   }
   return std::nullopt;
-}
-
-// What lies at a path whose name is diverted is the diverting package's; what the others call so lies
-// elsewhere.
-std::vector<PathIndex::Owner> DpkgDatabase::listing(const std::string& path) const {
-  for (const Diversion& each : diversions_) {
-    if (each.from != path && each.to != path) continue;
-    const bool moved = each.to == path;
-    auto owners = files_.owners(each.from);
-    std::erase_if(owners, [&](PathIndex::Owner owner) {
-      const bool diverting = !each.package.empty() && name_of(lists_[owner]) == each.package;
-      return diverting == moved;
-    });
-    return owners;
-  }
-  return files_.owners(path);
 }
 
 std::string DpkgDatabase::version_of(const std::string& list_name) const {
@@ -76,9 +57,7 @@ void DpkgDatabase::load() {
   if (loaded_) return;
   loaded_ = true;
   load_lists();
-  if (lists_.empty()) return;
-  load_status();
-  load_diversions();
+  if (!lists_.empty()) load_status();
 }
 
 void DpkgDatabase::load_lists() {
@@ -122,19 +101,6 @@ void DpkgDatabase::load_status() {
     return versions_.size() < 2 * kMostPackages;
   });
   keep();
-}
-
-// Three lines each: what the file was called, what it is called now, and for whom; ":" is the administrator.
-void DpkgDatabase::load_diversions() {
-  const auto text = read_bounded(root_ / "var/lib/dpkg/diversions", kLargestDiversions, budget_);
-  if (!text) return;
-  std::vector<std::string> lines;
-  each_line(*text, [&](std::string_view line) {
-    lines.emplace_back(line);
-    return lines.size() < 3 * kMostPackages;
-  });
-  for (std::size_t i = 0; i + 2 < lines.size(); i += 3)
-    diversions_.push_back({lines[i], lines[i + 1], lines[i + 2] == ":" ? "" : name_of(lines[i + 2])});
 }
 
 }  // namespace kshim::packages

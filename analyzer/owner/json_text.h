@@ -2,8 +2,7 @@
 #pragma once
 #include <simdjson.h>
 
-#include <string>
-#include <string_view>
+#include "analyzer/core/prelude.h"
 
 namespace kshim::packages {
 

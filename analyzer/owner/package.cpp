@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/owner/package.h"
 
-#include <algorithm>
 #include <cctype>
 
 #include "analyzer/owner/bounded.h"
@@ -17,8 +16,7 @@ void read_metadata(std::string_view text, Package& package) {
 }
 
 bool lists_module(const std::vector<std::string>& modules, std::string_view below) {
-  return std::find(modules.begin(), modules.end(), below.substr(0, below.find_first_of("/."))) !=
-         modules.end();
+  return std::ranges::find(modules, below.substr(0, below.find_first_of("/."))) != modules.end();
 }
 
 // PEP 508; Debian Policy 5.6.7, with the architecture that dpkg puts behind a name (libfoo:amd64); rpm's and
@@ -27,7 +25,7 @@ bool is_package_name(std::string_view text) {
   const auto plain = [](unsigned char c) { return c < 0x80 && std::isalnum(c) != 0; };
   constexpr std::string_view kMarks = "._+-:";
   return !text.empty() && (plain(static_cast<unsigned char>(text.front())) || text.front() == '_') &&
-         std::all_of(text.begin(), text.end(), [&](char c) {
+         std::ranges::all_of(text, [&](char c) {
            return plain(static_cast<unsigned char>(c)) || kMarks.find(c) != std::string_view::npos;
          });
 }

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layouts: packaging.python.org, "Recording installed projects", "Binary distribution format" and "Package
 // name normalization"; auditwheel's README for NAME.libs.
-#include "analyzer/owner/python_distributions.h"
-
-#include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <system_error>
 
 #include "analyzer/core/text.h"
+#include "analyzer/owner/databases.h"
 #include "analyzer/owner/json_text.h"
 
 namespace kshim::packages {
 namespace {
 
 namespace fs = std::filesystem;
-using analysis::basename_of;
 
 constexpr std::string_view kDistInfo = ".dist-info";
 constexpr std::string_view kLibs = ".libs";
@@ -83,8 +78,8 @@ Package named_by(std::string_view folder) {
 }
 
 bool worth_keeping(std::string_view path) {
-  return !path.empty() && std::none_of(std::begin(kNever), std::end(kNever),
-                                       [&](std::string_view ending) { return path.ends_with(ending); });
+  return !path.empty() &&
+         std::ranges::none_of(kNever, [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
 constexpr std::string_view kFile = "file://";
@@ -121,7 +116,7 @@ std::string folder_of_url(std::string_view url) {
 }
 
 bool only_has(std::string_view text, std::string_view marks) {
-  return std::all_of(text.begin(), text.end(), [&](unsigned char c) {
+  return std::ranges::all_of(text, [&](unsigned char c) {
     return (c < 0x80 && std::isalnum(c) != 0) || marks.find(static_cast<char>(c)) != std::string_view::npos;
   });
 }
@@ -129,8 +124,8 @@ bool only_has(std::string_view text, std::string_view marks) {
 std::string address_of_repository(std::string_view url) {
   if (url.starts_with(kFile) && only_has(url, "-._~/+:") && !folder_of_url(url).empty())
     return std::string(url);
-  const auto* scheme = std::find_if(std::begin(kSchemes), std::end(kSchemes),
-                                    [&](std::string_view each) { return url.starts_with(each); });
+  const auto* scheme =
+      std::ranges::find_if(kSchemes, [&](std::string_view each) { return url.starts_with(each); });
   if (scheme == std::end(kSchemes) || !only_has(url, "-._~:/@%+")) return {};
   std::string_view rest = url.substr(scheme->size());
   std::string_view host = rest.substr(0, rest.find('/'));
@@ -148,7 +143,7 @@ std::string repository(element root, element control) {
   const std::string address = address_of_repository(text_in(root, "url"));
   const std::string commit = text_in(control, "commit_id");
   const std::string folder = text_in(root, "subdirectory");
-  const bool known = std::find(std::begin(kControls), std::end(kControls), kind) != std::end(kControls);
+  const bool known = std::ranges::find(kControls, kind) != std::end(kControls);
   if (!known || address.empty() || commit.empty() || !only_has(commit, "-._:@") || !only_has(folder, "-._/"))
     return {};
   return kind + "+" + address + "@" + commit + (folder.empty() ? "" : "#subdirectory=" + folder);
@@ -279,9 +274,8 @@ std::optional<Package> PythonDistributions::by_name(const SitePath& place, const
   }
   if (!libs) return std::nullopt;
   // The folder's name alone: no version, but there is no other reason for such a folder.
-  const bool known = std::any_of(site.distributions.begin(), site.distributions.end(), [&](const auto& each) {
-    return normalised(named_by(each.folder).name) == wanted;
-  });
+  const bool known = std::ranges::any_of(
+      site.distributions, [&](const auto& each) { return normalised(named_by(each.folder).name) == wanted; });
   if (known) return std::nullopt;  // its RECORD is there and does not list the file: somebody else's
   Package out;
   out.name = wanted;
@@ -390,21 +384,20 @@ bool is_source(std::string_view text) {
   if (plus == std::string_view::npos || commit == std::string_view::npos || commit < plus) return false;
   const std::string_view kind = text.substr(0, plus);
   const std::string_view address = text.substr(plus + 1, commit - plus - 1);
-  return std::find(std::begin(kControls), std::end(kControls), kind) != std::end(kControls) &&
+  return std::ranges::find(kControls, kind) != std::end(kControls) &&
          address_of_repository(address) == address && only_has(text.substr(commit + 1), "-._:/#=");
 }
 
 std::string folder_of_source(std::string_view source) {
   if (source.starts_with(kEditable)) source.remove_prefix(kEditable.size());
   const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
-  if (!source.starts_with('/') || std::any_of(source.begin(), source.end(), control)) return {};
+  if (!source.starts_with('/') || std::ranges::any_of(source, control)) return {};
   std::string out = normal_path(source);
   if (out.size() > 1 && out.ends_with('/')) out.pop_back();
   return out;
 }
 
-analysis::PythonEnvironment python_environment(const std::string& file, const std::string& prefix,
-                                               bool conda) {
+PythonEnvironment python_environment(const std::string& file, const std::string& prefix, bool conda) {
   // They are built for one another: what exchanges one has to exchange all of them that are there.
   constexpr std::array<std::string_view, 3> kTogether = {"torch", "torchvision", "torchaudio"};
   constexpr std::uint64_t kMostEntries = 65536;
@@ -412,7 +405,7 @@ analysis::PythonEnvironment python_environment(const std::string& file, const st
     std::error_code error;
     return fs::exists(path, error);
   };
-  analysis::PythonEnvironment out;
+  PythonEnvironment out;
   out.conda = conda;
   const auto site = site_path(file);
   if (!site) return out;

@@ -2,13 +2,10 @@
 // The tables are those of rpm's lib/backend/sqlite.c: Packages (hnum, blob), and for each index a table of
 // key, hnum and idx; in Basenames the key is a file's name without its folder, and idx its number in the
 // header.
-#include "analyzer/owner/rpm_database.h"
-
 #include <sqlite3.h>
 
-#include <system_error>
-
 #include "analyzer/core/text.h"
+#include "analyzer/owner/databases.h"
 
 namespace kshim::packages {
 namespace {
@@ -139,7 +136,7 @@ struct RpmDatabase::Connection {
   }
 
   std::optional<Package> find(const std::string& path, Budget& budget) {
-    const std::string_view name = analysis::basename_of(path);
+    const std::string_view name = basename_of(path);
     sqlite3_reset(files);
     sqlite3_bind_text(files, 1, name.data(), static_cast<int>(name.size()), SQLITE_TRANSIENT);
     std::optional<Package> out;

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The analysis for people: the most important line first; on a terminal one screen, which people paste into
 // issues.
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/core/finding.h"
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/merge.h"
 #include "analyzer/render/document.h"
 #include "analyzer/render/finding_page.h"
-#include "analyzer/render/finding_text.h"
-#include "analyzer/render/fleet_text.h"
 #include "analyzer/render/formats.h"
 #include "analyzer/render/render.h"
 #include "analyzer/render/share.h"
@@ -76,8 +70,8 @@ class Matrix {
   bool empty() const { return order_.empty(); }
 
   void write(Document& document) {
-    std::sort(archs_.begin(), archs_.end(),
-              [](const std::string& a, const std::string& b) { return arch_order(a) < arch_order(b); });
+    std::ranges::sort(
+        archs_, [](const std::string& a, const std::string& b) { return arch_order(a) < arch_order(b); });
     const std::size_t archs = std::min(archs_.size(), kArchs);
     const std::size_t devices = std::min(devices_.size(), kListedDevices);
     std::vector<std::string> head = {"File"};
@@ -104,7 +98,7 @@ class Matrix {
 
  private:
   static void add_once(std::vector<std::string>& list, const std::string& text) {
-    if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+    if (std::ranges::find(list, text) == list.end()) list.push_back(text);
   }
   static Line cell_of(const std::map<std::string, Line>& cells, const std::string& name, const char* none) {
     const auto found = cells.find(name);
@@ -154,8 +148,7 @@ class AnalysisWriter {
   void write() {
     headline();
     const bool terminal = doc_.terminal();
-    problems_ = static_cast<std::size_t>(
-        std::count_if(analysis_.findings.begin(), analysis_.findings.end(), is_problem));
+    problems_ = static_cast<std::size_t>(std::ranges::count_if(analysis_.findings, is_problem));
     if (!terminal || problems_ > 1) contents();
     findings();
     if (!terminal) write_files_table(analysis_.findings, doc_.has_links(), doc_);
@@ -204,7 +197,7 @@ class AnalysisWriter {
       out.push_back(fmt::format("{} processes", analysis_.processes.size()));
     }
     const auto add = [&](std::string text) {
-      if (std::find(out.begin(), out.end(), text) == out.end()) out.push_back(std::move(text));
+      if (std::ranges::find(out, text) == out.end()) out.push_back(std::move(text));
     };
     for (const DeviceSummary& device : analysis_.devices) {
       add(device.cc ? fmt::format("{} ({})", device.name, image::to_name(*device.cc).view()) : device.name);

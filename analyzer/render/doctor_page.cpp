@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine for people: what is wrong first, then what there is. As Markdown it is a block to paste into an
 // issue.
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "analyzer/render/document.h"
 #include "analyzer/render/json_finding.h"
@@ -13,11 +9,6 @@
 
 namespace kshim::doctor {
 namespace {
-
-using analysis::Document;
-using analysis::join;
-using analysis::Severity;
-using analysis::Tone;
 
 std::string name_of(image::Version version) {
   return version.known() ? std::string(image::to_name(version).view()) : "?";
@@ -53,10 +44,10 @@ class MachineWriter {
   }
 
   void checks() {
-    const bool wrong = std::any_of(facts_.checks.begin(), facts_.checks.end(),
-                                   [](const Check& check) { return check.severity >= Severity::warning; });
-    const bool no_driver = std::any_of(facts_.checks.begin(), facts_.checks.end(),
-                                       [](const Check& check) { return check.id == "no-libcuda"; });
+    const bool wrong = std::ranges::any_of(
+        facts_.checks, [](const Check& check) { return check.severity >= Severity::warning; });
+    const bool no_driver =
+        std::ranges::any_of(facts_.checks, [](const Check& check) { return check.id == "no-libcuda"; });
     if (!wrong && no_driver)
       doc_.say(Tone::strong,
                "no GPU:", "CUDA programs find no GPU on this machine; `kshim run --simulate` gives them one");
@@ -65,7 +56,7 @@ class MachineWriter {
     for (const Check& check : facts_.checks) {
       const bool note = check.severity == Severity::info;
       const Tone tone = note ? Tone::strong : check.severity == Severity::error ? Tone::error : Tone::warning;
-      doc_.say(tone, note ? "note:" : fmt::format("{}:", analysis::to_name(check.severity)), check.text);
+      doc_.say(tone, note ? "note:" : fmt::format("{}:", to_name(check.severity)), check.text);
       if (!check.advice.empty()) doc_.paragraph({{check.advice}}, 2);
     }
   }
@@ -147,15 +138,15 @@ class MachineWriter {
 
   const Facts& facts_;
   Document& doc_;
-  std::vector<analysis::Fact> rows_;
+  std::vector<Fact> rows_;
   std::string last_;
 };
 
 }  // namespace
 
-std::string render_page(const Facts& facts, analysis::Format format, const analysis::RenderOptions& options) {
-  return analysis::write_document(format, "kshim doctor", options, {},
-                                  [&](Document& document) { MachineWriter(facts, document).write(); });
+std::string render_page(const Facts& facts, Format format, const RenderOptions& options) {
+  return write_document(format, "kshim doctor", options, {},
+                        [&](Document& document) { MachineWriter(facts, document).write(); });
 }
 
 std::string coverage_text(const GpuCoverage& gpu) {
@@ -167,10 +158,6 @@ std::string coverage_text(const GpuCoverage& gpu) {
 }
 
 namespace {
-
-using analysis::Json;
-using analysis::json_list;
-using analysis::text_or_null;
 
 Json to_json(const Library& library) {
   return {{"name", library.name},
@@ -230,12 +217,12 @@ std::string render_json(const Facts& facts) {
   Json out = {{"schema", "kshim-doctor/1"}};
   out["gpus"] = json_list(facts.gpus, [](const Gpu& gpu) { return to_json(gpu); });
   out["driver"] = {{"kernel_module", text_or_null(facts.driver.kernel_module)},
-                   {"cuda_version", analysis::version_or_null(facts.driver.cuda)},
-                   {"ptx_isa", analysis::version_or_null(facts.driver.isa)},
+                   {"cuda_version", version_or_null(facts.driver.cuda)},
+                   {"ptx_isa", version_or_null(facts.driver.isa)},
                    {"source", text_or_null(facts.driver.asked)}};
   out["toolkits"] = json_list(facts.toolkits, [](const Toolkit& toolkit) {
     return Json{{"path", toolkit.folder},
-                {"version", analysis::version_or_null(toolkit.version)},
+                {"version", version_or_null(toolkit.version)},
                 {"known_by", toolkit.known_by},
                 {"compiler", toolkit.compiler}};
   });
@@ -263,12 +250,12 @@ std::string render_json(const Facts& facts) {
   out["program"] = facts.program ? to_json(*facts.program) : Json(nullptr);
   out["findings"] = json_list(facts.checks, [](const Check& check) {
     return Json{{"id", check.id},
-                {"severity", analysis::to_name(check.severity)},
+                {"severity", to_name(check.severity)},
                 {"text", check.text},
                 {"advice", text_or_null(check.advice)}};
   });
-  analysis::add_knowledge(out);
-  return analysis::dumped(out);
+  add_knowledge(out);
+  return dumped(out);
 }
 
 }  // namespace kshim::doctor

@@ -2,14 +2,10 @@
 #include "analyzer/render/document.h"
 
 #include <fmt/chrono.h>
-#include <fmt/core.h>
 
 #include <ctime>
 
-#include "analyzer/render/html_page.h"
-#include "analyzer/render/markdown_page.h"
 #include "analyzer/render/share.h"
-#include "analyzer/render/text_page.h"
 #include "kshim/version.h"
 
 namespace kshim::analysis {
@@ -145,11 +141,11 @@ void Document::notes(const std::vector<Note>& notes) {
 
 std::string write_document(Format format, const std::string& title, const RenderOptions& options,
                            std::vector<std::string> hosts, const std::function<void(Document&)>& fill) {
-  const auto written = [&](auto&& page) {
-    fill(page);
-    return std::move(page).take();
+  const auto written = [&](const std::unique_ptr<Document>& page) {
+    fill(*page);
+    return page->take();
   };
-  if (format == Format::text) return written(TextPage(options));
+  if (format == Format::text) return written(text_page(options));
   Cleaner clean = harmless_cleaner();
   if (!options.full) {
     for (std::string& host : hosts) host = harmless(host);
@@ -157,8 +153,8 @@ std::string write_document(Format format, const std::string& title, const Render
     clean = {[shortener](std::string_view text) { return shortener->text(harmless(text)); },
              [shortener](std::string_view text) { return shortener->command(harmless(text)); }};
   }
-  if (format == Format::html) return written(HtmlPage(title, options.verbose, std::move(clean)));
-  return written(MarkdownPage(options.verbose, std::move(clean)));
+  if (format == Format::html) return written(html_page(title, options.verbose, std::move(clean)));
+  return written(markdown_page(options.verbose, std::move(clean)));
 }
 
 }  // namespace kshim::analysis

@@ -63,6 +63,8 @@ class Document {
   Document& operator=(const Document&) = delete;
   virtual ~Document() = default;
 
+  /// The page; nothing is added to it any more.
+  virtual std::string take() = 0;
   virtual Limits limits() const = 0;
   /// A screen of text: nothing on it is folded, and what the person knows is left out.
   virtual bool terminal() const { return false; }
@@ -127,9 +129,35 @@ class Document {
   Cleaner clean_;
 };
 
+std::unique_ptr<Document> text_page(const RenderOptions& options);
+/// `unlimited`: with all there is, else what GitHub takes of an issue or a comment.
+std::unique_ptr<Document> markdown_page(bool unlimited, Cleaner clean = harmless_cleaner());
+std::unique_ptr<Document> html_page(std::string_view title, bool unlimited, Cleaner clean);
 /// The document that `fill` makes as text, Markdown or HTML. What is made to be shared shortens home folders,
 /// UUIDs and the names of these hosts, unless RenderOptions::full.
 std::string write_document(Format format, const std::string& title, const RenderOptions& options,
                            std::vector<std::string> hosts, const std::function<void(Document&)>& fill);
+
+// What fills the columns of a terminal.
+
+struct CommandLine {
+  std::string text;
+  bool continues = false;  ///< the line before it ended with a backslash
+};
+
+/// A shell command broken into lines of at most `width` columns where words allow it: behind `&&`, else with
+/// a backslash, best before an option. Pasted, the lines are the command again. A line that continues is
+/// `hang` columns narrower.
+std::vector<CommandLine> break_command(std::string_view command, std::size_t width, std::size_t hang);
+
+// Names of files in a column: cut to its width so that they still tell one from the other.
+
+/// Columns that a terminal takes for a UTF-8 text: two for East Asian wide characters and emoji, none for
+/// combining marks.
+std::size_t terminal_columns(std::string_view text);
+
+/// Each name in at most `width` columns (16 or more). What is left out is the start, then what follows the
+/// part in which names differ: "...cupy/cuda/cufft...so".
+std::vector<std::string> name_cells(const std::vector<std::string>& names, std::size_t width);
 
 }  // namespace kshim::analysis

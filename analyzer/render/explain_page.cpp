@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // An explanation on one screen: what it means, what is behind it, what to do, what to run to know more.
-#include <fmt/core.h>
-
 #include "analyzer/core/text.h"
 #include "analyzer/render/finding_page.h"
 #include "analyzer/render/json_finding.h"
@@ -10,9 +8,6 @@
 
 namespace kshim::explain {
 namespace {
-
-using analysis::Document;
-using analysis::Tone;
 
 std::string names_of(const Meaning& meaning) {
   if (meaning.driver_name.empty()) return meaning.runtime_name;
@@ -29,11 +24,10 @@ class ExplanationWriter {
     head();
     if (!explanation_.recognised) not_recognised();
     facts();
-    write_findings(explanation_.findings,
-                   doc_.brief() ? analysis::Detail::full : analysis::Detail::everything, doc_);
+    write_findings(explanation_.findings, doc_.brief() ? Detail::full : Detail::everything, doc_);
     also();
     next();
-    std::vector<analysis::Note> notes;
+    std::vector<Note> notes;
     for (const std::string& note : explanation_.notes) notes.push_back({note});
     doc_.notes(notes);
   }
@@ -57,16 +51,17 @@ class ExplanationWriter {
                  ? fmt::format("{} holds no failure of CUDA's that kshim knows", explanation_.subject)
                  : fmt::format("`{}` is no error of CUDA's that kshim knows", explanation_.subject));
     if (!explanation_.nearest.empty())
-      doc_.paragraph(
-          {{fmt::format("Names that are like it: {}.", analysis::join(explanation_.nearest, ", "))}}, 2);
+      doc_.paragraph({{fmt::format("Names that are like it: {}.", join(explanation_.nearest, ", "))}}, 2);
     doc_.paragraph(
-        {{"Paste the whole message, or give the log with --log FILE; `kshim run -- PROGRAM` records what "
-          "really fails."}},
+        {{explanation_.asked == Asked::log
+              ? "Where a program failed all the same: `kshim run -- PROGRAM` records what it called."
+              : "Paste the whole message, or give the log with --log FILE; `kshim run -- PROGRAM` "
+                "records what really fails."}},
         2);
   }
 
   void facts() {
-    std::vector<analysis::Fact> facts;
+    std::vector<Fact> facts;
     for (const std::string& fact : explanation_.facts)
       facts.push_back({facts.empty() ? "read" : "", {{fact}}});
     doc_.gap();
@@ -76,9 +71,9 @@ class ExplanationWriter {
   void also() {
     if (explanation_.also.empty()) return;
     doc_.heading(2, {{"It can also be"}});
-    std::vector<analysis::Line> items;
+    std::vector<Line> items;
     for (const Possibility& also : explanation_.also)
-      items.push_back({{fmt::format("{}: {}", analysis::row_of(also.cause).name, also.when)}});
+      items.push_back({{fmt::format("{}: {}", row_of(also.cause).name, also.when)}});
     doc_.list(std::move(items));
   }
 
@@ -87,7 +82,7 @@ class ExplanationWriter {
     doc_.heading(2, {{"To know for certain"}});
     for (const NextStep& step : explanation_.next) {
       doc_.commands({step.command});
-      doc_.paragraph({{analysis::as_sentence(step.why)}}, 6);
+      doc_.paragraph({{as_sentence(step.why)}}, 6);
     }
   }
 
@@ -97,21 +92,15 @@ class ExplanationWriter {
 
 }  // namespace
 
-std::string render_text(const Explanation& explanation, analysis::RenderOptions options) {
+std::string render_text(const Explanation& explanation, RenderOptions options) {
   options.whole_commands = explanation.windows;
-  return analysis::write_document(
-      analysis::Format::text, "kshim explain", options, {},
-      [&](Document& document) { ExplanationWriter(explanation, document).write(); });
+  return write_document(Format::text, "kshim explain", options, {},
+                        [&](Document& document) { ExplanationWriter(explanation, document).write(); });
 }
-
-using analysis::Json;
-using analysis::json_list;
-using analysis::text_or_null;
 
 std::string render_json(const Explanation& explanation) {
   Json out = {{"schema", "kshim-explain/1"}};
-  out["findings"] =
-      json_list(explanation.findings, [](const analysis::Finding& finding) { return to_json(finding); });
+  out["findings"] = json_list(explanation.findings, [](const Finding& finding) { return to_json(finding); });
   out["asked"] = {{"as", to_name(explanation.asked)}, {"subject", explanation.subject}};
   out["recognised"] = explanation.recognised;
   out["meanings"] = json_list(explanation.meanings, [](const Meaning& meaning) {
@@ -124,7 +113,7 @@ std::string render_json(const Explanation& explanation) {
   out["line"] = explanation.line == 0 ? Json(nullptr) : Json(explanation.line);
   out["quote"] = text_or_null(explanation.quote);
   out["also"] = json_list(explanation.also, [](const Possibility& also) {
-    return Json{{"cause", analysis::row_of(also.cause).name}, {"when", also.when}};
+    return Json{{"cause", row_of(also.cause).name}, {"when", also.when}};
   });
   out["next"] = json_list(explanation.next, [](const NextStep& step) {
     return Json{{"command", step.command}, {"why", step.why}};
@@ -132,8 +121,8 @@ std::string render_json(const Explanation& explanation) {
   out["facts"] = explanation.facts;
   out["notes"] = explanation.notes;
   out["nearest"] = explanation.nearest;
-  analysis::add_knowledge(out);
-  return analysis::dumped(out);
+  add_knowledge(out);
+  return dumped(out);
 }
 
 }  // namespace kshim::explain

@@ -1,14 +1,177 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/render/finding_page.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <unordered_set>
 
-#include "analyzer/render/finding_text.h"
+#include "analyzer/core/text.h"
+#include "analyzer/owner/databases.h"
 
 namespace kshim::analysis {
+namespace {
+
+constexpr double kLikely = 0.6;  // below, the title says "probably"
+
+std::string_view title_pattern(const Finding& finding) {
+  // What was said of this one finding tells more than what is said of all of its cause.
+  if (!finding.headline.empty()) return finding.headline;
+  switch (finding.cause) {
+#define KSHIM_TITLE(cause, text) \
+  case Cause::cause:             \
+    return text;
+#include "analyzer/say/titles.def"
+#undef KSHIM_TITLE
+    default:
+      return row_of(finding.cause).headline;
+  }
+}
+
+void replace(std::string& text, std::string_view what, std::string_view by) {
+  if (const std::size_t at = text.find(what); at != std::string::npos) text.replace(at, what.size(), by);
+}
+
+// Without the ordinal and the word, which the row below the title has.
+std::string gpu_name(const Finding& finding) {
+  if (finding.devices.empty()) return "this GPU";
+  if (const auto targets = targets_of(finding); targets.size() > 1) return enumerate(targets);
+  const Device& device = finding.devices.front();
+  std::string name = text_of(device);
+  if (device.kind == Device::Kind::present && device.ordinal) name.erase(0, name.find(": ") + 2);
+  if (device.kind == Device::Kind::target && device.cc) name.erase(0, name.find(' ') + 1);
+  if (const std::size_t more = finding.devices.size() - 1; more != 0)
+    name += fmt::format(" and {}", counted(more, "other GPU"));
+  return name;
+}
+
+// Two of the architectures; of a file with locked code, those that are.
+std::vector<std::string> title_have(const Finding& finding) {
+  constexpr std::size_t kNamed = 2;
+  std::vector<std::string> have = finding.have;
+  if (finding.cause == Cause::arch_specific_image) {
+    std::erase_if(have, [](const std::string& arch) { return !arch.ends_with('a') && !arch.ends_with('f'); });
+    if (have.empty()) have = finding.have;
+  }
+  have.resize(std::min(have.size(), kNamed));
+  return have;
+}
+
+// The kernel's name without its parameters.
+std::string kernel_name(std::string_view demangled) {
+  constexpr std::size_t kRoom = 50;
+  std::string name = shorten(demangled, kRoom);
+  if (const std::size_t open = name.find('('); open != std::string::npos && open > 0) name.resize(open);
+  return name;
+}
+
+std::string file_name(const Finding& finding) {
+  if (finding.object.empty()) {
+    const bool of_log = !finding.devices.empty() && finding.devices.front().kind == Device::Kind::named;
+    return of_log || finding.images.empty() ? "what failed" : "an image in memory";
+  }
+  std::string name(basename_of(finding.object));
+  const std::string package = finding.package.label();
+  if (package.empty()) return name;
+  const std::string copy = packages::vendored_library(finding.object);
+  if (!copy.empty()) return fmt::format("the copy of {} inside {}", copy, package);
+  return fmt::format("{} of {}", name, package);
+}
+
+void fill_title(const Finding& finding, std::string& text) {
+  replace(text, "{file}", file_name(finding));
+  replace(text, "{gpu}", gpu_name(finding));
+  replace(text, "{have}", enumerate(title_have(finding)));
+}
+
+}  // namespace
+
+std::vector<std::string> targets_of(const Finding& finding) {
+  std::vector<std::string> out;
+  for (const Device& device : finding.devices)
+    if (device.kind == Device::Kind::target && device.cc) out.push_back(sm_name(*device.cc));
+  return out;
+}
+
+std::string place_text(const Place& place) {
+  if (!place.file.empty()) {
+    std::string text = place.file;
+    if (place.line != 0) text += fmt::format(":{}", place.line);
+    if (!place.function.empty()) text += fmt::format(", in {}", shorten(place.function, 60));
+    return text;
+  }
+  if (!place.function.empty()) {
+    return fmt::format("{}, in {}", shorten(place.function, 60), basename_of(place.object));
+  }
+  return fmt::format("{} +0x{:x}", place.object, place.offset);
+}
+
+bool counts(const Finding& finding) {
+  return finding.cause == Cause::latent_gap && !finding.headline.empty();
+}
+
+std::string headline_of(const Finding& finding) {
+  if (finding.headline.empty()) return std::string(row_of(finding.cause).headline);
+  std::string text = finding.headline;
+  fill_title(finding, text);
+  return text;
+}
+
+std::string how_often(const Finding& finding) {
+  std::string text;
+  if (finding.call_count > 1) text += fmt::format(", {} times", finding.call_count);
+  const std::uint64_t others = finding.count - std::min(finding.count, finding.call_count);
+  if (finding.call_count != 0 && others != 0)
+    text += fmt::format("; {} with it",
+                        others == 1 ? "another call failed" : fmt::format("{} other calls failed", others));
+  return text;
+}
+
+std::string title_sentence(const Finding& finding) {
+  std::string title = title_of(finding);
+  const std::string_view file = basename_of(finding.object);
+  if (file.empty() || !title.starts_with(file)) return as_sentence(std::move(title));
+  return title + '.';
+}
+
+std::string title_of(const Finding& finding) {
+  std::string text(title_pattern(finding));
+  const bool about_file = text.find("{file}") != std::string::npos;
+  fill_title(finding, text);
+  const std::string& kernel = !finding.failed_kernel.empty() || finding.kernels.empty()
+                                  ? finding.failed_kernel
+                                  : finding.kernels.front();
+  const bool sure = finding.confidence >= kLikely;
+  const bool failed = finding.code || !finding.failed_call.empty();
+  if (failed && !kernel.empty() && about_file && finding.severity == Severity::error) {
+    return fmt::format("kernel {} cannot run{} {}", kernel_name(kernel), sure ? ":" : ", probably because",
+                       text);
+  }
+  // Which libraries are there is seen; what is not sure is that they are the cause.
+  const bool seen = finding.cause == Cause::mixed_cuda_libraries || finding.cause == Cause::cudnn_mismatch;
+  return sure || counts(finding) || seen || finding.cause == Cause::unknown ? text : "probably " + text;
+}
+
+std::string_view kind_of(const Finding& finding) {
+  return finding.severity == Severity::info ? std::string_view("note") : to_name(finding.severity);
+}
+
+std::string counted_findings(std::span<const Finding> findings) {
+  std::vector<std::string> parts;
+  for (const auto& [severity, noun] :
+       {std::pair{Severity::error, "error"}, std::pair{Severity::warning, "warning"}}) {
+    const auto n = std::ranges::count(findings, severity, &Finding::severity);
+    if (n != 0) parts.push_back(counted(static_cast<std::uint64_t>(n), noun));
+  }
+  return enumerate(parts);
+}
+
+std::string message_text(const Finding& finding) {
+  std::string text = title_sentence(finding);
+  for (const Fix& fix : finding.fixes) {
+    text += fmt::format("\n{}: {}", &fix == finding.fixes.data() ? "Fix" : "Or", fix.title);
+    for (const std::string& command : fix.commands) text += "\n    " + command;
+  }
+  return text;
+}
+
 namespace {
 
 // Of a terminal's screen, unless all is asked for.
@@ -115,7 +278,7 @@ class FindingWriter {
     std::vector<std::string> rows;
     for (const Place& place : finding_.where) {
       std::string row = place_text(place);
-      if (rows.size() < most(kPlaces) && std::find(rows.begin(), rows.end(), row) == rows.end())
+      if (rows.size() < most(kPlaces) && std::ranges::find(rows, row) == rows.end())
         rows.push_back(std::move(row));
     }
     for (const std::string& row : rows) add(&row == rows.data() ? "where" : "", {code(row)});
@@ -175,8 +338,8 @@ class FindingWriter {
   // What would run is worth saying only where it is known what there is, and none of it would.
   bool nothing_near() const {
     if (finding_.images.empty() && finding_.have.empty()) return false;
-    return std::none_of(finding_.images.begin(), finding_.images.end(),
-                        [](const ImageVerdict& image) { return image.fits || image.would_fit; });
+    return std::ranges::none_of(finding_.images,
+                                [](const ImageVerdict& image) { return image.fits || image.would_fit; });
   }
 
   void fix(std::size_t i) {
@@ -235,7 +398,7 @@ class FindingWriter {
     if (rows.empty()) return;
     const auto folder_of = [](const std::string& file) { return file.substr(0, file.rfind('/') + 1); };
     const std::string folder = folder_of(rows.front()->at.file);
-    const bool common = std::all_of(rows.begin(), rows.end(), [&](const Evidence* evidence) {
+    const bool common = std::ranges::all_of(rows, [&](const Evidence* evidence) {
       return evidence->at.empty() || folder_of(evidence->at.file) == folder;
     });
     doc_.open_details(common && !folder.empty() ? "Evidence in " + folder : "Evidence");
@@ -305,6 +468,120 @@ void write_left_out(std::size_t count, std::string_view noun, Document& document
   document.gap();
   document.paragraph(
       {{fmt::format("And {}: ", counted(count, noun))}, code("--format json"), {" has them all."}});
+}
+
+namespace {
+
+std::string added_text(const FleetList& list) {
+  FleetList added;
+  for (const FleetArch& row : list.archs) {
+    if (row.added) added.archs.push_back({row.arch, true, {}});
+  }
+  return list_text(added);
+}
+
+std::string cost_text(const FleetPlan& plan, const FleetList& list) {
+  const std::string added = added_text(list);
+  if (added.empty()) return "adds nothing";
+  const std::string size = size_text(plan, list);
+  return fmt::format("adds {}{}{}", added, size.empty() ? "" : ": ", size);
+}
+
+// Whether it says more than the fix of the one finding about this file.
+bool is_news(const FleetPlan& plan) {
+  const auto added =
+      std::ranges::count_if(plan.smallest.archs, [](const FleetArch& row) { return row.added; });
+  const bool hosts = std::ranges::any_of(
+      plan.breaks, [&](const FleetBreak& row) { return row.host != plan.breaks.front().host; });
+  return plan.gpus.size() > 1 && (added > 1 || hosts || !plan.compiled.empty() || !plan.unserved.empty() ||
+                                  plan.native.archs.size() != plan.smallest.archs.size());
+}
+
+std::vector<const FleetPlan*> fleet_news(const std::vector<FleetPlan>& plans) {
+  std::vector<const FleetPlan*> out;
+  for (const FleetPlan& plan : plans) {
+    if (is_news(plan)) out.push_back(&plan);
+  }
+  return out;
+}
+
+std::vector<Fact> plan_facts(const FleetPlan& plan) {
+  std::vector<Fact> rows = {{"file", {code(plan.object)}}, {"lacks", {{names_of(plan.lacking)}}}};
+  const auto add = [&](std::string label, std::string text) {
+    rows.push_back({std::move(label), {{std::move(text)}}});
+  };
+  add("breaks on", breaks_text(plan));
+  add("smallest", fmt::format("{}, and PTX of {}", list_text(plan.smallest),
+                              image::to_name(image::ImageKind::ptx, plan.ptx).view()));
+  add("", cost_text(plan, plan.smallest));
+  if (plan.native.archs.size() != plan.smallest.archs.size()) {
+    add("native", list_text(plan.native));
+    add("", cost_text(plan, plan.native));
+  }
+  if (!plan.basis.empty()) add("", fmt::format("sizes are estimates: {}", plan.basis));
+  add("toolkit", toolkits_text(plan));
+  return rows;
+}
+
+Json names(const std::vector<image::ComputeCapability>& gpus) {
+  return json_list(gpus, [](image::ComputeCapability cc) { return Json(image::to_name(cc).view()); });
+}
+
+Json to_json(const FleetList& list) {
+  Json out;
+  out["archs"] = json_list(list.archs, [](const FleetArch& row) {
+    return Json{{"arch", image::to_name(image::ImageKind::cubin, row.arch).view()},
+                {"added", row.added},
+                {"serves", names(row.serves)}};
+  });
+  out["added_bytes"] = value_or_null(list.bytes);
+  return out;
+}
+
+}  // namespace
+
+void write_fleet(const std::vector<FleetPlan>& all, Document& document) {
+  constexpr std::size_t kPlans = 3;
+  constexpr std::size_t kSharedPlans = 20;
+  const std::vector<const FleetPlan*> plans = fleet_news(all);
+  if (plans.empty()) return;
+  document.gap();
+  document.say(Tone::strong, "What to build for", names_of(plans.front()->gpus), Tone::plain, 2);
+  const std::size_t shown = std::min(plans.size(), document.brief()      ? kPlans
+                                                   : document.terminal() ? plans.size()
+                                                                         : kSharedPlans);
+  for (const FleetPlan* plan : std::span(plans).first(shown)) {
+    document.gap();
+    document.facts(plan_facts(*plan));
+  }
+  write_left_out(plans.size() - shown, "more file", document);
+}
+
+Json to_json(const FleetPlan& plan) {
+  Json out = {{"object", plan.object},
+              {"build_id", text_or_null(plan.build_id)},
+              {"gpus", names(plan.gpus)},
+              {"lacking", names(plan.lacking)},
+              {"smallest", to_json(plan.smallest)},
+              {"native", to_json(plan.native)}};
+  const bool any = plan.ptx.cc.major != 0;
+  out["ptx"] = any ? Json(image::to_name(image::ImageKind::ptx, plan.ptx).view()) : Json(nullptr);
+  out["cmake"] = text_or_null(cmake_text(plan));
+  out["toolkits"] =
+      json_list(plan.toolkits, [](image::Version version) { return Json(image::to_name(version).view()); });
+  out["compiled"] = names(plan.compiled);
+  out["unserved"] = names(plan.unserved);
+  out["toolkit_advice"] = toolkits_text(plan);
+  out["bytes_each"] = plan.bytes_each == 0 ? Json(nullptr) : Json(plan.bytes_each);
+  out["basis"] = text_or_null(plan.basis);
+  out["breaks"] = json_list(plan.breaks, [](const FleetBreak& row) {
+    return Json{{"host", text_or_null(row.host)},
+                {"ordinal", row.ordinal},
+                {"gpu", row.gpu},
+                {"compute_capability", image::to_name(row.cc).view()}};
+  });
+  out["breaks_total"] = plan.breaks_total;
+  return out;
 }
 
 }  // namespace kshim::analysis

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formats that commands write, and how.
 #pragma once
-#include <array>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
+
+#include "analyzer/core/prelude.h"
 
 namespace kshim::analysis {
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/render/html_page.h"
+// One page of HTML that needs nothing but itself: no picture, no font, one sheet and one script (page.css,
+// page.js), and a policy that forbids all but these two by their hashes. Without scripts it is as complete.
+#include <initializer_list>
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <charconv>
-
+#include "analyzer/render/document.h"
 #include "page_assets.h"
 
 namespace kshim::analysis {
@@ -32,48 +30,59 @@ const char* class_of(Tone tone) {
   return tone == Tone::good ? "good" : tone == Tone::error ? "bad" : tone == Tone::dim ? "dim" : nullptr;
 }
 
-}  // namespace
+/// Elements opened and closed in order, text escaped. Tags and attribute names are ours.
+class HtmlWriter {
+ public:
+  using Attributes = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+  void open(const char* tag, Attributes attributes = {}) {
+    begin(tag, attributes);
+    open_.push_back(tag);
+  }
 
-void HtmlWriter::begin(const char* tag, Attributes attributes) {
-  out_.append("<").append(tag);
-  for (const auto& [name, value] : attributes)
-    out_.append(" ").append(name).append("=\"").append(escape_markup(value)).append("\"");
-  out_ += '>';
-}
+  void close() {
+    if (open_.empty()) return;
+    out_.append("</").append(open_.back()).append(">");
+    open_.pop_back();
+  }
 
-void HtmlWriter::open(const char* tag, Attributes attributes) {
-  begin(tag, attributes);
-  open_.push_back(tag);
-}
+  void text(std::string_view text) { out_ += escape_markup(text); }
+  /// open, text, close
+  void element(const char* tag, std::string_view content, Attributes attributes = {}) {
+    open(tag, attributes);
+    text(content);
+    close();
+  }
 
-void HtmlWriter::close() {
-  if (open_.empty()) return;
-  out_.append("</").append(open_.back()).append(">");
-  open_.pop_back();
-}
+  /// <meta ...>: without content
+  void empty(const char* tag, Attributes attributes) { begin(tag, attributes); }
+  /// The sheet and the script: the only texts that are not escaped, because the browser would not read them
+  /// otherwise.
+  void asset(const char* tag, const char* text) {
+    open(tag);
+    out_ += text;
+    close();
+  }
 
-void HtmlWriter::text(std::string_view text) { out_ += escape_markup(text); }
+  std::size_t depth() const { return open_.size(); }
+  std::string take() && {
+    while (!open_.empty()) close();
+    out_ += '\n';
+    return std::move(out_);
+  }
 
-void HtmlWriter::element(const char* tag, std::string_view content, Attributes attributes) {
-  open(tag, attributes);
-  text(content);
-  close();
-}
+ private:
+  void begin(const char* tag, Attributes attributes) {
+    out_.append("<").append(tag);
+    for (const auto& [name, value] : attributes)
+      out_.append(" ").append(name).append("=\"").append(escape_markup(value)).append("\"");
+    out_ += '>';
+  }
 
-void HtmlWriter::empty(const char* tag, Attributes attributes) { begin(tag, attributes); }
+  std::vector<const char*> open_;
+  std::string out_;
+};
 
-void HtmlWriter::asset(const char* tag, const char* text) {
-  open(tag);
-  out_ += text;
-  close();
-}
-
-std::string HtmlWriter::take() && {
-  while (!open_.empty()) close();
-  out_ += '\n';
-  return std::move(out_);
-}
-
+/// A hash in hexadecimal as base64, as a policy names it.
 std::string base64_of_hex(std::string_view hex) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
@@ -88,219 +97,237 @@ std::string base64_of_hex(std::string_view hex) {
   return out;
 }
 
-HtmlPage::HtmlPage(std::string_view title, bool unlimited, Cleaner clean)
-    : Document(std::move(clean)), title_(title), unlimited_(unlimited) {
-  html_.empty("!DOCTYPE html", {});
-  html_.open("html", {{"lang", "en"}});
-  html_.open("head");
-  html_.empty("meta", {{"charset", "utf-8"}});
-  const std::string policy = fmt::format(
-      "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; require-trusted-types-for "
-      "'script'; "
-      "base-uri 'none'; form-action 'none'",
-      base64_of_hex(kPageSheetHash), base64_of_hex(kPageScriptHash));
-  html_.empty("meta", {{"http-equiv", "Content-Security-Policy"}, {"content", policy}});
-  html_.empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
-  html_.empty("meta", {{"name", "referrer"}, {"content", "no-referrer"}});
-  html_.element("title", "");
-  html_.asset("style", kPageSheet);
-  html_.close();
-  html_.open("body");
-  html_.element("a", "Skip to the content", {{"class", "skip"}, {"href", "#main"}});
-  // The script shows it: without one it could do nothing.
-  html_.open("div", {{"class", "top"}});
-  html_.open("div", {{"class", "tools"}, {"id", "tools"}, {"hidden", ""}});
-  html_.element("label", "Filter", {{"for", "filter"}});
-  html_.empty("input", {{"id", "filter"},
-                        {"type", "search"},
-                        {"placeholder", "file, kernel, architecture, cause"},
-                        {"autocomplete", "off"},
-                        {"spellcheck", "false"}});
-  html_.element("output", "", {{"id", "said"}, {"for", "filter"}, {"role", "status"}});
-  html_.element("button", "Theme", {{"id", "theme"}, {"type", "button"}});
-  html_.close();
-  html_.close();
-  html_.open("main", {{"id", "main"}});
-  top_ = html_.depth();
-}
-
-std::string HtmlPage::take() && {
-  while (html_.depth() >= top_) html_.close();
-  html_.asset("script", kPageScript);
-  std::string page = std::move(html_).take();
-  HtmlWriter parts;
-  for (std::size_t i = 0; i < std::min(parts_.size(), kParts); ++i) {
-    parts.element("a", parts_[i], {{"href", fmt::format("#part-{}", i + 1)}});
-    parts.text(" ");
+class HtmlPage final : public Document {
+ public:
+  HtmlPage(std::string_view title, bool unlimited, Cleaner clean)
+      : Document(std::move(clean)), title_(title), unlimited_(unlimited) {
+    html_.empty("!DOCTYPE html", {});
+    html_.open("html", {{"lang", "en"}});
+    html_.open("head");
+    html_.empty("meta", {{"charset", "utf-8"}});
+    const std::string policy = fmt::format(
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; require-trusted-types-for "
+        "'script'; "
+        "base-uri 'none'; form-action 'none'",
+        base64_of_hex(kPageSheetHash), base64_of_hex(kPageScriptHash));
+    html_.empty("meta", {{"http-equiv", "Content-Security-Policy"}, {"content", policy}});
+    html_.empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
+    html_.empty("meta", {{"name", "referrer"}, {"content", "no-referrer"}});
+    html_.element("title", "");
+    html_.asset("style", kPageSheet);
+    html_.close();
+    html_.open("body");
+    html_.element("a", "Skip to the content", {{"class", "skip"}, {"href", "#main"}});
+    // The script shows it: without one it could do nothing.
+    html_.open("div", {{"class", "top"}});
+    html_.open("div", {{"class", "tools"}, {"id", "tools"}, {"hidden", ""}});
+    html_.element("label", "Filter", {{"for", "filter"}});
+    html_.empty("input", {{"id", "filter"},
+                          {"type", "search"},
+                          {"placeholder", "file, kernel, architecture, cause"},
+                          {"autocomplete", "off"},
+                          {"spellcheck", "false"}});
+    html_.element("output", "", {{"id", "said"}, {"for", "filter"}, {"role", "status"}});
+    html_.element("button", "Theme", {{"id", "theme"}, {"type", "button"}});
+    html_.close();
+    html_.close();
+    html_.open("main", {{"id", "main"}});
+    top_ = html_.depth();
   }
-  const auto fill = [&](std::string_view here, const std::string& text) {
-    page.insert(page.find(here) + here.find("</"), text);
-  };
-  fill(kPartsHere, std::move(parts).take());
-  fill(kTitleHere, escape_markup(title_));
-  return page;
-}
 
-Limits HtmlPage::limits() const { return unlimited_ ? kWholePage : kPage; }
-
-void HtmlPage::span(const Span& span) {
-  if (span.tone == Tone::code) {
-    html_.element("code", span.text);
-  } else if (span.tone == Tone::strong) {
-    html_.element("strong", span.text);
-  } else if (const char* name = class_of(span.tone); name != nullptr) {
-    html_.element("span", span.text, {{"class", name}});
-  } else {
-    html_.text(span.text);
-  }
-}
-
-void HtmlPage::line(const Line& text) {
-  for (const Span& part : text) {
-    const std::string target = fmt::format("#finding-{}", part.finding);
-    const bool linked = part.finding != 0 && part.finding <= limits().findings;
-    if (linked && !part.hover.empty()) {
-      html_.open("a", {{"href", target}, {"title", part.hover}});
-    } else if (linked) {
-      html_.open("a", {{"href", target}});
-    } else if (!part.hover.empty()) {
-      html_.open("span", {{"title", part.hover}});
-    }
-    span(part);
-    if (linked || !part.hover.empty()) html_.close();
-  }
-}
-
-void HtmlPage::put_heading(unsigned level, const Line& text) {
-  constexpr std::array kTags = {"h1", "h2", "h3", "h4"};
-  section_.clear();
-  for (const Span& part : text) section_ += part.text;
-  const char* tag = kTags.at(std::clamp(level, 1U, 4U) - 1);
-  if (level == 1) title_ = section_;
-  if (level == 2) {
-    parts_.push_back(section_);
-    html_.open(tag, {{"id", fmt::format("part-{}", parts_.size())}});
-  } else {
-    html_.open(tag);
-  }
-  line(text);
-  html_.close();
-  if (level != 1) return;
-  html_.element("nav", "", {{"aria-label", "parts of the page"}});
-}
-
-void HtmlPage::put_paragraph(const Line& text, unsigned /*indent*/, unsigned /*hang*/) {
-  html_.open("p");
-  line(text);
-  html_.close();
-}
-
-void HtmlPage::put_list(const std::vector<Line>& items) {
-  if (items.empty()) return;
-  html_.open("ul");
-  for (const Line& item : items) {
-    html_.open("li");
-    line(item);
+  Limits limits() const override { return unlimited_ ? kWholePage : kPage; }
+  bool has_links() const override { return true; }
+  void close_finding() override {
+    html_.close();
     html_.close();
   }
-  html_.close();
-}
 
-void HtmlPage::row(const Row& cells, bool facts) {
-  html_.open("tr");
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const Tone style = cells[i].empty() ? Tone::plain : cells[i].front().tone;
-    if (i == 0 && (facts || style == Tone::code)) {
-      html_.open("th", {{"scope", "row"}});
-    } else if (style == Tone::number) {
-      html_.open("td", {{"class", "number"}});
+  void close_details() override { html_.close(); }
+
+  std::string take() override {
+    while (html_.depth() >= top_) html_.close();
+    html_.asset("script", kPageScript);
+    std::string page = std::move(html_).take();
+    HtmlWriter parts;
+    for (std::size_t i = 0; i < std::min(parts_.size(), kParts); ++i) {
+      parts.element("a", parts_[i], {{"href", fmt::format("#part-{}", i + 1)}});
+      parts.text(" ");
+    }
+    const auto fill = [&](std::string_view here, const std::string& text) {
+      page.insert(page.find(here) + here.find("</"), text);
+    };
+    fill(kPartsHere, std::move(parts).take());
+    fill(kTitleHere, escape_markup(title_));
+    return page;
+  }
+
+ private:
+  void put_heading(unsigned level, const Line& text) override {
+    constexpr std::array kTags = {"h1", "h2", "h3", "h4"};
+    section_.clear();
+    for (const Span& part : text) section_ += part.text;
+    const char* tag = kTags.at(std::clamp(level, 1U, 4U) - 1);
+    if (level == 1) title_ = section_;
+    if (level == 2) {
+      parts_.push_back(section_);
+      html_.open(tag, {{"id", fmt::format("part-{}", parts_.size())}});
     } else {
-      html_.open("td");
+      html_.open(tag);
     }
-    line(cells[i]);
+    line(text);
+    html_.close();
+    if (level != 1) return;
+    html_.element("nav", "", {{"aria-label", "parts of the page"}});
+  }
+
+  void put_paragraph(const Line& text, unsigned /*indent*/, unsigned /*hang*/) override {
+    html_.open("p");
+    line(text);
     html_.close();
   }
-  html_.close();
-}
 
-void HtmlPage::put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
-                         const std::string& /*label*/) {
-  // What scrolls by itself is reached by the keyboard, too, and has a name.
-  html_.open("div", {{"class", "scroll"}, {"role", "group"}, {"tabindex", "0"}, {"aria-label", section_}});
-  html_.open("table", {{"class", head.empty() ? "facts" : "list"}});
-  if (!head.empty()) {
-    html_.open("thead");
-    html_.open("tr");
-    for (const std::string& name : head) {
-      if (is_arch(name)) {
-        html_.element("th", name, {{"scope", "col"}, {"class", "arch"}});
-      } else {
-        html_.element("th", name, {{"scope", "col"}});
+  void put_list(const std::vector<Line>& items) override {
+    if (items.empty()) return;
+    html_.open("ul");
+    for (const Line& item : items) {
+      html_.open("li");
+      line(item);
+      html_.close();
+    }
+    html_.close();
+  }
+
+  void put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
+                 const std::string& /*label*/) override {
+    // What scrolls by itself is reached by the keyboard, too, and has a name.
+    html_.open("div", {{"class", "scroll"}, {"role", "group"}, {"tabindex", "0"}, {"aria-label", section_}});
+    html_.open("table", {{"class", head.empty() ? "facts" : "list"}});
+    if (!head.empty()) {
+      html_.open("thead");
+      html_.open("tr");
+      for (const std::string& name : head) {
+        if (is_arch(name)) {
+          html_.element("th", name, {{"scope", "col"}, {"class", "arch"}});
+        } else {
+          html_.element("th", name, {{"scope", "col"}});
+        }
       }
+      html_.close();
+      html_.close();
+    }
+    html_.open("tbody");
+    for (const auto& cells : rows) row(cells, head.empty());
+    html_.close();
+    html_.close();
+    html_.close();
+  }
+
+  void put_commands(const std::vector<std::string>& commands) override {
+    html_.open("div", {{"class", "commands"}});
+    html_.open("pre");
+    html_.open("code");
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+      if (i != 0) html_.text("\n");
+      html_.text(commands[i]);
     }
     html_.close();
     html_.close();
+    html_.close();
   }
-  html_.open("tbody");
-  for (const auto& cells : rows) row(cells, head.empty());
-  html_.close();
-  html_.close();
-  html_.close();
-}
 
-void HtmlPage::put_commands(const std::vector<std::string>& commands) {
-  html_.open("div", {{"class", "commands"}});
-  html_.open("pre");
-  html_.open("code");
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    if (i != 0) html_.text("\n");
-    html_.text(commands[i]);
+  void put_finding(std::size_t number, std::string_view kind, const std::string& title,
+                   bool further) override {
+    const std::string id = fmt::format("finding-{}", number);
+    section_ = title;
+    html_.open("section", {{"class", further ? "further" : fmt::format("finding {}", kind)},
+                           {"id", id},
+                           {"aria-labelledby", id + "-title"}});
+    if (further) {
+      html_.open("div");
+      return html_.element("h2", title, {{"id", id + "-title"}});
+    }
+    html_.element("a", "#",
+                  {{"class", "anchor"}, {"href", "#" + id}, {"aria-label", "link to this finding"}});
+    if (number <= kUnfolded) {
+      html_.open("details", {{"open", ""}});
+    } else {
+      html_.open("details");
+    }
+    html_.open("summary");
+    html_.open("h2", {{"id", id + "-title"}});
+    badge(kind);
+    html_.text(" ");
+    html_.text(title);
+    html_.close();
+    html_.close();
   }
-  html_.close();
-  html_.close();
-  html_.close();
-}
 
-void HtmlPage::badge(std::string_view kind) {
-  html_.element("span", kind, {{"class", fmt::format("badge {}", kind)}});
-}
-
-void HtmlPage::put_finding(std::size_t number, std::string_view kind, const std::string& title,
-                           bool further) {
-  const std::string id = fmt::format("finding-{}", number);
-  section_ = title;
-  html_.open("section", {{"class", further ? "further" : fmt::format("finding {}", kind)},
-                         {"id", id},
-                         {"aria-labelledby", id + "-title"}});
-  if (further) {
-    html_.open("div");
-    return html_.element("h2", title, {{"id", id + "-title"}});
-  }
-  html_.element("a", "#", {{"class", "anchor"}, {"href", "#" + id}, {"aria-label", "link to this finding"}});
-  if (number <= kUnfolded) {
-    html_.open("details", {{"open", ""}});
-  } else {
+  void put_details(const std::string& summary) override {
     html_.open("details");
+    html_.element("summary", summary);
   }
-  html_.open("summary");
-  html_.open("h2", {{"id", id + "-title"}});
-  badge(kind);
-  html_.text(" ");
-  html_.text(title);
-  html_.close();
-  html_.close();
-}
 
-void HtmlPage::close_finding() {
-  html_.close();
-  html_.close();
-}
+  void line(const Line& text) {
+    for (const Span& part : text) {
+      const std::string target = fmt::format("#finding-{}", part.finding);
+      const bool linked = part.finding != 0 && part.finding <= limits().findings;
+      if (linked && !part.hover.empty()) {
+        html_.open("a", {{"href", target}, {"title", part.hover}});
+      } else if (linked) {
+        html_.open("a", {{"href", target}});
+      } else if (!part.hover.empty()) {
+        html_.open("span", {{"title", part.hover}});
+      }
+      span(part);
+      if (linked || !part.hover.empty()) html_.close();
+    }
+  }
 
-void HtmlPage::put_details(const std::string& summary) {
-  html_.open("details");
-  html_.element("summary", summary);
-}
+  void span(const Span& span) {
+    if (span.tone == Tone::code) {
+      html_.element("code", span.text);
+    } else if (span.tone == Tone::strong) {
+      html_.element("strong", span.text);
+    } else if (const char* name = class_of(span.tone); name != nullptr) {
+      html_.element("span", span.text, {{"class", name}});
+    } else {
+      html_.text(span.text);
+    }
+  }
 
-void HtmlPage::close_details() { html_.close(); }
+  void row(const Row& cells, bool facts) {
+    html_.open("tr");
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const Tone style = cells[i].empty() ? Tone::plain : cells[i].front().tone;
+      if (i == 0 && (facts || style == Tone::code)) {
+        html_.open("th", {{"scope", "row"}});
+      } else if (style == Tone::number) {
+        html_.open("td", {{"class", "number"}});
+      } else {
+        html_.open("td");
+      }
+      line(cells[i]);
+      html_.close();
+    }
+    html_.close();
+  }
+
+  void badge(std::string_view kind) {
+    html_.element("span", kind, {{"class", fmt::format("badge {}", kind)}});
+  }
+
+  HtmlWriter html_;
+  std::string section_;  ///< the last heading, which names the tables under it
+  std::string title_;
+  std::vector<std::string> parts_;  ///< headings of the page's parts
+  std::size_t top_ = 0;             ///< elements that are open around all findings
+  bool unlimited_;
+};
+
+}  // namespace
+
+std::unique_ptr<Document> html_page(std::string_view title, bool unlimited, Cleaner clean) {
+  return std::make_unique<HtmlPage>(title, unlimited, std::move(clean));
+}
 
 }  // namespace kshim::analysis

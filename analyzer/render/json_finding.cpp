@@ -3,8 +3,7 @@
 
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/merge.h"
-#include "analyzer/render/finding_text.h"
-#include "analyzer/render/fleet_text.h"
+#include "analyzer/render/finding_page.h"
 #include "analyzer/render/formats.h"
 #include "analyzer/render/render.h"
 #include "analyzer/render/share.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/render/markdown_page.h"
-
-#include <fmt/core.h>
-
-#include <algorithm>
+// GitHub-flavoured Markdown, to be pasted into an issue: nothing foreign may become markup, a mention, a link
+// to an issue or a picture.
+#include "analyzer/render/document.h"
 
 namespace kshim::analysis {
 namespace {
@@ -50,7 +48,7 @@ std::string code_span(std::string_view text, Where where) {
 bool attracts(std::string_view word) {
   if (word.find_first_of("@$") != std::string_view::npos) return true;
   if (word.find("://") != std::string_view::npos || word.find("www.") != std::string_view::npos) return true;
-  if (std::count(word.begin(), word.end(), ':') > 1) return true;
+  if (std::ranges::count(word, ':') > 1) return true;
   for (std::size_t at = word.find_first_of("#-"); at != std::string_view::npos;
        at = word.find_first_of("#-", at + 1)) {
     const bool number = at + 1 < word.size() && word[at + 1] >= '0' && word[at + 1] <= '9';
@@ -133,117 +131,137 @@ std::string table_row(const std::vector<std::string>& cells) {
   return out;
 }
 
+class MarkdownPage final : public Document {
+ public:
+  explicit MarkdownPage(bool unlimited, Cleaner clean) : Document(std::move(clean)), unlimited_(unlimited) {}
+
+  Limits limits() const override { return unlimited_ ? kEverything : kIssue; }
+  void close_details() override {
+    block("</details>");
+    folded_ = false;
+  }
+
+  /// Unless unlimited, what GitHub takes of an issue or a comment: what is folded goes first, the last before
+  /// the others, then the end; a note says so.
+  std::string take() override {
+    shorten();
+    std::string out;
+    for (const Block& block : blocks_) out += (out.empty() ? "" : "\n") + block.text;
+    return out;
+  }
+
+ private:
+  struct Block {
+    std::string text;
+    std::size_t details = 0;  ///< number of the folded part that it belongs to, from 1
+  };
+  void put_heading(unsigned level, const Line& text) override {
+    block(std::string(level, '#') + ' ' + joined(text, Where::block));
+  }
+
+  void put_paragraph(const Line& text, unsigned /*indent*/, unsigned /*hang*/) override {
+    block(escaped_start(joined(text, Where::block)));
+  }
+
+  void put_list(const std::vector<Line>& items) override {
+    std::string out;
+    for (const Line& item : items) {
+      if (!out.empty()) out += '\n';
+      out += "- " + escaped_start(joined(item, Where::block));
+    }
+    block(out);
+  }
+
+  void put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
+                 const std::string& /*label*/) override {
+    const std::size_t width = head.empty() ? rows.front().size() : head.size();
+    std::vector<std::string> names;
+    for (const std::string& name : head) names.push_back(escaped(name, Where::cell));
+    names.resize(width);
+    std::vector<std::string> rule(width, "---");
+    for (std::size_t i = 0; i < width; ++i) {
+      const Line* first = i < rows.front().size() ? &rows.front()[i] : nullptr;
+      if (first != nullptr && !first->empty() && first->front().tone == Tone::number) rule[i] = "---:";
+    }
+    std::string out = table_row(names) + '\n' + table_row(rule);
+    for (const auto& row : rows) {
+      std::vector<std::string> cells;
+      for (const Line& cell : row) cells.push_back(joined(cell, Where::cell));
+      cells.resize(width);
+      out += '\n' + table_row(cells);
+    }
+    block(out);
+  }
+
+  void put_commands(const std::vector<std::string>& commands) override {
+    std::size_t run = 2;
+    for (const std::string& command : commands) run = std::max(run, longest_run(command, '`'));
+    const std::string fence(run + 1, '`');
+    block(fence + "sh\n" + join(commands, "\n") + '\n' + fence);
+  }
+
+  void put_finding(std::size_t /*number*/, std::string_view kind, const std::string& title,
+                   bool /*further*/) override {
+    put_heading(2, {{fmt::format("{}: {}", kind, title)}});
+  }
+
+  // Behind the empty line GitHub reads Markdown again. The summary is ours, and HTML.
+  void put_details(const std::string& summary) override {
+    folded_ = true;
+    ++details_;
+    block("<details>\n<summary>" + escape_markup(summary) + "</summary>");
+  }
+
+  void block(std::string_view text) {
+    if (text.empty()) return;
+    std::string clean;
+    while (!text.empty()) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      clean += no_command(std::string(line)) + '\n';
+      text.remove_prefix(std::min(line.size() + 1, text.size()));
+    }
+    blocks_.push_back({std::move(clean), folded_ ? details_ : 0});
+  }
+
+  void shorten() {
+    const std::size_t before = size();
+    if (unlimited_ || before <= kIssueBytes) return;
+    constexpr std::size_t kRoom = kIssueBytes - kNoteBytes;
+    std::size_t bytes = before;
+    for (std::size_t part = details_; part != 0 && bytes > kRoom; --part) {
+      for (const Block& block : blocks_) bytes -= block.details == part ? block.text.size() + 1 : 0;
+      std::erase_if(blocks_, [part](const Block& block) { return block.details == part; });
+    }
+    while (!blocks_.empty() && bytes > kRoom) {
+      bytes -= blocks_.back().text.size() + 1;
+      blocks_.pop_back();
+    }
+    // A heading says nothing without what follows.
+    while (!blocks_.empty() && blocks_.back().text.starts_with('#') && blocks_.size() > 1) blocks_.pop_back();
+    paragraph({strong("Shortened:"),
+               {" GitHub takes 65,536 characters, and all of this would be more. Whole: "},
+               {"--verbose", Tone::code},
+               {", or "},
+               {"--format html", Tone::code},
+               {"."}});
+  }
+
+  std::size_t size() const {
+    std::size_t size = blocks_.size();
+    for (const Block& block : blocks_) size += block.text.size();
+    return size;
+  }
+
+  bool unlimited_;
+  bool folded_ = false;
+  std::size_t details_ = 0;  ///< folded parts so far
+  std::vector<Block> blocks_;
+};
+
 }  // namespace
 
-Limits MarkdownPage::limits() const { return unlimited_ ? kEverything : kIssue; }
-
-void MarkdownPage::block(std::string_view text) {
-  if (text.empty()) return;
-  std::string clean;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    clean += no_command(std::string(line)) + '\n';
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-  }
-  blocks_.push_back({std::move(clean), folded_ ? details_ : 0});
-}
-
-std::size_t MarkdownPage::size() const {
-  std::size_t size = blocks_.size();
-  for (const Block& block : blocks_) size += block.text.size();
-  return size;
-}
-
-void MarkdownPage::shorten() {
-  const std::size_t before = size();
-  if (unlimited_ || before <= kIssueBytes) return;
-  constexpr std::size_t kRoom = kIssueBytes - kNoteBytes;
-  std::size_t bytes = before;
-  for (std::size_t part = details_; part != 0 && bytes > kRoom; --part) {
-    for (const Block& block : blocks_) bytes -= block.details == part ? block.text.size() + 1 : 0;
-    std::erase_if(blocks_, [part](const Block& block) { return block.details == part; });
-  }
-  while (!blocks_.empty() && bytes > kRoom) {
-    bytes -= blocks_.back().text.size() + 1;
-    blocks_.pop_back();
-  }
-  // A heading says nothing without what follows.
-  while (!blocks_.empty() && blocks_.back().text.starts_with('#') && blocks_.size() > 1) blocks_.pop_back();
-  paragraph({strong("Shortened:"),
-             {" GitHub takes 65,536 characters, and all of this would be more. Whole: "},
-             {"--verbose", Tone::code},
-             {", or "},
-             {"--format html", Tone::code},
-             {"."}});
-}
-
-std::string MarkdownPage::take() && {
-  shorten();
-  std::string out;
-  for (const Block& block : blocks_) out += (out.empty() ? "" : "\n") + block.text;
-  return out;
-}
-
-void MarkdownPage::put_heading(unsigned level, const Line& text) {
-  block(std::string(level, '#') + ' ' + joined(text, Where::block));
-}
-
-void MarkdownPage::put_paragraph(const Line& text, unsigned /*indent*/, unsigned /*hang*/) {
-  block(escaped_start(joined(text, Where::block)));
-}
-
-void MarkdownPage::put_list(const std::vector<Line>& items) {
-  std::string out;
-  for (const Line& item : items) {
-    if (!out.empty()) out += '\n';
-    out += "- " + escaped_start(joined(item, Where::block));
-  }
-  block(out);
-}
-
-void MarkdownPage::put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
-                             const std::string& /*label*/) {
-  const std::size_t width = head.empty() ? rows.front().size() : head.size();
-  std::vector<std::string> names;
-  for (const std::string& name : head) names.push_back(escaped(name, Where::cell));
-  names.resize(width);
-  std::vector<std::string> rule(width, "---");
-  for (std::size_t i = 0; i < width; ++i) {
-    const Line* first = i < rows.front().size() ? &rows.front()[i] : nullptr;
-    if (first != nullptr && !first->empty() && first->front().tone == Tone::number) rule[i] = "---:";
-  }
-  std::string out = table_row(names) + '\n' + table_row(rule);
-  for (const auto& row : rows) {
-    std::vector<std::string> cells;
-    for (const Line& cell : row) cells.push_back(joined(cell, Where::cell));
-    cells.resize(width);
-    out += '\n' + table_row(cells);
-  }
-  block(out);
-}
-
-void MarkdownPage::put_commands(const std::vector<std::string>& commands) {
-  std::size_t run = 2;
-  for (const std::string& command : commands) run = std::max(run, longest_run(command, '`'));
-  const std::string fence(run + 1, '`');
-  block(fence + "sh\n" + join(commands, "\n") + '\n' + fence);
-}
-
-void MarkdownPage::put_finding(std::size_t /*number*/, std::string_view kind, const std::string& title,
-                               bool /*further*/) {
-  put_heading(2, {{fmt::format("{}: {}", kind, title)}});
-}
-
-// Behind the empty line GitHub reads Markdown again. The summary is ours, and HTML.
-void MarkdownPage::put_details(const std::string& summary) {
-  folded_ = true;
-  ++details_;
-  block("<details>\n<summary>" + escape_markup(summary) + "</summary>");
-}
-
-void MarkdownPage::close_details() {
-  block("</details>");
-  folded_ = false;
+std::unique_ptr<Document> markdown_page(bool unlimited, Cleaner clean) {
+  return std::make_unique<MarkdownPage>(unlimited, std::move(clean));
 }
 
 }  // namespace kshim::analysis

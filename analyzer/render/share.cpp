@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/render/share.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <optional>
-
 #include "kshim/report/redact.h"
 
 namespace kshim::analysis {
@@ -121,8 +115,7 @@ Shortener::Shortener(std::vector<std::string> hosts, std::string home) : home_(s
   for (std::string& host : hosts) {
     // A name of one or two letters is in every sentence.
     const bool usable = host.size() > 2 && host != "localhost";
-    if (usable && std::find(known.begin(), known.end(), host) == known.end())
-      known.push_back(std::move(host));
+    if (usable && std::ranges::find(known, host) == known.end()) known.push_back(std::move(host));
   }
   for (std::size_t i = 0; i < known.size(); ++i) {
     const std::string shown = known.size() == 1 ? "host" : fmt::format("host{}", i + 1);
@@ -144,7 +137,7 @@ std::string Shortener::text(std::string_view text) const {
 
 std::string Shortener::command(std::string_view command) const {
   return shorten_rest(replace_homes(command, home_, [](std::string& out) {
-    const bool quoted = std::count(out.begin(), out.end(), '\'') % 2 == 1;
+    const bool quoted = std::ranges::count(out, '\'') % 2 == 1;
     if (quoted && out.back() == '\'') {
       out.pop_back();
       out += "\"$HOME\"'";

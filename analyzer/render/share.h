@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pages made to be shown to strangers (Markdown, HTML): without the names of users and machines.
 #pragma once
-#include <functional>
-#include <map>
-#include <string>
-#include <string_view>
-#include <vector>
+
+#include "analyzer/core/prelude.h"
 
 namespace kshim::analysis {
 

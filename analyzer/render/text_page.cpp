@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/render/text_page.h"
-
-#include <fmt/core.h>
-
-#include <algorithm>
+#include "analyzer/render/document.h"
 
 namespace kshim::analysis {
 namespace {
@@ -16,26 +12,14 @@ constexpr unsigned kCommandIndent = 4;
 constexpr std::size_t kScreen = 40;  // lines
 constexpr std::size_t kRows = 30;
 constexpr std::size_t kNarrowestName = 16;
+/// Columns of a fact's label, its indent included.
+constexpr unsigned kLabelWidth = 12;
 
 // ECMA-48 "select graphic rendition" parameters.
 std::string_view sgr(Tone tone) {
-  switch (tone) {
-    case Tone::strong:
-      return "1";
-    case Tone::dim:
-      return "2";
-    case Tone::error:
-      return "1;31";
-    case Tone::warning:
-      return "1;33";
-    case Tone::good:
-      return "32";
-    case Tone::plain:
-    case Tone::code:
-    case Tone::number:
-      break;
-  }
-  return "";
+  // plain, strong, dim, error, warning, good, code, number
+  constexpr std::string_view kParameters[] = {"", "1", "2", "1;31", "1;33", "32", "", ""};
+  return kParameters[static_cast<std::size_t>(tone)];
 }
 constexpr std::string_view kCommandColor = "36";
 
@@ -60,227 +44,250 @@ std::string padded(std::string text, std::size_t width) {
   return wide < width ? std::string(width - wide, ' ') + text : text;
 }
 
-}  // namespace
+/// For a terminal or an issue: labels on the left, text beside them, commands that can be copied.
+class TextPage final : public Document {
+ public:
+  explicit TextPage(const RenderOptions& options)
+      : Document(options.unicode ? harmless_cleaner() : Cleaner{ascii, ascii}),
+        width_(std::clamp(options.width, kNarrowest, kWidest)),
+        table_width_(options.width),
+        color_(options.colour),
+        unicode_(options.unicode),
+        verbose_(options.verbose),
+        whole_commands_(options.whole_commands) {}
 
-TextPage::TextPage(const RenderOptions& options)
-    : Document(options.unicode ? harmless_cleaner() : Cleaner{ascii, ascii}),
-      width_(std::clamp(options.width, kNarrowest, kWidest)),
-      table_width_(options.width),
-      color_(options.colour),
-      unicode_(options.unicode),
-      verbose_(options.verbose),
-      whole_commands_(options.whole_commands) {}
+  Limits limits() const override {
+    constexpr std::size_t kAll = 1'000'000'000;
+    if (verbose_) return {kAll, kAll, kAll, kAll};
+    return {.rows = kRows, .columns = width_ - kLabelWidth, .findings = kAll, .kernels = kAll};
+  }
 
-Limits TextPage::limits() const {
-  constexpr std::size_t kAll = 1'000'000'000;
-  if (verbose_) return {kAll, kAll, kAll, kAll};
-  return {.rows = kRows, .columns = width_ - kLabelWidth, .findings = kAll, .kernels = kAll};
-}
+  bool terminal() const override { return true; }
+  bool brief() const override { return !verbose_; }
+  bool has_room() const override { return verbose_ || lines_.size() < kScreen; }
+  void close_details() override { folded_ = false; }
+  /// never two, never the first
+  void gap() override {
+    if (!lines_.empty() && !lines_.back().empty()) lines_.emplace_back();
+  }
 
-bool TextPage::has_room() const { return verbose_ || lines_.size() < kScreen; }
+  void more(const std::string& head, const std::string& command) override {
+    gap();
+    const std::string text = clean(command);
+    lines_.push_back(head + " " + (color_ ? colored(kCommandColor, text) : text));
+  }
 
-std::string TextPage::paint(Tone tone, std::string_view text) const {
-  const std::string_view parameters = sgr(tone);
-  return color_ && !parameters.empty() && !text.empty() ? colored(parameters, text) : std::string(text);
-}
-
-void TextPage::gap() {
-  if (!lines_.empty() && !lines_.back().empty()) lines_.emplace_back();
-}
-
-void TextPage::more(const std::string& head, const std::string& command) {
-  gap();
-  const std::string text = clean(command);
-  lines_.push_back(head + " " + (color_ ? colored(kCommandColor, text) : text));
-}
-
-// Each line of `filled` painted by itself, without its first `skip` columns, which are blanks or already
-// painted.
-void TextPage::add_painted(const std::string& filled, std::size_t skip, Tone tone) {
-  std::size_t begin = 0;
-  for (bool first = true; begin <= filled.size(); first = false) {
-    const std::size_t end = std::min(filled.find('\n', begin), filled.size());
-    const std::string_view text = std::string_view(filled).substr(begin, end - begin);
-    if (first) {
-      lines_.back() += paint(tone, text);
-    } else {
-      lines_.push_back(std::string(skip, ' ') + paint(tone, text.substr(std::min(skip, text.size()))));
+  std::string take() override {
+    while (!lines_.empty() && lines_.back().empty()) lines_.pop_back();
+    std::string out;
+    for (const std::string& text : lines_) {
+      // A line must not end in blanks, nor in blanks before the end of a color.
+      std::string_view rest = text;
+      while (rest.ends_with(' ')) rest.remove_suffix(1);
+      out += no_command(std::string(rest));
+      out += '\n';
     }
-    begin = end + 1;
+    return out;
   }
-}
 
-void TextPage::add_filled(std::string_view text, std::size_t indent, Tone tone) {
-  add_painted(fill(text, width_, indent), indent, tone);
-}
-
-void TextPage::put_heading(unsigned /*level*/, const Line& text) {
-  gap();
-  lines_.push_back(paint(Tone::strong, plain(text)));
-}
-
-// `head` painted, then `text`, filled; further lines stand under the first letter of `text`.
-void TextPage::put_sentence(Tone tone, const std::string& head, const std::string& text, Tone text_tone) {
-  lines_.push_back(paint(tone, head) + ' ');
-  add_filled(text, columns(head) + 1, text_tone);
-}
-
-void TextPage::put_paragraph(const Line& text, unsigned indent, unsigned hang) {
-  // fill() indents further lines only, and counts the indent for the first one too.
-  lines_.emplace_back(indent, ' ');
-  add_filled(plain(text), indent + hang, text.size() == 1 ? tone_of(text) : Tone::plain);
-}
-
-void TextPage::put_list(const std::vector<Line>& items) {
-  for (const Line& item : items) put_paragraph({{(folded_ ? "" : "- ") + plain(item)}}, kTextIndent, 2);
-}
-
-void TextPage::start_row(std::string_view label, Tone tone) {
-  std::string head(kRowIndent, ' ');
-  head += label;
-  head.resize(std::max<std::size_t>(kLabelWidth, head.size() + 1), ' ');
-  lines_.push_back(label.empty() ? head : paint(tone, head));
-}
-
-void TextPage::put_facts(const std::vector<Fact>& rows) {
-  for (const Fact& fact : rows) {
-    start_row(fact.label, fact.tone);
-    add_filled(plain(fact.text), kLabelWidth, Tone::plain);
+ private:
+  void put_heading(unsigned /*level*/, const Line& text) override {
+    gap();
+    lines_.push_back(paint(Tone::strong, plain(text)));
   }
-}
 
-// Rows under a label: names of one width, a painted mark, and a clause. Counts are left out.
-void TextPage::put_rows(const std::vector<Row>& rows, const std::string& label) {
-  std::vector<std::size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(plain(row[i])));
+  // `head` painted, then `text`, filled; further lines stand under the first letter of `text`.
+  void put_sentence(Tone tone, const std::string& head, const std::string& text, Tone text_tone) override {
+    lines_.push_back(paint(tone, head) + ' ');
+    add_filled(text, columns(head) + 1, text_tone);
   }
-  for (const Row& row : rows) {
-    start_row(&row == rows.data() ? std::string_view(label) : "", Tone::dim);
-    std::size_t indent = kLabelWidth;
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
-      const Tone tone = tone_of(row[i]);
-      if (tone == Tone::number) continue;
-      std::string text = plain(row[i]);
-      if (tone == Tone::good || tone == Tone::error) {
-        if (!unicode_) text = tone == Tone::good ? "yes:" : "no: ";
-        indent += columns(text) + 2;
-        lines_.back() += ' ' + paint(tone, text) + ' ';
-      } else {
-        text.append(widths[i] - columns(text) + 1, ' ');
-        indent += columns(text);
-        lines_.back() += text;
+
+  void put_paragraph(const Line& text, unsigned indent, unsigned hang) override {
+    // fill() indents further lines only, and counts the indent for the first one too.
+    lines_.emplace_back(indent, ' ');
+    add_filled(plain(text), indent + hang, text.size() == 1 ? tone_of(text) : Tone::plain);
+  }
+
+  void put_list(const std::vector<Line>& items) override {
+    for (const Line& item : items) put_paragraph({{(folded_ ? "" : "- ") + plain(item)}}, kTextIndent, 2);
+  }
+
+  void put_facts(const std::vector<Fact>& rows) override {
+    for (const Fact& fact : rows) {
+      start_row(fact.label, fact.tone);
+      add_filled(plain(fact.text), kLabelWidth, Tone::plain);
+    }
+  }
+
+  // The first column names the rows and is cut where it must be; the others stand right.
+  void put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
+                 const std::string& label) override {
+    if (!label.empty()) return put_rows(rows, label);
+    std::vector<std::size_t> widths;
+    for (const std::string& name : head) widths.push_back(terminal_columns(name));
+    std::size_t name_width = kNarrowestName;
+    std::vector<std::string> names;
+    for (const Row& row : rows) {
+      if (row.size() < 2) continue;
+      names.push_back(plain(row[0]));
+      name_width = std::max(name_width, terminal_columns(names.back()));
+      for (std::size_t i = 1; i < row.size(); ++i)
+        widths[i] = std::max(widths[i], terminal_columns(plain(row[i])));
+    }
+    std::size_t others = 0;
+    for (std::size_t i = 1; i < widths.size(); ++i) others += widths[i] + 1;
+    const std::size_t room = table_width_ > others ? table_width_ - others : 0;
+    gap();
+    if (room < kNarrowestName) return put_matrix_list(head, rows);
+    name_width = std::min(name_width, room);
+    std::string line(name_width, ' ');
+    for (std::size_t i = 1; i < head.size(); ++i) line += " " + padded(head[i], widths[i]);
+    lines_.push_back(paint(Tone::strong, line));
+    names = name_cells(names, name_width);
+    std::size_t next = 0;
+    for (const Row& row : rows) {
+      if (row.size() < 2) {
+        lines_.push_back(paint(Tone::dim, plain(row[0])));
+        continue;
+      }
+      line = names[next++];
+      line.append(name_width - std::min(name_width, terminal_columns(line)), ' ');
+      for (std::size_t i = 1; i < row.size(); ++i)
+        line += ' ' + paint(tone_of(row[i]), padded(plain(row[i]), widths[i]));
+      lines_.push_back(std::move(line));
+    }
+  }
+
+  void put_commands(const std::vector<std::string>& commands) override {
+    for (const std::string& text : commands) command(text);
+  }
+
+  void put_finding(std::size_t /*number*/, std::string_view kind, const std::string& title,
+                   bool /*further*/) override {
+    gap();
+    put_sentence(tone_of(kind), fmt::format("{}:", kind), title, Tone::strong);
+  }
+
+  // With a head the findings are numbered, and those that are no problem left out; without one each has its
+  // kind.
+  void put_contents(const std::string& head,
+                    const std::vector<std::pair<std::string_view, std::string>>& findings) override {
+    if (!head.empty()) lines_.push_back(paint(Tone::strong, head));
+    for (std::size_t i = 0; i < findings.size(); ++i) {
+      const auto& [kind, title] = findings[i];
+      if (head.empty()) {
+        put_sentence(tone_of(kind), fmt::format("{}:", kind), title, Tone::plain);
+      } else if (kind != "note") {
+        put_paragraph({{fmt::format("{}. {}", i + 1, title)}}, kTextIndent, 3);
       }
     }
-    add_filled(plain(row.back()), indent, Tone::plain);
   }
-}
 
-// The first column names the rows and is cut where it must be; the others stand right.
-void TextPage::put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
-                         const std::string& label) {
-  if (!label.empty()) return put_rows(rows, label);
-  std::vector<std::size_t> widths;
-  for (const std::string& name : head) widths.push_back(terminal_columns(name));
-  std::size_t name_width = kNarrowestName;
-  std::vector<std::string> names;
-  for (const Row& row : rows) {
-    if (row.size() < 2) continue;
-    names.push_back(plain(row[0]));
-    name_width = std::max(name_width, terminal_columns(names.back()));
-    for (std::size_t i = 1; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], terminal_columns(plain(row[i])));
+  void put_details(const std::string& summary) override {
+    put_heading(3, {{summary}});
+    folded_ = true;
   }
-  std::size_t others = 0;
-  for (std::size_t i = 1; i < widths.size(); ++i) others += widths[i] + 1;
-  const std::size_t room = table_width_ > others ? table_width_ - others : 0;
-  gap();
-  if (room < kNarrowestName) return put_matrix_list(head, rows);
-  name_width = std::min(name_width, room);
-  std::string line(name_width, ' ');
-  for (std::size_t i = 1; i < head.size(); ++i) line += " " + padded(head[i], widths[i]);
-  lines_.push_back(paint(Tone::strong, line));
-  names = name_cells(names, name_width);
-  std::size_t next = 0;
-  for (const Row& row : rows) {
-    if (row.size() < 2) {
-      lines_.push_back(paint(Tone::dim, plain(row[0])));
-      continue;
-    }
-    line = names[next++];
-    line.append(name_width - std::min(name_width, terminal_columns(line)), ' ');
-    for (std::size_t i = 1; i < row.size(); ++i)
-      line += ' ' + paint(tone_of(row[i]), padded(plain(row[i]), widths[i]));
-    lines_.push_back(std::move(line));
+
+  std::string paint(Tone tone, std::string_view text) const {
+    const std::string_view parameters = sgr(tone);
+    return color_ && !parameters.empty() && !text.empty() ? colored(parameters, text) : std::string(text);
   }
-}
 
-// Where the columns do not fit, each row has its own lines.
-void TextPage::put_matrix_list(const std::vector<std::string>& head, const std::vector<Row>& rows) {
-  for (const Row& row : rows) {
-    lines_.push_back(paint(Tone::strong, plain(row[0])));
-    std::string text;
-    for (std::size_t i = 1; i < row.size(); ++i) {
-      const std::string cell = plain(row[i]);
-      if (cell != "." && cell != "|") text += fmt::format("{}{}:{}", text.empty() ? "" : "  ", head[i], cell);
-    }
-    if (!text.empty()) lines_.push_back("  " + fill(text, table_width_, 2));
-  }
-}
-
-void TextPage::put_commands(const std::vector<std::string>& commands) {
-  for (const std::string& text : commands) command(text);
-}
-
-// On its own lines: breaks between words end with a backslash, so that all of it can be pasted.
-void TextPage::command(std::string_view text) {
-  constexpr unsigned kHang = 4;
-  const auto add = [&](std::size_t indent, std::string_view part) {
-    lines_.push_back(std::string(indent, ' ') + (color_ ? colored(kCommandColor, part) : std::string(part)));
-  };
-  if (whole_commands_) return add(kCommandIndent, text);
-  for (const CommandLine& part : break_command(text, width_ - kCommandIndent, kHang))
-    add(kCommandIndent + (part.continues ? kHang : 0), part.text);
-}
-
-void TextPage::put_finding(std::size_t /*number*/, std::string_view kind, const std::string& title,
-                           bool /*further*/) {
-  gap();
-  put_sentence(tone_of(kind), fmt::format("{}:", kind), title, Tone::strong);
-}
-
-// With a head the findings are numbered, and those that are no problem left out; without one each has its
-// kind.
-void TextPage::put_contents(const std::string& head,
-                            const std::vector<std::pair<std::string_view, std::string>>& findings) {
-  if (!head.empty()) lines_.push_back(paint(Tone::strong, head));
-  for (std::size_t i = 0; i < findings.size(); ++i) {
-    const auto& [kind, title] = findings[i];
-    if (head.empty()) {
-      put_sentence(tone_of(kind), fmt::format("{}:", kind), title, Tone::plain);
-    } else if (kind != "note") {
-      put_paragraph({{fmt::format("{}. {}", i + 1, title)}}, kTextIndent, 3);
+  // Each line of `filled` painted by itself, without its first `skip` columns, which are blanks or already
+  // painted.
+  void add_painted(const std::string& filled, std::size_t skip, Tone tone) {
+    std::size_t begin = 0;
+    for (bool first = true; begin <= filled.size(); first = false) {
+      const std::size_t end = std::min(filled.find('\n', begin), filled.size());
+      const std::string_view text = std::string_view(filled).substr(begin, end - begin);
+      if (first) {
+        lines_.back() += paint(tone, text);
+      } else {
+        lines_.push_back(std::string(skip, ' ') + paint(tone, text.substr(std::min(skip, text.size()))));
+      }
+      begin = end + 1;
     }
   }
-}
 
-void TextPage::put_details(const std::string& summary) {
-  put_heading(3, {{summary}});
-  folded_ = true;
-}
-
-std::string TextPage::take() && {
-  while (!lines_.empty() && lines_.back().empty()) lines_.pop_back();
-  std::string out;
-  for (const std::string& text : lines_) {
-    // A line must not end in blanks, nor in blanks before the end of a color.
-    std::string_view rest = text;
-    while (rest.ends_with(' ')) rest.remove_suffix(1);
-    out += no_command(std::string(rest));
-    out += '\n';
+  void add_filled(std::string_view text, std::size_t indent, Tone tone) {
+    add_painted(fill(text, width_, indent), indent, tone);
   }
-  return out;
+
+  void start_row(std::string_view label, Tone tone) {
+    std::string head(kRowIndent, ' ');
+    head += label;
+    head.resize(std::max<std::size_t>(kLabelWidth, head.size() + 1), ' ');
+    lines_.push_back(label.empty() ? head : paint(tone, head));
+  }
+
+  // Rows under a label: names of one width, a painted mark, and a clause. Counts are left out.
+  void put_rows(const std::vector<Row>& rows, const std::string& label) {
+    std::vector<std::size_t> widths;
+    for (const Row& row : rows) {
+      widths.resize(std::max(widths.size(), row.size()));
+      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(plain(row[i])));
+    }
+    for (const Row& row : rows) {
+      start_row(&row == rows.data() ? std::string_view(label) : "", Tone::dim);
+      std::size_t indent = kLabelWidth;
+      for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+        const Tone tone = tone_of(row[i]);
+        if (tone == Tone::number) continue;
+        std::string text = plain(row[i]);
+        if (tone == Tone::good || tone == Tone::error) {
+          if (!unicode_) text = tone == Tone::good ? "yes:" : "no: ";
+          indent += columns(text) + 2;
+          lines_.back() += ' ' + paint(tone, text) + ' ';
+        } else {
+          text.append(widths[i] - columns(text) + 1, ' ');
+          indent += columns(text);
+          lines_.back() += text;
+        }
+      }
+      add_filled(plain(row.back()), indent, Tone::plain);
+    }
+  }
+
+  // Where the columns do not fit, each row has its own lines.
+  void put_matrix_list(const std::vector<std::string>& head, const std::vector<Row>& rows) {
+    for (const Row& row : rows) {
+      lines_.push_back(paint(Tone::strong, plain(row[0])));
+      std::string text;
+      for (std::size_t i = 1; i < row.size(); ++i) {
+        const std::string cell = plain(row[i]);
+        if (cell != "." && cell != "|")
+          text += fmt::format("{}{}:{}", text.empty() ? "" : "  ", head[i], cell);
+      }
+      if (!text.empty()) lines_.push_back("  " + fill(text, table_width_, 2));
+    }
+  }
+
+  // On its own lines: breaks between words end with a backslash, so that all of it can be pasted.
+  void command(std::string_view text) {
+    constexpr unsigned kHang = 4;
+    const auto add = [&](std::size_t indent, std::string_view part) {
+      lines_.push_back(std::string(indent, ' ') +
+                       (color_ ? colored(kCommandColor, part) : std::string(part)));
+    };
+    if (whole_commands_) return add(kCommandIndent, text);
+    for (const CommandLine& part : break_command(text, width_ - kCommandIndent, kHang))
+      add(kCommandIndent + (part.continues ? kHang : 0), part.text);
+  }
+
+  std::vector<std::string> lines_;
+  unsigned width_;
+  std::size_t table_width_;  ///< that of the terminal, which may be less than what a page takes for its text
+  bool color_;
+  bool unicode_;
+  bool verbose_;
+  bool whole_commands_;
+  bool folded_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Document> text_page(const RenderOptions& options) {
+  return std::make_unique<TextPage>(options);
 }
 
 namespace {
@@ -307,6 +314,11 @@ std::vector<std::string_view> shell_words(std::string_view command) {
   return words;
 }
 
+// A line may end there, and the next word begins a command.
+bool ends_command(std::string_view text) {
+  return text == "&&" || text.ends_with(" &&") || (text.ends_with(';') && !text.ends_with("\\;"));
+}
+
 bool begins_part(std::string_view word) { return word.starts_with('-') || word == "|" || word == "||"; }
 
 class Breaker {
@@ -331,7 +343,7 @@ class Breaker {
   static constexpr std::size_t kBackslash = 2;  // with the blank before it
 
   void add(std::string_view text) {
-    if (lines_.empty() || lines_.back().text.ends_with(" &&")) {
+    if (lines_.empty() || ends_command(lines_.back().text)) {
       lines_.push_back({std::string(text), false});
       return;
     }
@@ -363,7 +375,7 @@ std::vector<CommandLine> break_command(std::string_view command, std::size_t wid
       part.clear();
     }
     part.push_back(word);
-    closed = joint;
+    closed = ends_command(word);
   }
   if (!part.empty()) breaker.part(part);
   return std::move(breaker).take();
@@ -406,8 +418,7 @@ constexpr std::array<Range, 6> kNone = {{{0x0300, 0x036F},
 
 template <std::size_t kSize>
 bool within(const std::array<Range, kSize>& ranges, char32_t c) {
-  return std::any_of(ranges.begin(), ranges.end(),
-                     [c](const Range& range) { return range.first <= c && c <= range.last; });
+  return std::ranges::any_of(ranges, [c](const Range& range) { return range.first <= c && c <= range.last; });
 }
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
@@ -533,7 +544,7 @@ std::vector<std::string> name_cells(const std::vector<std::string>& names, std::
     for (const auto& cut : same) {
       const std::vector<std::size_t>& group = cut.second;
       const bool differ =
-          std::any_of(group.begin(), group.end(), [&](std::size_t i) { return names[i] != names[group[0]]; });
+          std::ranges::any_of(group, [&](std::size_t i) { return names[i] != names[group[0]]; });
       if (!differ) continue;
       const std::size_t shared = common_ending(names, group);
       for (const std::size_t i : group) cells[i] = up_to(names[i], names[i].size() - shared, width);

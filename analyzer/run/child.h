@@ -4,9 +4,7 @@
 #pragma once
 #include <sys/types.h>
 
-#include <chrono>
-#include <optional>
-
+#include "analyzer/core/prelude.h"
 #include "analyzer/run/environment.h"
 
 namespace kshim::cli {

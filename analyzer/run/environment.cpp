@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/run/environment.h"
 
-#include <fmt/core.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <system_error>
 
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
@@ -24,9 +20,9 @@ bool is_entry_of(std::string_view entry, std::string_view name) {
 bool is_sanitizer_runtime(std::string_view path) {
   constexpr std::array<std::string_view, 7> kRuntimes = {"libasan.",   "liblsan.", "libtsan.",    "libubsan.",
                                                          "libhwasan.", "libmsan.", "libclang_rt."};
-  const std::string_view file = analysis::basename_of(path);
-  return std::any_of(kRuntimes.begin(), kRuntimes.end(),
-                     [&](std::string_view runtime) { return file.substr(0, runtime.size()) == runtime; });
+  const std::string_view file = basename_of(path);
+  return std::ranges::any_of(
+      kRuntimes, [&](std::string_view runtime) { return file.substr(0, runtime.size()) == runtime; });
 }
 
 namespace fs = std::filesystem;
@@ -107,7 +103,7 @@ std::string merge_preload(std::string_view existing, std::string_view shim) {
     const std::size_t end = std::min(existing.find_first_of(": "), existing.size());
     const std::string_view entry = existing.substr(0, end);
     existing.remove_prefix(std::min(end + 1, existing.size()));
-    if (entry.empty() || analysis::basename_of(entry) == analysis::basename_of(shim)) continue;
+    if (entry.empty() || basename_of(entry) == basename_of(shim)) continue;
     add(is_sanitizer_runtime(entry) ? first : rest, entry);
   }
   add(first, shim);
@@ -143,7 +139,7 @@ fs::path find_program(const std::string& name) {
 Simulation parse_simulations(const std::vector<std::string>& specifications) {
   Simulation simulation;
   for (const std::string& specification : specifications) {
-    const std::vector<std::string> parts = analysis::split(specification, ",");
+    const std::vector<std::string> parts = split(specification, ",");
     const explain::GpuChoice device = parse_device(specification, parts.front());
     std::string name = device.name;
     for (std::size_t i = 1; i < parts.size(); ++i) {

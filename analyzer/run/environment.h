@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The environment that CMD gets: ours, plus what brings the shim in.
 #pragma once
-#include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
+
+#include "analyzer/core/prelude.h"
 
 namespace kshim::cli {
 

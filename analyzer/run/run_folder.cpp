@@ -3,19 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/chrono.h>
-#include <fmt/core.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <array>
-#include <charconv>
 #include <csignal>
-#include <cstdlib>
 #include <ctime>
-#include <system_error>
 
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
@@ -251,7 +246,7 @@ std::vector<fs::path> RunFolder::reports() const {
     if (entry->path().extension() == ".jsonl" && is_of_run(entry->path(), run_id_))
       reports.push_back(entry->path());
   }
-  std::sort(reports.begin(), reports.end());
+  std::ranges::sort(reports);
   return reports;
 }
 
@@ -281,7 +276,7 @@ void remove_empty_runs(const fs::path& folder) {
 std::string unguessable_name() {
   std::array<unsigned char, 6> bytes{};  // 48 bits; a sun_path is short
   if (!fill_randomly(bytes)) return {};
-  return analysis::hex(std::as_bytes(std::span(bytes)));
+  return hex(std::as_bytes(std::span(bytes)));
 }
 
 }  // namespace kshim::cli

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the reports of one run go, and how they are told from those of other runs.
 #pragma once
-#include <filesystem>
-#include <string>
-#include <vector>
+
+#include "analyzer/core/prelude.h"
 
 namespace kshim::cli {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/run/watch.h"
 
-#include <fmt/core.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -9,17 +8,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <exception>
 #include <sstream>
-#include <system_error>
 #include <unordered_set>
-#include <utility>
 
 #include "analyzer/core/memory_limit.h"
 #include "analyzer/core/user_error.h"
@@ -100,7 +92,7 @@ MappedCode mapped_code(const std::string& maps) {
     if (path == std::string::npos || line.find(" r-xp ") == std::string::npos) continue;
     const std::string file = line.substr(path);
     if (fs::path(file).filename() == "libc.so.6") ++out.c_libraries;
-    if (std::find(out.files.begin(), out.files.end(), file) == out.files.end()) out.files.push_back(file);
+    if (std::ranges::find(out.files, file) == out.files.end()) out.files.push_back(file);
   }
   return out;
 }
@@ -383,9 +375,8 @@ bool Watch::look_at(pid_t pid) {
   return news;
 }
 
-std::vector<analysis::BlindProcess> Watch::blind(pid_t child, const fs::path& program,
-                                                 bool nothing_recorded) const {
-  std::vector<analysis::BlindProcess> found;
+std::vector<BlindProcess> Watch::blind(pid_t child, const fs::path& program, bool nothing_recorded) const {
+  std::vector<BlindProcess> found;
   if (alive_.count(child) == 0 && blind_.count(child) == 0) {
     std::string reason = blind_reason(program);
     // Without a socket nobody could call: a child that ended between two looks may have had the shim.
@@ -398,8 +389,8 @@ std::vector<analysis::BlindProcess> Watch::blind(pid_t child, const fs::path& pr
   for (const auto& [pid, process] : blind_) found.push_back(process);
   if (!nothing_recorded) return found;
   for (const auto& [pid, process] : unreachable_) {
-    const auto same = [wanted = pid](const analysis::BlindProcess& other) { return other.pid == wanted; };
-    if (std::none_of(found.begin(), found.end(), same)) found.push_back(process);
+    const auto same = [wanted = pid](const BlindProcess& other) { return other.pid == wanted; };
+    if (std::ranges::none_of(found, same)) found.push_back(process);
   }
   return found;
 }
@@ -416,10 +407,10 @@ std::set<pid_t> Watch::reported_of(const std::vector<fs::path>& reports) const {
   return reported;
 }
 
-std::vector<analysis::IdleProcess> Watch::idle(pid_t child, const fs::path& program,
-                                               const std::vector<fs::path>& reports) const {
+std::vector<IdleProcess> Watch::idle(pid_t child, const fs::path& program,
+                                     const std::vector<fs::path>& reports) const {
   const std::set<pid_t> reported = reported_of(reports);
-  std::vector<analysis::IdleProcess> out;
+  std::vector<IdleProcess> out;
   for (const auto& [pid, version] : asked_) {
     if (reported.count(pid) != 0) continue;
     std::string exe = exe_of(pid);
@@ -439,7 +430,7 @@ std::vector<std::string> Watch::silent(const std::vector<fs::path>& reports) con
   bool namespaces = false;
   for (const auto& [pid, process] : silent_) {
     if (reported.count(pid) != 0 || asked_.count(pid) != 0) continue;
-    const auto by = std::find_if(process.files.begin(), process.files.end(), [&](const std::string& path) {
+    const auto by = std::ranges::find_if(process.files, [&](const std::string& path) {
       return (process.namespaces || !is_of_python_package(path)) && names_driver(path);
     });
     if (by == process.files.end()) continue;

@@ -2,10 +2,6 @@
 // The verdict in a sentence, where there is no finding to say it.
 #include "analyzer/say/sentences.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/advise/fleet.h"
 #include "analyzer/core/text.h"
 
@@ -26,7 +22,7 @@ std::string gpus_text(const Analysis& analysis) {
   std::vector<std::string> names;
   for (const DeviceSummary& device : analysis.devices) {
     std::string name = gpu_text(device);
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
   }
   if (names.size() > 3) return fmt::format("{} kinds of GPUs", names.size());
   return enumerate(names);
@@ -60,16 +56,16 @@ std::vector<std::string> reports_that(const Analysis& analysis, Which&& which) {
 
 // A gap that nobody ran into leaves the verdict "ok", but something is missing.
 std::string outcome(const Analysis& analysis) {
-  const bool gap = std::any_of(analysis.findings.begin(), analysis.findings.end(),
-                               [](const Finding& finding) { return finding.cause == Cause::latent_gap; });
+  const bool gap = std::ranges::any_of(
+      analysis.findings, [](const Finding& finding) { return finding.cause == Cause::latent_gap; });
   return gap ? "nothing failed" : "nothing missing";
 }
 
 // A driver that was asked for nothing: no claim is made of images that were never needed.
 bool used_nothing(const Analysis& analysis) {
   return analysis.devices.empty() && analysis.findings.empty() &&
-         std::all_of(analysis.processes.begin(), analysis.processes.end(),
-                     [](const ProcessSummary& process) { return process.modules == 0; });
+         std::ranges::all_of(analysis.processes,
+                             [](const ProcessSummary& process) { return process.modules == 0; });
 }
 
 bool failed_by_itself(const Analysis& analysis) {
@@ -77,14 +73,14 @@ bool failed_by_itself(const Analysis& analysis) {
 }
 
 bool recorded_any(const Analysis& analysis) {
-  return std::any_of(analysis.processes.begin(), analysis.processes.end(),
-                     [](const ProcessSummary& process) { return process.modules != 0; });
+  return std::ranges::any_of(analysis.processes,
+                             [](const ProcessSummary& process) { return process.modules != 0; });
 }
 
 std::string ending_text(const Analysis& analysis) {
   if (analysis.term_signal) return fmt::format("the program was ended by signal {}", *analysis.term_signal);
-  if (recorded_any(analysis) && std::any_of(analysis.devices.begin(), analysis.devices.end(),
-                                            [](const DeviceSummary& device) { return device.simulated; }))
+  if (recorded_any(analysis) &&
+      std::ranges::any_of(analysis.devices, [](const DeviceSummary& device) { return device.simulated; }))
     return fmt::format(
         "the program ended with {}: a simulated GPU runs no kernel, so results stay zero, and a program that "
         "checks them fails",
@@ -121,8 +117,8 @@ VerdictLine verdict_line(const Analysis& analysis) {
       const auto lossy =
           reports_that(analysis, [](const ProcessSummary& process) { return process.lost != 0; });
       if (reports.empty() && !lossy.empty()) {
-        const bool damaged = std::any_of(analysis.processes.begin(), analysis.processes.end(),
-                                         [](const ProcessSummary& process) { return process.damaged; });
+        const bool damaged = std::ranges::any_of(
+            analysis.processes, [](const ProcessSummary& process) { return process.damaged; });
         return {Tone::warning, "incomplete:",
                 fmt::format("{}, {} in what is there; {} {} records that {}", modules_text(analysis),
                             outcome(analysis), enumerate(lossy), lossy.size() == 1 ? "lacks" : "lack",
@@ -270,8 +266,7 @@ std::string toolkits_text(const FleetPlan& plan) {
 }
 
 std::string size_text(const FleetPlan& plan, const FleetList& list) {
-  const auto added =
-      std::count_if(list.archs.begin(), list.archs.end(), [](const FleetArch& row) { return row.added; });
+  const auto added = std::ranges::count_if(list.archs, [](const FleetArch& row) { return row.added; });
   if (added == 0 || !list.bytes) return {};
   return fmt::format("about {}", size_text(*list.bytes)) +
          (added > 1 ? fmt::format(", {} each", size_text(plan.bytes_each)) : std::string());
@@ -284,8 +279,7 @@ std::string breaks_text(const FleetPlan& plan) {
   for (const FleetBreak& row : plan.breaks) {
     std::string text =
         fmt::format("{} ({}, {})", row.host.empty() ? "this machine" : row.host, row.gpu, name(row.cc));
-    const auto known =
-        std::find_if(hosts.begin(), hosts.end(), [&](const auto& host) { return host.first == text; });
+    const auto known = std::ranges::find(hosts, text, [](const auto& each) { return each.first; });
     if (known == hosts.end() && hosts.size() == kNamed) continue;
     if (known != hosts.end()) {
       ++known->second;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
-#include <algorithm>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/commands.h"
@@ -21,22 +20,10 @@
 #include "analyzer/verbs/record_packages.h"
 #include "analyzer/verbs/report_files.h"
 #include "kshim/base/hash.h"
+#include "kshim/report/trusted_folder.h"
 
 namespace kshim::analysis {
 namespace {
-
-/// Whether the processes that asked for GPUs used any.
-class UnusedGpus {
- public:
-  void add(const Report& report);
-  /// Adds a note where none of them has loaded anything, and nothing else tells why. `analysis`: its findings
-  /// are all there.
-  void note(const Analysis& analysis, NoteList& notes) const;
-
- private:
-  bool used_ = false;  ///< or something failed, or was not seen: a launcher counts GPUs for others
-  std::vector<std::string> idle_;  ///< reports
-};
 
 constexpr std::size_t kMostIdle = 65536;
 
@@ -45,39 +32,32 @@ bool used_any(const Report& report) {
          (report.end && (report.end->modules != 0 || report.end->failures != 0));
 }
 
-void UnusedGpus::add(const Report& report) {
-  // Without an end, what came last is not known.
-  used_ = used_ || used_any(report) || !report.end;
-  if (report.driver && !report.devices.empty() && idle_.size() < kMostIdle) idle_.push_back(report.path);
-}
-
-void UnusedGpus::note(const Analysis& analysis, NoteList& notes) const {
-  if (used_ || !analysis.blind.empty()) return;
-  if (analysis.term_signal || analysis.exit_status.value_or(0) != 0) return;  // the verdict says that
-  if (worst(analysis) >= Severity::warning) return;
-  for (const std::string& report : idle_) {
-    notes.add(
-        report,
-        "the program asked the driver for its GPUs and loaded no GPU code that kshim saw: it ran on the "
-        "CPU, or had no work for a GPU; its own log may say why: kshim explain --log FILE");
-  }
-}
-
-/// The GPUs of all reports. The same GPU seen by several processes is one GPU: by UUID, else by host, ordinal
-/// and name.
-class DeviceTable {
+/// Whether the processes that asked for GPUs used any.
+class UnusedGpus {
  public:
-  explicit DeviceTable(std::vector<DeviceSummary>& out) : out_(out) {}
-  /// `findings`: of this report.
-  void add(const Report& report, const std::vector<Finding>& findings);
-  std::uint64_t left_out() const { return left_out_; }
+  void add(const Report& report) {
+    // Without an end, what came last is not known.
+    used_ = used_ || used_any(report) || !report.end;
+    if (report.driver && !report.devices.empty() && idle_.size() < kMostIdle) idle_.push_back(report.path);
+  }
+
+  /// Adds a note where none of them has loaded anything, and nothing else tells why. `analysis`: its findings
+  /// are all there.
+  void note(const Analysis& analysis, NoteList& notes) const {
+    if (used_ || !analysis.blind.empty()) return;
+    if (analysis.term_signal || analysis.exit_status.value_or(0) != 0) return;  // the verdict says that
+    if (worst(analysis) >= Severity::warning) return;
+    for (const std::string& report : idle_) {
+      notes.add(
+          report,
+          "the program asked the driver for its GPUs and loaded no GPU code that kshim saw: it ran on the "
+          "CPU, or had no work for a GPU; its own log may say why: kshim explain --log FILE");
+    }
+  }
 
  private:
-  void add(const Report& report, const DeviceRecord& device, unsigned findings);
-
-  std::vector<DeviceSummary>& out_;
-  std::unordered_map<std::string, std::size_t> known_;
-  std::uint64_t left_out_ = 0;
+  bool used_ = false;  ///< or something failed, or was not seen: a launcher counts GPUs for others
+  std::vector<std::string> idle_;  ///< reports
 };
 
 constexpr std::size_t kMostDevices = 65536;
@@ -88,57 +68,71 @@ std::string key_of(const Report& report, const DeviceRecord& device, bool by_uui
                  : fmt::format("{}\n{}\n{}", report.process.host, device.ordinal, device.name);
 }
 
-void DeviceTable::add(const Report& report, const std::vector<Finding>& findings) {
-  for (const DeviceRecord& device : report.devices) {
-    const auto named = std::count_if(findings.begin(), findings.end(), [&](const Finding& finding) {
-      return finding.severity == Severity::error &&
-             std::any_of(finding.devices.begin(), finding.devices.end(), [&](const Device& row) {
-               return row.kind == Device::Kind::present && row.ordinal == device.ordinal;
-             });
-    });
-    add(report, device, static_cast<unsigned>(named));
+/// The GPUs of all reports. The same GPU seen by several processes is one GPU: by UUID, else by host, ordinal
+/// and name.
+class DeviceTable {
+ public:
+  explicit DeviceTable(std::vector<DeviceSummary>& out) : out_(out) {}
+  /// `findings`: of this report.
+  void add(const Report& report, const std::vector<Finding>& findings) {
+    for (const DeviceRecord& device : report.devices) {
+      const auto named = std::ranges::count_if(findings, [&](const Finding& finding) {
+        return finding.severity == Severity::error &&
+               std::ranges::any_of(finding.devices, [&](const Device& row) {
+                 return row.kind == Device::Kind::present && row.ordinal == device.ordinal;
+               });
+      });
+      add(report, device, static_cast<unsigned>(named));
+    }
   }
-}
 
-void DeviceTable::add(const Report& report, const DeviceRecord& device, unsigned findings) {
-  const std::string key = key_of(report, device, !device.uuid.empty());
-  auto same = known_.find(key);
-  if (same == known_.end() && !device.uuid.empty()) {
-    same = known_.find(key_of(report, device, false));
-    if (same != known_.end() && !out_[same->second].uuid.empty()) same = known_.end();  // another one
+  std::uint64_t left_out() const { return left_out_; }
+
+ private:
+  void add(const Report& report, const DeviceRecord& device, unsigned findings) {
+    const std::string key = key_of(report, device, !device.uuid.empty());
+    auto same = known_.find(key);
+    if (same == known_.end() && !device.uuid.empty()) {
+      same = known_.find(key_of(report, device, false));
+      if (same != known_.end() && !out_[same->second].uuid.empty()) same = known_.end();  // another one
+    }
+    if (same != known_.end()) {
+      out_[same->second].findings = std::max(out_[same->second].findings, findings);
+      return;
+    }
+    if (out_.size() == kMostDevices) {
+      ++left_out_;
+      return;
+    }
+    known_.emplace(key, out_.size());
+    // A report that knows no UUID speaks of the same GPU, where ordinal and name agree.
+    if (!device.uuid.empty()) known_.emplace(key_of(report, device, false), out_.size());
+    DeviceSummary summary;
+    summary.host = report.process.host;
+    summary.ordinal = device.ordinal;
+    summary.name = device.name.substr(0, kLongestName);
+    if (const auto arch = image::parse_arch(device.compute_capability)) summary.cc = arch->cc;
+    summary.uuid = device.uuid.substr(0, kLongestName);
+    summary.pci = device.pci.substr(0, kLongestName);
+    if (report.driver) {
+      summary.driver_cuda = report.driver->cuda_version.substr(0, kLongestName);
+      summary.kernel_module = report.driver->kernel_module.substr(0, kLongestName);
+      summary.simulated = report.driver->simulated;
+    }
+    summary.findings = findings;
+    out_.push_back(std::move(summary));
   }
-  if (same != known_.end()) {
-    out_[same->second].findings = std::max(out_[same->second].findings, findings);
-    return;
-  }
-  if (out_.size() == kMostDevices) {
-    ++left_out_;
-    return;
-  }
-  known_.emplace(key, out_.size());
-  // A report that knows no UUID speaks of the same GPU, where ordinal and name agree.
-  if (!device.uuid.empty()) known_.emplace(key_of(report, device, false), out_.size());
-  DeviceSummary summary;
-  summary.host = report.process.host;
-  summary.ordinal = device.ordinal;
-  summary.name = device.name.substr(0, kLongestName);
-  if (const auto arch = image::parse_arch(device.compute_capability)) summary.cc = arch->cc;
-  summary.uuid = device.uuid.substr(0, kLongestName);
-  summary.pci = device.pci.substr(0, kLongestName);
-  if (report.driver) {
-    summary.driver_cuda = report.driver->cuda_version.substr(0, kLongestName);
-    summary.kernel_module = report.driver->kernel_module.substr(0, kLongestName);
-    summary.simulated = report.driver->simulated;
-  }
-  summary.findings = findings;
-  out_.push_back(std::move(summary));
-}
+
+  std::vector<DeviceSummary>& out_;
+  std::unordered_map<std::string, std::size_t> known_;
+  std::uint64_t left_out_ = 0;
+};
 
 /// The one word for the whole, from findings, processes and blind ones. What failed outweighs what was not
 /// seen.
 Verdict verdict_of(const Analysis& analysis) {
   const auto any = [&](Severity severity, bool image) {
-    return std::any_of(analysis.findings.begin(), analysis.findings.end(), [&](const Finding& finding) {
+    return std::ranges::any_of(analysis.findings, [&](const Finding& finding) {
       return finding.severity == severity && is_image_cause(finding.cause) == image;
     });
   };
@@ -146,17 +140,16 @@ Verdict verdict_of(const Analysis& analysis) {
   if (any(Severity::error, false)) return Verdict::failure;
   // A latent gap for a target is what was asked for; one for a present GPU, not hit, is information.
   if (any(Severity::warning, true)) return Verdict::gap;
-  if (any(Severity::warning, false) &&
-      std::any_of(analysis.findings.begin(), analysis.findings.end(), [](const Finding& finding) {
+  if (any(Severity::warning, false) && std::ranges::any_of(analysis.findings, [](const Finding& finding) {
         return finding.cause == Cause::unknown && finding.severity == Severity::warning;
       }))
     return Verdict::incomplete;  // what was asked could not be answered
   if (!analysis.blind.empty()) return Verdict::blind;
   if (analysis.processes.empty()) return Verdict::no_cuda;
   // What is not in a report may be the failure.
-  const bool whole =
-      std::all_of(analysis.processes.begin(), analysis.processes.end(),
-                  [](const ProcessSummary& process) { return process.complete && process.lost == 0; });
+  const bool whole = std::ranges::all_of(analysis.processes, [](const ProcessSummary& process) {
+    return process.complete && process.lost == 0;
+  });
   return whole ? Verdict::ok : Verdict::incomplete;
 }
 
@@ -184,7 +177,7 @@ void drop_known_gaps(std::vector<Finding>& findings) {
 // What one process could not tell of a file, another's report may have told; and why a program gave up, a
 // compiler that failed beside it.
 void drop_answered_doubts(std::vector<Finding>& findings) {
-  const bool compiler = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+  const bool compiler = std::ranges::any_of(findings, [](const Finding& finding) {
     return finding.cause == Cause::nvrtc_arch_unsupported && finding.severity == Severity::error;
   });
   std::erase_if(findings, [&](const Finding& finding) {
@@ -198,7 +191,7 @@ void drop_answered_doubts(std::vector<Finding>& findings) {
   }
   std::erase_if(findings, [&](const Finding& finding) {
     return !finding.unread.empty() && finding.unread.size() < kMostUnread &&
-           std::all_of(finding.unread.begin(), finding.unread.end(), [&](const std::string& path) {
+           std::ranges::all_of(finding.unread, [&](const std::string& path) {
              return told.count({path, finding.need}) != 0;
            });
   });
@@ -243,8 +236,12 @@ class Run {
     const bool child = parent != initialised_.end() && parent->second == program_of(report);
     const Scene scene{report, index, files_, options_, advised_, file_gaps_, child};
     std::vector<Finding> findings = findings_of(scene);
-    if (report.foreign) keep_free_of_paths(report, findings);
+    if (report.foreign)
+      keep_free_of_paths(report, findings);
+    else
+      note_owners(report, findings);
     if (options_.record_packages) record_packages(scene);
+    if (!files_.left_out().empty()) notes_.add(report.path, "a file that it names " + files_.left_out());
     listed_.add(report, findings);
     const auto process = processes_.add(report, loads_of(report));
     compilers_.note(report, process);
@@ -291,6 +288,22 @@ class Run {
   }
 
  private:
+  /// What the commands run, where it is another user's.
+  void note_owners(const Report& report, const std::vector<Finding>& findings) {
+    std::set<std::string> paths{report.process.exe};
+    for (const Finding& finding : findings) {
+      if (!finding.about) continue;
+      paths.insert(finding.about->python_env.interpreter);
+      paths.insert(finding.about->build_folder);
+    }
+    for (const std::string& path : paths) {
+      struct stat status {};
+      if (!path.empty() && ::lstat(path.c_str(), &status) == 0 &&
+          report::is_another_user(status.st_uid, ::geteuid()))
+        notes_.add(report.path, fmt::format("{} belongs to another user: a command below may run it", path));
+    }
+  }
+
   // Children whose parent is still to come are kept up to here, and else read again.
   static constexpr std::size_t kMostWaiting = std::size_t{64} << 20;
   static constexpr std::size_t kMostBlind = 1024;
@@ -330,9 +343,9 @@ class Run {
 
   static bool not_initialised(const Report& report) {
     constexpr int kNotInitialised = 3;
-    return std::any_of(report.failures.begin(), report.failures.end(), [](const FailureRecord& failure) {
-      return std::any_of(failure.layers.begin(), failure.layers.end(),
-                         [](const Layer& layer) { return layer.code == kNotInitialised; });
+    return std::ranges::any_of(report.failures, [](const FailureRecord& failure) {
+      return std::ranges::any_of(failure.layers,
+                                 [](const Layer& layer) { return layer.code == kNotInitialised; });
     });
   }
 
@@ -349,9 +362,8 @@ class Run {
 
   // The shim writes so many loads out and counts the rest; where none of those written failed, none did.
   static std::uint64_t loads_of(const Report& report) {
-    const auto good = static_cast<std::uint64_t>(
-        std::count_if(report.modules.begin(), report.modules.end(),
-                      [](const ModuleRecord& module) { return module.result == 0; }));
+    const auto good =
+        static_cast<std::uint64_t>(std::ranges::count(report.modules, 0, &ModuleRecord::result));
     if (good != report.modules.size() || !report.end) return good;
     return std::max(good, report.end->modules);
   }
@@ -413,10 +425,11 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
   out.term_signal = options.term_signal;
   note_assumptions(options, out.notes);
   const std::vector<ReportFile> reports = find_report_files(reports_or_folders, out.notes);
-  ObjectFiles files(options.root);
+  ObjectFiles files(options.root, options.patience);
   Advised advised;
   Run run(options, out, files, advised);
   run.read(reports);
+  files.charge({});
   run.judge_idle();
   run.judge_missing();
   run.finish();
@@ -430,7 +443,7 @@ struct EachReport::Known {
     Advised advised;
     std::unordered_map<std::string, std::vector<Fix>> fixes;
   };
-  explicit Known(const std::filesystem::path& root) : files(root) {}
+  explicit Known(const Options& options) : files(options.root, options.patience) {}
   ObjectFiles files;
   std::unordered_map<std::string, Program> programs;
 };
@@ -443,7 +456,7 @@ ObjectFiles& EachReport::files() { return known_->files; }
 Analysis EachReport::judge(const Report& report) {
   // So that memory does not grow with the number of reports.
   constexpr std::size_t kMostReports = 16384;
-  if (reports_++ % kMostReports == 0) known_ = std::make_unique<Known>(options_.root);
+  if (reports_++ % kMostReports == 0) known_ = std::make_unique<Known>(options_);
   Known::Program& program =
       known_->programs[report.process.exe + '\n' +
                        (report.process.argv.empty() ? std::string() : report.process.argv.front())];
@@ -463,21 +476,8 @@ Analysis EachReport::judge(const Report& report) {
 }
 
 std::string_view to_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::ok:
-      return "ok";
-    case Verdict::gap:
-      return "gap";
-    case Verdict::failure:
-      return "failure";
-    case Verdict::no_cuda:
-      return "no-cuda";
-    case Verdict::blind:
-      return "blind";
-    case Verdict::incomplete:
-      return "incomplete";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"ok", "gap", "failure", "no-cuda", "blind", "incomplete"};
+  return kNames[static_cast<std::size_t>(verdict)];
 }
 
 Severity worst(const Analysis& analysis) {

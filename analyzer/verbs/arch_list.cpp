@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/verbs/arch_list.h"
-
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
-#include <cstdlib>
-#include <set>
 
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
+#include "analyzer/verbs/expect.h"
 #include "kshim/files/open_file.h"
 #include "kshim/image/compute_capability.h"
 
@@ -22,7 +18,7 @@ using image::Suffix;
 
 constexpr std::size_t kLongestFile = 64U << 10;
 
-std::string ticked(std::string_view text) { return fmt::format("`{}`", analysis::harmless(text)); }
+std::string ticked(std::string_view text) { return fmt::format("`{}`", harmless(text)); }
 
 /// Cuts `tail` off the end.
 bool take_end(std::string_view& text, std::string_view tail) {
@@ -148,8 +144,7 @@ class Parser {
   Arch parse(std::string_view text) { return parse(text, text); }
   Arch parse(std::string_view text, std::string_view item) {
     std::string lower(item);
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
+    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
     for (const std::string_view word : {"all", "all-major", "native", "common", "off"})
       if (lower == word)
         refuse(here(item), fmt::format("{} is another list with each compiler and machine: a file cannot be "
@@ -246,13 +241,13 @@ std::vector<std::string> names_of(const ArchList& list) {
 
 std::string to_text(const ArchList& list) {
   const auto has = [&](ImageKind kind, Arch arch) {
-    return std::binary_search(list.begin(), list.end(), Entry{kind, arch});
+    return std::ranges::binary_search(list, Entry{kind, arch});
   };
-  const bool torch = std::all_of(list.begin(), list.end(), [&](const Entry& entry) {
+  const bool torch = std::ranges::all_of(list, [&](const Entry& entry) {
     return entry.kind == ImageKind::cubin ||
            (entry.kind == ImageKind::ptx && has(ImageKind::cubin, entry.arch));
   });
-  if (!torch) return analysis::join(names_of(list), " ");
+  if (!torch) return join(names_of(list), " ");
   std::string out;
   for (const Entry& entry : list) {
     if (entry.kind != ImageKind::cubin) continue;

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/compiler_failures.h"
 
-#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/compilers.h"
 #include "analyzer/diagnose/places.h"
 #include "analyzer/diagnose/scene.h"
-#include "analyzer/input/machine/gather.h"
+#include "analyzer/input/machine/facts.h"
 #include "kshim/image/compiler_program.h"
+#include "kshim/report/trusted_folder.h"
 
 namespace kshim::analysis {
 namespace {
@@ -24,7 +27,7 @@ constexpr std::size_t kMostWaiters = 65536;
 bool is_between(std::string_view program) {
   static constexpr std::string_view kNames[] = {"sh",    "bash",   "dash", "ninja", "make",   "gmake",
                                                 "cmake", "ccache", "env",  "nvcc",  "timeout"};
-  return std::find(std::begin(kNames), std::end(kNames), program) != std::end(kNames);
+  return std::ranges::find(kNames, program) != std::end(kNames);
 }
 
 std::string software_of(const std::vector<PythonFrame>& frames) {
@@ -108,9 +111,8 @@ const CompilerFailures::Waiter* CompilerFailures::waiter_of(const Report& report
     }
     child = parent.pid;
   }
-  const auto starter = std::find_if(parents.begin(), parents.end(), [](const ProcessEntry& parent) {
-    return !is_between(basename_of(parent.exe));
-  });
+  const auto starter = std::ranges::find_if(
+      parents, [](const ProcessEntry& parent) { return !is_between(basename_of(parent.exe)); });
   if (!parents.empty()) by = starter == parents.end() ? &parents.front() : &*starter;
   return nullptr;
 }
@@ -143,6 +145,10 @@ void CompilerFailures::find_other(const Report& report, CompilerFacts& facts) co
     other.version = program.version;
     const ToolkitRow* row = find_toolkit(program.version);
     if (program.path == facts.path || row == nullptr || refused_by_program(other)) continue;
+    // To select a compiler is to run it.
+    struct stat status {};
+    const auto place = options_.root / std::filesystem::path(program.path).relative_path();
+    if (::stat(place.c_str(), &status) != 0 || report::is_another_user(status.st_uid, ::geteuid())) continue;
     // Triton's folder is no toolkit.
     if (!facts.selects.starts_with("TRITON_") && program.path.find("/triton/") != std::string::npos) continue;
     // The oldest that does: what called the compiler may not know newer releases.
@@ -219,7 +225,7 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
   AdviceInput at;
   at.cause = out.cause;
   at.object = out.object;
-  at.package = out.package.name;
+  if (!known_project(out.package.name).empty()) at.package = out.package.name;
   at.package_version = out.package.version;
   at.software = waiter != nullptr ? waiter->software : "";
   at.python = !out.where.empty() && out.where.front().python;

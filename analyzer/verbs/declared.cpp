@@ -82,8 +82,8 @@ std::vector<Declaration> declared_by(const std::filesystem::path& path) {
       add_images(*opened, input.shown(), out);
       continue;
     }
-    const auto opened = analysis::MappedFile::open(input.path);
-    const auto* file = std::get_if<analysis::MappedFile>(&opened);
+    const auto opened = MappedFile::open(input.path);
+    const auto* file = std::get_if<MappedFile>(&opened);
     if (file == nullptr) continue;
     scan::ContainerVisitor visitor;
     visitor.wants = [](std::string_view name, std::uint64_t size) {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/doctor.h"
 
-#include <algorithm>
-#include <set>
-
 #include "analyzer/diagnose/machine_checks.h"
-#include "analyzer/input/machine/gather.h"
+#include "analyzer/input/machine/facts.h"
 #include "analyzer/verbs/scan.h"
 
 namespace kshim::doctor {
@@ -18,8 +15,7 @@ struct Sum {
 };
 
 void add_verdict(const scan::TargetVerdict& verdict, PackageCoverage& out) {
-  const auto at = std::find_if(out.gpus.begin(), out.gpus.end(),
-                               [&](const GpuCoverage& each) { return each.cc == verdict.target.cc; });
+  const auto at = std::ranges::find(out.gpus, verdict.target.cc, &GpuCoverage::cc);
   GpuCoverage& gpu = at == out.gpus.end() ? out.gpus.emplace_back(GpuCoverage{.cc = verdict.target.cc}) : *at;
   if (verdict.sass + verdict.jit + verdict.lacking == 0) return;
   ++gpu.files;
@@ -36,8 +32,9 @@ void find_coverage(const Machine& machine, Facts& facts) {
   if (folders.empty()) return;
   scan::Options options;
   for (const Gpu& gpu : facts.gpus) {
-    const bool known = !gpu.cc || std::any_of(options.targets.begin(), options.targets.end(),
-                                              [&](const image::Arch& each) { return each.cc == *gpu.cc; });
+    const bool known = !gpu.cc || std::ranges::any_of(options.targets, [&](const image::Arch& each) {
+      return each.cc == *gpu.cc;
+    });
     if (!known) options.targets.push_back({*gpu.cc, image::Suffix::none});
   }
   options.driver = facts.driver.cuda;
@@ -46,7 +43,7 @@ void find_coverage(const Machine& machine, Facts& facts) {
   for (const scan::ScannedObject& object : found.objects) {
     Sum& sum = packages[object.package.label()];
     ++sum.out.files;
-    for (const analysis::ImageCount& row : object.images) {
+    for (const ImageCount& row : object.images) {
       if (row.candidate.kind == image::ImageKind::cubin) sum.sass.insert(row.candidate.arch);
       if (row.candidate.kind == image::ImageKind::ptx) sum.ptx.insert(row.candidate.arch);
     }
@@ -86,8 +83,7 @@ Facts examine(const Machine& machine, const std::string& program) {
   check_toolkits(machine, facts);
   check_libraries(machine, loader, facts);
   check_program(facts);
-  std::stable_sort(facts.checks.begin(), facts.checks.end(),
-                   [](const Check& a, const Check& b) { return a.severity > b.severity; });
+  std::ranges::stable_sort(facts.checks, std::greater(), &Check::severity);
   return facts;
 }
 

@@ -4,35 +4,27 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 
-#include <algorithm>
-#include <iterator>
-#include <set>
-#include <system_error>
-
 #include "analyzer/core/text.h"
 
 namespace kshim::expect {
 namespace {
 
 namespace fs = std::filesystem;
-using analysis::Cause;
-using analysis::EvidenceId;
-using analysis::Finding;
 using image::ImageKind;
 using scan::Scan;
 using scan::ScannedObject;
 
 ArchList list_of(const ScannedObject& object) {
   std::set<Entry> out;
-  for (const analysis::ImageCount& row : object.images) out.insert({row.candidate.kind, row.candidate.arch});
+  for (const ImageCount& row : object.images) out.insert({row.candidate.kind, row.candidate.arch});
   return {out.begin(), out.end()};
 }
 
 bool matches(const Rule& rule, const ScannedObject& object) {
   const std::string& path = object.member.empty() ? object.path : object.member;
   const bool whole = rule.pattern.find('/') != std::string::npos;
-  return ::fnmatch(rule.pattern.c_str(),
-                   whole ? path.c_str() : std::string(analysis::basename_of(path)).c_str(), 0) == 0;
+  return ::fnmatch(rule.pattern.c_str(), whole ? path.c_str() : std::string(basename_of(path)).c_str(), 0) ==
+         0;
 }
 
 Finding unmet(std::string headline, std::string advice, const std::string& source) {
@@ -45,7 +37,7 @@ Finding unmet(std::string headline, std::string advice, const std::string& sourc
                               {},
                               {{"source", source}}});
   if (!advice.empty())
-    finding.fixes.push_back({.kind = analysis::FixKind::rebuild,
+    finding.fixes.push_back({.kind = FixKind::rebuild,
                              .title = std::move(advice),
                              .commands = {},
                              .why = {},
@@ -70,7 +62,7 @@ std::vector<ArchList> wanted_of(const Rule& rule) {
 }
 
 bool has_floor(const ScannedObject& object, image::ComputeCapability floor) {
-  return std::any_of(object.images.begin(), object.images.end(), [&](const analysis::ImageCount& row) {
+  return std::ranges::any_of(object.images, [&](const ImageCount& row) {
     return row.candidate.kind == ImageKind::ptx && row.candidate.arch.suffix == image::Suffix::none &&
            row.candidate.arch.cc <= floor;
   });
@@ -81,12 +73,11 @@ scan::Expected judge(const ScannedObject& object, const Rule& rule) {
       .list = to_text(rule.list), .source = rule.source, .reason = rule.reason, .skipped = rule.skip};
   if (rule.skip) return out;
   const ArchList have = list_of(object);
-  const auto has = [&](const Entry& entry) { return std::binary_search(have.begin(), have.end(), entry); };
+  const auto has = [&](const Entry& entry) { return std::ranges::binary_search(have, entry); };
   std::set<Entry> asked;
   for (const ArchList& choices : wanted_of(rule)) {
     asked.insert(choices.begin(), choices.end());
-    if (!std::any_of(choices.begin(), choices.end(), has))
-      out.missing.push_back(analysis::join(names_of(choices), " or "));
+    if (!std::ranges::any_of(choices, has)) out.missing.push_back(join(names_of(choices), " or "));
   }
   if (rule.ptx_floor && !has_floor(object, *rule.ptx_floor))
     out.missing.push_back(fmt::format("PTX for GPUs from {} on", image::to_name(*rule.ptx_floor).view()));
@@ -106,16 +97,16 @@ Finding finding_of(const ScannedObject& object) {
   std::string what;
   std::string advice;
   if (!expected.missing.empty()) {
-    what = "lacks " + analysis::enumerate(expected.missing);
-    advice = "Build it for " + analysis::enumerate(expected.missing);
+    what = "lacks " + enumerate(expected.missing);
+    advice = "Build it for " + enumerate(expected.missing);
   }
   if (!expected.surplus.empty()) {
-    what += fmt::format("{}has {} too much", what.empty() ? "" : "; ", analysis::enumerate(expected.surplus));
-    advice += fmt::format("{} {}", advice.empty() ? "Build it without" : ", without",
-                          analysis::enumerate(expected.surplus));
+    what += fmt::format("{}has {} too much", what.empty() ? "" : "; ", enumerate(expected.surplus));
+    advice +=
+        fmt::format("{} {}", advice.empty() ? "Build it without" : ", without", enumerate(expected.surplus));
   }
   Finding finding =
-      unmet(fmt::format("{} {}", analysis::basename_of(object.name()), what),
+      unmet(fmt::format("{} {}", basename_of(object.name()), what),
             fmt::format("{}, or change what {} expects of it.", advice, expected.source), expected.source);
   finding.object = object.name();
   finding.build_id = object.build_id;
@@ -150,22 +141,21 @@ void hold_files(Scan& scan, const Expectation& expectation) {
 void hold_paths(Scan& scan, const std::string& source, const std::vector<fs::path>& paths) {
   for (const fs::path& path : paths) {
     const std::string name = path.string();
-    const bool unread = std::any_of(scan.notes.begin(), scan.notes.end(),
-                                    [&](const std::string& note) { return note.starts_with(name + ":"); });
+    const bool unread = std::ranges::any_of(
+        scan.notes, [&](const std::string& note) { return note.starts_with(name + ":"); });
     std::error_code error;
     const bool folder = fs::is_directory(path, error);
     if (unread && !folder) continue;  // said, and fails by itself
-    const bool found =
-        std::any_of(scan.objects.begin(), scan.objects.end(), [&](const ScannedObject& object) {
-          return object.path == name ||
-                 (folder && object.path.starts_with(name.ends_with('/') ? name : name + '/')) ||
-                 (!folder && fs::equivalent(object.path, path, error));
-        });
+    const bool found = std::ranges::any_of(scan.objects, [&](const ScannedObject& object) {
+      return object.path == name ||
+             (folder && object.path.starts_with(name.ends_with('/') ? name : name + '/')) ||
+             (!folder && fs::equivalent(object.path, path, error));
+    });
     if (found) continue;
-    Finding finding = unmet(
-        fmt::format("{} has no device code",
-                    analysis::basename_of(name.ends_with('/') ? name.substr(0, name.size() - 1) : name)),
-        "Build it with CUDA, or name the path that has what was built.", source);
+    Finding finding =
+        unmet(fmt::format("{} has no device code",
+                          basename_of(name.ends_with('/') ? name.substr(0, name.size() - 1) : name)),
+              "Build it with CUDA, or name the path that has what was built.", source);
     finding.object = name;
     scan.findings.push_back(std::move(finding));
   }
@@ -180,16 +170,14 @@ std::uint64_t size_on_disk(const std::string& path) {
 void hold_budget(Scan& scan, const std::vector<Limit>& budget, const std::string& source) {
   std::map<std::string, std::map<image::Arch, std::uint64_t>> wheels;  // stored bytes by architecture
   for (const ScannedObject& object : scan.objects)
-    for (const analysis::ImageCount& row : object.images)
-      wheels[object.path][row.candidate.arch] += row.stored;
+    for (const ImageCount& row : object.images) wheels[object.path][row.candidate.arch] += row.stored;
   const auto check = [&](const std::string& name, const Limit& limit, std::uint64_t bytes) {
     scan.budget.push_back({name, limit.text(), bytes, limit.bytes});
     if (bytes <= limit.bytes) return;
     Finding finding = unmet(
-        fmt::format("{}{} takes {}, {} more than its budget of {}", analysis::basename_of(name),
+        fmt::format("{}{} takes {}, {} more than its budget of {}", basename_of(name),
                     limit.of == Limit::Of::arch ? fmt::format(": code for {}", limit.text()) : std::string(),
-                    analysis::size_text(bytes), analysis::size_text(bytes - limit.bytes),
-                    analysis::size_text(limit.bytes)),
+                    size_text(bytes), size_text(bytes - limit.bytes), size_text(limit.bytes)),
         fmt::format("Build for fewer architectures (the table below says what takes most), or raise the "
                     "budget of {}.",
                     source),
@@ -218,7 +206,7 @@ std::string Limit::text() const {
 
 void hold(Scan& scan, const Expectation& expectation, const std::vector<fs::path>& paths) {
   std::error_code error;
-  const bool empty = scan.files == 0 && std::any_of(paths.begin(), paths.end(), [&](const fs::path& path) {
+  const bool empty = scan.files == 0 && std::ranges::any_of(paths, [&](const fs::path& path) {
                        return fs::is_directory(path, error);
                      });
   if (scan.nothing_readable && !empty) return;
@@ -248,7 +236,7 @@ std::string config_of(const Scan& scan, bool pyproject) {
     wheel = std::max(wheel, size_on_disk(object.path));
   }
   // The longest list is everybody's: files for one GPU have short ones.
-  const auto most = std::max_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
+  const auto most = std::ranges::max_element(groups, [](const auto& a, const auto& b) {
     return std::pair(a.first.size(), a.second.modules) < std::pair(b.first.size(), b.second.modules);
   });
   const auto megabytes = [](std::uint64_t bytes) {
@@ -268,11 +256,10 @@ std::string config_of(const Scan& scan, bool pyproject) {
     if (&list == &most->first) continue;
     for (const ScannedObject* object : group.objects) {
       const std::string name =
-          object->member.empty() ? std::string(analysis::basename_of(object->path)) : object->member;
+          object->member.empty() ? std::string(basename_of(object->path)) : object->member;
       if (!named.insert(name).second) continue;
-      if (analysis::harmless(name) != name) {
-        out += fmt::format("\n# {}: the name has characters that are not written here\n",
-                           analysis::harmless(name));
+      if (harmless(name) != name) {
+        out += fmt::format("\n# {}: the name has characters that are not written here\n", harmless(name));
         continue;
       }
       out +=

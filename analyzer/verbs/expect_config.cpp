@@ -4,11 +4,6 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <system_error>
-
 #include "analyzer/core/text.h"
 #include "analyzer/verbs/expect.h"
 #include "kshim/files/open_file.h"
@@ -41,9 +36,9 @@ class Config {
   template <class Visit>
   void each(const toml::table& table, std::initializer_list<std::string_view> keys, Visit&& visit) {
     for (const auto& [key, value] : table) {
-      if (std::find(keys.begin(), keys.end(), key.str()) == keys.end()) {
-        const std::string near = analysis::nearest(key.str(), {keys.begin(), keys.end()});
-        refuse(at(key.source()), fmt::format("`{}` is no key of kshim's; {}", analysis::harmless(key.str()),
+      if (std::ranges::find(keys, key.str()) == keys.end()) {
+        const std::string near = nearest(key.str(), {keys.begin(), keys.end()});
+        refuse(at(key.source()), fmt::format("`{}` is no key of kshim's; {}", harmless(key.str()),
                                              near.empty() ? fmt::format("there are {}", fmt::join(keys, ", "))
                                                           : fmt::format("did you mean `{}`?", near)));
       }
@@ -89,7 +84,7 @@ class Config {
       out.insert(out.end(), more.begin(), more.end());
     }
     if (out.empty()) refuse(at(value), "names no architecture");
-    std::sort(out.begin(), out.end());
+    std::ranges::sort(out);
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
   }
@@ -134,10 +129,10 @@ class Config {
       if (rule.pattern.empty()) refuse(at(node), "the rule has no pattern; write pattern = \"*_fa3_C*\"");
       if (rule.reason.empty())
         refuse(at(node), fmt::format("the rule of `{}` has no reason: say why these files differ",
-                                     analysis::harmless(rule.pattern)));
+                                     harmless(rule.pattern)));
       if (rule.skip != (rule.list.empty() && !rule.ptx_floor))
-        refuse(at(node), fmt::format("the rule of `{}` has either expect, or skip = true",
-                                     analysis::harmless(rule.pattern)));
+        refuse(at(node),
+               fmt::format("the rule of `{}` has either expect, or skip = true", harmless(rule.pattern)));
       out_.files.push_back(std::move(rule));
     }
   }
@@ -189,11 +184,11 @@ toml::table parse(const std::string& path) {
   if (!result)
     refuse({path, static_cast<unsigned>(result.error().source().begin.line),
             static_cast<unsigned>(result.error().source().begin.column)},
-           fmt::format("this is no TOML: {}", analysis::harmless(result.error().description())));
+           fmt::format("this is no TOML: {}", harmless(result.error().description())));
   return std::move(result).table();
 }
 
-bool is_pyproject(const std::string& path) { return analysis::basename_of(path) == "pyproject.toml"; }
+bool is_pyproject(const std::string& path) { return basename_of(path) == "pyproject.toml"; }
 
 }  // namespace
 
@@ -225,10 +220,9 @@ std::uint64_t parse_size(std::string_view text, const Origin& origin) {
   const double number = std::strtod(whole.c_str(), &end);
   std::string_view unit = end;
   while (unit.starts_with(' ')) unit.remove_prefix(1);
-  const auto* row = std::find_if(std::begin(kUnits), std::end(kUnits),
-                                 [&](const auto& each) { return each.first == unit; });
+  const auto* row = std::ranges::find(kUnits, unit, [](const auto& each) { return each.first; });
   if (end == whole.c_str() || row == std::end(kUnits) || !(number > 0) || number * row->second > 1e15)
-    refuse(origin, fmt::format("`{}` is no size; write 50M, 1.5G or 300MiB", analysis::harmless(text)));
+    refuse(origin, fmt::format("`{}` is no size; write 50M, 1.5G or 300MiB", harmless(text)));
   return static_cast<std::uint64_t>(number * row->second);
 }
 
@@ -240,8 +234,8 @@ Limit parse_limit(std::string_view of, std::string_view size, const Origin& orig
   if (limit.of != Limit::Of::arch) return limit;
   const auto arch = image::parse_arch(of);
   if (!arch)
-    refuse(origin, fmt::format("`{}` has no budget; file, wheel and architectures such as 9.0a have",
-                               analysis::harmless(of)));
+    refuse(origin,
+           fmt::format("`{}` has no budget; file, wheel and architectures such as 9.0a have", harmless(of)));
   limit.arch = *arch;
   return limit;
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/explain.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/frames.h"
 #include "analyzer/diagnose/failure_finding.h"
@@ -14,10 +10,6 @@
 
 namespace kshim::explain {
 namespace {
-
-using analysis::Cause;
-using analysis::EvidenceId;
-using analysis::Finding;
 
 // What a person pastes; a log is longer, and common words mean less in it.
 constexpr std::uint64_t kBrief = 60;
@@ -45,28 +37,27 @@ void add_meaning(Explanation& out, int code, std::string note) {
 
 void add_also(Explanation& out, int code, Cause first) {
   if (first == Cause::unknown) {
-    const analysis::Facts facts = [&] {
-      analysis::Facts bare;
+    const Facts facts = [&] {
+      Facts bare;
       bare.codes = {code};
       return bare;
     }();
-    const analysis::Diagnosis usual = analysis::diagnose(facts);
+    const Diagnosis usual = diagnose(facts);
     if (usual.cause != Cause::unknown)
-      out.also.push_back({usual.cause, std::string(analysis::row_of(usual.cause).when)});
+      out.also.push_back({usual.cause, std::string(row_of(usual.cause).when)});
   }
-  for (const analysis::OtherCauseRow& row : analysis::other_causes()) {
+  for (const OtherCauseRow& row : other_causes()) {
     if (row.code == code && row.cause != first) out.also.push_back({row.cause, std::string(row.when)});
   }
 }
 
-analysis::ReportLine location(const Explanation& out, std::uint64_t line) {
-  return out.asked == Asked::log && line != 0 ? analysis::ReportLine{out.subject, line}
-                                              : analysis::ReportLine{};
+ReportLine location(const Explanation& out, std::uint64_t line) {
+  return out.asked == Asked::log && line != 0 ? ReportLine{out.subject, line} : ReportLine{};
 }
 
-analysis::Device device_of(const DeviceClue& clue) {
-  analysis::Device out;
-  out.kind = analysis::Device::Kind::named;
+Device device_of(const DeviceClue& clue) {
+  Device out;
+  out.kind = Device::Kind::named;
   out.name = clue.name;
   out.cc = clue.cc;
   return out;
@@ -76,29 +67,28 @@ analysis::Device device_of(const DeviceClue& clue) {
 void describe(const Judgement& judgement, Finding& finding) {
   const Cause cause = finding.cause;
   if (judgement.device != nullptr) finding.devices.push_back(device_of(*judgement.device));
-  if (!analysis::is_image_cause(cause) && cause != Cause::unknown && cause != Cause::stale_error) return;
-  analysis::Subject subject;
+  if (!is_image_cause(cause) && cause != Cause::unknown && cause != Cause::stale_error) return;
+  Subject subject;
   subject.images.images = judgement.facts.images;
   subject.facts = judgement.facts;
   describe_images(subject, finding);
   if (!judgement.facts.device) finding.images.clear();
-  if (judgement.facts.device && has_trait(cause, analysis::cause_trait::needs_arch))
-    finding.need =
-        image::to_name(image::ImageKind::cubin, {*judgement.facts.device, image::Suffix::none}).view();
+  if (judgement.facts.device && has_trait(cause, cause_trait::needs_arch))
+    finding.need = sm_name(*judgement.facts.device);
   if (judgement.list != nullptr) finding.object = judgement.list->owner;
 }
 
 // The user's own line: the innermost frame outside of what is installed.
-void add_place(const std::vector<analysis::Place>& frames, Finding& finding) {
+void add_place(const std::vector<Place>& frames, Finding& finding) {
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-    if (analysis::owner_of_python(frame->file, frame->function) != analysis::FrameOwner::user) continue;
+    if (owner_of_python(frame->file, frame->function) != FrameOwner::user) continue;
     finding.where.push_back(*frame);
     return;
   }
 }
 
 // An assertion is printed before the traceback of the call that reports it.
-const std::vector<analysis::Place>& frames_of(const Clues& clues, const Hit& decider) {
+const std::vector<Place>& frames_of(const Clues& clues, const Hit& decider) {
   if (!decider.frames.empty() || decider.code == 0) return decider.frames;
   const auto later = std::find_if(clues.hits.begin(), clues.hits.end(), [&](const Hit& hit) {
     return hit.line > decider.line && hit.code == decider.code && !hit.frames.empty();
@@ -113,7 +103,7 @@ std::string headline_of(const Clues& clues, const Judgement& judgement) {
     if (const std::string_view own = title_of_message(message->id); !own.empty()) return std::string(own);
   }
   const int code = judgement.facts.codes.empty() ? 0 : judgement.facts.codes.front();
-  const std::string_view of_code = analysis::headline_of_code(code);
+  const std::string_view of_code = headline_of_code(code);
   if (!of_code.empty() && (cause == Cause::unknown || cause == Cause::device_fault))
     return std::string(of_code);
   if (cause == Cause::unknown && !judgement.facts.codes.empty())
@@ -125,8 +115,8 @@ Finding finding_of(const Clues& clues, const Judgement& judgement, const Explana
   const Suspect& suspect = judgement.suspect;
   Finding finding;
   finding.cause = suspect.cause;
-  const analysis::CauseRow& row = analysis::row_of(finding.cause);
-  finding.severity = judgement.hit == nullptr ? analysis::Severity::warning : row.severity;
+  const CauseRow& row = row_of(finding.cause);
+  finding.severity = judgement.hit == nullptr ? Severity::warning : row.severity;
   finding.headline = headline_of(clues, judgement);
   finding.confidence = std::clamp(suspect.confidence, 0.0, 0.98);
   if (finding.cause == Cause::unchecked_failure) finding.confidence = std::min(finding.confidence, 0.6);
@@ -150,19 +140,19 @@ Finding finding_of(const Clues& clues, const Judgement& judgement, const Explana
                                 location(out, line),
                                 {{"line", hit->quote}}});
   if (!suspect.because.empty())
-    finding.evidence.push_back(
-        {EvidenceId::rule, analysis::as_sentence(suspect.because), location(out, line)});
+    finding.evidence.push_back({EvidenceId::rule, as_sentence(suspect.because), location(out, line)});
   if (judgement.earlier)
     finding.evidence.push_back(
         {EvidenceId::earlier_warning, "Before it there was a warning, " + judgement.earlier->because, {}});
   for (const Suspect& other : judgement.others)
     finding.evidence.push_back({EvidenceId::later_line, "Later there is also: " + other.because, {}});
   if (!judgement.went_on.empty()) {
-    finding.severity = std::min(finding.severity, analysis::Severity::warning);
-    finding.evidence.push_back({EvidenceId::went_on, analysis::as_sentence(judgement.went_on), {}});
-  } else if (hit != nullptr && hit->thrown && finding.cause == Cause::compiled_out) {
+    finding.severity = std::min(finding.severity, Severity::warning);
+    finding.evidence.push_back({EvidenceId::went_on, as_sentence(judgement.went_on), {}});
+  } else if (hit != nullptr && (hit->thrown || !judgement.others.empty()) &&
+             finding.cause == Cause::compiled_out) {
     // It is no wrong result that went unseen: the program ended of it.
-    finding.severity = analysis::Severity::error;
+    finding.severity = Severity::error;
   }
   if (hit != nullptr) add_place(frames_of(clues, *hit), finding);
   finding.about = advice_input(clues, judgement, finding);
@@ -290,8 +280,7 @@ void explain_number(int number, const Options& options, Explanation& out) {
     for (Finding& finding : out.findings) finding.confidence = std::min(finding.confidence, 0.5);
   }
   for (Finding& finding : out.findings)
-    std::erase_if(finding.evidence,
-                  [](const analysis::Evidence& row) { return row.id == EvidenceId::deciding_line; });
+    std::erase_if(finding.evidence, [](const Evidence& row) { return row.id == EvidenceId::deciding_line; });
 }
 
 bool is_one_word(std::string_view text) { return text.find_first_of(" \t\n:=") == std::string_view::npos; }

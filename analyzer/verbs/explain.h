@@ -27,7 +27,7 @@ struct Meaning {
 
 /// What the error can also stand for, and what would show it.
 struct Possibility {
-  analysis::Cause cause = analysis::Cause::unknown;
+  Cause cause = Cause::unknown;
   std::string when;
 };
 
@@ -40,7 +40,7 @@ struct Explanation {
   std::vector<Meaning> meanings;  ///< several where a number had another meaning before CUDA 10.1
   std::uint64_t line = 0;         ///< of a log: the line that decided; 0 = none
   std::string quote;              ///< that line
-  std::vector<analysis::Finding> findings;
+  std::vector<Finding> findings;
   std::vector<Possibility> also;
   std::vector<NextStep> next;
   std::vector<std::string> facts;  ///< what was read beside the failure, each a clause

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/failed_start.h"
 
-#include <fmt/core.h>
 #include <unistd.h>
-
-#include <system_error>
 
 #include "analyzer/core/text.h"
 #include "analyzer/device_code/mapped_file.h"
-#include "analyzer/input/machine/gather.h"
-#include "analyzer/input/machine/loader.h"
+#include "analyzer/input/machine/facts.h"
 
 namespace kshim::doctor {
 namespace {
@@ -17,12 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::map<std::string, std::string> environment_with(std::string_view search_path) {
-  std::map<std::string, std::string> out;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const std::size_t mark = text.find('=');
-    if (mark != std::string_view::npos) out.emplace(text.substr(0, mark), text.substr(mark + 1));
-  }
+  auto out = own_environment();
   out.insert_or_assign("LD_LIBRARY_PATH", std::string(search_path));
   return out;
 }

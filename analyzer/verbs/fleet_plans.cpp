@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/fleet_plans.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-
 namespace kshim::analysis {
 namespace {
 
@@ -77,7 +73,7 @@ std::vector<ImageCount> images_of(const File& file, const ListedImages& listed, 
 
 void add_breaks(const Analysis& analysis, FleetPlan& plan) {
   for (const DeviceSummary& device : analysis.devices) {
-    if (!device.cc || !std::binary_search(plan.lacking.begin(), plan.lacking.end(), *device.cc)) continue;
+    if (!device.cc || !std::ranges::binary_search(plan.lacking, *device.cc)) continue;
     ++plan.breaks_total;
     if (plan.breaks.size() == kMostBreaks) continue;
     plan.breaks.push_back({device.host, device.ordinal,
@@ -155,7 +151,7 @@ std::optional<ComputeCapability> floor_of(const analysis::Finding& finding) {
 }
 
 bool runs_on(const ScannedObject& object, ComputeCapability cc) {
-  return std::any_of(object.targets.begin(), object.targets.end(), [&](const TargetVerdict& verdict) {
+  return std::ranges::any_of(object.targets, [&](const TargetVerdict& verdict) {
     return verdict.target.cc == cc && verdict.sass + verdict.jit != 0;
   });
 }
@@ -168,10 +164,9 @@ bool is_for_newer(const Scan& scan, const ScannedObject& object, const analysis:
   const auto floor = floor_of(finding);
   if (!floor || *floor <= cc) return false;
   if (finding.cause == analysis::Cause::arch_specific_image || runs_on(object, cc)) return true;
-  return !object.package.empty() &&
-         std::any_of(scan.objects.begin(), scan.objects.end(), [&](const ScannedObject& other) {
-           return other.package == object.package && other.modules > object.modules && runs_on(other, cc);
-         });
+  return !object.package.empty() && std::ranges::any_of(scan.objects, [&](const ScannedObject& other) {
+    return other.package == object.package && other.modules > object.modules && runs_on(other, cc);
+  });
 }
 
 struct Lacking {
@@ -215,7 +210,7 @@ std::vector<analysis::FleetPlan> fleet_plans(Scan& scan) {
     if (targets.empty()) continue;
     std::vector<ComputeCapability> gpus;
     for (const image::Arch& target : scan.targets)
-      if (std::find(left_out.begin(), left_out.end(), target.cc) == left_out.end()) gpus.push_back(target.cc);
+      if (std::ranges::find(left_out, target.cc) == left_out.end()) gpus.push_back(target.cc);
     auto plan = analysis::plan_fleet({std::move(gpus), std::move(targets), object->images});
     if (!plan) continue;
     plan->object = object->name();

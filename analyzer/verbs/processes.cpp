@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/processes.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/merge.h"
@@ -284,7 +280,7 @@ std::set<std::string_view> hosts_of(const std::vector<Member>& members) {
 }
 
 bool all_ranked(const std::vector<Member>& members) {
-  return std::all_of(members.begin(), members.end(), [](const Member& member) { return member.rank; });
+  return std::ranges::all_of(members, [](const Member& member) { return member.rank.has_value(); });
 }
 
 /// A launcher (torchrun) has no rank of its own: where it does not matter, ranks are told all the same.
@@ -306,8 +302,8 @@ std::vector<std::pair<std::string_view, std::vector<std::uint64_t>>> by_host(
   for (const auto& [host, numbers] : hosts)
     out.emplace_back(host, std::vector<std::uint64_t>(numbers.begin(), numbers.end()));
   if (ranks)
-    std::stable_sort(out.begin(), out.end(),
-                     [](const auto& a, const auto& b) { return a.second.front() < b.second.front(); });
+    std::ranges::stable_sort(
+        out, [](const auto& a, const auto& b) { return a.second.front() < b.second.front(); });
   return out;
 }
 
@@ -320,7 +316,7 @@ std::string grouped_number(std::uint64_t number) {
 }
 
 std::string ranges_text(std::vector<std::uint64_t> numbers) {
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   std::vector<std::string> ranges;
   std::size_t told = 0;
@@ -382,8 +378,7 @@ constexpr std::size_t kLongestNote = 1024;
 
 void NoteList::add(std::string place, std::string text) {
   text.resize(std::min(text.size(), kLongestNote));
-  const auto known =
-      std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) { return row.text == text; });
+  const auto known = std::ranges::find(rows_, text, &Row::text);
   if (known != rows_.end()) {
     ++known->more;
   } else if (rows_.size() < kMostNotes) {

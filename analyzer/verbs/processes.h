@@ -2,7 +2,6 @@
 // The processes of all reports: which run each belongs to, where each ran, and in which of them a finding was
 // seen.
 #pragma once
-#include <unordered_map>
 
 #include "analyzer/core/finding.h"
 #include "analyzer/input/report/report.h"

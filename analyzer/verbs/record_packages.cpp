@@ -6,9 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
-#include <cstdlib>
 
 #include "analyzer/core/log.h"
 #include "analyzer/core/text.h"

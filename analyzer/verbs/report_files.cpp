@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/report_files.h"
 
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <system_error>
-#include <utility>
 
 #include "kshim/report/trusted_folder.h"
 
@@ -86,7 +81,7 @@ std::vector<ReportFile> find_report_files(const std::vector<fs::path>& paths,
   }
   // A folder's own files before those of a folder whose name goes on.
   const auto before = [](char a, char b) { return a != b && (a == '/' || (b != '/' && a < b)); };
-  std::sort(out.begin(), out.end(), [&](const ReportFile& a, const ReportFile& b) {
+  std::ranges::sort(out, [&](const ReportFile& a, const ReportFile& b) {
     return std::lexicographical_compare(a.path.begin(), a.path.end(), b.path.begin(), b.path.end(), before);
   });
   const auto same = [](const ReportFile& a, const ReportFile& b) { return a.path == b.path; };

@@ -2,10 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <vector>
+#include "analyzer/core/prelude.h"
 
 namespace kshim::analysis {
 

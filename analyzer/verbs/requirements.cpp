@@ -3,10 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "analyzer/core/gpu_conditions.h"
 #include "analyzer/core/text.h"
@@ -99,12 +96,12 @@ class Artifact {
 
   bool allows() const {
     const auto& sets = list(json_, "compatibilities");
-    return std::any_of(sets.begin(), sets.end(), [&](const Json& set) {
+    return std::ranges::any_of(sets, [&](const Json& set) {
       const auto& rules = list(set, "rules");
-      return std::all_of(rules.begin(), rules.end(), [&](const Json& rule) {
+      return std::ranges::all_of(rules, [&](const Json& rule) {
         const auto& any = list(rule, "matchAny");
-        return matches(rule) && (any.empty() || std::any_of(any.begin(), any.end(),
-                                                            [&](const Json& each) { return matches(each); }));
+        return matches(rule) &&
+               (any.empty() || std::ranges::any_of(any, [&](const Json& each) { return matches(each); }));
       });
     });
   }
@@ -131,16 +128,16 @@ class Artifact {
     const Json& values = list(expression, "value");
     const std::string op = expression.is_object() ? expression.value("op", "") : "";
     const auto is = [&](const Json& value) { return value == std::to_string(have) || value == have; };
-    if (op == "In") return std::any_of(values.begin(), values.end(), is);
-    if (op == "NotIn") return std::none_of(values.begin(), values.end(), is);
+    if (op == "In") return std::ranges::any_of(values, is);
+    if (op == "NotIn") return std::ranges::none_of(values, is);
     if (op == "Exists") return true;
     unsigned than = 0;
     const std::string first = !values.empty() && values[0].is_string() ? values[0].get<std::string>() : "";
     std::from_chars(first.data(), first.data() + first.size(), than);
     if (op == "Gt") return have > than;
     if (op == "Lt") return have < than;
-    throw cli::UserError(fmt::format("--declared: {} is compared by `{}`; write In, NotIn, Gt or Lt", kMajor,
-                                     analysis::harmless(op)));
+    throw cli::UserError(
+        fmt::format("--declared: {} is compared by `{}`; write In, NotIn, Gt or Lt", kMajor, harmless(op)));
   }
 
   const Json& json_;
@@ -160,32 +157,20 @@ Declaration declaration_of_nfd(std::string_view text) {
   return {To::nfd, "--declared", {allowed.empty() ? "<0.0" : allowed}, {}};
 }
 
-std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
-  std::vector<std::string_view> out;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find_first_of(separators), text.size());
-    if (end != 0) out.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
-}
-
 constexpr std::string_view kProperty = "sm_arch :: ";
 constexpr std::string_view kRequire = "NVIDIA_REQUIRE_";
 constexpr std::string_view kCudaArch = "__cuda_arch";
 
 bool promised(ComputeCapability cc, const Declaration& declared) {
-  const auto form =
-      declared.to == To::nvidia_require ? analysis::Conditions::nvidia_require : analysis::Conditions::conda;
-  return std::all_of(
-      declared.conditions.begin(), declared.conditions.end(), [&](const std::string& condition) {
-        const auto met = analysis::meets(cc, {}, form, condition);
-        if (!met)
-          throw cli::UserError(fmt::format("{}: `{}` is no condition; write {}", declared.source,
-                                           analysis::harmless(condition),
-                                           declared.to == To::conda ? ">=7.5,<=9.0" : "arch>=7.5,arch<=9.0"));
-        return *met;
-      });
+  const auto form = declared.to == To::nvidia_require ? Conditions::nvidia_require : Conditions::conda;
+  return std::ranges::all_of(declared.conditions, [&](const std::string& condition) {
+    const auto met = meets(cc, {}, form, condition);
+    if (!met)
+      throw cli::UserError(fmt::format("{}: `{}` is no condition; write {}", declared.source,
+                                       harmless(condition),
+                                       declared.to == To::conda ? ">=7.5,<=9.0" : "arch>=7.5,arch<=9.0"));
+    return *met;
+  });
 }
 
 }  // namespace
@@ -196,10 +181,9 @@ namespace {
 bool compiles(const scan::Scan& scan, image::Arch gpu, image::Version& cuda) {
   bool any = false;
   for (const scan::ScannedObject& object : scan.objects) {
-    const bool here = std::any_of(object.targets.begin(), object.targets.end(), [&](const auto& verdict) {
-      return verdict.target == gpu && verdict.jit != 0;
-    });
-    for (const analysis::ImageCount& row : object.images)
+    const bool here = std::ranges::any_of(
+        object.targets, [&](const auto& verdict) { return verdict.target == gpu && verdict.jit != 0; });
+    for (const ImageCount& row : object.images)
       if (here && row.candidate.kind == ImageKind::ptx)
         cuda = std::max(cuda, image::cuda_of_ptx_isa(row.candidate.isa));
     any = any || here;
@@ -213,7 +197,7 @@ std::vector<image::Arch> known_gpus() {
   std::vector<image::Arch> out;
   for (const image::ComputeCapabilityInfo& row : image::compat_tables().gpus)
     if (row.cc.major >= 5) out.push_back({row.cc, image::Suffix::none});
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 
@@ -221,37 +205,35 @@ Served served_by(const scan::Scan& scan) {
   Served out;
   // What a scan finds an error in does not run; a file for other GPUs beside others of its package is none.
   std::set<ComputeCapability> broken;
-  for (const analysis::Finding& finding : scan.findings)
-    if (finding.severity == analysis::Severity::error)
-      for (const analysis::Device& device : finding.devices)
+  for (const Finding& finding : scan.findings)
+    if (finding.severity == Severity::error)
+      for (const Device& device : finding.devices)
         if (device.cc) broken.insert(*device.cc);
   std::set<std::pair<image::Arch, bool>> archs;
   bool ptx = !scan.objects.empty();
   for (const scan::ScannedObject& object : scan.objects) {
     bool own = false;
     out.runtime = std::max(out.runtime, object.runtime);
-    for (const analysis::ImageCount& row : object.images) {
+    for (const ImageCount& row : object.images) {
       const bool is_ptx = row.candidate.kind == ImageKind::ptx;
       own = own || (is_ptx && row.candidate.arch.suffix == image::Suffix::none);
       if (is_ptx || row.candidate.kind == ImageKind::cubin) archs.insert({row.candidate.arch, is_ptx});
     }
-    const bool kernels = std::any_of(object.targets.begin(), object.targets.end(), [](const auto& verdict) {
+    const bool kernels = std::ranges::any_of(object.targets, [](const auto& verdict) {
       return verdict.sass + verdict.jit + verdict.lacking != 0;
     });
     ptx = ptx && (own || !kernels);
   }
   // Jetson and Drive have no x86 processor.
-  const bool x86 =
-      std::all_of(scan.objects.begin(), scan.objects.end(),
-                  [](const scan::ScannedObject& object) { return object.format.ends_with("x86-64"); });
+  const bool x86 = std::ranges::all_of(
+      scan.objects, [](const scan::ScannedObject& object) { return object.format.ends_with("x86-64"); });
   for (const image::Arch& gpu : scan.targets) {
     if (x86 && image::is_tegra(gpu.cc)) continue;
-    const bool any =
-        std::any_of(scan.objects.begin(), scan.objects.end(), [&](const scan::ScannedObject& object) {
-          return std::any_of(object.targets.begin(), object.targets.end(), [&](const auto& verdict) {
-            return verdict.target == gpu && verdict.sass + verdict.jit != 0;
-          });
-        });
+    const bool any = std::ranges::any_of(scan.objects, [&](const scan::ScannedObject& object) {
+      return std::ranges::any_of(object.targets, [&](const auto& verdict) {
+        return verdict.target == gpu && verdict.sass + verdict.jit != 0;
+      });
+    });
     out.known.push_back(gpu.cc);
     out.runs.push_back(any && !broken.contains(gpu.cc));
     out.compiled.push_back(out.runs.back() && compiles(scan, gpu, out.cuda));
@@ -292,7 +274,9 @@ void add_conda_spec(std::string_view spec, Declaration& declaration) {
 Declaration declaration_of(To to, std::string_view text) {
   if (to == To::nfd) return declaration_of_nfd(text);
   Declaration out{to, "--declared", {}, {}};
-  for (const std::string_view line : split(text, to == To::wheel_variant ? "\n," : "\n")) {
+  for (const std::string& whole : split(text, to == To::wheel_variant ? "\n," : "\n")) {
+    const std::string_view line = whole;
+    if (line.empty()) continue;
     if (to == To::conda && line.find("__cuda") != std::string_view::npos) {
       add_conda_spec(line.substr(line.find("__cuda")), out);
       continue;
@@ -311,8 +295,7 @@ Declaration declaration_of(To to, std::string_view text) {
     out.conditions.push_back(std::move(condition));
   }
   if (out.conditions.empty() && out.drivers.empty())
-    throw cli::UserError(
-        fmt::format("--declared: `{}` declares nothing", analysis::harmless(text.substr(0, 40))));
+    throw cli::UserError(fmt::format("--declared: `{}` declares nothing", harmless(text.substr(0, 40))));
   return out;
 }
 
@@ -321,15 +304,13 @@ namespace {
 /// The oldest driver that the conditions allow.
 std::optional<image::Version> oldest_driver(const Declaration& declared) {
   for (const image::PtxIsaRow& row : image::compat_tables().isas) {
-    const bool allowed =
-        std::all_of(declared.drivers.begin(), declared.drivers.end(), [&](const std::string& condition) {
-          const auto met =
-              analysis::meets({row.cuda.major, row.cuda.minor}, {}, analysis::Conditions::conda, condition);
-          if (!met)
-            throw cli::UserError(fmt::format("{}: `{}` is no version of CUDA; write >=12.8", declared.source,
-                                             analysis::harmless(condition)));
-          return *met;
-        });
+    const bool allowed = std::ranges::all_of(declared.drivers, [&](const std::string& condition) {
+      const auto met = meets({row.cuda.major, row.cuda.minor}, {}, Conditions::conda, condition);
+      if (!met)
+        throw cli::UserError(fmt::format("{}: `{}` is no version of CUDA; write >=12.8", declared.source,
+                                         harmless(condition)));
+      return *met;
+    });
     if (allowed) return row.cuda;
   }
   return std::nullopt;
@@ -350,8 +331,7 @@ Difference verify(const Served& served, const Declaration& declared) {
   if (declared.to == To::wheel_variant) {
     const std::set<std::string> promise(declared.conditions.begin(), declared.conditions.end());
     for (const std::string& arch : promise)
-      if (std::find(served.archs.begin(), served.archs.end(), arch) == served.archs.end())
-        out.broken.push_back(arch);
+      if (std::ranges::find(served.archs, arch) == served.archs.end()) out.broken.push_back(arch);
     for (const std::string& arch : served.archs)
       if (!promise.contains(arch)) out.unused.push_back(arch);
     return out;

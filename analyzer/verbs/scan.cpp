@@ -2,15 +2,11 @@
 // Files in parallel, the largest first: the last one to be taken should be a small one.
 #include "analyzer/verbs/scan.h"
 
-#include <fmt/core.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <condition_variable>
-#include <iterator>
 #include <numeric>
-#include <system_error>
 #include <thread>
 
 #include "analyzer/advise/advice.h"
@@ -21,12 +17,10 @@
 #include "analyzer/input/files/container_walk.h"
 #include "analyzer/input/files/image_archive.h"
 #include "analyzer/input/files/walk.h"
+#include "analyzer/owner/databases.h"
 #include "analyzer/owner/finder.h"
-#include "analyzer/owner/python_distributions.h"
 #include "analyzer/verbs/fleet_plans.h"
-#include "analyzer/verbs/scan_findings.h"
-#include "analyzer/verbs/scan_images.h"
-#include "analyzer/verbs/scan_object.h"
+#include "analyzer/verbs/scan_parts.h"
 #include "kshim/base/bytes.h"
 #include "kshim/files/open_file.h"
 
@@ -168,8 +162,8 @@ class Scanner {
   void plan() {
     std::vector<std::size_t> order(inputs_.files.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return inputs_.files[a].bytes > inputs_.files[b].bytes; });
+    std::ranges::sort(
+        order, [&](std::size_t a, std::size_t b) { return inputs_.files[a].bytes > inputs_.files[b].bytes; });
     tasks_.emplace_back();  // found_.front() is nobody's
     next_ = 1;
     for (const std::size_t index : order) {
@@ -193,9 +187,8 @@ class Scanner {
     for (const ContainerImage& image : archive.images())
       for (const ImageLayer& layer : image.layers)
         if (task_of_.emplace(std::pair(index, layer.bytes.data()), 0).second) layers.push_back(&layer);
-    std::stable_sort(layers.begin(), layers.end(), [](const ImageLayer* a, const ImageLayer* b) {
-      return a->bytes.size() > b->bytes.size();
-    });
+    std::ranges::stable_sort(
+        layers, [](const ImageLayer* a, const ImageLayer* b) { return a->bytes.size() > b->bytes.size(); });
     const auto reading = std::make_shared<Reading>();
     for (const ImageLayer* layer : layers) {
       task_of_[{index, layer->bytes.data()}] = tasks_.size();
@@ -248,11 +241,11 @@ class Scanner {
     const FileKind kind = file_kind(first, name, input.named);
     const bool packed = kind == FileKind::other && input.named && is_compressed(first);
     if (kind != FileKind::other || packed) {
-      auto opened = analysis::MappedFile::open(input.path);
+      auto opened = MappedFile::open(input.path);
       if (auto* why = std::get_if<std::string>(&opened)) {
         note = *why;
       } else {
-        const auto& file = std::get<analysis::MappedFile>(opened);
+        const auto& file = std::get<MappedFile>(opened);
         if (packed && !is_compressed_tar(file.bytes())) {
           note = "is compressed, and not an archive";
         } else if (kind == FileKind::container || packed) {
@@ -332,18 +325,17 @@ class Scanner {
   static bool worth_a_look(std::string_view name) {
     constexpr std::array<std::string_view, 12> kNever = {".py",  ".pyc", ".pyi",  ".h",    ".hpp", ".cuh",
                                                          ".txt", ".md",  ".json", ".html", ".js",  ".png"};
-    return std::none_of(kNever.begin(), kNever.end(),
-                        [&](std::string_view ending) { return name.ends_with(ending); });
+    return std::ranges::none_of(kNever, [&](std::string_view ending) { return name.ends_with(ending); });
   }
 
   static void keep(std::optional<ObjectResult> result, Found& out) {
     if (!result) return;
-    // No green light for device code that nobody can judge, whoever named the file.
+    // No green light for device code that nobody can judge, however the file was named.
     out.named_unread = out.named_unread || (result->has_device_code && !result->notes.empty());
     std::move(result->notes.begin(), result->notes.end(), std::back_inserter(out.notes));
     if (!result->has_device_code) return;
     if (result->loose) {
-      for (analysis::Finding& finding : result->findings) out.loose.add(std::move(finding));
+      for (Finding& finding : result->findings) out.loose.add(std::move(finding));
       result->findings = {};
     }
     out.objects.push_back(std::move(*result));
@@ -367,7 +359,7 @@ class Scanner {
 };
 
 void sort_results(Scan& scan) {
-  std::sort(scan.objects.begin(), scan.objects.end(), [](const ScannedObject& a, const ScannedObject& b) {
+  std::ranges::sort(scan.objects, [](const ScannedObject& a, const ScannedObject& b) {
     return std::tie(a.path, a.member) < std::tie(b.path, b.member);
   });
   // Of several packages, the scan is about those that somebody asked for, and of these the one with most
@@ -378,14 +370,13 @@ void sort_results(Scan& scan) {
     requested = requested || object.requested;
     modules += object.modules;
   }
-  std::stable_sort(scan.findings.begin(), scan.findings.end(),
-                   [&](const analysis::Finding& a, const analysis::Finding& b) {
-                     const auto& of_a = weights[a.package.label()];
-                     const auto& of_b = weights[b.package.label()];
-                     return std::tie(b.severity, b.confidence, of_b, a.object) <
-                            std::tie(a.severity, a.confidence, of_a, b.object);
-                   });
-  std::sort(scan.notes.begin(), scan.notes.end());
+  std::ranges::stable_sort(scan.findings, [&](const Finding& a, const Finding& b) {
+    const auto& of_a = weights[a.package.label()];
+    const auto& of_b = weights[b.package.label()];
+    return std::tie(b.severity, b.confidence, of_b, a.object) <
+           std::tie(a.severity, a.confidence, of_a, b.object);
+  });
+  std::ranges::sort(scan.notes);
   scan.notes.erase(std::unique(scan.notes.begin(), scan.notes.end()), scan.notes.end());
 }
 
@@ -393,12 +384,11 @@ void sort_results(Scan& scan) {
 void note_newer(Scan& scan) {
   image::Version isa;
   for (const ScannedObject& object : scan.objects) {
-    for (const analysis::ImageCount& image : object.images) {
+    for (const ImageCount& image : object.images) {
       if (image.candidate.kind == image::ImageKind::ptx) isa = std::max(isa, image.candidate.isa);
     }
   }
-  for (std::string& said :
-       std::array{analysis::newer_cuda_than_known(scan.driver), analysis::newer_ptx_than_known(isa)}) {
+  for (std::string& said : std::array{newer_cuda_than_known(scan.driver), newer_ptx_than_known(isa)}) {
     if (!said.empty()) scan.newer.push_back(std::move(said));
   }
 }
@@ -440,25 +430,25 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   for (Found& found : std::move(scanner).take()) {
     loose.add(std::move(found.loose));
     for (ObjectResult& result : found.objects) {
-      // A member of an archive belongs to whoever the archive belongs to.
+      // A member of an archive has the owner of the archive.
       if (result.object.package.empty() && !result.object.member.empty()) {
         result.object.package = packages::package_name(with_owner.owner(result.object.path).package);
-        for (analysis::Finding& finding : result.findings) finding.package = result.object.package;
+        for (Finding& finding : result.findings) finding.package = result.object.package;
       }
       out.objects.push_back(std::move(result.object));
-      for (analysis::Finding& finding : result.findings) out.findings.push_back(std::move(finding));
+      for (Finding& finding : result.findings) out.findings.push_back(std::move(finding));
     }
     for (std::string& note : found.notes) out.notes.push_back(std::move(note));
     out.named_unread = out.named_unread || found.named_unread;
   }
-  for (analysis::Finding& finding : std::move(loose).take()) out.findings.push_back(std::move(finding));
+  for (Finding& finding : std::move(loose).take()) out.findings.push_back(std::move(finding));
   excuse_files_for_other_gpus(out);
   add_old_driver_findings(out);
   sort_results(out);
   note_newer(out);
   const auto groups = of_one_file(out.findings);
   tell_of_each_other(groups, out.findings);
-  analysis::advise(out.findings);
+  advise(out.findings);
   out.fleet = fleet_plans(out);
   merge(groups, out);
   refuse_by_driver(out);

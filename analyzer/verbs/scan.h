@@ -15,7 +15,7 @@ namespace kshim::scan {
 /// The package of a file, and the Python that it is installed for.
 struct Owner {
   packages::Package package;  ///< without a name where none is known
-  analysis::PythonEnvironment python;
+  PythonEnvironment python;
 };
 
 struct Options {
@@ -47,8 +47,6 @@ struct ScannedKernel {
   std::vector<KernelNeeds> images;         ///< cubins first, each kind by architecture
   std::vector<std::string> archs() const;  ///< of those
 };
-
-using analysis::TargetVerdict;
 
 /// What a module takes.
 struct ModuleSize {
@@ -83,12 +81,12 @@ struct ScannedObject {
   std::string member;  ///< inside `path` where that is an archive or wheel; else empty
   std::string build_id;
   std::string format;  ///< "ELF x86-64", "PE x86-64", "fatbin", "cubin", "PTX", "LTO-IR"
-  analysis::PackageName package;
+  PackageName package;
   bool requested = false;   ///< the package was, by name, not as what another one needs
   std::uint64_t bytes = 0;  ///< of the file or member
   std::uint64_t fatbins = 0;
   std::uint64_t modules = 0;
-  std::vector<analysis::ImageCount> images;
+  std::vector<ImageCount> images;
   std::optional<std::vector<ScannedKernel>> kernels;  ///< with Options::kernels
   image::Version runtime;              ///< major version of the CUDA runtime that it runs with, where known
   std::vector<TargetVerdict> targets;  ///< in the order of Options::targets
@@ -110,15 +108,15 @@ struct Scan {
   std::vector<std::string> paths;  ///< that were named
   std::vector<image::Arch> targets;
   image::Version driver;
-  std::vector<ScannedObject> objects;       ///< with device code only, by name
-  std::vector<analysis::Finding> findings;  ///< most severe first; Finding::object is ScannedObject::name()
-  std::vector<analysis::FleetPlan> fleet;   ///< of files that lack code for a target
-  std::vector<ScannedImage> images;         ///< of containers
-  std::vector<std::string> notes;           ///< what could not be read, and where
-  std::vector<std::string> newer;           ///< what the answer depends on and the tables do not have yet
-  std::uint64_t files = 0;                  ///< looked at
-  std::uint64_t bytes = 0;                  ///< of those
-  std::uint64_t duplicates = 0;             ///< other names of files already counted
+  std::vector<ScannedObject> objects;  ///< with device code only, by name
+  std::vector<Finding> findings;       ///< most severe first; Finding::object is ScannedObject::name()
+  std::vector<FleetPlan> fleet;        ///< of files that lack code for a target
+  std::vector<ScannedImage> images;    ///< of containers
+  std::vector<std::string> notes;      ///< what could not be read, and where
+  std::vector<std::string> newer;      ///< what the answer depends on and the tables do not have yet
+  std::uint64_t files = 0;             ///< looked at
+  std::uint64_t bytes = 0;             ///< of those
+  std::uint64_t duplicates = 0;        ///< other names of files already counted
   bool nothing_readable = false;
   bool held = false;   ///< to what was expected
   bool sizes = false;  ///< to say what takes the bytes

@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/verbs/scan_findings.h"
-
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <iterator>
-#include <set>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/rules.h"
-#include "analyzer/verbs/scan_object.h"
+#include "analyzer/verbs/scan_parts.h"
 
 namespace kshim::scan {
 namespace {
-
-using analysis::Cause;
-using analysis::Finding;
-using analysis::ImageVerdict;
-using analysis::Severity;
 
 constexpr std::size_t kByThemselves = 4;
 
@@ -42,8 +29,7 @@ LooseFindings::Group& LooseFindings::group_of(const Finding& finding) {
 
 void LooseFindings::add(Finding finding) {
   Group& group = group_of(finding);
-  const auto at = std::upper_bound(group.first.begin(), group.first.end(), finding,
-                                   [](const Finding& a, const Finding& b) { return a.object < b.object; });
+  const auto at = std::ranges::upper_bound(group.first, finding.object, {}, &Finding::object);
   group.first.insert(at, std::move(finding));
   if (group.first.size() <= kByThemselves) return;
   add_images(group.first.back().images, group.images);
@@ -70,7 +56,7 @@ std::vector<Finding> LooseFindings::take() && {
     for (const Finding& each : group.first) add_images(each.images, group.images);
     Finding finding = std::move(group.first.front());
     for (Finding& each : std::span(group.first).subspan(1)) group.others.push_back(std::move(each.object));
-    std::sort(group.others.begin(), group.others.end());
+    std::ranges::sort(group.others);
     finding.other_objects = std::move(group.others);
     finding.count = 1 + finding.other_objects.size();
     finding.images.clear();
@@ -81,15 +67,14 @@ std::vector<Finding> LooseFindings::take() && {
     }
     const std::string files =
         finding.package.empty()
-            ? fmt::format("{{file}} and {}", analysis::counted(finding.other_objects.size(), "other file"))
+            ? fmt::format("{{file}} and {}", counted(finding.other_objects.size(), "other file"))
             : fmt::format("{} files of {}", finding.count, finding.package.label());
     finding.headline =
         finding.need.empty() || finding.have.empty()
             ? fmt::format(
                   "{}: {}", files,
                   finding.headline.empty() ? std::string(row_of(finding.cause).headline) : finding.headline)
-            : fmt::format("{} have no code for {{gpu}}: built for {}", files,
-                          analysis::enumerate(finding.have));
+            : fmt::format("{} have no code for {{gpu}}: built for {}", files, enumerate(finding.have));
     out.push_back(std::move(finding));
   }
   return out;
@@ -102,7 +87,7 @@ void excuse_files_for_other_gpus(Scan& scan) {
     objects.emplace(object.name(), &object);
     if (object.package.empty()) continue;
     for (const TargetVerdict& verdict : object.targets)
-      if (runs(verdict)) served.emplace(object.package.label(), target_name(verdict.target));
+      if (runs(verdict)) served.emplace(object.package.label(), sm_name(verdict.target.cc));
   }
   for (Finding& finding : scan.findings) {
     if (finding.cause != Cause::arch_specific_image || finding.severity != Severity::error) continue;
@@ -117,7 +102,7 @@ void excuse_files_for_other_gpus(Scan& scan) {
       const auto at = objects.find(name);
       if (at == objects.end()) continue;
       for (TargetVerdict& verdict : at->second->targets)
-        verdict.picks = verdict.picks || target_name(verdict.target) == finding.need;
+        verdict.picks = verdict.picks || sm_name(verdict.target.cc) == finding.need;
     }
     finding.other_objects.pop_back();
   }
@@ -130,7 +115,7 @@ Groups of_one_file(const std::vector<Finding>& findings) {
     const Finding& finding = findings[i];
     if (finding.object.empty() || finding.need.empty()) continue;
     std::vector<std::size_t>& same = known[{finding.object, finding.severity, finding.cause}];
-    const auto at = std::find_if(same.begin(), same.end(), [&](std::size_t group) {
+    const auto at = std::ranges::find_if(same, [&](std::size_t group) {
       return findings[out[group].front()].other_objects == finding.other_objects;
     });
     if (at != same.end()) {
@@ -143,7 +128,7 @@ Groups of_one_file(const std::vector<Finding>& findings) {
   std::erase_if(out, [](const std::vector<std::size_t>& group) { return group.size() == 1; });
   // Lists of the user's GPUs have any order, groups of loose images none.
   for (std::vector<std::size_t>& group : out)
-    std::sort(group.begin(), group.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::sort(group, [&](std::size_t a, std::size_t b) {
       return findings[a].devices.front().cc < findings[b].devices.front().cc;
     });
   return out;
@@ -153,17 +138,17 @@ void tell_of_each_other(const Groups& groups, std::vector<Finding>& findings) {
   for (const std::vector<std::size_t>& group : groups)
     for (const std::size_t one : group) {
       if (!findings[one].about) continue;
-      analysis::AdviceInput about = *findings[one].about;
+      AdviceInput about = *findings[one].about;
       for (const std::size_t other : group)
         if (other != one) about.also.push_back(*findings[other].devices.front().cc);
-      findings[one].about = std::make_shared<const analysis::AdviceInput>(std::move(about));
+      findings[one].about = std::make_shared<const AdviceInput>(std::move(about));
     }
 }
 
 namespace {
 
 bool knows(image::Version driver, image::ComputeCapability cc) {
-  const analysis::GpuRow* gpu = analysis::find_gpu(cc);
+  const GpuRow* gpu = find_gpu(cc);
   return !driver.known() || gpu == nullptr || driver >= gpu->first_toolkit;
 }
 
@@ -183,24 +168,24 @@ void add_old_driver_findings(Scan& scan) {
   LooseFindings files;  // of a package, all are for one runtime
   for (const ScannedObject& object : scan.objects) {
     if (serves(scan.driver, object.runtime)) continue;
-    analysis::Facts facts;
-    facts.codes = {analysis::kInsufficientDriver};
+    Facts facts;
+    facts.codes = {kInsufficientDriver};
     facts.driver = scan.driver;
     facts.runtime = object.runtime;
-    const analysis::Diagnosis diagnosis = analysis::diagnose(facts);
+    const Diagnosis diagnosis = diagnose(facts);
     Finding finding;
     finding.cause = diagnosis.cause;
     finding.severity = Severity::error;
     finding.confidence = diagnosis.match.confidence;
     finding.object = object.name();
     finding.package = object.package;
-    finding.evidence.push_back({analysis::EvidenceId::rule, diagnosis.match.because + ".", {finding.object}});
-    analysis::AdviceInput at = analysis::advice_input(finding, std::move(facts), {});
-    at.code = analysis::kInsufficientDriver;
+    finding.evidence.push_back({EvidenceId::rule, diagnosis.match.because + ".", {finding.object}});
+    AdviceInput at = advice_input(finding, std::move(facts), {});
+    at.code = kInsufficientDriver;
     at.package = object.package.name;
     at.package_version = object.package.version;
     at.manager = object.package.installer;
-    finding.about = std::make_shared<const analysis::AdviceInput>(std::move(at));
+    finding.about = std::make_shared<const AdviceInput>(std::move(at));
     files.add(std::move(finding));
   }
   for (Finding& finding : std::move(files).take()) scan.findings.push_back(std::move(finding));
@@ -222,7 +207,7 @@ namespace {
 template <class Row, class Same>
 void add_new(std::vector<Row>& more, std::vector<Row>& rows, Same same) {
   for (Row& row : more)
-    if (std::none_of(rows.begin(), rows.end(), [&](const Row& known) { return same(known, row); }))
+    if (std::ranges::none_of(rows, [&](const Row& known) { return same(known, row); }))
       rows.push_back(std::move(row));
 }
 
@@ -250,9 +235,8 @@ void set_headline(const ScannedObject& object, Finding& finding) {
   std::uint64_t all = object.kernels ? object.kernels->size() : 0;
   for (const TargetVerdict& verdict : object.targets) {
     const std::uint64_t lacking = object.kernels ? verdict.kernels_lacking.value_or(0) : verdict.lacking;
-    const bool here =
-        std::any_of(finding.devices.begin(), finding.devices.end(),
-                    [&](const analysis::Device& device) { return device.cc == verdict.target.cc; });
+    const bool here = std::ranges::any_of(
+        finding.devices, [&](const Device& device) { return device.cc == verdict.target.cc; });
     if (!here || lacking <= most) continue;
     most = lacking;
     if (!object.kernels) all = verdict.sass + verdict.jit + verdict.lacking;
@@ -268,7 +252,7 @@ void merge(const Groups& groups, Scan& scan) {
   std::set<std::size_t> gone;
   for (const std::vector<std::size_t>& group : groups) {
     // In the place of the first that was shown.
-    const std::size_t place = *std::min_element(group.begin(), group.end());
+    const std::size_t place = *std::ranges::min_element(group);
     Finding sum = std::move(scan.findings[group.front()]);
     bool differ = false;
     for (const std::size_t i : std::span(group).subspan(1)) {

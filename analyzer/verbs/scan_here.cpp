@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/scan_here.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <system_error>
-
 #include "analyzer/core/text.h"
-#include "analyzer/input/machine/gather.h"
+#include "analyzer/input/machine/facts.h"
 #include "kshim/files/open_file.h"
 
 namespace kshim::scan {
@@ -25,11 +20,11 @@ MachineGpus gpus_here() {
   for (const doctor::Gpu& gpu : facts.gpus) {
     if (!gpu.cc) continue;
     const image::Arch arch{*gpu.cc, image::Suffix::none};
-    if (std::find(out.archs.begin(), out.archs.end(), arch) != out.archs.end()) continue;
+    if (std::ranges::find(out.archs, arch) != out.archs.end()) continue;
     out.archs.push_back(arch);
     names.push_back(fmt::format("{} ({})", gpu.name, image::to_name(*gpu.cc).view()));
   }
-  out.names = analysis::enumerate(names);
+  out.names = enumerate(names);
   return out;
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `kshim scan` is about where nobody says it: this machine's GPUs, the active Python environment.
 #pragma once
-#include <filesystem>
-#include <string>
-#include <vector>
 
+#include "analyzer/core/prelude.h"
 #include "kshim/image/arch.h"
 
 namespace kshim::scan {

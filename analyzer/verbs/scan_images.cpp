@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/verbs/scan_images.h"
-
-#include <algorithm>
 #include <fstream>
-#include <system_error>
 
-#include "analyzer/input/machine/gather.h"
+#include "analyzer/input/machine/facts.h"
 #include "analyzer/owner/finder.h"
+#include "analyzer/verbs/scan_parts.h"
 
 namespace kshim::scan {
 namespace {
@@ -112,7 +109,7 @@ MergedLayers merge_layers(const std::vector<const LayerFound*>& layers) {
     const auto package = finder.in_root(std::string(file_of(object.object.member)));
     if (!package) continue;
     object.object.package = packages::package_name(*package);
-    for (analysis::Finding& finding : object.findings) finding.package = object.object.package;
+    for (Finding& finding : object.findings) finding.package = object.object.package;
   }
   return merged;
 }

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/verbs/scan_object.h"
-
 #include <elf.h>
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <iterator>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/core/text.h"
@@ -14,20 +8,18 @@
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/places.h"
 #include "analyzer/diagnose/rules.h"
+#include "analyzer/verbs/scan_parts.h"
 
 namespace kshim::scan {
 namespace {
 
-using analysis::KernelTable;
-using analysis::KernelUse;
-
-std::string format_of(const analysis::DeviceCode& code, Bytes bytes) {
+std::string format_of(const DeviceCode& code, Bytes bytes) {
   switch (code.host) {
-    case analysis::HostFormat::elf:
+    case HostFormat::elf:
       return "ELF " + code.machine;
-    case analysis::HostFormat::pe:
+    case HostFormat::pe:
       return "PE " + code.machine;
-    case analysis::HostFormat::none:
+    case HostFormat::none:
       break;
   }
   switch (image::identify(bytes)) {
@@ -52,9 +44,9 @@ std::vector<ScannedKernel> list_kernels(const KernelTable& table) {
   std::vector<ScannedKernel> out;
   out.reserve(table.kernels.size());
   for (const auto& [name, coverage] : table.kernels) {
-    ScannedKernel kernel{name, analysis::demangle(name), {}};
+    ScannedKernel kernel{name, demangle(name), {}};
     std::vector<KernelUse> uses = coverage.uses;
-    std::sort(uses.begin(), uses.end(), [&](const KernelUse& left, const KernelUse& right) {
+    std::ranges::sort(uses, [&](const KernelUse& left, const KernelUse& right) {
       return comes_before(table.labels[left.label], table.labels[right.label]);
     });
     for (const KernelUse& use : uses) {
@@ -64,17 +56,16 @@ std::vector<ScannedKernel> list_kernels(const KernelTable& table) {
     }
     out.push_back(std::move(kernel));
   }
-  std::sort(out.begin(), out.end(),
-            [](const ScannedKernel& a, const ScannedKernel& b) { return a.name < b.name; });
+  std::ranges::sort(out, {}, &ScannedKernel::name);
   return out;
 }
 
-std::vector<ModuleSize> largest_of(const analysis::DeviceCode& code, const KernelTable& table) {
+std::vector<ModuleSize> largest_of(const DeviceCode& code, const KernelTable& table) {
   constexpr std::ptrdiff_t kKept = 10;
   std::vector<std::pair<ModuleSize, std::size_t>> all;
   for (std::size_t index = 0; index < code.modules.size(); ++index) {
     ModuleSize size{.offset = code.modules[index].offset, .kernel = {}};
-    analysis::each_image_of(code.modules[index], [&](std::uint32_t i) {
+    each_image_of(code.modules[index], [&](std::uint32_t i) {
       ++size.images;
       size.stored += code.images[i].payload.size();
       size.bytes += code.images[i].bytes;
@@ -94,13 +85,12 @@ std::vector<ModuleSize> largest_of(const analysis::DeviceCode& code, const Kerne
 }
 
 // A damaged file that shows no trace of device code is no worse than any other broken file.
-bool is_of_device_code(const analysis::DeviceCode& code) {
-  return code.host == analysis::HostFormat::none || code.fatbins != 0 || !code.images.empty() ||
-         std::any_of(code.damage.begin(), code.damage.end(),
-                     [](const analysis::Damage& each) { return each.of != analysis::Damage::Of::host; });
+bool is_of_device_code(const DeviceCode& code) {
+  return code.host == HostFormat::none || code.fatbins != 0 || !code.images.empty() ||
+         std::ranges::any_of(code.damage, [](const Damage& each) { return each.of != Damage::Of::host; });
 }
 
-std::string note_of(const ScannedObject& object, const analysis::Damage& damage) {
+std::string note_of(const ScannedObject& object, const Damage& damage) {
   return fmt::format("{}: at offset {}, {}", object.name(), damage.offset, damage.what);
 }
 
@@ -114,7 +104,7 @@ std::vector<std::string> ScannedKernel::archs() const {
 }
 
 std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const Options& options) {
-  analysis::DeviceCode code = analysis::find_device_code(bytes);
+  DeviceCode code = find_device_code(bytes);
   if (code.images.empty() && code.damage.empty()) return std::nullopt;
   if (!is_of_device_code(code)) {
     ObjectResult result;
@@ -128,8 +118,8 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
                             .offset = code.images[0].offset,
                             .parts = {}});
   KernelTable table;
-  const auto facts = code.host == analysis::HostFormat::elf ? analysis::elf_facts(bytes) : std::nullopt;
-  const analysis::FileCoverage coverage =
+  const auto facts = code.host == HostFormat::elf ? elf_facts(bytes) : std::nullopt;
+  const FileCoverage coverage =
       cover(code, options.targets, options.driver, options.kernels ? &table : nullptr,
             facts ? facts->needed : std::vector<std::string>());
   object.build_id = code.build_id;
@@ -150,39 +140,31 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
   object.largest = largest_of(code, table);
   const auto type = read_le<std::uint16_t>(bytes, offsetof(Elf64_Ehdr, e_type));
   const std::string name = object.name();
-  const bool library = code.host == analysis::HostFormat::pe
+  const bool library = code.host == HostFormat::pe
                            ? !name.ends_with(".exe")
                            : type.ok() && *type == ET_DYN && name.find(".so") != std::string::npos;
   ObjectResult result;
   result.findings = findings_of({object, code, coverage, owner, options.kernels ? &table : nullptr, library},
                                 options.driver);
-  for (const analysis::Damage& damage : code.damage)
-    if (damage.of == analysis::Damage::Of::unknown_kind) result.notes.push_back(note_of(object, damage));
+  for (const Damage& damage : code.damage)
+    if (damage.of == Damage::Of::unknown_kind) result.notes.push_back(note_of(object, damage));
   result.object = std::move(object);
-  result.loose = code.host == analysis::HostFormat::none;
+  result.loose = code.host == HostFormat::none;
   result.has_device_code = true;
   return result;
 }
 
 namespace {
 
-using analysis::Cause;
-using analysis::CodeImage;
-using analysis::EvidenceId;
-using analysis::Finding;
-using analysis::ImageFact;
-using analysis::Severity;
 using image::ImageKind;
 using image::Suffix;
 
 // The images of the modules that lack something, each kind of image once.
-std::vector<ImageFact> images_of(const analysis::DeviceCode& code,
-                                 const std::vector<std::uint32_t>& modules) {
+std::vector<ImageFact> images_of(const DeviceCode& code, const std::vector<std::uint32_t>& modules) {
   std::vector<ImageFact> out;
   const auto add = [&](const CodeImage& image) {
-    const auto at = std::find_if(out.begin(), out.end(), [&](const ImageFact& row) {
-      return analysis::same_program(row.candidate, image.candidate);
-    });
+    const auto at = std::ranges::find_if(
+        out, [&](const ImageFact& row) { return same_program(row.candidate, image.candidate); });
     if (at != out.end()) {
       ++at->count;
       return;
@@ -193,32 +175,30 @@ std::vector<ImageFact> images_of(const analysis::DeviceCode& code,
     out.push_back(fact);
   };
   for (const std::uint32_t index : modules)
-    analysis::each_image_of(code.modules[index], [&](std::uint32_t i) { add(code.images[i]); });
+    each_image_of(code.modules[index], [&](std::uint32_t i) { add(code.images[i]); });
   return out;
 }
 
 // Why code for other GPUs only is no gap, as a sentence.
-std::string text_of(analysis::ByDesign by_design, const std::string& file) {
+std::string text_of(ByDesign by_design, const std::string& file) {
   switch (by_design) {
-    case analysis::ByDesign::no:
+    case ByDesign::no:
       break;
-    case analysis::ByDesign::probing_library: {
-      const auto& library = *analysis::find_probing_library(file);
+    case ByDesign::probing_library: {
+      const auto& library = *find_probing_library(file);
       return fmt::format("That is how {}* is made: it {}.", library.prefix, library.habit);
     }
-    case analysis::ByDesign::loaded_by_choice:
+    case ByDesign::loaded_by_choice:
       return "The program loads these modules by itself, each made for one GPU; what the CUDA runtime "
              "registers is there.";
-    case analysis::ByDesign::locked:
+    case ByDesign::locked:
       return "All of it is locked to one GPU or family by its suffix: code beside it is for the others.";
   }
   return {};
 }
 
 // The images are there, but in a form that this driver is too old for.
-bool unreadable(const analysis::Facts& facts) {
-  return analysis::diagnose(facts).cause == Cause::driver_too_old_for_image;
-}
+bool unreadable(const Facts& facts) { return diagnose(facts).cause == Cause::driver_too_old_for_image; }
 
 struct Place {
   std::string object;   ///< the file, or the innermost member
@@ -254,18 +234,18 @@ std::vector<std::string> holders(const ObjectFacts& at, image::ComputeCapability
   return out;
 }
 
-void set_advice_input(const ObjectFacts& at, const analysis::Facts& facts, Finding& finding) {
-  analysis::AdviceInput input = analysis::advice_input(finding, facts, at.coverage.toolkit);
+void set_advice_input(const ObjectFacts& at, const Facts& facts, Finding& finding) {
+  AdviceInput input = advice_input(finding, facts, at.coverage.toolkit);
   Place place = place_of(at.object);
   input.object = std::move(place.object);
   input.archive = std::move(place.archive);
-  analysis::FileFacts file{at.object.path, at.object.member.empty() ? at.object.path : std::string(),
-                           at.code.host == analysis::HostFormat::none,
-                           std::any_of(at.code.images.begin(), at.code.images.end(),
-                                       [](const CodeImage& image) { return image.relocatable; }),
-                           at.shared_library};
+  FileFacts file{
+      at.object.path, at.object.member.empty() ? at.object.path : std::string(),
+      at.code.host == HostFormat::none,
+      std::ranges::any_of(at.code.images, [](const CodeImage& image) { return image.relocatable; }),
+      at.shared_library};
   if (finding.cause == Cause::latent_gap)
-    for (const analysis::ImageCount& row : at.object.images) file.images.push_back(row.candidate);
+    for (const ImageCount& row : at.object.images) file.images.push_back(row.candidate);
   set_file(file, input);
   packages::Package package = at.owner.package;
   if (package.name.empty()) {
@@ -274,22 +254,21 @@ void set_advice_input(const ObjectFacts& at, const analysis::Facts& facts, Findi
     package.manager = at.object.package.installer;
   }
   if (!package.name.empty()) {
-    const analysis::PackageRecord owner = analysis::record_of(package, 0);
+    const PackageRecord owner = record_of(package, 0);
     set_package(owner, &owner, input);
   }
-  if (at.object.path.ends_with(".whl")) input.origin = analysis::Origin::python_extension;
+  if (at.object.path.ends_with(".whl")) input.origin = Origin::python_extension;
   input.python_env = at.owner.python;
   for (const TargetVerdict& row : at.coverage.targets)
     if (row.target.cc != facts.device) input.other_devices.push_back(row.target.cc);
   if (finding.cause == Cause::latent_gap && facts.device) {
     input.kernel_images = holders(at, *facts.device);
     input.guarded =
-        at.kernels != nullptr &&
-        std::any_of(at.coverage.targets.begin(), at.coverage.targets.end(), [&](const TargetVerdict& row) {
+        at.kernels != nullptr && std::ranges::any_of(at.coverage.targets, [&](const TargetVerdict& row) {
           return row.target.cc == *facts.device && row.lacking == 0;
         });
   }
-  finding.about = std::make_shared<const analysis::AdviceInput>(std::move(input));
+  finding.about = std::make_shared<const AdviceInput>(std::move(input));
 }
 
 // Kernels that no module of the file runs on the target.
@@ -298,7 +277,7 @@ std::vector<std::string> unserved_kernels(const KernelTable& table, std::size_t 
   for (const auto& [name, coverage] : table.kernels) {
     if ((coverage.served >> target & 1) == 0) out.push_back(name);
   }
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 
@@ -311,19 +290,19 @@ Finding start(const ObjectFacts& at, Cause cause, Severity severity) {
   return finding;
 }
 
-void describe(const analysis::Facts& facts, const TargetVerdict& verdict, Finding& finding) {
-  analysis::Subject subject;
+void describe(const Facts& facts, const TargetVerdict& verdict, Finding& finding) {
+  Subject subject;
   subject.images.images = facts.images;
-  subject.images.scope = analysis::ImageScope::module;
+  subject.images.scope = ImageScope::module;
   subject.facts = facts;
   describe_images(subject, finding);
-  finding.need = target_name(verdict.target);
-  finding.devices = {analysis::target_device(verdict.target.cc)};
+  finding.need = sm_name(verdict.target.cc);
+  finding.devices = {target_device(verdict.target.cc)};
 }
 
 // Nothing in the file runs on the target: the cause is that of a failure to come.
-Finding whole_file(const ObjectFacts& at, const TargetVerdict& verdict, const analysis::Facts& facts) {
-  const analysis::Diagnosis diagnosis = analysis::diagnose(facts);
+Finding whole_file(const ObjectFacts& at, const TargetVerdict& verdict, const Facts& facts) {
+  const Diagnosis diagnosis = diagnose(facts);
   Finding finding = start(at, diagnosis.cause == Cause::unknown ? Cause::no_image_for_arch : diagnosis.cause,
                           Severity::error);
   finding.confidence = 0.97;
@@ -333,10 +312,10 @@ Finding whole_file(const ObjectFacts& at, const TargetVerdict& verdict, const an
 }
 
 std::string runs(std::uint64_t count, std::string_view word) {
-  return fmt::format("{} {}", analysis::counted(count, word), count == 1 ? "runs" : "run");
+  return fmt::format("{} {}", counted(count, word), count == 1 ? "runs" : "run");
 }
 
-Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const analysis::Facts& facts,
+Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const Facts& facts,
                      const std::vector<std::string>* kernels) {
   Finding finding = start(at, Cause::latent_gap, Severity::warning);
   describe(facts, verdict, finding);
@@ -368,14 +347,14 @@ Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const 
 
 std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version driver) {
   const TargetVerdict& verdict = at.coverage.targets[target];
-  analysis::Facts facts;
+  Facts facts;
   facts.device = verdict.target.cc;
   facts.driver = driver;
   facts.runtime = at.coverage.runtime;
-  const analysis::Missed missed = analysis::missed_modules(
-      at.object.name(), at.code, at.coverage.lacking[target], verdict.sass + verdict.jit != 0);
+  const Missed missed =
+      missed_modules(at.object.name(), at.code, at.coverage.lacking[target], verdict.sass + verdict.jit != 0);
   facts.images = images_of(at.code, missed.modules.empty() ? at.coverage.lacking[target] : missed.modules);
-  facts.scope = analysis::ImageScope::module;
+  facts.scope = ImageScope::module;
   for (ImageFact& image : facts.images) image.toolkit = at.coverage.toolkit;
   std::optional<Finding> finding;
   std::vector<std::string> kernels;
@@ -390,18 +369,18 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
     const bool lacking = at.kernels != nullptr ? !kernels.empty() : verdict.lacking != 0;
     if (!lacking) return std::nullopt;
     if (facts.images.empty())  // every module is served, but by an image without the kernel
-      for (const analysis::ImageCount& row : at.object.images)
+      for (const ImageCount& row : at.object.images)
         facts.images.push_back(
             {.candidate = row.candidate, .count = row.count, .has_kernel = {}, .toolkit = {}});
     finding = part_of_file(at, verdict, facts, at.kernels != nullptr ? &kernels : nullptr);
-    if (missed.by_design != analysis::ByDesign::no) {
+    if (missed.by_design != ByDesign::no) {
       at.object.targets[target].picks = true;
       finding->severity = Severity::info;
       finding->remarks.push_back(text_of(missed.by_design, at.object.name()));
       return finding;
     }
   }
-  for (const std::string& name : kernels) finding->kernels.push_back(analysis::demangle(name));
+  for (const std::string& name : kernels) finding->kernels.push_back(demangle(name));
   finding->kernels_complete = at.kernels != nullptr && at.kernels->complete;
   set_advice_input(at, facts, *finding);
   return finding;
@@ -412,7 +391,7 @@ Finding damage(const ObjectFacts& at, std::vector<std::string> clauses) {
   Finding finding = start(at, Cause::invalid_image, Severity::error);
   finding.confidence = 0.9;
   finding.count = clauses.size();
-  finding.headline = fmt::format("{}: device code in it is damaged", analysis::basename_of(finding.object));
+  finding.headline = fmt::format("{}: device code in it is damaged", basename_of(finding.object));
   const std::size_t more = clauses.size() > kNamed ? clauses.size() - kNamed : 0;
   clauses.resize(clauses.size() - more);
   for (std::string& clause : clauses)
@@ -426,20 +405,16 @@ Finding damage(const ObjectFacts& at, std::vector<std::string> clauses) {
 
 }  // namespace
 
-std::string target_name(image::Arch target) {
-  return std::string(image::to_name(ImageKind::cubin, {target.cc, Suffix::none}).view());
-}
-
 std::string gap_headline(std::uint64_t part, std::uint64_t all, std::string_view word, bool at_most) {
   return fmt::format("{{file}}: {}{} of {} {} no code for {{gpu}}", at_most ? "up to " : "", part,
-                     analysis::counted(all, word), part == 1 ? "has" : "have");
+                     counted(all, word), part == 1 ? "has" : "have");
 }
 
 std::vector<Finding> findings_of(ObjectFacts at, image::Version driver) {
   std::vector<Finding> out;
   std::vector<std::string> clauses;
-  for (const analysis::Damage& row : at.code.damage)
-    if (row.of != analysis::Damage::Of::unknown_kind)
+  for (const Damage& row : at.code.damage)
+    if (row.of != Damage::Of::unknown_kind)
       clauses.push_back(fmt::format("at offset {}, {}", row.offset, row.what));
   clauses.insert(clauses.end(), at.coverage.damage.begin(), at.coverage.damage.end());
   if (!clauses.empty()) out.push_back(damage(at, std::move(clauses)));
@@ -451,31 +426,29 @@ std::vector<Finding> findings_of(ObjectFacts at, image::Version driver) {
 
 namespace {
 
-using analysis::GpuRow;
-
 Finding finding_of(const GpuRow& gpu, image::Version driver) {
-  const std::string target(image::to_name(image::ImageKind::cubin, {gpu.cc, image::Suffix::none}).view());
+  const std::string target = sm_name(gpu.cc);
   const image::ShortName first = image::to_name(gpu.first_toolkit);
   const image::ShortName named = image::to_name(driver);
   Finding finding;
-  finding.cause = analysis::Cause::driver_too_old;
-  finding.severity = analysis::Severity::error;
+  finding.cause = Cause::driver_too_old;
+  finding.severity = Severity::error;
   finding.confidence = 0.97;
   finding.headline = fmt::format("a driver for CUDA {} does not serve {}: CUDA {} is the first that knows it",
                                  named.view(), target, first.view());
-  finding.devices = {analysis::target_device(gpu.cc)};
+  finding.devices = {target_device(gpu.cc)};
   finding.need = target;
-  finding.evidence.push_back({analysis::EvidenceId::first_toolkit,
+  finding.evidence.push_back({EvidenceId::first_toolkit,
                               fmt::format("CUDA {} is the first toolkit that builds for {}, and the driver "
                                           "that came with it is the first for such GPUs.",
                                           first.view(), target),
                               {},
                               {{"cuda", std::string(first.view())}, {"architecture", target}}});
-  analysis::AdviceInput at;
+  AdviceInput at;
   at.cause = finding.cause;
   at.device = gpu.cc;
   at.driver = driver;
-  finding.about = std::make_shared<const analysis::AdviceInput>(std::move(at));
+  finding.about = std::make_shared<const AdviceInput>(std::move(at));
   return finding;
 }
 
@@ -486,9 +459,9 @@ std::vector<Finding> old_driver_findings(const std::vector<image::Arch>& targets
   if (!driver.known()) return out;
   std::vector<image::ComputeCapability> told;
   for (const image::Arch& target : targets) {
-    const GpuRow* gpu = analysis::find_gpu(target.cc);
+    const GpuRow* gpu = find_gpu(target.cc);
     if (gpu == nullptr || driver >= gpu->first_toolkit) continue;
-    if (std::find(told.begin(), told.end(), target.cc) != told.end()) continue;
+    if (std::ranges::find(told, target.cc) != told.end()) continue;
     told.push_back(target.cc);
     out.push_back(finding_of(*gpu, driver));
   }

@@ -76,8 +76,10 @@ Result<ImageKind> parse_kind(std::string_view name) noexcept {
 
 Result<Arch> parse_arch(std::string_view text) noexcept {
   constexpr Error kMalformed{Errc::malformed_text};
-  const bool prefixed = take_prefix(text, "sm_") || take_prefix(text, "compute_") ||
-                        take_prefix(text, "lto_") || take_prefix(text, "tile_") || take_prefix(text, "sm");
+  // The tables of knowledge/ have numbers alone, and many.
+  const bool prefixed = !text.empty() && !is_digit(text.front()) &&
+                        (take_prefix(text, "sm_") || take_prefix(text, "compute_") ||
+                         take_prefix(text, "lto_") || take_prefix(text, "tile_") || take_prefix(text, "sm"));
   const auto number = take_number(text);
   if (!number) return kMalformed;
   Arch arch;

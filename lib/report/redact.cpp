@@ -90,7 +90,7 @@ struct Index {
     begin[256] = static_cast<std::uint8_t>(count);
     for (unsigned c = '0'; c <= '9'; ++c) is_word[c] = true;
     for (unsigned c = 'a'; c <= 'z'; ++c) is_word[c] = is_word[c - 32] = true;
-    for (const char c : {'-', ':', '=', '%', ' ', '\t'}) is_other[static_cast<unsigned char>(c)] = true;
+    for (const char c : {'-', ':', '=', '%', '>', ' ', '\t'}) is_other[static_cast<unsigned char>(c)] = true;
   }
 };
 constexpr Index kIndex;
@@ -183,6 +183,7 @@ class Finder {
     if (c == ':')
       if (const Span found = credentials()) return found;
     if (c == '=' || c == ':' || c == '%') return named_value();
+    if (c == '>') return element();
     return c == ' ' || c == '\t' ? value_after_blank() : Span();
   }
 
@@ -225,16 +226,17 @@ class Finder {
   /// name=value, name: value, "name": "value", name%3Dvalue.
   Span named_value() const noexcept {
     const char c = text_[at_];
-    const bool escaped =
-        starts_at(text_, at_, "%3") && is_one_of(at_ + 2 < text_.size() ? text_[at_ + 2] : ' ', "DdAa");
-    if (c == '%' && !escaped) return {};
+    const std::size_t width = c == '%' ? escaped_width() : 1;
+    if (width == 0) return {};
     // A::b is a scope, https:// is a scheme.
     if (c == ':' &&
         (starts_at(text_, at_, "::") || starts_at(text_, at_, "://") || (at_ != 0 && text_[at_ - 1] == ':')))
       return {};
     const Text name = name_before(at_);
     if (!names_secret(name)) return {};
-    const std::size_t separator = escaped ? at_ + 3 : at_ + 1;
+    const std::size_t separator = at_ + width;
+    if (c == ':')
+      if (const Span found = block_below(separator)) return found;
     std::size_t start = separator;
     while (start < text_.size() && is_one_of(text_[start], "=:> \t\\")) ++start;
     if (start + 1 < text_.size() && text_[start] == '[' && is_quote(text_[start + 1])) ++start;
@@ -248,6 +250,30 @@ class Finder {
     }
     if (c == ':' && start != separator) return {start, find_any("\n\"'", start)};
     return {start, find_any("&; \t\n\"'", start)};
+  }
+  /// %3D, %3A; escaped once more, %253D; else 0.
+  std::size_t escaped_width() const noexcept {
+    const std::size_t width = starts_at(text_, at_, "%25") ? 5 : 3;
+    const std::size_t digit = at_ + width - 2;
+    return digit + 1 < text_.size() && text_[digit] == '3' && is_one_of(text_[digit + 1], "DdAa") ? width : 0;
+  }
+  /// YAML: what is indented below `name:` or `name: |`.
+  Span block_below(std::size_t separator) const noexcept {
+    std::size_t start = separator;
+    while (start < text_.size() && is_one_of(text_[start], " |>-+\r")) ++start;
+    if (start + 1 >= text_.size() || text_[start] != '\n' || !is_one_of(text_[start + 1], " \t")) return {};
+    const std::size_t from = find_other_than_blank(start + 1);
+    std::size_t end = start;
+    while (end + 1 < text_.size() && is_one_of(text_[end + 1], " \t"))
+      end = std::min(text_.find('\n', end + 1), text_.size());
+    return {from, end};
+  }
+  /// <password>value</password>
+  Span element() const noexcept {
+    const Text name = name_before(at_);
+    const std::size_t before = at_ - name.size();
+    if (before == 0 || text_[before - 1] != '<' || !names_secret(name)) return {};
+    return {at_ + 1, find_any("<\n", at_ + 1)};
   }
   /// Where the quotes that open at `open` close: with a backslash before them, if the opening ones have one.
   std::size_t end_of_quoted(std::size_t open) const noexcept {
@@ -276,7 +302,7 @@ class Finder {
     const bool user = is_one_of(name, kCredentialOptions);
     const bool whole = (name.starts_with('-') && names_secret(name)) ||
                        equals_ignoring_case(name, "bearer") ||
-                       (name == "password" && text_.find("login ") != Text::npos);
+                       (name == "password" && text_.find("login ") != Text::npos) || is_spoken(name, start);
     if (!whole && !user) return {};
     const bool quoted = is_quote(text_[start]);
     const std::size_t end =
@@ -285,6 +311,24 @@ class Finder {
     if (!user) return {start, end};
     const std::size_t colon = find_any(":", start);
     return colon < end ? Span{colon + 1, end} : Span();
+  }
+  /// "password hunter2": in a sentence what follows is another word, which has no digit.
+  bool is_spoken(Text name, std::size_t start) const noexcept {
+    constexpr Word kSpoken[] = {"password", "passwd", "passphrase", "secret", "token"};
+    constexpr Word kCommon[] = {"login", "basic"};
+    std::size_t least = 0;
+    for (const Word& word : kSpoken) least = equals_ignoring_case(name, word.view()) ? 8 : least;
+    for (const Word& word : kCommon) least = equals_ignoring_case(name, word.view()) ? 20 : least;
+    if (least == 0) return false;
+    bool digit = false;
+    bool letter = false;
+    const std::size_t end = find_any(" \t\n\"'", start);
+    for (std::size_t i = start; i < end; ++i) {
+      if (is_one_of(text_[i], "<>(){}[]:,/.")) return false;
+      digit = digit || is_digit(text_[i]);
+      letter = letter || is_letter(text_[i]);
+    }
+    return digit && letter && end - start >= least;
   }
   std::size_t find_other_than_blank(std::size_t from) const noexcept {
     while (from < text_.size() && (text_[from] == ' ' || text_[from] == '\t')) ++from;
@@ -364,9 +408,10 @@ std::size_t home_at(Text text, std::size_t at, const Person& person) noexcept {
   return found;
 }
 
-/// The user's name as a component of a path, or at the end of one (/tmp/torchinductor_alice). Not below
-/// site-packages, where it is a package's name.
+/// The user's name as a component of a path, or at the end of one (/tmp/torchinductor_alice), or as a whole
+/// value: an account, a namespace. Not below site-packages, where it is a package's name.
 bool is_name_at(Text text, std::size_t at, Text name) noexcept {
+  if (name.size() >= 2 && text == name) return true;
   if (name.size() < 2 || at == 0 || !is_one_of(text[at - 1], "/_-") || !starts_at(text, at, name))
     return false;
   const Text before = part_of(text, 0, at);

@@ -7,8 +7,8 @@
 
 namespace kshim::shim {
 
-std::atomic<AnyFunction> g_driver_next[kHookCount];
-std::atomic<AnyFunction> g_driver_own[kHookCount];
+std::atomic<AnyFunction> g_driver_rtld_next[kHookCount];
+std::atomic<AnyFunction> g_libcuda_entry[kHookCount];
 std::atomic<AnyFunction> g_driver_address[kHookCount];
 std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
@@ -27,7 +27,8 @@ std::size_t home_of(AnyFunction address) noexcept {
                                   (64U - kAddressBits));
 }
 
-std::atomic<AnyFunction> g_driver_next_address[kHookCount];  // as g_driver_address, of the next definition
+std::atomic<AnyFunction>
+    g_driver_rtld_next_address[kHookCount];  // as g_driver_address, of the next definition
 
 std::atomic<std::uintptr_t> g_driver_low{0};
 std::atomic<std::uintptr_t> g_driver_high{0};
@@ -116,8 +117,9 @@ void fill_driver(std::uint64_t load) noexcept {
     for (std::size_t i = 0; i < kHookCount; ++i)
       if (kHooks[i].layer == Layer::driver) {
         const auto hook = static_cast<Hook>(i);
-        g_driver_next[i].store(wrap_for_counting(hook, true, search.found[i]), std::memory_order_release);
-        g_driver_next_address[i].store(search.found[i], std::memory_order_release);
+        g_driver_rtld_next[i].store(wrap_for_counting(hook, true, search.found[i]),
+                                    std::memory_order_release);
+        g_driver_rtld_next_address[i].store(search.found[i], std::memory_order_release);
         set_driver_own(hook,
                        search.library ? own.find_function(kHooks[i].name, kHooks[i].gnu_hash) : nullptr);
       }
@@ -135,12 +137,12 @@ constinit RuntimeObject g_runtime_objects[kRuntimeCount];
 }  // namespace
 
 bool is_driver_next(Hook hook) noexcept {
-  const AnyFunction next = g_driver_next_address[index_of(hook)].load(std::memory_order_acquire);
+  const AnyFunction next = g_driver_rtld_next_address[index_of(hook)].load(std::memory_order_acquire);
   return next != nullptr && next == g_driver_address[index_of(hook)].load(std::memory_order_acquire);
 }
 
 void set_driver_own(Hook hook, AnyFunction address) noexcept {
-  g_driver_own[index_of(hook)].store(wrap_for_counting(hook, false, address), std::memory_order_release);
+  g_libcuda_entry[index_of(hook)].store(wrap_for_counting(hook, false, address), std::memory_order_release);
   g_driver_address[index_of(hook)].store(address, std::memory_order_release);
   if (address == nullptr) return;
   const auto entry = static_cast<std::uint16_t>(index_of(hook) + 1);

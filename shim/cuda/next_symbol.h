@@ -13,9 +13,9 @@ namespace kshim::shim {
 using AnyFunction = void*;
 
 /// Constant-initialised; read on the launch path with one load.
-extern std::atomic<AnyFunction> g_driver_next[kHookCount];  ///< the next definition in link order
-extern std::atomic<AnyFunction> g_driver_own[kHookCount];   ///< libcuda's, whatever stands before it
-/// libcuda's functions. They differ from g_driver_own only if launches are counted (coverage.h).
+extern std::atomic<AnyFunction> g_driver_rtld_next[kHookCount];  ///< the next definition in link order
+extern std::atomic<AnyFunction> g_libcuda_entry[kHookCount];     ///< libcuda's, whatever stands before it
+/// libcuda's functions. They differ from g_libcuda_entry only if launches are counted (coverage.h).
 extern std::atomic<AnyFunction> g_driver_address[kHookCount];
 extern std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
@@ -23,10 +23,10 @@ extern std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 bool is_driver_next(Hook hook) noexcept;
 
 inline AnyFunction driver_export(Hook hook) noexcept {
-  return g_driver_next[index_of(hook)].load(std::memory_order_relaxed);
+  return g_driver_rtld_next[index_of(hook)].load(std::memory_order_relaxed);
 }
 inline AnyFunction driver_routed(Hook hook) noexcept {
-  return g_driver_own[index_of(hook)].load(std::memory_order_relaxed);
+  return g_libcuda_entry[index_of(hook)].load(std::memory_order_relaxed);
 }
 inline AnyFunction runtime_real(Runtime runtime, Hook hook) noexcept {
   return g_runtime_real[static_cast<std::size_t>(runtime)][index_of(hook)].load(std::memory_order_relaxed);

@@ -84,7 +84,7 @@ bool shim_is_next_of(const LoadedObject& caller, const char* name, const char* v
   bool after_caller = false;
   bool broken = false;
   MapNode node;
-  for (bool more = read_node(first_map(), node); more; more = next_node(node, broken)) {
+  for (bool more = read_node(link_map_head(), node); more; more = next_node(node, broken)) {
     const LoadedObject object = find_loaded_object(reinterpret_cast<const void*>(node.map.l_ld));
     if (is_shim(object.elf.base())) return after_caller;
     if (after_caller && object.elf.find_symbol(name, gnu_hash(name), wanted) != nullptr) return false;

@@ -93,11 +93,11 @@ void find_next_functions() noexcept {
   send_sign_of_life();
 }
 
-/// `whole`: also reads the list of loaded files.
+/// `whole`: with the libraries that find_bypasses() saw last.
 void end_report(State& state, bool whole) noexcept {
   if (current_report() == 0) return;
   if (whole) {
-    state.objects.announce_all_libraries(state.report);
+    state.objects.announce_known_libraries(state.report);
     state.target_scan.run(state.gap_scene(), state.gaps);
   }
   write_launch_counts(state.report);
@@ -117,7 +117,7 @@ bool has_report() noexcept { return is_state_mapped() && current_report() != 0; 
   const SlowPath path;
   if (!path) return;
   bool bypassed = false;
-  if (!forked) on_new_stack([&] { bypassed = find_bypasses(); });
+  if (!forked) on_new_stack([&] { bypassed = find_bypasses(has_report()); });
   if (!bypassed && !has_report()) return;
   path.run([&](State& state) {
     if (bypassed) write_bypasses(state.report, state.objects);

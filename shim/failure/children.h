@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // child records: a child process ended with a status other than 0 or by a signal, and which Python line had
-// waited for it. A compiler that failed tells of itself (track/compiler_process.h) and does not know that
-// line; the command puts the two together.
+// waited for it. A compiler that failed writes its own report (track/compiler_process.h) and does not know
+// that line; the command puts the two together.
 #pragma once
 #include <cstddef>
 #include <cstdint>

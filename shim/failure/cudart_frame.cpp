@@ -36,7 +36,7 @@ void look(void* found) noexcept {
 
 }  // namespace
 
-bool inside_runtime_call() noexcept {
+bool called_from_cudart() noexcept {
   const ErrnoKeeper keeper;
   bool found = false;
   guarded_walk(look, &found);

@@ -5,6 +5,6 @@
 namespace kshim::shim {
 
 /// Walks the stack: for failures only.
-bool inside_runtime_call() noexcept;
+bool called_from_cudart() noexcept;
 
 }  // namespace kshim::shim

@@ -91,7 +91,7 @@ void gather(const DriverFailure* driver, const CallArgs* runtime, const FailureS
   if (!sources.modules.find(module, out.module) && wrapper != 0) {
     // The runtime returned a cached error, or did not call the driver: the registration identifies the code.
     DeviceCode code;
-    examine_memory(wrapper, false, code);
+    examine_memory(wrapper, LoadResult::loaded, code);
     if (!sources.modules.find_code(code.address, out.module)) out.module.code = code;
   }
   out.module_written = out.module.record != 0 && out.module.report == sources.report;

@@ -53,7 +53,7 @@ void add_failure(State& state, const DriverFailure* driver, const CallArgs* runt
 
 void add_driver_failure(State& state, const DriverFailure& failure, std::string_view log) noexcept {
   if (failure.facts.code == kDeinitialized) return;
-  if (!is_shared_runtime(find_object_in_use(failure.facts.caller).path) || !inside_runtime_call()) {
+  if (!is_shared_runtime(find_object_in_use(failure.facts.caller).path) || !called_from_cudart()) {
     add_failure(state, &failure, nullptr, failure.device, log);
     return;
   }
@@ -222,7 +222,7 @@ void on_fatbin_complete(abi::FatbinHandle handle) noexcept {
     const std::uintptr_t wrapper = state.fatbins.wrapper_of(handle);
     if (wrapper == 0) return;
     DeviceCode code;
-    examine_memory(wrapper, false, code);
+    examine_memory(wrapper, LoadResult::loaded, code);
     state.gaps.note(state.gap_scene(), code, {});
   });
 }

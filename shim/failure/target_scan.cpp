@@ -65,7 +65,7 @@ bool scan_file(void* context, const LoadedObject& object) {
     // Another thread may unload it meanwhile.
     if (find_loaded_object(address).identity != object.identity) break;
     DeviceCode code;
-    examine_memory(address, false, code);
+    examine_memory(address, LoadResult::loaded, code);
     if (code.wrapped) scan.gaps.note(scan.scene, code, {});
   }
   return true;
@@ -79,7 +79,7 @@ void TargetScan::run(const Gaps::Scene& scene, Gaps& gaps) noexcept {
   if (scan.number == 0) return;
   const std::uint64_t seen = visited_report_ == scan.number ? visited_ : 0;
   visited_report_ = scan.number;
-  visited_ = for_each_loaded_object(scan_file, &scan, seen);
+  visited_ = for_each_loaded_object(scan_file, &scan, {.after = seen});
 }
 
 }  // namespace kshim::shim

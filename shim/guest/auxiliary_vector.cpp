@@ -56,7 +56,7 @@ std::size_t read_pairs(Pair* to, std::size_t size) noexcept {
 }
 
 // Threads that race here store the same values.
-int keep(const Pair* pairs) noexcept {
+int publish(const Pair* pairs) noexcept {
   for (const Pair* pair = pairs; pair != nullptr && pair->type != AT_NULL; ++pair)
     if (pair->type < kTypes) g_values[pair->type].store(pair->value, std::memory_order_relaxed);
   const int state = pairs == nullptr ? unknown : known;
@@ -67,12 +67,12 @@ int keep(const Pair* pairs) noexcept {
 [[gnu::noinline]] int ask_kernel() noexcept {
   const ErrnoKeeper keeper;
   Pair pairs[kTypes + 1] = {};
-  return keep(read_pairs(pairs, sizeof pairs - sizeof pairs[0]) == 0 ? nullptr : pairs);
+  return publish(read_pairs(pairs, sizeof pairs - sizeof pairs[0]) == 0 ? nullptr : pairs);
 }
 
 int read() noexcept {
   const Pair* const pairs = pairs_on_stack();
-  return pairs != nullptr ? keep(pairs) : ask_kernel();
+  return pairs != nullptr ? publish(pairs) : ask_kernel();
 }
 
 int state() noexcept {

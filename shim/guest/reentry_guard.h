@@ -15,7 +15,9 @@ class ReentryGuard {
   // A flag that is set while signals are not blocked is stale: the host left a fault's handler by siglongjmp,
   // which restored the signal mask.
   ReentryGuard() noexcept : entered_(!t_inside || !held_.were_blocked()) {
-    if (entered_) t_inside = true;
+    if (!entered_) return;
+    t_inside = true;
+    t_host_mask = held_.before();
   }
   ~ReentryGuard() {
     if (entered_) t_inside = false;

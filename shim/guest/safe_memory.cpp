@@ -48,6 +48,15 @@ bool pages_can_be_asked() noexcept {
 
 /// By this thread's number the kernel reads this process's memory.
 constinit thread_local std::uint32_t t_own_number = 0;
+constinit thread_local bool t_many_reads = false;        ///< a ScopedManyReads lives
+constinit thread_local std::uint32_t t_kept_number = 0;  ///< for its time
+
+/// Not remembered for longer than a ScopedManyReads: a child of vfork shares this memory.
+std::uint32_t own_number() noexcept {
+  if (!t_many_reads) return raw::thread();
+  if (t_kept_number == 0) t_kept_number = raw::thread();
+  return t_kept_number;
+}
 
 long read_by_number(std::uint32_t thread, const iovec* local, const iovec* remote,
                     std::size_t count) noexcept {
@@ -68,7 +77,7 @@ bool is_own_number(std::uint32_t thread) noexcept {
 KernelRead read_by_kernel(const iovec* local, const iovec* remote, std::size_t count,
                           std::size_t size) noexcept {
   const ErrnoKeeper keeper;
-  const std::uint32_t thread = raw::thread();  // not remembered: a child of vfork shares this memory
+  const std::uint32_t thread = own_number();
   if (thread != t_own_number) {
     if (!is_own_number(thread)) return KernelRead::refused;
     t_own_number = thread;
@@ -77,6 +86,15 @@ KernelRead read_by_kernel(const iovec* local, const iovec* remote, std::size_t c
   if (got == static_cast<long>(size)) return KernelRead::done;
   return got >= 0 || (errno == EFAULT && is_own_number(thread)) ? KernelRead::unreadable
                                                                 : KernelRead::refused;
+}
+
+ScopedManyReads::ScopedManyReads() noexcept : outermost_(!t_many_reads) {
+  if (outermost_) t_kept_number = 0;
+  t_many_reads = true;
+}
+
+ScopedManyReads::~ScopedManyReads() {
+  if (outermost_) t_many_reads = false;
 }
 
 void never_ask_for_pages() noexcept { g_pages_can_be_asked.store(no, std::memory_order_relaxed); }

@@ -60,12 +60,43 @@ class ScopedBlockSignals {
   }
   ScopedBlockSignals(const ScopedBlockSignals&) = delete;
   ScopedBlockSignals& operator=(const ScopedBlockSignals&) = delete;
+  /// What was blocked before.
+  raw::SignalSet before() const noexcept { return before_; }
   /// They were blocked already.
   bool were_blocked() const noexcept { return armed_ && (before_ & kBlockableByAll) == kBlockableByAll; }
 
  private:
   // SIGKILL and SIGSTOP cannot be blocked.
   static constexpr raw::SignalSet kBlockableByAll = kBlockable & ~(signal_bit(SIGKILL) | signal_bit(SIGSTOP));
+  raw::SignalSet before_ = 0;
+  bool armed_ = false;
+};
+
+/// The host's own mask while this thread is inside the shim.
+extern constinit thread_local raw::SignalSet t_host_mask;
+
+/// Around system calls that may wait for a file system that does not answer. Signals that would end the
+/// program, and for which it has no handler, end it there: no code of the host's runs inside the shim.
+class ScopedDeadlySignals {
+ public:
+  explicit ScopedDeadlySignals(bool needed) noexcept {
+    if (!needed) return;
+    const int error = errno;
+    raw::SignalSet deadly = 0;
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGALRM, SIGTERM, SIGXCPU})
+      if ((t_host_mask & signal_bit(signal)) == 0 && raw::is_default(signal)) deadly |= signal_bit(signal);
+    armed_ = deadly != 0 && raw::change_mask(SIG_UNBLOCK, deadly, &before_) == 0;
+    errno = error;
+  }
+  ~ScopedDeadlySignals() {
+    const int error = errno;
+    if (armed_) raw::change_mask(SIG_SETMASK, before_, nullptr);
+    errno = error;
+  }
+  ScopedDeadlySignals(const ScopedDeadlySignals&) = delete;
+  ScopedDeadlySignals& operator=(const ScopedDeadlySignals&) = delete;
+
+ private:
   raw::SignalSet before_ = 0;
   bool armed_ = false;
 };

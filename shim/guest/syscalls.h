@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -72,6 +73,16 @@ long call(long number, Arguments... arguments) noexcept {
   return -1;
 }
 
+/// Whether a descriptor's file system is one of this machine alone. Others (NFS, FUSE) may not answer.
+inline bool is_on_local_disk(int fd) noexcept {
+  constexpr unsigned long kLocal[] = {0xef53,     0x01021994, 0x58465342, 0x9123683e,
+                                      0x794c7630, 0x2fc12fc1, 0xf2f52010};
+  struct statfs info {};
+  if (call(SYS_fstatfs, fd, &info) != 0) return false;
+  for (const unsigned long type : kLocal)  // ext, tmpfs, XFS, Btrfs, overlay, ZFS, F2FS
+    if (static_cast<unsigned long>(info.f_type) == type) return true;
+  return false;
+}
 inline int open_file(const char* path, int flags, unsigned mode = 0) noexcept {
   return static_cast<int>(call(SYS_openat, AT_FDCWD, path, flags, mode));
 }
@@ -192,6 +203,11 @@ inline int change_mask(int how, const SignalSet& set, SignalSet* before) noexcep
   return static_cast<int>(call(SYS_rt_sigprocmask, how, &set, before, sizeof set));
 }
 inline void pending_signals(SignalSet& out) noexcept { call(SYS_rt_sigpending, &out, sizeof out); }
+/// Whether nobody handles the signal and nobody ignores it.
+inline bool is_default(int signal) noexcept {
+  unsigned long action[8] = {};  // the kernel's struct sigaction begins with the handler
+  return call(SYS_rt_sigaction, signal, nullptr, &action, sizeof(SignalSet)) == 0 && action[0] == 0;
+}
 /// Removes one pending signal of the set, if there is one.
 inline void discard_signal(const SignalSet& set) noexcept {
   const timespec now{0, 0};

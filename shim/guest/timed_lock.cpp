@@ -35,7 +35,8 @@ bool TimedLock::acquire(bool& inherited) noexcept {
 bool TimedLock::wait_and_acquire(bool& inherited) noexcept {
   constexpr std::uint64_t kLongestWithoutRelease = 2'000'000'000;  // nanoseconds
   constexpr std::uint64_t kLongest = 10'000'000'000;
-  constexpr std::uint64_t kTurn = 10'000'000;
+  constexpr std::uint64_t kShortest = 10'000'000;
+  constexpr std::uint64_t kLongestTurn = 500'000'000;
   constexpr std::uint32_t kMostTurns = 200'000;  // in case the clock does not advance
   std::uint64_t last = now_nanoseconds();
   std::uint64_t waited = 0;
@@ -51,9 +52,11 @@ bool TimedLock::wait_and_acquire(bool& inherited) noexcept {
       return false;
     }
     if (abandoned_.load(std::memory_order_relaxed)) return false;
-    raw::sleep_while(releases_, releases, static_cast<long>(kTurn));
+    // Thousands of threads that look every few milliseconds would keep the owner from its work.
+    const std::uint64_t turn = std::min(kShortest * (1 + waiting_.load() / 32), kLongestTurn);
+    raw::sleep_while(releases_, releases, static_cast<long>(turn));
     const std::uint64_t now = now_nanoseconds();
-    waited += std::min(now - last, 2 * kTurn);
+    waited += std::min(now - last, 2 * turn);
     last = now;
   }
   return false;

@@ -61,7 +61,7 @@ void* g_last_dynamic_at_start = nullptr;
 
 /// Constructors run under the dynamic linker's lock, so the list does not change.
 [[gnu::constructor]] void note_start() {
-  const link_map* map = first_map();
+  const link_map* map = link_map_head();
   std::size_t count = map == nullptr ? 0 : 1;
   for (; map != nullptr && map->l_next != nullptr; ++count) {
     if (map->l_name != nullptr && base_name(map->l_name).starts_with("vgpreload_")) never_ask_for_pages();
@@ -89,7 +89,7 @@ bool ends_as_at_start() noexcept {
 
 // Called before all else, even from a host's own getauxval that looks up the next one: calls no function of
 // libc.
-const r_debug* linker_debug() noexcept {
+const r_debug* process_r_debug() noexcept {
   if (const r_debug* own = &_r_debug; own != nullptr && own->r_map != nullptr) return own;
   if (r_debug** own = &_dl_debug_addr; own != nullptr && *own != nullptr && (*own)->r_map != nullptr)
     return *own;
@@ -100,8 +100,8 @@ const r_debug* linker_debug() noexcept {
   return nullptr;
 }
 
-const link_map* first_map() noexcept {
-  const r_debug* debug = linker_debug();
+const link_map* link_map_head() noexcept {
+  const r_debug* debug = process_r_debug();
   return debug == nullptr ? nullptr : debug->r_map;
 }
 
@@ -150,14 +150,15 @@ bool read_name(const MapNode& node, char* to, std::size_t room) noexcept {
 void for_each_name_at_end(bool (*visit)(void*, std::string_view), void* context) noexcept {
   if (ends_as_at_start()) {
     const link_map* const last = last_map_at_start();
-    for (const link_map* map = first_map(); map != nullptr; map = map == last ? nullptr : map->l_next)
+    for (const link_map* map = link_map_head(); map != nullptr; map = map == last ? nullptr : map->l_next)
       if (map->l_name != nullptr && !visit(context, map->l_name)) return;
     return;
   }
+  const ScopedManyReads reads;
   char name[512];
   MapNode node;
   bool broken = false;
-  for (bool more = read_node(first_map(), node); more; more = next_node(node, broken))
+  for (bool more = read_node(link_map_head(), node); more; more = next_node(node, broken))
     if (read_name(node, name, sizeof name) && !visit(context, name)) return;
 }
 
@@ -199,7 +200,7 @@ void find_after_shim(std::span<NextFunction> functions) noexcept {
   MapNode node;
   bool broken = false;
   bool after_shim = false;
-  for (bool more = read_node(first_map(), node); more; more = next_node(node, broken)) {
+  for (bool more = read_node(link_map_head(), node); more; more = next_node(node, broken)) {
     char path[512];
     if (!read_name(node, path, sizeof path)) path[0] = 0;  // the headers are in memory as a rule
     if (after_shim && look_into(read_elf(node, path, nullptr), functions)) return;
@@ -209,7 +210,7 @@ void find_after_shim(std::span<NextFunction> functions) noexcept {
 
 void find_after_shim_at_start(std::span<NextFunction> functions) noexcept {
   bool after_shim = false;
-  for (const link_map* map = first_map(); map != nullptr; map = map->l_next) {
+  for (const link_map* map = link_map_head(); map != nullptr; map = map->l_next) {
     if (after_shim && look_into(trusted_elf(*map), functions)) return;
     after_shim = after_shim || map->l_ld == _DYNAMIC;
   }

@@ -30,9 +30,9 @@ using FindByLinker = int (*)(void* address, FoundByLinker* result);
 FindByLinker linkers_look_up() noexcept;
 
 /// nullptr where the program has none. Available before constructors run.
-const r_debug* linker_debug() noexcept;
+const r_debug* process_r_debug() noexcept;
 /// The first node of our namespace, which is the program's; nullptr where there is none.
-const link_map* first_map() noexcept;
+const link_map* link_map_head() noexcept;
 /// The node is the last one that was in the list when our constructor ran; nullptr before.
 const link_map* last_map_at_start() noexcept;
 /// How many nodes there were then.

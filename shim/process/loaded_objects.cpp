@@ -8,6 +8,7 @@
 #include <new>
 
 #include "guest/auxiliary_vector.h"
+#include "guest/clock.h"
 #include "guest/errno_keeper.h"
 #include "guest/reentry_guard.h"
 #include "guest/safe_memory.h"
@@ -87,7 +88,7 @@ struct Index {
   static constexpr std::size_t kTexts = std::size_t{1} << 20U;
   char* texts = nullptr;  ///< of a temporary index
   std::size_t texts_used = 0;
-  std::string_view keep(std::string_view text) noexcept {
+  std::string_view store(std::string_view text) noexcept {
     if (texts == nullptr || text.size() > kTexts - texts_used) return {};
     std::memcpy(texts + texts_used, text.data(), text.size());
     texts_used += text.size();
@@ -141,6 +142,7 @@ class Access {
   }
   const ErrnoKeeper keeper_;
   const ScopedBlockSignals held_{!t_inside};  // a thread inside the shim has blocked them
+  const ScopedManyReads reads_;
   const LockGuard guard_;
   Index* index_;
 };
@@ -238,19 +240,23 @@ bool is_linked(MapNode& node) noexcept {
   return false;
 }
 
-/// Whether the linker still has the object where the record says. `node` is what its node holds now.
-bool is_current(const Index& index, const Record& record, MapNode& node) noexcept {
-  if (record.permanent) return read_node(record.node.address, node);
-  if (!record.visible) return false;
-  std::uint64_t hash = 0;
-  if (!read_proof(record, node, hash) || hash != record.proof.hash ||
-      node.map.l_addr != record.node.map.l_addr || node.map.l_ld != record.node.map.l_ld ||
+/// Whether the linker still has that object in the record's node, which holds `node` now.
+bool is_in_use(const Index& index, const Record& record, MapNode& node) noexcept {
+  if (node.map.l_addr != record.node.map.l_addr || node.map.l_ld != record.node.map.l_ld ||
       node.map.l_name != record.node.map.l_name)
     return false;
   // Freed memory may keep its contents: the linker knows which node is in use.
   if (index.find_by_linker == nullptr) return is_linked(node);
   FoundByLinker found{};
   return index.find_by_linker(node.map.l_ld, &found) == 0 && found.map == node.address;
+}
+
+/// Whether the linker still has the object where the record says. `node` is what its node holds now.
+bool is_current(const Index& index, const Record& record, MapNode& node) noexcept {
+  if (record.permanent) return read_node(record.node.address, node);
+  if (!record.visible) return false;
+  std::uint64_t hash = 0;
+  return read_proof(record, node, hash) && hash == record.proof.hash && is_in_use(index, record, node);
 }
 
 /// Number of the range that ends behind `address` and is next to it: the one that may hold it.
@@ -320,13 +326,32 @@ void executable_path(PathText& out) noexcept {
   if (!given.empty()) make_absolute(given, out);
 }
 
-/// Fills the record of a node. `name` as the linker has it.
-void read_record(Index& index, const MapNode& node, const char* name, bool first, Record& record) noexcept {
+/// Reads the name of a node to index.name, and, with the same system call, the pages where its file's headers
+/// and its dynamic section begin.
+bool read_beginning(Index& index, const MapNode& node) noexcept {
+  constexpr std::size_t kPage = 4096;
+  index.pages.clear();
+  const auto name = reinterpret_cast<std::uintptr_t>(node.map.l_name);
+  const auto dynamic = reinterpret_cast<std::uintptr_t>(node.map.l_ld);
+  const std::size_t part = std::min(std::size_t{256}, kPage - name % kPage);
+  const ReadPart headers = index.pages.part_for(node.map.l_addr);
+  const ReadPart table = index.pages.part_for(dynamic);
+  const ReadPart parts[] = {{name, index.name, part}, headers, table};
+  if (name == 0 || headers.to == nullptr || headers.to == table.to ||
+      !read_scattered(parts, std::size(parts)))
+    return read_name(node, index.name, sizeof index.name);
+  index.pages.mark_read(node.map.l_addr);
+  index.pages.mark_read(dynamic);
+  return std::memchr(index.name, 0, part) != nullptr || read_name(node, index.name, sizeof index.name);
+}
+
+/// Fills the record of a node after read_beginning(). `now`: what the node held when the rest was read.
+void read_record(Index& index, const MapNode& node, bool first, Record& record, MapNode& now) noexcept {
+  const char* const name = index.name;
   PathText& path = index.path;
   const std::string_view given(name);
   record.node = node;
   record.object.load = ++index.last_load;
-  index.pages.clear();
   record.object.elf = read_elf(node, name, &index.pages);
   LoadedElf& elf = record.object.elf;
   const LoadedElf cached = elf.through(index.pages);
@@ -341,7 +366,6 @@ void read_record(Index& index, const MapNode& node, const char* name, bool first
       reinterpret_cast<std::uintptr_t>(node.map.l_name) + given.size() - record.proof.name_tail_size;
   record.proof.dynamic_size =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(elf.dynamic_size(), Proof::kDynamic));
-  MapNode now;
   if (!record.permanent && !read_proof(record, now, record.proof.hash)) record.visible = false;
   path.shrink(0);
   if (first)
@@ -350,7 +374,7 @@ void read_record(Index& index, const MapNode& node, const char* name, bool first
     make_absolute(given, path);
   if (!index.temporary) record.object.identity = identify(index, path.view(), record.object.build_id);
   if (record.object.identity == 0) {
-    record.object.path = index.temporary ? index.keep(path.view()) : copy_to_storage(path.view());
+    record.object.path = index.temporary ? index.store(path.view()) : copy_to_storage(path.view());
     if (!index.temporary) g_unnumbered_files.store(true, std::memory_order_relaxed);
     return;
   }
@@ -372,12 +396,14 @@ Record* record_of(Index& index, const MapNode& node) noexcept {
   return record.node.address == node.address ? &record : nullptr;
 }
 
-/// Makes a record for a node; nullptr where its file could not be read.
+/// Makes a record for a node; nullptr where its file could not be read, or where the linker has given the
+/// node away meanwhile.
 Record* add(Index& index, const MapNode& node, bool first) noexcept {
-  if (!read_name(node, index.name, sizeof index.name)) return nullptr;
+  if (!read_beginning(index, node)) return nullptr;
   Record& record = index.record;
   record = Record();
-  read_record(index, node, index.name, first, record);
+  MapNode now = node;
+  read_record(index, node, first, record, now);
   if (record.object.elf.high() == 0) return nullptr;
   std::uint32_t number = 0;
   if (!index.free_records.empty()) {
@@ -389,16 +415,15 @@ Record* add(Index& index, const MapNode& node, bool first) noexcept {
     if (!index.records.push(record)) return nullptr;
   }
   add_ranges(index, number);
-  return &index.records[number];
+  Record& kept = index.records[number];
+  return kept.permanent || (kept.visible && is_in_use(index, kept, now)) ? &kept : nullptr;
 }
 
 /// The checked record of a node, made where there is none.
 Record* get(Index& index, const MapNode& node, bool first) noexcept {
   MapNode now;
   Record* const known = record_of(index, node);
-  if (known != nullptr && is_current(index, *known, now)) return known;
-  Record* const fresh = add(index, node, first);
-  return fresh != nullptr && is_current(index, *fresh, now) ? fresh : nullptr;
+  return known != nullptr && is_current(index, *known, now) ? known : add(index, node, first);
 }
 
 /// Marks the index while it changes. Empties it if a change was left unfinished by a thread that a child of
@@ -429,9 +454,9 @@ class Change {
   Index& index_;
 };
 
-/// Calls visit(record) for each object in link order.
+/// Calls visit(record) for each object in link order; no longer than until `end`.
 template <class Visit>
-void walk(Index& index, const Visit& visit) noexcept {
+void walk(Index& index, const Visit& visit, std::uint64_t end = kNoEnd) noexcept {
   constexpr int kTries = 8;
   constexpr std::size_t kMostNodes = 1U << 20U;
   const link_map* const last_at_start = last_map_at_start();
@@ -441,10 +466,11 @@ void walk(Index& index, const Visit& visit) noexcept {
   for (int i = 0; broken && i < kTries; ++i) {
     MapNode node;
     bool at_start = true;
-    if (!read_node(first_map(), node)) return;
+    if (!read_node(link_map_head(), node)) return;
     index.walks_again = i > 0;
     broken = false;
     for (std::size_t position = 0; node && position < kMostNodes; ++position) {
+      if (end != kNoEnd && now_nanoseconds() >= end) return;
       if (last_at_start != nullptr && position >= count_at_start) at_start = false;
       if (Record* record = get(index, node, position == 0); record != nullptr) {
         record->object.at_start = at_start;
@@ -670,8 +696,9 @@ struct Visited {
 }  // namespace
 
 std::uint64_t for_each_loaded_object(bool (*visit)(void*, const LoadedObject&), void* context,
-                                     std::uint64_t after) noexcept {
+                                     const ListPart& part) noexcept {
   GrowingArray<Visited> list;
+  const std::uint64_t after = part.after;
   std::uint64_t last = after;
   {
     const Access index;
@@ -683,13 +710,18 @@ std::uint64_t for_each_loaded_object(bool (*visit)(void*, const LoadedObject&), 
         known = list[i - 1].load == visited.load;
       if (!known) list.push(visited);
     };
-    index.run([&] {
-      const Change change(*index);
-      walk(*index, visit_record);
-    });
+    if (part.known_only) {
+      for (std::size_t i = 0; i < index->records.size(); ++i) visit_record(index->records[i]);
+    } else {
+      index.run([&] {
+        const Change change(*index);
+        walk(*index, visit_record, part.end);
+      });
+    }
     last = index->last_load;
   }
   for (std::size_t i = 0; i < list.size(); ++i) {
+    if (part.end != kNoEnd && now_nanoseconds() >= part.end) break;
     LoadedObject object;
     {
       const Access index;

@@ -39,11 +39,17 @@ LoadedObject find_object_in_use(const void* address) noexcept;
 inline LoadedObject find_object_in_use(std::uintptr_t address) noexcept {
   return find_object_in_use(reinterpret_cast<const void*>(address));
 }
+constexpr std::uint64_t kNoEnd = UINT64_MAX;
+/// Which objects a list has.
+struct ListPart {
+  std::uint64_t after = 0;     ///< only those whose `load` is larger
+  std::uint64_t end = kNoEnd;  ///< by now_nanoseconds(): the list is cut there
+  bool known_only = false;  ///< those of the last list, in no order: the dynamic linker's is not read again
+};
 /// Calls visit(context, object) for each mapped file in link order until it answers false. No lock is held
-/// meanwhile. `after`: only objects whose `load` is larger. Returns the largest `load` there is: what a later
-/// call may pass.
+/// meanwhile. Returns the largest `load` there is: what a later call may pass as `after`.
 std::uint64_t for_each_loaded_object(bool (*visit)(void* context, const LoadedObject& object), void* context,
-                                     std::uint64_t after = 0) noexcept;
+                                     const ListPart& part = {}) noexcept;
 /// The same for work that may not fail because a thread keeps the index to itself (a host's debugger has
 /// stopped it): the list is read again, and `path`, `soname` and `load` mean nothing after visit().
 void for_each_loaded_object_at_once(bool (*visit)(void* context, const LoadedObject& object),

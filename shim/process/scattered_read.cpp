@@ -64,6 +64,18 @@ void PageCache::clear() noexcept {
   if (slots_ != nullptr) std::memset(slots_->number, 0, sizeof slots_->number);
 }
 
+ReadPart PageCache::part_for(std::uintptr_t address) noexcept {
+  if (slots_ == nullptr) return {};
+  const std::uintptr_t number = address / kPage;
+  slots_->number[number % kSlots] = 0;
+  return {number * kPage, slots_->bytes[number % kSlots], kPage};
+}
+
+void PageCache::mark_read(std::uintptr_t address) noexcept {
+  const std::uintptr_t number = address / kPage;
+  if (slots_ != nullptr) slots_->number[number % kSlots] = number + 1;
+}
+
 bool PageCache::read(std::uintptr_t from, void* to, std::size_t size) noexcept {
   if (slots_ == nullptr) {
     if (reads_ == 0) return false;

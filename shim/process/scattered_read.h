@@ -29,6 +29,10 @@ class PageCache {
   PageCache& operator=(const PageCache&) = delete;
   bool read(std::uintptr_t from, void* to, std::size_t size) noexcept;
   void clear() noexcept;
+  /// The page of an address, for a read by the caller, which says by mark_read() that it was read. Empty
+  /// without memory.
+  ReadPart part_for(std::uintptr_t address) noexcept;
+  void mark_read(std::uintptr_t address) noexcept;
   /// From now on at most `count` guarded reads; then every read fails that needs one.
   void allow(std::size_t count) noexcept { reads_ = count; }
   std::size_t allowed() const noexcept { return reads_; }

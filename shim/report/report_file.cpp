@@ -71,6 +71,7 @@ void count_dropped() noexcept { g_dropped.fetch_add(1, std::memory_order_relaxed
 /// Makes one write; a partial write (disk full, size limit) is undone.
 bool Report::append(std::string_view line) noexcept {
   if (line.empty()) return false;
+  const ScopedDeadlySignals deadly(!file_.local);
   if (!still_open(file_) && !(reopen_report(file_) && still_open(file_))) return false;
   ssize_t written = 0;
   if (size_is_limited()) {
@@ -118,7 +119,10 @@ void Report::open(std::uint64_t sample) noexcept {
   names.pid = raw::process();
   names.rank = rank_of(environment_).value_or(0);
   std::uint32_t number = 0;
-  opened_ = open_report(options(), environment_, names, file_);
+  {
+    const ScopedDeadlySignals deadly(true);
+    opened_ = open_report(options(), environment_, names, file_);
+  }
   if (opened_) {
     number = g_reports.fetch_add(1, std::memory_order_relaxed) + 1;
     start_ = now_nanoseconds();
@@ -193,6 +197,7 @@ void Report::end_immediately() noexcept {
                                                   report->time());
   fill_end(record, report->failures_.load(), report->modules_.load());
   const ScopedSuppressSignal shield(SIGXFSZ);
+  const ScopedDeadlySignals deadly(!report->file_.local);
   write_whole(report->file_.fd, record.finish());
 }
 

@@ -230,6 +230,7 @@ int create_in(int folder, std::string_view path, unsigned mode, ReportFile& out)
     if ((info.st_mode & 0777U) != mode) raw::change_mode(out.fd, mode);
     out.device = info.st_dev;
     out.inode = info.st_ino;
+    out.local = raw::is_on_local_disk(out.fd);
     out.path = candidate;
     return 0;
   }
@@ -271,11 +272,21 @@ int create_in_own_folder(const PathText& own, std::string_view name, const Optio
   return create_in(folder.fd(), path.view(), options.mode, out);
 }
 
-PathText own_folder_in(std::string_view folder) noexcept {
-  PathText own;
-  own << folder << (folder.ends_with('/') ? "" : "/") << "kshim-report-"
-      << static_cast<std::uint64_t>(raw::user());
-  return own;
+/// kshim-report-UID in a folder. Where another user has made it, to be in the way, kshim-report-UID.N; who
+/// makes all of these cannot know the last one tried.
+int create_in_private_folder(std::string_view folder, std::string_view name, const Options& options,
+                             ReportFile& out) noexcept {
+  constexpr unsigned kNames = 10;
+  int error = 0;
+  for (unsigned number = 0; number <= kNames; ++number) {
+    PathText own;
+    own << folder << (folder.ends_with('/') ? "" : "/") << "kshim-report-"
+        << static_cast<std::uint64_t>(raw::user());
+    if (number != 0) own << "." << (number < kNames ? number : now_nanoseconds() / 64);
+    error = create_in_own_folder(own, name, options, out);
+    if (error != EPERM && error != ELOOP && error != ENOTDIR) break;
+  }
+  return error;
 }
 
 /// kshim-report in the working directory, as report_folder.h has it. ENOTSUP: not here.
@@ -289,7 +300,7 @@ int create_by_default(const PathText& wanted, std::string_view name, const Optio
     case report::DefaultFolder::here:
       break;
     case report::DefaultFolder::own_here:
-      return create_in_own_folder(own_folder_in(options.start_folder), name, options, out);
+      return create_in_private_folder(options.start_folder, name, options, out);
     case report::DefaultFolder::temporary:
       return ENOTSUP;
   }
@@ -316,8 +327,7 @@ bool open_report(const Options& options, const EnvironmentCopy& environment, con
   if (wanted.view() == "/dev/null") return false;  // the user wants no report
 
   const std::string_view temporary = options.own_settings ? "/tmp" : environment.temporary_folder();
-  const bool open =
-      error != kTooManyFiles && create_in_own_folder(own_folder_in(temporary), name, options, out) == 0;
+  const bool open = error != kTooManyFiles && create_in_private_folder(temporary, name, options, out) == 0;
   Text<2048> line;
   if (error == kTooManyFiles) {
     line << folder_of(wanted.view()).substr(0, 1500) << " has " << options.max_files

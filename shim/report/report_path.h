@@ -16,6 +16,7 @@ struct ReportFile {
   int fd = -1;  ///< high, close-on-exec, opened O_APPEND
   dev_t device = 0;
   ino_t inode = 0;
+  bool local = false;  ///< on a file system that always answers
   PathText path;
   explicit operator bool() const noexcept { return fd >= 0; }
 };

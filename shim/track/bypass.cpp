@@ -8,6 +8,7 @@
 #include "cuda/cuda_libraries.h"
 #include "cuda/hooks.h"
 #include "cuda/next_symbol.h"
+#include "guest/clock.h"
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
@@ -26,8 +27,9 @@ using report::RecordType;
 // Limits for one process: enough to name the files.
 constexpr std::size_t kMostFiles = 16;
 constexpr std::size_t kMostNames = 8;
-// What an exit may cost: guarded reads of tables (a few microseconds each), and bytes that are searched for
-// the driver's name. One large file does not use up what there is for the others.
+// What an exit may cost: time, guarded reads of tables (a few microseconds each), and bytes that are searched
+// for the driver's name. One large file does not use up what there is for the others.
+constexpr std::uint64_t kMostTime = 50'000'000;  // nanoseconds
 constexpr std::size_t kMostReads = 8192;
 constexpr std::size_t kMostReadsOfFile = 1024;
 constexpr std::size_t kMostSearched = std::size_t{4} << 20U;
@@ -141,7 +143,8 @@ struct Look {
 
 bool visit_object(void* context, const LoadedObject& object) {
   auto& look = *static_cast<Look*>(context);
-  if (is_shim(object.elf.base()) || is_driver_file(object.path)) return true;
+  // What was mapped at the start is bound through the global scope, in which the shim comes first.
+  if (object.at_start || is_shim(object.elf.base()) || is_driver_file(object.path)) return true;
   Bindings bindings{object, look.shim, look.pages, {}};
   const std::size_t reads = std::min(look.reads, kMostReadsOfFile);
   look.pages.allow(reads);
@@ -180,7 +183,7 @@ bool is_system_library(std::string_view path) noexcept {
 }
 
 bool has_namespaces() noexcept {
-  const r_debug* debug = linker_debug();
+  const r_debug* debug = process_r_debug();
   return debug != nullptr && debug->r_version >= 2;
 }
 
@@ -193,7 +196,7 @@ void visit_namespaces(Found& found) noexcept {
   };
   constexpr int kMostNamespaces = 64;
   Extended space;
-  if (!read_memory(reinterpret_cast<std::uintptr_t>(linker_debug()), &space, sizeof space)) return;
+  if (!read_memory(reinterpret_cast<std::uintptr_t>(process_r_debug()), &space, sizeof space)) return;
   for (int i = 0; i < kMostNamespaces && space.next != nullptr; ++i) {
     if (!read_memory(reinterpret_cast<std::uintptr_t>(space.next), &space, sizeof space)) return;
     // An auditor has a namespace, too, and no driver in it. The first file is what dlmopen was asked for, or,
@@ -241,13 +244,15 @@ bool is_driver_mapped() noexcept {
 
 bool may_be_bypassed() noexcept { return has_namespaces() || is_driver_mapped(); }
 
-bool find_bypasses() noexcept {
+bool find_bypasses(bool driver) noexcept {
   g_found = static_cast<Found*>(raw::map_memory(sizeof(Found)));
   if (g_found == nullptr) return false;
   visit_namespaces(*g_found);
-  if (is_driver_mapped()) {
+  if (driver || is_driver_mapped()) {
+    const std::uint64_t end = now_nanoseconds() + kMostTime;
+    const ScopedManyReads reads;
     Look look{find_loaded_object(&g_found), {}, *g_found};
-    for_each_loaded_object(visit_object, &look);
+    for_each_loaded_object(visit_object, &look, {.end = end});
     drop_watched(*g_found);
   }
   return g_found->count != 0;
@@ -255,7 +260,7 @@ bool find_bypasses() noexcept {
 
 void write_bypasses(Report& report, ObjectRecords& objects) noexcept {
   if (g_found == nullptr || report.begin() == 0) return;
-  objects.announce_libraries(report);
+  objects.announce_known_libraries(report);
   for (std::size_t i = 0; i < g_found->count; ++i) write(report, g_found->files[i]);
 }
 

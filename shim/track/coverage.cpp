@@ -117,7 +117,7 @@ void write(Report& report, const Kernel& kernel, std::uint64_t launches) noexcep
 }
 
 /// What was counted for the handle goes to its kernel.
-void fold(Counts& counts, Slot& slot) noexcept {
+void flush_slot(Counts& counts, Slot& slot) noexcept {
   const std::uint32_t number = slot.kernel.load(std::memory_order_acquire);
   if (number == 0 || slot.report.load(std::memory_order_relaxed) != counts.report) return;
   counts.kernels[number - 1].launches += slot.launches.exchange(0, std::memory_order_relaxed);
@@ -176,7 +176,7 @@ void forget_launches(std::uintptr_t handle) noexcept {
   Counts* const counts = g_counts.load(std::memory_order_acquire);
   Slot* const slot = counts == nullptr ? nullptr : find_slot(*counts, handle, false);
   if (slot == nullptr) return;
-  fold(*counts, *slot);
+  flush_slot(*counts, *slot);
   slot->kernel.store(0, std::memory_order_release);
 }
 
@@ -186,7 +186,7 @@ void write_launch_counts(Report& report) noexcept {
   Counts* const counts = g_counts.load(std::memory_order_acquire);
   if (counts == nullptr || counts->report == 0 || counts->report != current_report()) return;
   for (Slot& slot : counts->slots)
-    if (slot.handle.load(std::memory_order_relaxed) != 0) fold(*counts, slot);
+    if (slot.handle.load(std::memory_order_relaxed) != 0) flush_slot(*counts, slot);
   for (const Kernel& kernel : counts->kernels)
     if (kernel.key != 0 && kernel.launches > 1) write(report, kernel, kernel.launches);
 }

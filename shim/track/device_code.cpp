@@ -133,7 +133,7 @@ void read_images(image::BlobKind kind, Bytes bytes, DeviceCode& out, FileCopy* f
   }
 }
 
-/// Version 2: the parts that relocatable device code was linked from; the PTX may be in them alone.
+/// Version 2: the parts that relocatable device code was linked from; the PTX may be only in them.
 void add_prelinked(std::uintptr_t array, DeviceCode& out) noexcept {
   for (std::size_t i = 0; i < kMaxPrelinked; ++i) {
     std::uintptr_t part = 0;
@@ -225,9 +225,24 @@ void DeviceCode::list(ArchList& out) const noexcept {
   }
 }
 
-void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept {
+LoadResult load_result(int code) noexcept {
+  switch (code) {
+    case 0:
+      return LoadResult::loaded;
+    case 3:    // not initialized
+    case 4:    // no longer initialized
+    case 201:  // no context
+    case 709:  // the context was destroyed
+      return LoadResult::refused;
+    default:
+      return LoadResult::failed;
+  }
+}
+
+void examine_memory(std::uintptr_t image, LoadResult result, DeviceCode& out) noexcept {
   out.address = image;
   LoadedObject object = find_object_in_use(image);
+  if (result == LoadResult::refused && !object) return;
   image::FatbinWrapper wrapper{};
   ReadableRange reach(object, image);
   // A file that ends before a wrapper could end may still begin with an image.
@@ -254,7 +269,7 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
   // Constant data of a file is identified by its place, and so is code that a runtime has registered.
   if (bytes.empty() || (object && (out.wrapped || !object.elf.is_writable(out.address)))) return;
   out.sample = sample_hash(kind, bytes);
-  out.hash = failed ? content_hash(bytes) : out.sample;
+  out.hash = result == LoadResult::loaded ? out.sample : content_hash(bytes);
 }
 
 std::uint64_t DeviceCode::key() const noexcept {
@@ -274,7 +289,7 @@ void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept {
   }
 }
 
-void examine_file(const char* path, bool failed, DeviceCode& out) noexcept {
+void examine_file(const char* path, LoadResult result, DeviceCode& out) noexcept {
   const ErrnoKeeper keeper;
   PathText name;
   constexpr std::size_t kLongest = 4096;
@@ -284,12 +299,13 @@ void examine_file(const char* path, bool failed, DeviceCode& out) noexcept {
   if (length == 0) return;
   name << std::string_view(path, strnlen(path, length));
   out.object = identity_of_file(name.view());
+  if (result == LoadResult::refused) return;
   FileCopy file(name.c_str());
   out.size = file.bytes().size();
   file.fetch(0, kHead);
   const image::BlobKind kind = image::identify(file.bytes().first(std::min(file.bytes().size(), kHead)));
   // PTX says what it is for in its first lines.
-  if (failed && (kind == image::BlobKind::cubin || kind == image::BlobKind::ptx))
+  if (result == LoadResult::failed && (kind == image::BlobKind::cubin || kind == image::BlobKind::ptx))
     file.fetch(kHead, kMaxCopied);
   else if (kind == image::BlobKind::cubin)
     fetch_cubin_headers(file);

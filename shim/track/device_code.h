@@ -53,14 +53,19 @@ struct DeviceCode {
 /// Bytes of an image up to which all of it is hashed; of a larger one that loads well, a sample.
 constexpr std::uint64_t kHashedInFull = 16384;
 
-/// `image`: the argument of the load function; `failed`: its result. Only `address` is set if the image
-/// cannot be read.
-void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept;
+/// What a load came to. `refused`: the driver answered before it looked at the image (no context, for one).
+/// The image may not be there yet, in memory that a server or a file system fills when it is touched: it is
+/// not read, unless it lies in a library.
+enum class LoadResult : std::uint8_t { loaded, failed, refused };
+LoadResult load_result(int code) noexcept;
+
+/// `image`: the argument of the load function. Only `address` is set if the image cannot be read.
+void examine_memory(std::uintptr_t image, LoadResult result, DeviceCode& out) noexcept;
 /// The kernels of a cubin or PTX text that lies in no file, while it is being loaded: later the memory may be
 /// something else.
 void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept;
 /// `path`: the argument of the load function. The file gets an identity although it is not mapped. If the
 /// load succeeded, only headers are read.
-void examine_file(const char* path, bool failed, DeviceCode& out) noexcept;
+void examine_file(const char* path, LoadResult result, DeviceCode& out) noexcept;
 
 }  // namespace kshim::shim

@@ -98,11 +98,11 @@ void Modules::fetch(std::uint64_t number, Module& out) const noexcept {
 
 void Modules::add(const CallArgs& facts, std::uint64_t nanoseconds, std::optional<std::uint64_t> device,
                   Report& report, const DriverInfo& driver, ObjectRecords& objects, Module& module) noexcept {
-  const bool failed = facts.code != 0;
+  const LoadResult result = load_result(facts.code);
   if (facts.file != nullptr)
-    examine_file(facts.file, failed, module.code);
+    examine_file(facts.file, result, module.code);
   else if (facts.image != 0)
-    examine_memory(facts.image, failed, module.code);
+    examine_memory(facts.image, result, module.code);
   objects.announce(report, module.code.object, runtime_of(facts, module.code));
   report.count_module();
   module.number = g_count.fetch_add(1, std::memory_order_relaxed) + 1;

@@ -14,7 +14,7 @@ namespace kshim::shim {
 
 struct Module {
   std::uint64_t number = 0;  ///< of the load, counts from 1
-  /// Id of the module record that tells of it, its own or an equal one's; 0 = none.
+  /// Id of the module record for this load: its own, or that of an equal load; 0 = none.
   std::uint64_t record = 0;
   std::uint32_t report = 0;  ///< number of the report that has the record
   DeviceCode code;

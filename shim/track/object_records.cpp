@@ -113,16 +113,20 @@ void ObjectRecords::announce(Report& report, std::uint32_t identity, std::string
 
 void ObjectRecords::announce_libraries(Report& report) noexcept {
   if (visited_report_ == report.begin() && !visits_.is_due()) return;
-  announce_all_libraries(report);
+  announce_all(report, false);
 }
 
-void ObjectRecords::announce_all_libraries(Report& report) noexcept {
+void ObjectRecords::announce_known_libraries(Report& report) noexcept { announce_all(report, true); }
+
+void ObjectRecords::announce_all(Report& report, bool known_only) noexcept {
   Libraries libraries{report, report.begin(), libraries_};
   if (libraries.number == 0) return;
   // Only objects that were mapped since the last call.
   const std::uint64_t seen = visited_report_ == libraries.number ? visited_ : 0;
   visited_report_ = libraries.number;
-  visits_.run([&] { visited_ = for_each_loaded_object(write_library, &libraries, seen); });
+  visits_.run([&] {
+    visited_ = for_each_loaded_object(write_library, &libraries, {.after = seen, .known_only = known_only});
+  });
 }
 
 }  // namespace kshim::shim

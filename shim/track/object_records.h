@@ -16,13 +16,15 @@ class ObjectRecords {
  public:
   /// `runtime`: static, shared or none; empty where the caller cannot tell. Nothing for identity 0.
   void announce(Report& report, std::uint32_t identity, std::string_view runtime) noexcept;
-  /// Every CUDA library that is mapped and not yet in the report.
-  void announce_all_libraries(Report& report) noexcept;
-  /// The same, rate-limited: in a program that loads and unloads libraries all the time, the list takes long
-  /// to read.
+  /// Every CUDA library that is mapped and not yet in the report. Rate-limited: in a program that loads and
+  /// unloads libraries all the time, the list takes long to read.
   void announce_libraries(Report& report) noexcept;
+  /// Those that the last list of loaded files had.
+  void announce_known_libraries(Report& report) noexcept;
 
  private:
+  void announce_all(Report& report, bool known_only) noexcept;
+
   // By identity: the number of the report that has it.
   std::uint32_t objects_[kMaxIdentities];
   std::uint32_t libraries_[kMaxIdentities];

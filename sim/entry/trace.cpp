@@ -2,6 +2,7 @@
 #include "entry/trace.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,7 +30,13 @@ TraceFile open_trace() noexcept {
   TraceFile file;
   const char* path = std::getenv("KSHIM_SIM_TRACE");
   if (path == nullptr || *path == '\0') return file;
-  file.descriptor = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+  file.descriptor = ::open(path, kFlags | O_NOFOLLOW, 0600);
+  struct stat link {};
+  // /dev/stderr is a link of root's.
+  if (file.descriptor < 0 && errno == ELOOP && ::lstat(path, &link) == 0 &&
+      (link.st_uid == 0 || link.st_uid == ::geteuid()))
+    file.descriptor = ::open(path, kFlags, 0600);
   if (file.descriptor < 0) {
     std::string line = "KSHIM_SIM_TRACE=";
     line.append(path).append(": ").append(std::strerror(errno)).append("; calls are not traced");

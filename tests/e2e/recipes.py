@@ -71,6 +71,24 @@ class Modules(Recipe):
             self.assertEqual(self.causes(*(self.folder / "kshim-report").iterdir()), ["no-image-for-arch"])
 
 
+class Xalt(Recipe):
+    """XALT itself, built from https://github.com/xalt/xalt: `configure --with-transmission=file --with-MySQL=no --with-supportCURL=no
+    --with-trackGPU=no --with-syshostConfig=hardcode:here --with-config=Config/rtm_config.py`, `make install`."""
+
+    @unittest.skipUnless(os.environ.get("KSHIM_XALT"), "KSHIM_XALT names no libxalt_init.so")
+    def test_beside_the_real_one(self):
+        xalt = os.environ["KSHIM_XALT"]
+        for number, preload in enumerate((f"{xalt}:{e2e.SHIM}", f"{e2e.SHIM}:{xalt}")):
+            records, reports = self.folder / f"xalt{number}", self.folder / f"reports{number}"
+            records.mkdir()
+            done = self.run_program(SAXPY, env=e2e.simulated("12.0", LD_PRELOAD=preload, KSHIM_REPORT=reports / "%p.jsonl", XALT_EXECUTABLE_TRACKING="yes",
+                                                             XALT_FILE_PREFIX=records))
+            self.assertEqual(done.returncode, 1, done.stderr)
+            record, = (json.loads(path.read_text()) for path in records.rglob("*.json"))
+            self.assertEqual(record["userT"]["exec_path"], str(SAXPY.resolve()))
+            self.assertEqual(self.causes(*reports.iterdir()), ["no-image-for-arch"])
+
+
 def free_ports(count):
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:

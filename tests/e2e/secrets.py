@@ -10,6 +10,7 @@ import string
 import sys
 
 import e2e
+import trust
 
 e2e.require(e2e.SHIM, e2e.KSHIM, e2e.SIMULATOR / "libcuda.so.1")
 
@@ -94,6 +95,53 @@ class Secrets(e2e.Case):
             done = self.kshim("explain", "--format", kind, "--log", log)
             self.assertIn("no-image-for-arch" if kind == "json" else "sm_120", done.stdout, done.stderr)
             self.assert_none(done.stdout + done.stderr, {"log": hidden})
+
+    # shows: secrets: in the log of the driver's compiler, which quotes the source
+    def test_of_the_compilers_log(self):
+        hidden = secret("jit")
+        # The simulated compiler quotes nothing: the program writes the log itself, and gives the driver another buffer, behind the
+        # options that the shim reads.
+        (self.folder / "log").write_text(f"ptxas application ptx input, line 3; error: // password={hidden}\n--api-key {hidden} " + "x" * 8000 + "THE END")
+        (self.folder / "host.py").write_text("""
+import ctypes, pathlib
+cu = ctypes.CDLL("libcuda.so.1")
+context, out = ctypes.c_void_p(), ctypes.c_void_p()
+assert cu.cuInit(0) == 0 and cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0 and cu.cuCtxSetCurrent(context) == 0
+log, other = ctypes.create_string_buffer(pathlib.Path("log").read_bytes()), ctypes.create_string_buffer(4096)
+options = [(5, ctypes.addressof(log)), (6, len(log))] + [(12, 0)] * 62 + [(5, ctypes.addressof(other)), (6, 4096)]
+names, values = (ctypes.c_int * len(options))(*[name for name, _ in options]), (ctypes.c_void_p * len(options))(*[value for _, value in options])
+ptx = b".version 9.9\\n.target sm_75\\n.address_size 64\\n.visible .entry k() { ret; }\\n\\0"
+assert cu.cuModuleLoadDataEx(ctypes.byref(out), ptx, len(options), names, values) == 222
+""")
+        report = self.folder / "r.jsonl"
+        done = self.run_program(sys.executable, "host.py", env=e2e.preloaded("7.5", KSHIM_REPORT=report), cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = report.read_text()
+        self.assert_none(text + done.stderr, {"jit": hidden})
+        failure, = e2e.of_type([json.loads(line) for line in text.splitlines()], "failure")
+        self.assertTrue(failure["jit_log"].startswith("ptxas application ptx input, line 3; error: // password=…"), failure["jit_log"])
+        self.assertLess(len(failure["jit_log"]), 4200)
+        self.assertNotIn("THE END", text)
+        for kind in e2e.FORMATS:
+            done = self.kshim("analyze", "--format", kind, report)
+            self.assert_none(done.stdout + done.stderr, {"jit": hidden})
+
+    # shows: secrets: in a report that another program has written, or an older shim
+    def test_of_a_report_that_nobody_has_redacted(self):
+        hidden = secret("report")
+        text = trust.report(f"/srv/token={hidden}/libx.so", {"name": "x", "version": f"password={hidden}", "manager": "pip"},
+                            exe=f"/opt/password={hidden}/python3").replace("train.py", f"--hf-token={hidden}").replace("_Z6kernelPf", f"k(password={hidden})")
+        report = self.folder / "r.jsonl"
+        report.write_text(text)
+        self.assertGreater(text.count(hidden), 5)
+        for kind in e2e.FORMATS:
+            done = self.kshim("analyze", "--full", "--format", kind, report)
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+            self.assert_none(done.stdout + done.stderr, {"report": hidden})
+        out = self.folder / "tables"
+        done = self.kshim("export", report, "-o", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_none("".join(path.read_text() for path in out.rglob("*") if path.is_file()), {"report": hidden})
 
     def private_report(self, value):
         """Of a program of alice's, in her home folder, in her scratch folder's library path."""

@@ -192,14 +192,20 @@ class Completion(Plugged):
         self.assertIn("--expect", offers("kshim scan --exp"))
 
     def test_every_option_of_the_help(self):
-        """The script has what --help shows, of every command."""
-        text = self.script("bash").read_text()
+        """The shells are offered what --help shows, of every command."""
         for command in re.findall(r"(?m)^  (\w+) ", self.kshim("help").stdout.split("Examples:")[0]):
             if command == "help":
                 continue
             shown = set(re.findall(r"(?m)^  (?:-\w, )?(--[a-z-]+)", self.kshim(command, "--help").stdout))
-            words = re.search(rf"(?ms)^    {command}\).*?options='(.*?)'", text)[1].split()
-            self.assertLessEqual(shown, set(words), command)
+            rows = self.kshim("__complete", command, "--").stdout.splitlines()
+            self.assertTrue(all("\t" in row for row in rows), rows)
+            self.assertLessEqual(shown, {row.split("\t")[0] for row in rows}, command)
+        self.assertEqual(self.kshim("__complete", "none", "--").returncode, 2)
+
+    def test_paths(self):
+        """What the shells complete themselves."""
+        for words, kind in ((("scan", ""), ":file"), (("scan", "-o", ""), ":file"), (("doctor", "--root", ""), ":folder")):
+            self.assertEqual(self.kshim("__complete", *words).stdout, kind + "\n")
 
 
 class Alone(Plugged):

@@ -65,6 +65,33 @@ class Trust(e2e.Case):
             trusted, _ = self.commands(text, "--trust-reports")
             self.assertTrue([command for command in trusted if evil in command], trusted)
 
+    # shows: a report that came by mail: the name of a package that anyone may register
+    def test_unknown_packages_are_in_no_command(self):
+        for manager in ("pip", "conda", "dpkg", "rpm"):
+            for name, known in (("evil-typosquat", False), ("torch-cuda-evil", False), ("nvidia-cuda-nvrtc-evil", False), ("vllm", True), ("cupy-cuda12x", True)):
+                with self.subTest(manager=manager, name=name):
+                    folder = "/usr/lib/x86_64-linux-gnu" if manager in ("dpkg", "rpm") else "/opt/gone/lib/python3.11/site-packages/x"
+                    commands, analysis = self.commands(report(f"{folder}/libx.so", {"name": name, "version": "0.9", "manager": manager}))
+                    self.assertIn(name, analysis["findings"][0]["package"])
+                    named = [command for command in commands if name in command]
+                    if known:
+                        self.assertTrue(named or manager != "pip", commands)
+                    else:
+                        self.assertFalse(named)
+        commands, _ = self.commands(report("/opt/gone/lib/python3.11/site-packages/x/libx.so", {"name": "evil-typosquat", "version": "0.9", "manager": "pip"}),
+                                    "--trust-reports")
+        self.assertTrue([command for command in commands if "evil-typosquat" in command], commands)
+
+    # shows: a report of the caller's whose program is another user's
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to make what is another user's")
+    def test_programs_of_another_user_are_named(self):
+        program = self.folder / "python3"
+        program.write_text("")
+        text = report("/opt/gone/libx.so", exe=str(program))
+        self.assertFalse([note for note in self.commands(text)[1]["notes"] if str(program) in note])
+        os.chown(program, SOMEBODY, SOMEBODY)
+        self.assertTrue([note for note in self.commands(text)[1]["notes"] if str(program) in note])
+
     # shows: a report of another user, of every kind of finding: no path, source or version that it gives is in a command
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to make what is another user's")
     def test_nothing_of_another_users_report_is_in_a_command(self):

@@ -48,8 +48,9 @@ class Explain(e2e.Case):
         named = self.explain("--log", "train.log", status=1)
         self.assertIn("train.py:17", named)
         self.assertIn("3 of train.log", named)
-        piped = self.explain("--log", "-", status=1, input=LOG, stdin=None)
-        self.assertEqual(piped.replace("stdin", "train.log"), named)
+        for words in (("--log", "-"), ("-",), ()):
+            piped = self.explain(*words, status=1, input=LOG, stdin=None)
+            self.assertEqual(piped.replace("stdin", "train.log"), named, words)
 
     def test_a_log_without_a_failure_is_fine(self):
         (self.folder / "ok.log").write_text("epoch 1\nepoch 2\n")
@@ -64,6 +65,8 @@ class Explain(e2e.Case):
         self.assert_says(self.kshim("explain", "209", "--assume-cc", "nine"), 2, "--assume-cc")
         self.assert_says(self.kshim("explain", "--log", "missing.log"), 3, "missing.log", "No such file")
         self.assert_says(self.kshim("explain", "--log", "."), 3, "is a folder")
+        for missing in ("logs/train.lgo", "train.log"):
+            self.assert_says(self.kshim("explain", missing), 3, missing, "no such file")
 
     def test_a_log_of_windows_is_read_and_a_file_that_is_no_log_is_refused(self):
         for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"):

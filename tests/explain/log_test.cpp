@@ -132,5 +132,110 @@ TEST(Log, WordsOfAPersonDoNotCountInALog) {
   EXPECT_TRUE(explained("the first run takes minutes\n").recognised);
 }
 
+// What users reported (U4 to U52): the fix that must come first, by id or a part of its command, and what no
+// command may hold.
+struct User {
+  const char* number;
+  const char* log;
+  Cause cause;
+  const char* first;  ///< id of the first fix, or a part of its first command
+  const char* never;
+};
+
+const User kUsers[] = {
+    {"U4: vLLM has no way without a GPU",
+     "  File \"/v/lib/python3.12/site-packages/vllm/worker.py\", line 4, in f\n"
+     "nvcc fatal   : Unsupported gpu architecture 'compute_120'\n",
+     Cause::nvrtc_arch_unsupported, "cuda-12.8", "CUDA_VISIBLE_DEVICES="},
+    {"U4: nor has CuPy",
+     "cupy_backends.cuda.api.driver.CUDADriverError: CUDA_ERROR_NO_BINARY_FOR_GPU: x\nRTX 5090\n",
+     Cause::no_image_for_arch, "", "CUDA_VISIBLE_DEVICES="},
+    {"U13: CMake names its compiler",
+     "-- The CUDA compiler identification is NVIDIA 13.0.88 with host compiler GNU 13.3.0\n"
+     "nvcc fatal   : Unsupported gpu architecture 'compute_70'\n",
+     Cause::nvrtc_arch_unsupported, "drop-architecture", "cuda-13"},
+    {"U15",
+     "[E:onnxruntime] Failed to load library libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: "
+     "cannot open shared object file: No such file or directory\n",
+     Cause::library_not_found, "onnxruntime-gpu[cuda,cudnn]", "python -c 'import onnxruntime"},
+    {"U17: ComfyUI's own Python",
+     "C:\\ComfyUI\\python_embeded\\Lib\\site-packages\\torch\\cuda\\__init__.py:262: UserWarning:\n"
+     "NVIDIA GeForce RTX 5070 Ti\npytorch version: 2.6.0+cu124\n"
+     "RuntimeError: CUDA error: no kernel image is available for execution on the device\n",
+     Cause::no_image_for_arch, ".\\python_embeded\\python.exe -s -m pip install", ""},
+    {"U18: CuPy takes NVRTC from elsewhere",
+     "  File \"/v/lib/python3.11/site-packages/cupy/cuda/compiler.py\", line 490, in f\n"
+     "cupy.cuda.compiler.CompileException: nvrtc: error: invalid value for --gpu-architecture (-arch)\n",
+     Cause::nvrtc_arch_unsupported, "cupy-cuda12x[ctk]", "PACKAGE"},
+    {"U32, 53: a DLL of Windows",
+     "C:\\llama\\llama-server.exe : The code execution cannot proceed because cudart64_12.dll was not "
+     "found.\n",
+     Cause::library_not_found, "where.exe", "LD_LIBRARY_PATH"},
+    {"U32, 55: built for another CUDA",
+     "  File \"/v/lib/python3.12/site-packages/vllm/platforms/cuda.py\", line 18, in <module>\n"
+     "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory\n",
+     Cause::library_not_found, "torch.version.cuda", ""},
+    {"U32, 69: a name of before R470",
+     "MIG-GPU-5c89852c-d268-c3f3-1b07-005d5ae1dc3f/7/0\nRuntimeError: No CUDA GPUs are available\n",
+     Cause::no_device, "mig_old_name", "docker"},
+    {"U32, 76: a finished program",
+     "/usr/share/prog/run\nCUDA error: the provided PTX was compiled with an unsupported toolchain.\n"
+     "NVIDIA-SMI 570.133.20   Driver Version: 570.133.20   CUDA Version: 12.8\n",
+     Cause::ptx_newer_than_driver, "update-driver", ""},
+    {"U35: a number behind my",
+     "Running on my 5080 i get:\ntorch 2.5.1+cu121\nRuntimeError: CUDA error: no kernel image is available "
+     "for execution on the device\n",
+     Cause::no_image_for_arch, "install-build", ""},
+};
+
+TEST(Log, WhatUsersReported) {
+  for (const User& user : kUsers) {
+    SCOPED_TRACE(user.number);
+    const Explanation explanation = explained(user.log);
+    ASSERT_EQ(explanation.findings.size(), 1U);
+    const analysis::Finding& finding = explanation.findings.front();
+    EXPECT_EQ(finding.cause, user.cause);
+    ASSERT_FALSE(finding.fixes.empty());
+    const analysis::Fix& fix = finding.fixes.front();
+    const bool first = fix.id == user.first ||
+                       (!fix.commands.empty() && fix.commands.front().find(user.first) != std::string::npos);
+    EXPECT_TRUE(first) << fix.id << ": " << fix.title;
+    for (const analysis::Fix& each : finding.fixes)
+      for (const std::string& command : each.commands)
+        EXPECT_TRUE(*user.never == '\0' || command.find(user.never) == std::string::npos) << command;
+  }
+}
+
+// U16: the number that the image asks for is a driver.
+TEST(Log, AnImageThatAsksForANewerCudaNamesTheDriver) {
+  const Explanation explanation = explained(
+      "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=13.0, please update\n");
+  ASSERT_EQ(explanation.findings.size(), 1U);
+  const analysis::Finding& finding = explanation.findings.front();
+  ASSERT_FALSE(finding.fixes.empty());
+  EXPECT_EQ(finding.fixes.front().id, "update-driver");
+  EXPECT_NE(finding.fixes.front().title.find("580."), std::string::npos);
+}
+
+// U19: a kernel without a body, and then a failure of CUDA's: the program did not go on.
+TEST(Log, AnEmptyKernelThatIsFollowedByAFailureIsAnError) {
+  const std::string empty =
+      "fattn.cu:437: ERROR: CUDA kernel flash_attn_ext_f16 has no device code compatible with CUDA arch "
+      "700.\n";
+  const Explanation failed = explained(empty + "CUDA error: unspecified launch failure\n");
+  ASSERT_EQ(failed.findings.size(), 1U);
+  EXPECT_EQ(failed.findings.front().severity, analysis::Severity::error);
+}
+
+// What a program was built for is not the GPU that is there.
+TEST(Log, WhatItWasCompiledForIsNoGpu) {
+  const Explanation explanation = explained(
+      "Kokkos::Cuda::initialize ERROR: running kernels compiled for compute capability 9.0 on device with "
+      "compute capability 8.0 is not supported by CUDA!\n");
+  ASSERT_EQ(explanation.findings.size(), 1U);
+  ASSERT_EQ(explanation.findings.front().devices.size(), 1U);
+  EXPECT_EQ(explanation.findings.front().devices.front().cc, (image::ComputeCapability{8, 0}));
+}
+
 }  // namespace
 }  // namespace kshim::explain

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analyzer/data/knowledge_file.h"
+#include "analyzer/input/log/fact_reader.h"
 #include "analyzer/input/log/miner.h"
 #include "analyzer/verbs/explain.h"
 
@@ -23,6 +24,46 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"libcudnn_ops_infer.so.8: cannot open shared object file: No such file or directory",
+     Cause::library_not_found, 0},
+    {"ValueError: The model's max seq len (131072) is larger than the maximum number of tokens that can be "
+     "stored "
+     "in KV cache (27984).",
+     Cause::out_of_memory, 0},
+    {"[h264_nvenc @ 0x5] OpenEncodeSessionEx failed: out of memory (10): (no details)", none, 0},
+    {"NVRM: installed in this system is not supported by the NVIDIA 595.45.04 driver release.",
+     Cause::no_device, 0},
+    {"NVRM: installed in this system requires use of the NVIDIA open kernel modules.", Cause::no_device, 0},
+    {"NVRM: GPU 0000:01:00.0 is already bound to nouveau.", Cause::no_device, 0},
+    {"modprobe: ERROR: could not insert 'nvidia': Key was rejected by service", Cause::no_device, 0},
+    {"modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.11.0-21-generic", Cause::no_device,
+     0},
+    {"NVRM: Xid (PCI:0000:01:00): 31, pid=4411, name=python3, MMU Fault", Cause::device_fault, 0},
+    {"NVRM: Xid (PCI:0000:01:00): 48, pid='<unknown>', DBE", none, 0},
+    {"NVRM: GPU 0000:0a:00.0: RmInitAdapter failed! (0x24:0x72:1568)", Cause::no_device, 0},
+    {"cuda driver library init failure: 500", Cause::driver_mismatch, 0},
+    {"No CUDA runtime is found, using CUDA_HOME='/usr/local/cuda-11.8'", Cause::no_device, 0},
+    {"Detected non-NVML platform: could not load NVML library", Cause::no_device, 0},
+    {"CUDA cuInit: Failed to load library libcuda.so", Cause::no_device, 0},
+    {"[h264_nvenc @ 0x55] Driver does not support the required nvenc API version. Required: 13.0 Found: 12.1",
+     Cause::driver_too_old, 0},
+    {"CUDA_VISIBLE_DEVICES=MIG-GPU-5c89852c-d268-c3f3-1b07-005d5ae1dc3f/7/0", Cause::no_device, 0},
+    {"| No MIG devices found |", Cause::no_device, 0},
+    {"ModuleNotFoundError: No module named 'tinycudann_bindings._89_C'", Cause::no_image_for_arch, 0},
+    {"OSError: Unknown compute capability. Could not find a suitable tiny-cuda-nn binding",
+     Cause::no_image_for_arch, 0},
+    {"ImportError: [k] CRITICAL: Could not load any common_ops library!", none, 0},
+    {"a device of compute capability (7, 5), the minimum compute capability is (8, 0) for this kernel",
+     Cause::library_refuses, 0},
+    {"device (0) is of insufficient compute capability: 3.5 required, device is 3.0", Cause::library_refuses,
+     0},
+    {"CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`", none, 0},
+    {"NVIDIA_VISIBLE_DEVICES=void", Cause::no_device, 0},
+    {"SLURM_JOB_GPUS=", Cause::no_device, 0},
+    {"RuntimeError: Torch is not able to use GPU; add --skip-torch-cuda-test", Cause::no_device, 0},
+    {"CuTensorError: CUTENSOR_STATUS_ARCH_MISMATCH", Cause::library_refuses, 0},
+    {"XlaRuntimeError: INTERNAL: ptxas 12.4 does not support CC 10.0", Cause::nvrtc_arch_unsupported, 0},
+    {"DeepSpeed: CUDA_HOME does not exist, unable to compile CUDA op(s)", Cause::library_not_found, 0},
     {"numba.cuda.cudadrv.driver.CudaAPIError: [209] Call to cuModuleLoadDataEx results in "
      "CUDA_ERROR_NO_BINARY_FOR_GPU",
      Cause::no_image_for_arch, 209},
@@ -368,6 +409,35 @@ TEST(Messages, AreTakenForWhatTheyAre) {
 }
 
 // A row that no line reaches could be wrong and nobody would see it.
+// A message alone is matched with the patterns whose texts it has, a log with all of them together.
+TEST(Messages, AloneAndInALogAreTakenForTheSame) {
+  const auto patterns = [] {
+    PatternSet out;
+    const FactPatterns facts(out);
+    for (const auto& row : analysis::knowledge().messages) out.add(row.pattern);
+    for (const auto& row : analysis::knowledge().not_cuda) out.add(row.pattern);
+    for (const auto& row : analysis::knowledge().signs) out.add(row.pattern);
+    return out;
+  };
+  const PatternSet all = patterns();
+  std::vector<int> found, wanted;
+  for (int lines = 0; lines < 3; ++lines) all.match("", found);
+  for (const Row& row : kRows) {
+    const PatternSet few = patterns();
+    few.match(row.text, found);
+    all.match(row.text, wanted);
+    EXPECT_EQ(found, wanted) << row.text;
+  }
+}
+TEST(Messages, TextsOfAPattern) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(required_texts(R"(\bCUDA (?:runtime )?error: ([A-Z]\w+)s?x+y{2,3}z\.)"),
+            (Texts{"cuda ", "error: ", "x", "z."}));
+  EXPECT_EQ(required_texts("a|b"), Texts());
+  EXPECT_EQ(required_texts("[]|]ab[^]]c"), (Texts{"ab", "c"}));
+  EXPECT_EQ(required_texts(R"((a\)|b)c)"), Texts{"c"});
+}
+
 TEST(Messages, EveryRowIsReached) {
   std::set<std::string> missing;
   for (const analysis::MessageRow& row : analysis::messages())
@@ -401,6 +471,15 @@ TEST(Messages, OtherFailuresAreNoneOfCudas) {
         "AssertionError: Torch not compiled with CUDA enabled",
         "Process finished with exit code 0xC000001D",
         "[1]    4242 illegal hardware instruction  python x.py",
+        "RuntimeError: Ninja is required to load C++ extensions (pip install ninja to get it)",
+        "c++: fatal error: Killed signal terminated program cc1plus",
+        "huggingface_hub.errors.GatedRepoError: 401 Client Error.",
+        "OSError: [Errno 98] Address already in use",
+        "PermissionError: [Errno 13] Permission denied: '/x'",
+        "bootstrap.cc:138 NCCL WARN Bootstrap : no socket interface found",
+        "vkCreateInstance: Found no drivers!",
+        "NansException: A tensor with all NaNs was produced in Unet.",
+        "error: #error C++17 or later compatible compiler is required to use ATen.",
         "exitcode : -9 (pid: 4242)",
         "svc: Failed with result 'oom-kill'",
         "python.exe exited with code 3221225501",

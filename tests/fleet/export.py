@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """kshim export: rows have the columns of the schema, a second export writes nothing, what cannot be read is a row of `rejected`, and a
 failed export leaves no table."""
+import hashlib
+import hmac
 import json
 import os
 import pathlib
+import pwd
+import random
+import re
 import shutil
 import signal
 import subprocess
@@ -45,7 +50,12 @@ class Export(unittest.TestCase):
         return {str(path.relative_to(self.out)): path.stat().st_mtime_ns for path in self.out.rglob("*") if path.is_file()}
 
     def test_rows_have_the_columns_of_the_schema(self):
-        self.export("--settle", "0", GOLDEN)
+        plan = self.folder / "plan.json"
+        plan.write_text(json.dumps({"schema": "kshim-analysis/1", "fleet": [
+            {"object": "/sw/liba.so", "build_id": None, "gpus": ["8.0", "9.0"], "cmake": "80-real;90", "toolkits": ["12.4"],
+             "smallest": {"archs": [{"arch": "sm_80"}, {"arch": "sm_90"}]}}, {}, 7]}))
+        self.export("--settle", "0", GOLDEN, plan)
+        self.assertEqual([(row["file_id"], row["smallest"], row["cmake"]) for row in self.rows("plans")], [("/sw/liba.so", ["sm_80", "sm_90"], "80-real;90")])
         for table, about in SCHEMA.items():
             rows = self.rows(table)
             self.assertTrue(rows, table)
@@ -67,6 +77,43 @@ class Export(unittest.TestCase):
         for failure in self.rows("failures"):
             self.assertEqual(failure["process_id"], process["row_id"])
             self.assertEqual([failure["cause"], failure["finding_id"]], [finding["cause"], finding["row_id"]])
+
+    # Spaces make reports that cannot be compared: each is read whole and judged by itself.
+    def test_reports_that_are_alike_are_judged_once_and_say_the_same(self):
+        cases = ["no-image-for-arch", "jit-tax", "healthy", "device-fault", "nvrtc-arch-unsupported", "python-package", "two-gpus"]
+        lines = {case: [json.loads(line) for line in (GOLDEN / case / "report.jsonl").read_text().splitlines()] for case in cases}
+        draw = random.Random(1)
+        rows = {}
+        reports = []
+        for number in range(1400):
+            case = cases[number % len(cases)]
+            changed = []
+            for row in lines[case]:
+                new = {"process": {"pid": number + 1, "host": f"n{number % 3}", "start": number, "rank": number % 8, "time": f"2026-01-0{1 + number % 9}T00:00:00Z",
+                                   "sample": number % 4 or None},
+                       "module": {"ms": draw.randrange(10 ** 6) / 1000}, "failure": {"tid": number}, "end": {"time": f"2026-02-0{1 + number % 9}T00:00:00Z"},
+                       "device": {"uuid": f"GPU-{number}" if number % 5 else None, "pci": f"0000:{number % 100:02}:00.0"}}.get(row["type"], {})
+                changed.append({**row, **new, "t": row["t"] and number * 1000})
+            reports.append((self.reports / f"{number:04}.jsonl", changed))
+        for name, separators in (("alike", (",", ":")), ("apart", (", ", ": "))):
+            for path, changed in reports:
+                path.write_text("".join(json.dumps(row, separators=separators) + "\n" for row in changed))
+            self.out = self.folder / name
+            self.export("--settle", "0", self.reports)
+            rows[name] = {table: self.rows(table) for table in SCHEMA}
+        self.assertEqual(len(rows["alike"]["processes"]), len(reports))
+        for table, about in rows["apart"].items():
+            self.assertEqual(rows["alike"][table], about, table)
+
+    def test_a_table_is_rolled(self):
+        lines = (GOLDEN / "healthy/report.jsonl").read_text().splitlines()
+        first = self.folder / "large.jsonl"
+        first.write_text("\n".join([json.dumps({**json.loads(lines[0]), "argv": ["x" * 60000] * 60}), *lines[1:]]) + "\n")
+        for number in range(76):  # 270 MB of rows
+            (self.reports / f"{number}.jsonl").symlink_to(first)
+        self.assertIn("76 reports", self.export(self.reports, "--zstd").stdout)
+        names = [re.sub(r"^\w+", "", path.name) for path in sorted((self.out / "table=processes").rglob("*.zst"))]
+        self.assertEqual(sorted(names), [".1.ndjson.zst", ".ndjson.zst"])
 
     def test_a_second_export_writes_nothing(self):
         self.put("no-image-for-arch")
@@ -103,6 +150,29 @@ class Export(unittest.TestCase):
         how = {(row["file_id"], row["compute_capability"]): (row["how"], row["family"]) for row in self.rows("serves")}
         self.assertEqual([how["aa", gpu] for gpu in ("8.0", "8.6", "9.0", "8.7")], [("sass", "8.0"), ("sass", "8.0"), ("none", "9.0"), ("none", "8.7")])
         self.assertIn("1 exported before", self.export(scan).stdout)
+
+    # shows: `kshim export`: user names, with a key that the export alone reads
+    def test_users_are_hashed_with_the_exporters_own_key(self):
+        key = self.folder / "key"
+        key.write_bytes(b"0123456789abcdef\n")
+        path = self.put("no-image-for-arch")
+        user = pwd.getpwuid(os.geteuid())
+        mine = self.reports / user.pw_name
+        mine.mkdir()
+        path.rename(mine / path.name)
+        wanted = hmac.new(b"0123456789abcdef", str(os.geteuid()).encode(), hashlib.sha256).hexdigest()
+        records = [json.loads(line) for line in (mine / path.name).read_text().splitlines()]
+        for uid, hidden in ((str(os.geteuid()), None), (None, True)):
+            records[0].update(uid=uid, hidden=hidden)
+            (mine / path.name).write_text("".join(json.dumps(record) + "\n" for record in records))
+            for private, said in ((str(key), wanted), ("1", None)):
+                with self.subTest(hidden=hidden, private=private):
+                    shutil.rmtree(self.out, ignore_errors=True)
+                    self.export(self.reports, env={**os.environ, "KSHIM_PRIVATE": private})
+                    process, = self.rows("processes")
+                    self.assertEqual(process["user"], said)
+                    self.assertNotIn(user.pw_name, process["report"].split("/"))
+        self.assertIn("KSHIM_PRIVATE", self.export(self.reports, status=2, env={**os.environ, "KSHIM_PRIVATE": str(self.folder / "none")}).stderr)
 
     # One program's advice for all its reports that say the same; two programs' commands never mix.
     def test_fixes_are_those_of_analyze(self):

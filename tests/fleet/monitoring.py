@@ -71,6 +71,20 @@ class Monitoring(unittest.TestCase):
         self.assertEqual(self.value(text, "kshim_reports_rejected"), 1)
         self.assertNotIn("_Z", text, "no kernel is a label")
 
+    # shows: `kshim export --to openmetrics`: reports with thousands of names of packages and of GPUs
+    def test_no_user_makes_series(self):
+        lines = (GOLDEN / "no-image-for-arch/report.jsonl").read_text().splitlines()
+        package = {"type": "package", "seq": 90, "t": 1, "object": 1, "version": "1", "manager": "pip"}
+        for number, name in enumerate([f"junk{number}" for number in range(40)] + ["torch"]):
+            text = "\n".join(lines[:-1] + [json.dumps({**package, "name": name}), lines[-1]])
+            (self.reports / f"{number}.jsonl").write_text(re.sub(r'"compute_capability":"[^"]*"', f'"compute_capability":"{number + 50}.0"', text) + "\n"
+                                                          if number < 20 else text + "\n")
+        text = self.metrics()
+        self.assertNotIn("junk", text)
+        self.assertEqual(self.value(text, "kshim_findings", cause="no-image-for-arch", package="torch"), 1)
+        self.assertEqual(sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if 'package="other"' in line and "no-image" in line), 40)
+        self.assertLess(len([line for line in text.splitlines() if line.startswith("kshim_findings{")]), 6, text)
+
     @unittest.skipUnless(has("prometheus_client"), "no prometheus_client beside DuckDB; KSHIM_FLEET_PYTHON names a Python that has it")
     def test_both_parsers_read_the_same(self):
         self.put("python-package")
@@ -81,7 +95,7 @@ class Monitoring(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         plain, strict = json.loads(done.stdout)
         self.assertEqual(plain, strict)
-        self.assertIn("a\"b\\\n}x", [labels.get("package") for _, labels, _, _ in plain])
+        self.assertIn("other", [labels.get("package") for _, labels, _, _ in plain])
         self.assertEqual({stamp for _, _, _, stamp in plain}, {None})
 
     @unittest.skipUnless(EXPORTER, "no prometheus-node-exporter; Debian's package of that name has it")

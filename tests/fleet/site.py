@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What docs/site offers to the administrator of a site: the epilog script is run, the SQL is asked of a MariaDB with XALT's columns, the
 statements for other engines are parsed, the collector's configuration names what is there."""
+import datetime
+import http.server
 import json
 import os
 import pathlib
@@ -10,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -21,6 +24,8 @@ FACTS = json.loads((SOURCE / "python/kshim/fleet/facts.json").read_text())["tabl
 PYTHON = os.environ.get("KSHIM_FLEET_PYTHON", str(SOURCE / "build/deps/venv/bin/python3"))
 # An unpacked tree of Debian's mariadb-server, -server-core, -client-core and their libraries; / where it is installed.
 MARIADB = pathlib.Path(os.environ.get("KSHIM_MARIADB_ROOT", "/"))
+# An OpenTelemetry Collector with filelog and otlphttp.
+COLLECTOR = os.environ.get("KSHIM_OTELCOL", "")
 
 
 def has(module):
@@ -149,10 +154,14 @@ class Site(unittest.TestCase):
             self.assertEqual(parsed, {table: list(about["columns"]) for table, about in FACTS.items()}, engine)
 
     @unittest.skipUnless(has("ruamel.yaml"), "no ruamel.yaml in build/deps/venv")
-    def test_collector_configuration(self):
+    @staticmethod
+    def collector_configuration():
         load = "import json, sys; from ruamel.yaml import YAML; print(json.dumps(YAML(typ='safe').load(sys.stdin)))"
-        config = json.loads(subprocess.run([PYTHON, "-c", load], input=(SITE / "otel-collector.yaml").read_text(), capture_output=True, text=True,
-                                           check=True).stdout)
+        return json.loads(subprocess.run([PYTHON, "-c", load], input=(SITE / "otel-collector.yaml").read_text(), capture_output=True, text=True,
+                                         check=True).stdout)
+
+    def test_collector_configuration(self):
+        config = self.collector_configuration()
         for pipeline in config["service"]["pipelines"].values():
             for kind in ("receivers", "processors", "exporters"):
                 self.assertLessEqual(set(pipeline[kind]), set(config[kind]))
@@ -163,6 +172,50 @@ class Site(unittest.TestCase):
         columns = {column for table in tables for column in FACTS[table]["columns"]}
         for used in re.findall(r"attributes\.(\w+)", json.dumps(receiver)):
             self.assertIn(used, columns)
+
+    @unittest.skipUnless(COLLECTOR, "KSHIM_OTELCOL names no OpenTelemetry Collector")
+    def test_collector(self):
+        for case in ("no-image-for-arch", "jit-tax", "launch-resources"):
+            self.put(f"{case}.jsonl", case)
+        subprocess.run([BUILD / "analyzer/kshim", "export", self.spool, "-o", self.facts], stdout=subprocess.DEVNULL, check=True)
+        wanted = [json.loads(line) for table in ("findings", "failures") for path in (self.facts / f"table={table}").rglob("*.ndjson")
+                  for line in path.read_text().splitlines()]
+        got = []
+
+        class Sink(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                for resource in json.loads(self.rfile.read(int(self.headers["Content-Length"])))["resourceLogs"]:
+                    for scope in resource["scopeLogs"]:
+                        got.extend(scope["logRecords"])
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.end_headers()
+                self.wfile.write(b"{}")
+
+            def log_message(self, *_):
+                pass
+
+        config = self.collector_configuration()
+        receiver = config["receivers"]["filelog/kshim"]
+        receiver["include"] = [path.replace("/data/kshim/facts", str(self.facts)) for path in receiver["include"]]
+        del receiver["storage"], config["extensions"], config["service"]["extensions"]
+        with http.server.HTTPServer(("127.0.0.1", 0), Sink) as sink:
+            threading.Thread(target=sink.serve_forever, daemon=True).start()
+            config["exporters"] = {"otlphttp": {"endpoint": f"http://127.0.0.1:{sink.server_port}", "encoding": "json", "compression": "none"}}
+            config["service"]["pipelines"]["logs"]["exporters"] = ["otlphttp"]
+            config["service"]["telemetry"] = {"metrics": {"level": "none"}}
+            (self.folder / "config.yaml").write_text(json.dumps(config))
+            with open(self.folder / "log", "wb") as log, subprocess.Popen([COLLECTOR, "--config", self.folder / "config.yaml"], stdout=log, stderr=log) as process:
+                end = time.monotonic() + 60
+                while len(got) < len(wanted) and process.poll() is None and time.monotonic() < end:
+                    time.sleep(0.1)
+                process.terminate()
+            sink.shutdown()
+        self.assertEqual(len(got), len(wanted), (self.folder / "log").read_text())
+        seconds = [datetime.datetime.fromtimestamp(int(record["timeUnixNano"]) // 10**9, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S") for record in got]
+        numbers = {None: 0, "info": 9, "warning": 13, "error": 17}
+        self.assertEqual(sorted((record["body"].get("stringValue"), record.get("severityNumber", 0), time) for record, time in zip(got, seconds)),
+                         sorted((row["cause"], numbers[row.get("severity")], row["time"][:19]) for row in wanted))
 
     @unittest.skipUnless((MARIADB / "usr/sbin/mariadbd").exists(), "no MariaDB; KSHIM_MARIADB_ROOT names an unpacked tree of Debian's packages")
     def test_xalt(self):

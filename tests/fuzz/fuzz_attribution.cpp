@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What says whose a file is and where a kernel stands: headers of the rpm database, line tables of cubins,
 // PTX. The first byte chooses.
-#include "analyzer/device_code/kernel_lines.h"
-#include "analyzer/owner/rpm_database.h"
+#include "analyzer/device_code/source_lines.h"
+#include "analyzer/owner/databases.h"
 #include "fuzz_target.h"
 
 using namespace kshim;

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/files/container.h"
 
-#include <fmt/core.h>
 #include <locale.h>
-
-#include <algorithm>
-#include <array>
 
 #include "analyzer/input/files/container_walk.h"
 #include "kshim/image/archive.h"
@@ -24,7 +20,7 @@ constexpr Suffixes kContainers = {".whl", ".zip", ".conda", ".egg", ".tar", ".a"
 
 bool ends_with_one_of(std::string_view name, const Suffixes& suffixes) {
   const auto equal = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + ('a' - 'A') : a) == b; };
-  return std::any_of(suffixes.begin(), suffixes.end(), [&](std::string_view suffix) {
+  return std::ranges::any_of(suffixes, [&](std::string_view suffix) {
     return !suffix.empty() && name.size() >= suffix.size() &&
            std::equal(suffix.begin(), suffix.end(), name.end() - static_cast<std::ptrdiff_t>(suffix.size()),
                       [&](char a, char b) { return equal(b, a); });

@@ -2,9 +2,8 @@
 // Files inside files: members of wheels, zips, conda packages, tarballs and ar archives, without unpacking
 // anything to disk.
 #pragma once
-#include <functional>
-#include <string>
 
+#include "analyzer/core/prelude.h"
 #include "kshim/base/bytes.h"
 
 namespace kshim::scan {

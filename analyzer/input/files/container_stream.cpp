@@ -4,10 +4,6 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
-
 #include "analyzer/input/files/container.h"
 
 namespace kshim::scan {

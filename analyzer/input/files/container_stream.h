@@ -2,10 +2,8 @@
 // Bytes that arrive block by block, and libarchive between two of such streams.
 #pragma once
 #include <atomic>
-#include <functional>
-#include <memory>
-#include <string>
 
+#include "analyzer/core/prelude.h"
 #include "kshim/base/bytes.h"
 
 struct archive;

@@ -3,10 +3,6 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <system_error>
 
 #include "analyzer/device_code/mapped_file.h"
 #include "kshim/image/archive.h"
@@ -35,10 +31,10 @@ void thin_member(Walk& walk, const Place& place, const Candidate& candidate, con
   const auto type = std::filesystem::status(path, error).type();
   if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found)
     return walk.note(place, candidate.name, candidate.offset, "is not a regular file with contents");
-  const auto file = analysis::MappedFile::open(path);
+  const auto file = MappedFile::open(path);
   if (const auto* clause = std::get_if<std::string>(&file))
     return walk.note(place, candidate.name, candidate.offset, *clause);
-  Bytes bytes = std::get<analysis::MappedFile>(file).bytes();
+  Bytes bytes = std::get<MappedFile>(file).bytes();
   if (member.origin != 0) {
     auto inner = ArchiveReader::open(bytes);
     if (!inner) return walk.note(place, candidate.name, candidate.offset, describe(inner.error().code));
@@ -246,8 +242,7 @@ void Walk::container(ContainerKind kind, Bytes bytes, const Place& place) {
 
 void MemberQueue::sort() {
   // The order of equals is the directory's: runs are alike.
-  std::stable_sort(rows_.begin(), rows_.end(),
-                   [](const Row& a, const Row& b) { return a.compressed_size > b.compressed_size; });
+  std::ranges::stable_sort(rows_, std::greater(), &Row::compressed_size);
 }
 
 std::optional<MemberQueue::Row> MemberQueue::take() noexcept {

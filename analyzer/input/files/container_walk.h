@@ -3,8 +3,6 @@
 #pragma once
 #include <atomic>
 #include <mutex>
-#include <optional>
-#include <vector>
 
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/container_buffer.h"

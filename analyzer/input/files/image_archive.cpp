@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/files/image_archive.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "analyzer/input/files/container.h"
 
@@ -47,7 +43,7 @@ std::string platform_of(const Json& json) {
 std::string blob_name(std::string_view digest) {
   const std::size_t colon = digest.find(':');
   const auto plain = [](std::string_view text) {
-    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return !text.empty() && std::ranges::all_of(text, [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     });
   };
@@ -260,9 +256,9 @@ std::optional<ImageArchive> ImageArchive::of_folder(const fs::path& folder) {
     const std::string path = image_path(name);
     auto at = out.files_.find(path);
     if (at == out.files_.end()) {
-      auto opened = analysis::MappedFile::open(folder / path);
-      if (!std::holds_alternative<analysis::MappedFile>(opened)) return Bytes();
-      at = out.files_.emplace(path, std::move(std::get<analysis::MappedFile>(opened))).first;
+      auto opened = MappedFile::open(folder / path);
+      if (!std::holds_alternative<MappedFile>(opened)) return Bytes();
+      at = out.files_.emplace(path, std::move(std::get<MappedFile>(opened))).first;
     }
     return at->second.bytes();
   });
@@ -276,8 +272,8 @@ bool is_image_folder(const fs::path& folder) {
   };
   if (has("oci-layout")) return has("index.json");
   if (!has("manifest.json")) return false;
-  const auto opened = analysis::MappedFile::open(folder / "manifest.json");
-  const auto* file = std::get_if<analysis::MappedFile>(&opened);
+  const auto opened = MappedFile::open(folder / "manifest.json");
+  const auto* file = std::get_if<MappedFile>(&opened);
   return file != nullptr && file->bytes().size() <= kLargestManifest &&
          text_of(file->bytes()).find("ayers\"") !=
              std::string_view::npos;  // docker's "Layers", skopeo's "layers"
@@ -319,9 +315,9 @@ std::optional<OpenImages> open_images(const Input& input, std::vector<std::strin
     out.archive = std::move(*archive);
     return out;
   }
-  auto opened = analysis::MappedFile::open(input.path);
-  if (!std::holds_alternative<analysis::MappedFile>(opened)) return std::nullopt;
-  Bytes tar = std::get<analysis::MappedFile>(opened).bytes();
+  auto opened = MappedFile::open(input.path);
+  if (!std::holds_alternative<MappedFile>(opened)) return std::nullopt;
+  Bytes tar = std::get<MappedFile>(opened).bytes();
   if (is_compressed(tar)) {
     const auto name = first_name(tar);
     if (!name || !may_be_image_archive(*name)) return std::nullopt;
@@ -335,16 +331,16 @@ std::optional<OpenImages> open_images(const Input& input, std::vector<std::strin
       notes.push_back(fmt::format("{}: {}", input.shown(),
                                   full ? "does not fit into the folder for temporary files" : failure));
     if (full) return std::nullopt;
-    opened = analysis::MappedFile::open(file.path());
-    if (!std::holds_alternative<analysis::MappedFile>(opened)) return std::nullopt;
-    tar = std::get<analysis::MappedFile>(opened).bytes();
+    opened = MappedFile::open(file.path());
+    if (!std::holds_alternative<MappedFile>(opened)) return std::nullopt;
+    tar = std::get<MappedFile>(opened).bytes();
     out.kept.push_back(std::move(file));
   } else if (!is_tar(tar)) {
     return std::nullopt;
   }
   auto archive = ImageArchive::of_tar(tar);
   if (!archive) return std::nullopt;
-  out.files.push_back(std::move(std::get<analysis::MappedFile>(opened)));
+  out.files.push_back(std::move(std::get<MappedFile>(opened)));
   out.archive = std::move(*archive);
   return out;
 }

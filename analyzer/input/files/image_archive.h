@@ -3,9 +3,6 @@
 // image-layout.md) and what `docker save` writes (github.com/moby/docker-image-spec). Blobs are known by what
 // the manifests say and by their first bytes, never by their names' endings.
 #pragma once
-#include <functional>
-#include <map>
-#include <optional>
 #include <unordered_set>
 
 #include "analyzer/device_code/mapped_file.h"
@@ -40,7 +37,7 @@ class ImageArchive {
  private:
   using Find = std::function<Bytes(std::string_view name)>;
   bool read(const Find& find);
-  std::map<std::string, analysis::MappedFile, std::less<>> files_;  ///< of a folder
+  std::map<std::string, MappedFile, std::less<>> files_;  ///< of a folder
   std::vector<ContainerImage> images_;
   std::vector<std::string> notes_;
   friend class ManifestReader;
@@ -73,7 +70,7 @@ std::string image_path(std::string_view name);
 /// An archive or folder of images, with what its bytes lie in.
 struct OpenImages {
   std::vector<UnnamedFile> kept;
-  std::vector<analysis::MappedFile> files;
+  std::vector<MappedFile> files;
   ImageArchive archive;
 };
 /// nullopt for an input that holds none. An archive that is compressed as a whole is unpacked into a file

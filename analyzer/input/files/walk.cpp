@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/files/walk.h"
 
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <system_error>
 
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/image_archive.h"
@@ -146,8 +141,7 @@ class FolderWalk {
 constexpr std::array<std::string_view, 5> kPackages = {".whl", ".conda", ".egg", ".zip", ".tar.bz2"};
 
 bool is_package(std::string_view name) {
-  return std::any_of(kPackages.begin(), kPackages.end(),
-                     [&](std::string_view ending) { return name.ends_with(ending); });
+  return std::ranges::any_of(kPackages, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
 }  // namespace

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which files there are behind the paths of a command line.
 #pragma once
-#include <array>
-#include <string>
-#include <vector>
 
+#include "analyzer/core/prelude.h"
 #include "analyzer/input/files/container_buffer.h"
 #include "kshim/base/bytes.h"
 

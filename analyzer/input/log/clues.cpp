@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/log/clues.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <cctype>
 
 #include "analyzer/data/wheels.h"
@@ -57,6 +54,11 @@ const PackageClue* find_package(const Clues& clues, std::string_view name) {
   return same == clues.packages.end() ? nullptr : &*same;
 }
 
+std::string package_that_called(const Hit& hit) {
+  const std::string name = hit.frames.empty() ? std::string() : package_of_path(hit.frames.back().file);
+  return name == kCarrier || name.ends_with(".py") ? std::string() : name;
+}
+
 const PackageClue* package_that_failed(const Clues& clues, const Hit* hit) {
   if (hit != nullptr) {
     const PackageClue* said = one_of(clues, hit->software);
@@ -64,8 +66,11 @@ const PackageClue* package_that_failed(const Clues& clues, const Hit* hit) {
     for (auto frame = hit->frames.rbegin(); frame != hit->frames.rend(); ++frame) {
       const std::string name = package_of_path(frame->file);
       if (name.empty()) continue;
-      if (const PackageClue* package = find_package(clues, name); package != nullptr && name != kCarrier)
-        return package;
+      if (name == kCarrier) continue;
+      const auto of_folder =
+          std::find_if(clues.packages.begin(), clues.packages.end(),
+                       [&](const PackageClue& each) { return each.name == name || each.written == name; });
+      if (of_folder != clues.packages.end()) return &*of_folder;
     }
     if (said != nullptr) return said;
   }

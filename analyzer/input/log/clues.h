@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was read from a log or a message: the lines that tell of a failure, and the facts beside them.
 #pragma once
-#include <map>
 
 #include "analyzer/core/finding.h"
 #include "kshim/image/select.h"
@@ -120,11 +119,13 @@ struct Clues {
   std::string compiler;            ///< which
   bool python = false;
   bool windows = false;
-  bool posix = false;  ///< paths of Linux stand there as well
+  bool portable = false;  ///< ComfyUI's Python of its own, python_embeded
+  bool released = false;  ///< paths of what is installed as a finished program
+  bool posix = false;     ///< paths of Linux stand there as well
   /// Its commands are to be those of Windows.
   bool of_windows() const { return windows && !posix; }
   bool rocm = false;         ///< AMD's HIP is at work
-  std::string build_system;  ///< make, cmake, meson, bazel
+  std::string build_system;  ///< make, cmake, meson, bazel, cargo
   std::uint64_t lines = 0;
   std::uint64_t bytes = 0;
   std::uint64_t cut_lines = 0;  ///< longer than what is looked at
@@ -133,6 +134,8 @@ struct Clues {
 const PackageClue* find_package(const Clues& clues, std::string_view name);
 /// The package that failed, as far as the log tells: that of the failing line, of the innermost frame of an
 /// installed package, the only one, else PyTorch; nullptr where none is named.
+/// That of the innermost frame, unless it is PyTorch's own; empty where no frame lies in a package.
+std::string package_that_called(const Hit& hit);
 const PackageClue* package_that_failed(const Clues& clues, const Hit* hit);
 
 }  // namespace kshim::explain

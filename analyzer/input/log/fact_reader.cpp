@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/log/fact_reader.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <stdexcept>
 
 #include "analyzer/data/gpu_names.h"
 #include "analyzer/data/knowledge.h"
@@ -39,6 +37,7 @@ const char* build_system_of(ClueKind kind) {
   return kind == ClueKind::build_make    ? "make"
          : kind == ClueKind::build_cmake ? "cmake"
          : kind == ClueKind::build_meson ? "meson"
+         : kind == ClueKind::build_cargo ? "cargo"
                                          : "bazel";
 }
 
@@ -75,6 +74,66 @@ constexpr std::int64_t kMemory = std::int64_t{64} << 20;
 re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
+
+namespace {
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+}  // namespace
+
+std::vector<std::string> required_texts(std::string_view pattern) {
+  std::vector<std::string> out;
+  std::string text;
+  const auto end_text = [&] {
+    if (!text.empty()) out.push_back(std::exchange(text, {}));
+  };
+  // Behind the group or class that opens at `at`.
+  const auto behind = [&](std::size_t at) {
+    std::size_t depth = 0;
+    for (bool in_class = false; at < pattern.size(); ++at) {
+      const char c = pattern[at];
+      if (c == '\\') {
+        ++at;
+      } else if (in_class) {
+        in_class = c != ']';
+      } else if (c == '[') {
+        in_class = true;
+        if (at + 1 < pattern.size() && pattern[at + 1] == '^') ++at;
+        if (at + 1 < pattern.size() && pattern[at + 1] == ']') ++at;
+      } else {
+        depth += c == '(' ? 1 : 0;
+        depth -= c == ')' ? 1 : 0;
+      }
+      if (depth == 0 && !in_class) return at + 1;
+    }
+    return pattern.size();
+  };
+  for (std::size_t at = 0; at < pattern.size();) {
+    const char c = pattern[at];
+    const char next = at + 1 < pattern.size() ? pattern[at + 1] : '\0';
+    const bool alone = c == '\\' && std::isalnum(static_cast<unsigned char>(next)) != 0;
+    if (c == '|' || (alone && next != 'b' && next != 'd' && next != 'w' && next != 's' && next != 'S'))
+      return {};
+    if (c == '(' || c == '[') {
+      end_text();
+      at = behind(at);
+    } else if (alone) {
+      end_text();
+      at += 2;
+    } else if (c == '?' || c == '*' || c == '{') {
+      if (!text.empty()) text.pop_back();
+      end_text();
+      at = c == '{' ? std::min(pattern.find('}', at), pattern.size() - 1) + 1 : at + 1;
+    } else if (c == '.' || c == '^' || c == '$' || c == '+' || static_cast<unsigned char>(c) >= 0x80) {
+      end_text();
+      ++at;
+    } else {
+      const bool escaped = c == '\\';
+      text += lower(escaped ? next : c);
+      at += escaped ? 2 : 1;
+    }
+  }
+  end_text();
+  return out;
+}
 
 FactPatterns::FactPatterns(PatternSet& patterns) : first(patterns.size()) {
   for (const auto& row : knowledge().clues) patterns.add(row.pattern);
@@ -296,6 +355,7 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
     case ClueKind::build_cmake:
     case ClueKind::build_meson:
     case ClueKind::build_bazel:
+    case ClueKind::build_cargo:
       if (clues_.build_system.empty()) clues_.build_system = build_system_of(kind);
       return;
     case ClueKind::container:
@@ -315,6 +375,16 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
       return;
     case ClueKind::posix:
       clues_.posix = true;
+      return;
+    case ClueKind::portable:
+      clues_.portable = true;
+      return;
+    case ClueKind::released:
+      clues_.released = true;
+      return;
+    case ClueKind::gpu_number:
+      for (const char* series : {"RTX ", "GTX "})
+        for (const GpuName& gpu : gpus_named_in(series + fact)) add_device(gpu.cc, gpu.name);
       return;
   }
 }
@@ -380,7 +450,7 @@ bool is_requirement(std::string_view before, std::string_view after) {
       R"(\)?\s*(?:\+|>=|(?:or|and) (?:up|higher|above|newer|greater|later|better|more|over)\b|(?:is |are )?(?:the )?(?:required|minimum|needed)\b))",
       without_case());
   static const RE2 kBefore(
-      R"(.*\b(?:minimum|at least|requires?|required|needs?|supports?)\b[^,;]{0,60}|.*\b(?:GPUs|devices|cards) (?:with|of|having)\b[^,;]{0,30}|.*(?:>=? ?|< ?|\b(?:below|under|lower than|less than|older than) (?:sm_?)?))",
+      R"(.*\b(?:minimum|at least|requires?|required|needs?|supports?)\b[^,;]{0,60}|.*\b(?:GPUs|devices|cards) (?:with|of|having)\b[^,;]{0,30}|.*\b(?:kernels?|code|binary|library|was|is|were|are) (?:compiled|built) for (?:CUDA )?(?:compute )?capability |.*(?:>=? ?|< ?|\b(?:below|under|lower than|less than|older than) (?:sm_?)?))",
       without_case());
   constexpr std::size_t kNear = 100;
   const std::string_view near = before.substr(before.size() - std::min(before.size(), kNear));
@@ -432,33 +502,52 @@ PatternSet::PatternSet() {
   options_.set_log_errors(false);
   // Logs are of any encoding: bytes, not code points.
   options_.set_encoding(RE2::Options::EncodingLatin1);
-  RE2::Options many = options_;
-  many.set_max_mem(kMemory);
-  set_ = std::make_unique<RE2::Set>(many, RE2::UNANCHORED);
 }
 
 int PatternSet::add(std::string_view pattern) {
-  std::string error;
-  if (set_->Add(piece(pattern), &error) != size())
-    throw std::logic_error("a pattern of kshim explain is wrong: " + std::string(pattern) + ": " + error);
-  single_.push_back({std::string(pattern), nullptr});
+  single_.push_back({std::string(pattern), required_texts(pattern), nullptr});
   return size() - 1;
 }
 
 const RE2& PatternSet::single(int index) const {
   Single& found = single_[static_cast<std::size_t>(index)];
   if (!found.compiled) found.compiled = std::make_unique<RE2>(found.pattern, options_);
+  if (!found.compiled->ok())
+    throw std::logic_error("a pattern of kshim explain is wrong: " + found.pattern + ": " +
+                           found.compiled->error());
   return *found.compiled;
 }
 
-void PatternSet::compile() {
+void PatternSet::compile() const {
+  RE2::Options many = options_;
+  many.set_max_mem(kMemory);
+  set_ = std::make_unique<RE2::Set>(many, RE2::UNANCHORED);
+  std::string error;
+  for (const Single& each : single_)
+    if (set_->Add(each.pattern, &error) < 0)
+      throw std::logic_error("a pattern of kshim explain is wrong: " + each.pattern + ": " + error);
   if (!set_->Compile()) throw std::logic_error("the patterns of kshim explain do not compile");
 }
 
 void PatternSet::match(std::string_view line, std::vector<int>& found) const {
+  constexpr std::size_t kFew = 2;
+  constexpr std::size_t kShort = 256;
   found.clear();
-  set_->Match(piece(line), &found);
-  std::sort(found.begin(), found.end());
+  if (!set_ && (++lines_ > kFew || line.size() > kShort)) compile();
+  if (set_) {
+    set_->Match(piece(line), &found);
+    std::sort(found.begin(), found.end());
+    return;
+  }
+  std::string low(line);
+  std::transform(low.begin(), low.end(), low.begin(), lower);
+  for (int index = 0; index < size(); ++index) {
+    const std::vector<std::string>& texts = single_[static_cast<std::size_t>(index)].texts;
+    const bool may = std::all_of(texts.begin(), texts.end(), [&low](const std::string& text) {
+      return low.find(text) != std::string::npos;
+    });
+    if (may && RE2::PartialMatch(piece(line), single(index))) found.push_back(index);
+  }
 }
 
 std::string PatternSet::first_group(int index, std::string_view line) const {

@@ -15,9 +15,8 @@ namespace kshim::explain {
 class PatternSet {
  public:
   PatternSet();
-  /// The index of the pattern. All must be added before compile().
+  /// The index of the pattern. All must be added before match().
   int add(std::string_view pattern);
-  void compile();
   int size() const { return static_cast<int>(single_.size()); }
   /// Indices of the patterns that occur in `line`, ascending, into `found`.
   void match(std::string_view line, std::vector<int>& found) const;
@@ -34,15 +33,24 @@ class PatternSet {
 
  private:
   RE2::Options options_;
-  std::unique_ptr<RE2::Set> set_;
+  /// All patterns together, compiled for a log: it takes as long as reading a megabyte. A name or a message
+  /// is matched with the few patterns whose texts it has.
+  mutable std::unique_ptr<RE2::Set> set_;
   /// One pattern for itself: compiled once a line has it, as hardly any log has many of them.
   struct Single {
     std::string pattern;
+    std::vector<std::string> texts;
     std::unique_ptr<RE2> compiled;
   };
   const RE2& single(int index) const;
+  void compile() const;
   mutable std::vector<Single> single_;
+  mutable std::size_t lines_ = 0;
 };
+
+/// What every match of a pattern holds, in lower case: the plain characters outside of groups, classes and
+/// repetitions. Not all of it; nothing where alternatives are not in a group.
+std::vector<std::string> required_texts(std::string_view pattern);
 
 /// Where the patterns of a FactReader are among the others.
 struct FactPatterns {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/log/log_text.h"
 
-#include <algorithm>
-
+#include "analyzer/core/redacted.h"
 #include "analyzer/input/report/report_reader.h"
-#include "kshim/report/redact.h"
 
 namespace kshim::explain {
 namespace {
@@ -46,14 +44,6 @@ bool is_binary(std::string_view first) {
   });
   constexpr std::ptrdiff_t kPart = 16;
   return odd > 8 && odd > static_cast<std::ptrdiff_t>(first.size()) / kPart;
-}
-
-/// What is printed of a log is what people share.
-std::string redacted(std::string_view line) {
-  std::string out;
-  report::RedactedPieces pieces(line);
-  for (std::string_view piece; pieces.next(piece);) out += piece;
-  return out;
 }
 
 }  // namespace
@@ -138,14 +128,14 @@ void LogText::split(std::string_view text) {
     const std::size_t end = text.find(newline_);
     if (rest_.size() < kLongestKept) rest_.append(text.substr(0, end));
     if (end == std::string_view::npos) return;
-    line_(redacted(rest_));
+    line_(analysis::redacted(rest_));
     rest_.clear();
     text.remove_prefix(end + 1);
   }
 }
 
 void LogText::finish() {
-  if (!rest_.empty()) line_(redacted(rest_));
+  if (!rest_.empty()) line_(analysis::redacted(rest_));
   rest_.clear();
 }
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a log as lines of UTF-8: what Windows writes is UTF-16, and some files are no text at all.
 #pragma once
-#include <cstdint>
-#include <functional>
 #include <stdexcept>
-#include <string>
-#include <string_view>
-#include <utility>
+
+#include "analyzer/core/prelude.h"
 
 namespace kshim::explain {
 

@@ -3,10 +3,7 @@
 
 #include <re2/re2.h>
 
-#include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <system_error>
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"

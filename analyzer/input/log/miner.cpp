@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/log/miner.h"
 
-#include <algorithm>
-
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/input/log/fact_reader.h"
 #include "analyzer/input/log/lookup.h"
@@ -68,7 +66,6 @@ std::string cut(std::string text) {
 
 }  // namespace
 
-// Compiling the patterns takes as long as reading a megabyte of log: once a process.
 struct Vocabulary {
   const analysis::Knowledge& tables = analysis::knowledge();
   PatternSet patterns;
@@ -101,7 +98,6 @@ struct Vocabulary {
     hip = patterns.add(kHipPattern);
     cuda_word = patterns.add(kCudaWordPattern);
     library = patterns.add(kLibraryPattern);
-    patterns.compile();
   }
 };
 

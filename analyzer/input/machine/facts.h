@@ -1,13 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kshim doctor found on a machine, before anybody judges it.
+// What kshim doctor finds on a machine, before anybody judges it, and how.
 #pragma once
 
 #include "analyzer/core/finding.h"
-#include "analyzer/input/machine/loader.h"
+#include "analyzer/device_code/elf_file.h"
+#include "analyzer/input/machine/machine.h"
 #include "kshim/image/arch.h"
 #include "kshim/image/select.h"
 
 namespace kshim::doctor {
+
+// Which file the dynamic linker of the machine would load for a name, and why that one: ld.so(8), "dlopen and
+// the order of search".
+
+struct FoundFile {
+  std::string path;  ///< as the linker opens it
+  std::string real;  ///< without links: libcuda.so.580.82.07
+  std::string how;   ///< "LD_LIBRARY_PATH", "ld.so.cache", "RUNPATH of /opt/x/libfoo.so"
+};
+
+/// The libraries of /etc/ld.so.cache, by soname; the first of each name that a 64-bit program of this machine
+/// takes. Empty for a file of another format.
+std::map<std::string, std::string> read_cache(std::string_view bytes);
+
+class Loader {
+ public:
+  explicit Loader(const Machine& machine);
+
+  /// For a library that `by` (a file, or empty: a program without search paths of its own) asks for.
+  std::optional<FoundFile> find(std::string_view name, const std::string& by = {},
+                                const ElfFacts* asking = nullptr) const;
+  /// Every folder of LD_LIBRARY_PATH and of the machine's own where there is a file of that name, as find()
+  /// would come by them.
+  std::vector<FoundFile> all(std::string_view name) const;
+  const std::vector<std::string>& library_path() const noexcept { return library_path_; }
+
+ private:
+  std::optional<FoundFile> in_folder(std::string_view folder, std::string_view name, std::string how) const;
+  bool fits(std::string_view path) const;
+  std::string expand(std::string text, const std::string& by) const;
+
+  const Machine& machine_;
+  std::vector<std::string> library_path_;
+  std::map<std::string, std::string> cache_;
+};
+
+// What kshim doctor found on a machine, before anybody judges it.
 
 struct Gpu {
   std::string name;
@@ -90,7 +128,7 @@ struct Preload {
 };
 
 struct Check {
-  analysis::Severity severity = analysis::Severity::info;
+  Severity severity = Severity::info;
   std::string id;    ///< "stub-driver"
   std::string text;  ///< a sentence
   std::string advice;
@@ -132,5 +170,59 @@ struct Facts {
   std::optional<Program> program;
   std::vector<Check> checks;
 };
+
+// The parts of a machine that kshim doctor looks at, each found by itself.
+
+Place look_at_place(const Machine& machine);
+/// PRETTY_NAME of os-release(5): "Debian GNU/Linux 12 (bookworm)".
+std::string pretty_name(std::string_view os_release);
+System look_at_system(const Machine& machine, const Loader& loader);
+/// By NVML where the machine is this one and has it, else by what the kernel module shows in /proc.
+void find_gpus(const Machine& machine, const Loader& loader, Facts& facts);
+std::vector<Toolkit> find_toolkits(const Machine& machine);
+/// nvcc, ptxas, tileiras and the host's compiler as PATH and the variables of build systems choose them, and
+/// the ptxas that Triton brings.
+std::vector<Compiler> find_compilers(const Machine& machine, const std::vector<Python>& pythons);
+/// The interpreter of VIRTUAL_ENV, of CONDA_PREFIX and the first in PATH; where `environment` is not empty,
+/// that one alone, whatever it has.
+std::vector<Python> find_pythons(const Machine& machine, const std::string& environment = {});
+/// The environment that a path, or a name in PATH, is an interpreter, a script or the folder of: "/opt/venv"
+/// of /opt/venv/bin/python, "/usr" of python3. Empty for anything else.
+std::string environment_of(const Machine& machine, const std::string& name);
+std::vector<Library> find_libraries(const Machine& machine, const Loader& loader);
+std::vector<Preload> find_preloads(const Machine& machine);
+/// `name` as a shell would find it.
+Program look_at_program(const Machine& machine, const Loader& loader, const std::string& name);
+
+/// The first executable of that name in PATH; empty where there is none.
+std::string in_path(const Machine& machine, std::string_view name);
+/// "580.82.07" of libcuda.so.580.82.07; empty where the name holds no more than the soname does.
+std::string version_in_name(std::string_view path);
+/// Whether a name is that of one of CUDA's libraries: libcudart.so.13, libcublas-1a2b3c.so.12.
+bool is_cuda_library(std::string_view name);
+
+// Questions to the driver by libnvidia-ml.so.1, which comes with it.
+struct NvmlAnswers {
+  bool answered = false;
+  std::string error;  ///< why not, where the library is there: "answers: Driver/library version mismatch"
+  std::string driver;
+  image::Version cuda;
+  std::vector<Gpu> gpus;
+};
+/// Loads the library at `path` into a process of its own: one that does not belong to the kernel module may
+/// crash, and one that waits for a dead GPU never answers. With many GPUs, and nobody to keep them awake, the
+/// first answer takes 10 s and more.
+NvmlAnswers ask_nvml(const std::string& path, std::chrono::seconds patience = std::chrono::seconds(30));
+
+// The compilers of CUDA that a machine has, as programs: ptxas, tileiras, nvcc, cicc, nvlink.
+struct CompilerProgram {
+  std::string path;  ///< without links
+  image::Version version;
+};
+/// Programs of that name, and ptxas-blackwell beside ptxas: of PATH, of the toolkits, of the Python
+/// environments at hand and of `packages` (a site-packages folder; may be empty). Only those whose file tells
+/// their version; each once.
+std::vector<CompilerProgram> find_compilers(const Machine& machine, std::string_view name,
+                                            const std::string& packages);
 
 }  // namespace kshim::doctor

@@ -2,12 +2,9 @@
 // GPUs, their driver, and what stands between them and a program: device nodes, containers, WSL.
 #include <unistd.h>
 
-#include <algorithm>
-#include <charconv>
-
 #include "analyzer/data/gpu_names.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/input/machine/gather.h"
+#include "analyzer/input/machine/facts.h"
 
 namespace kshim::doctor {
 namespace {
@@ -89,8 +86,7 @@ bool has_instances(const Machine& machine) {
   const std::string folder = "/proc/driver/nvidia/capabilities";
   for (const std::string& gpu : machine.names(folder)) {
     const std::vector<std::string> names = machine.names(join_path(join_path(folder, gpu), "mig"));
-    if (std::any_of(names.begin(), names.end(),
-                    [](const std::string& name) { return name.starts_with("gi"); }))
+    if (std::ranges::any_of(names, [](const std::string& name) { return name.starts_with("gi"); }))
       return true;
   }
   return false;
@@ -144,7 +140,7 @@ void find_gpus(const Machine& machine, const Loader& loader, Facts& facts) {
     facts.gpus = gpus_of_proc(machine);
     if (!answers.error.empty())
       facts.checks.push_back(
-          {analysis::Severity::error, "nvml", "libnvidia-ml.so.1 " + answers.error,
+          {Severity::error, "nvml", "libnvidia-ml.so.1 " + answers.error,
            "restart the machine, or reload the kernel module, after a driver was updated"});
   }
   if (facts.gpus.empty()) facts.gpus = gpus_of_bus(machine, facts.place);
@@ -157,13 +153,12 @@ void find_gpus(const Machine& machine, const Loader& loader, Facts& facts) {
   if (has_instances(machine))
     for (Gpu& gpu : facts.gpus) gpu.mig = true;
   if (!facts.driver.cuda.known() && !facts.driver.kernel_module.empty()) {
-    if (const auto* row = analysis::toolkit_of_branch(branch_of(facts.driver.kernel_module))) {
+    if (const auto* row = toolkit_of_branch(branch_of(facts.driver.kernel_module))) {
       facts.driver.cuda = row->version;
       facts.driver.asked = "the table of toolkits";
     }
   }
-  if (const auto* row = analysis::toolkit_at_most(facts.driver.cuda);
-      facts.driver.cuda.known() && row != nullptr)
+  if (const auto* row = toolkit_at_most(facts.driver.cuda); facts.driver.cuda.known() && row != nullptr)
     facts.driver.isa = row->isa;
 }
 

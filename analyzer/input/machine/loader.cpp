@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/input/machine/loader.h"
+#include "analyzer/input/machine/facts.h"
 
 namespace kshim::doctor {
 namespace {
@@ -89,7 +89,7 @@ Loader::Loader(const Machine& machine) : machine_(machine) {
 
 // A file of another word size is passed over, as the linker does.
 bool Loader::fits(std::string_view path) const {
-  const auto file = analysis::elf_facts(machine_.at(path));
+  const auto file = elf_facts(machine_.at(path));
   return file.has_value() && file->same_class;
 }
 
@@ -109,7 +109,7 @@ std::string Loader::expand(std::string text, const std::string& by) const {
 }
 
 std::optional<FoundFile> Loader::find(std::string_view name, const std::string& by,
-                                      const analysis::ElfFacts* asking) const {
+                                      const ElfFacts* asking) const {
   if (name.find('/') != std::string_view::npos) {
     const std::size_t slash = name.rfind('/');
     return in_folder(name.substr(0, slash), name.substr(slash + 1), "its path");

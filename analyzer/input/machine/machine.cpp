@@ -5,14 +5,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <set>
-#include <system_error>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/elf_file.h"
-#include "analyzer/input/machine/gather.h"
+#include "analyzer/input/machine/facts.h"
 #include "analyzer/owner/bounded.h"
 #include "kshim/files/open_file.h"
 
@@ -67,7 +63,7 @@ std::optional<cli::Executable> follow(const Machine& machine, Program& program) 
     if (!executable || executable->kind != cli::Executable::Kind::script) return executable;
     program.chain.push_back(program.path);
     program.path = executable->interpreter;
-    if (analysis::basename_of(program.path) == "env" && !executable->argument.empty()) {
+    if (basename_of(program.path) == "env" && !executable->argument.empty()) {
       std::string started = started_by_env(machine, executable->argument);
       if (!started.empty()) program.path = std::move(started);
     }
@@ -77,7 +73,7 @@ std::optional<cli::Executable> follow(const Machine& machine, Program& program) 
 
 struct Open {
   std::string path;
-  analysis::ElfFacts file;
+  ElfFacts file;
 };
 
 /// Everything that is loaded before the program's own code runs, breadth first as the linker does it.
@@ -93,7 +89,7 @@ void walk_libraries(const Machine& machine, const Loader& loader, const Open& fi
       // ld.so itself is there before anything is searched for.
       if (!found && !name.starts_with("ld-linux")) program.missing.push_back(name + ", for " + asking.path);
       if (!found) continue;
-      const auto file = analysis::elf_facts(machine.at(found->path));
+      const auto file = elf_facts(machine.at(found->path));
       if (is_cuda_library(name)) program.libraries.push_back({name, *found, version_in_name(found->real)});
       if (file) files.push_back({found->path, *file});
     }
@@ -156,7 +152,7 @@ std::vector<std::string> Machine::names(std::string_view folder) const {
   for (fs::directory_iterator entry(there, error), end; !error && entry != end && out.size() < kMostNames;
        entry.increment(error))
     out.push_back(entry->path().filename().string());
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 
@@ -212,7 +208,7 @@ System look_at_system(const Machine& machine, const Loader& loader) {
 }
 
 std::string version_in_name(std::string_view path) {
-  const std::string_view name = analysis::basename_of(path);
+  const std::string_view name = basename_of(path);
   const std::size_t mark = name.find(".so.");
   if (mark == std::string_view::npos) return {};
   const std::string_view version = name.substr(mark + 4);
@@ -221,7 +217,7 @@ std::string version_in_name(std::string_view path) {
 
 bool is_cuda_library(std::string_view name) {
   return name.starts_with("libcuda.so") || name.starts_with("libnvidia-ml.so") ||
-         (name.find(".so") != std::string_view::npos && analysis::find_vendor_library(name) != nullptr);
+         (name.find(".so") != std::string_view::npos && find_vendor_library(name) != nullptr);
 }
 
 std::vector<Library> find_libraries(const Machine& machine, const Loader& loader) {
@@ -245,8 +241,8 @@ std::vector<Preload> find_preloads(const Machine& machine) {
     Preload preload{.path = entry, .note = {}, .there = true};
     if (entry.substr(0, 1) == "/") {
       preload.there = machine.is_file(entry);
-      const auto file = preload.there ? analysis::elf_facts(machine.at(entry)) : std::nullopt;
-      const std::string_view name = analysis::basename_of(entry);
+      const auto file = preload.there ? elf_facts(machine.at(entry)) : std::nullopt;
+      const std::string_view name = basename_of(entry);
       if (name == "libkshim.so") {
         preload.note = "the shim";
       } else if (name.starts_with("libasan.") || name.starts_with("libtsan.") ||
@@ -274,11 +270,11 @@ Program look_at_program(const Machine& machine, const Loader& loader, const std:
   program.found = executable.has_value();
   if (!program.found) return program;
   program.elf = executable->kind == cli::Executable::Kind::elf;
-  const auto file = analysis::elf_facts(machine.at(program.path));
+  const auto file = elf_facts(machine.at(program.path));
   program.library = program.elf && file && file->same_class && file->is_library;
   if (!program.library) program.blind = cli::blind_reason(*executable);
-  for (const analysis::DeepbindUserRow& user : analysis::deepbind_users())
-    if (analysis::basename_of(program.path) == user.name) program.deepbind = user.why;
+  for (const DeepbindUserRow& user : deepbind_users())
+    if (basename_of(program.path) == user.name) program.deepbind = user.why;
   if (file && file->same_class && (program.library || !executable->loader.empty()))
     walk_libraries(machine, loader, {program.path, *file}, program);
   return program;

@@ -3,8 +3,6 @@
 // than our own (--root: a container's, a mounted disk, a test's), so symbolic links are followed inside of
 // it.
 #pragma once
-#include <filesystem>
-#include <map>
 
 #include "analyzer/core/text.h"
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
-#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 
 #include "analyzer/device_code/own_process.h"
-#include "analyzer/input/machine/gather.h"
+#include "analyzer/input/machine/facts.h"
 
 namespace kshim::doctor {
 namespace {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Installed toolkits, by the variables and folders that build systems look at, and Python environments with
 // CUDA's wheels in them.
-#include <charconv>
-#include <system_error>
-
 #include "analyzer/core/text.h"
-#include "analyzer/input/machine/gather.h"
+#include "analyzer/input/machine/facts.h"
 #include "analyzer/owner/package.h"
 #include "kshim/files/open_file.h"
 #include "kshim/image/compiler_program.h"
@@ -132,7 +129,7 @@ std::vector<Toolkit> find_toolkits(const Machine& machine) {
     if (real.empty() || !machine.is_folder(real)) return;
     for (Toolkit& toolkit : found) {
       if (toolkit.folder != real) continue;
-      if (std::find(toolkit.known_by.begin(), toolkit.known_by.end(), known_by) == toolkit.known_by.end())
+      if (std::ranges::find(toolkit.known_by, known_by) == toolkit.known_by.end())
         toolkit.known_by.emplace_back(known_by);
       return;
     }
@@ -197,7 +194,7 @@ std::string environment_of(const Machine& machine, const std::string& name) {
   const std::string prefix = parent(parent(path));
   if (prefix == "/") return {};
   // An interpreter has packages of its own, also where nobody made an environment: the system's, pyenv's.
-  const bool interpreter = analysis::basename_of(path).starts_with("python") && machine.is_executable(path);
+  const bool interpreter = basename_of(path).starts_with("python") && machine.is_executable(path);
   return interpreter || is_one(prefix) ? prefix : std::string();
 }
 
@@ -218,9 +215,7 @@ std::vector<Python> find_pythons(const Machine& machine, const std::string& only
           python.version = name.substr(std::string_view("python").size());
         for (const char* site : {"site-packages", "dist-packages"}) {
           const std::string folder = machine.real(join_path(join_path(libraries, name), site));
-          if (folder.empty() ||
-              std::find(python.folders.begin(), python.folders.end(), folder) != python.folders.end())
-            continue;
+          if (folder.empty() || std::ranges::find(python.folders, folder) != python.folders.end()) continue;
           python.folders.push_back(folder);
           look_into(machine, folder, python);
         }
@@ -254,8 +249,7 @@ std::vector<CompilerProgram> find_compilers(const Machine& machine, std::string_
     for (const std::string_view tail : {"", "-blackwell"}) {
       const std::string path = machine.real(join_path(folder, std::string(name).append(tail)));
       if (path.empty() || !machine.is_executable(path) ||
-          std::any_of(out.begin(), out.end(),
-                      [&](const CompilerProgram& known) { return known.path == path; }))
+          std::ranges::any_of(out, [&](const CompilerProgram& known) { return known.path == path; }))
         continue;
       if (const image::Version version = version_of_compiler(machine.at(path)); version.known())
         out.push_back({path, version});

@@ -2,11 +2,6 @@
 #include "analyzer/input/report/cuda_library.h"
 
 #include <elf.h>
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <charconv>
-#include <system_error>
 
 #include "analyzer/core/text.h"
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "analyzer/core/redacted.h"
+
 namespace kshim::analysis {
 namespace {
 
@@ -136,12 +138,12 @@ const element* Fields::find(Field field) const {
 std::string Fields::cut(std::string_view text) const {
   if (!home_.empty() && (text == "~" || text.starts_with("~/")) && text.size() <= kLongestText)
     return std::string(home_).append(text.substr(1));
-  if (text.size() <= kLongestText) return std::string(text);
+  if (text.size() <= kLongestText) return redacted(text);
   cut_ = true;
   std::size_t size = kLongestText;
   while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
     --size;  // not inside a letter
-  return std::string(text.substr(0, size));
+  return redacted(text.substr(0, size));
 }
 
 void Fields::get(Field field, std::string& out) const {

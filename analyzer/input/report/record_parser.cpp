@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/report/record_parser.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <cstdlib>
-
 #include "analyzer/data/knowledge.h"
 #include "kshim/base/hash.h"
 #include "kshim/image/arch.h"

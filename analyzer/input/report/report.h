@@ -149,8 +149,9 @@ struct ReportNote {
 
 struct Report {
   std::string path;
-  bool foreign = false;  ///< the file is of another user (neither the caller nor root), or linked
-  bool linked = false;   ///< a link of another user leads to the file
+  std::uint32_t owner = 0;  ///< of the file: its user id
+  bool foreign = false;     ///< the file is of another user (neither the caller nor root), or linked
+  bool linked = false;      ///< a link of another user leads to the file
   ProcessRecord process;
   std::optional<DriverRecord> driver;
   std::vector<DeviceRecord> devices;

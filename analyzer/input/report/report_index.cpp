@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/report/report_index.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -189,7 +191,15 @@ const GapRecord* ReportIndex::gap(std::optional<std::uint64_t> object, std::opti
   return offset ? in(gaps_at_, std::pair(object, Id())) : in(gaps_, object);
 }
 
+void ObjectFiles::charge(std::optional<std::uint32_t> owner) {
+  if (owner_) spent_[*owner_] += FileTime::spent() - begin_;
+  owner_ = owner;
+  begin_ = FileTime::spent();
+  left_out_.clear();
+}
+
 void ObjectFiles::learn(const Report& report) {
+  charge(report.owner);
   const auto add = [this](const std::string& path, const std::string& build_id) {
     if (build_id.empty() || path.empty()) return;
     const auto known = places_.find(build_id);
@@ -218,7 +228,20 @@ void ObjectFiles::note_environments(const Report& report) {
     packages_.note_program((std::filesystem::path(report.process.cwd) / program).string());
 }
 
+bool ObjectFiles::is_patient() const {
+  const auto before = owner_ ? spent_.find(*owner_) : spent_.end();
+  return FileTime::spent() - begin_ +
+             (before == spent_.end() ? FileTime::Clock::duration() : before->second) <
+         patience_;
+}
+
 ObjectFiles::Entry& ObjectFiles::entry(const ObjectRecord& object) {
+  if (!is_patient()) {
+    left_out_ = fmt::format("was not read: the files that reports of its owner name took more than {} s",
+                            std::chrono::duration_cast<std::chrono::seconds>(patience_).count());
+    late_.why_not = left_out_;
+    return late_;
+  }
   const Key key(object.path, object.build_id);
   auto found = files_.find(key);
   if (found == files_.end()) {
@@ -279,6 +302,7 @@ std::optional<packages::Package> ObjectFiles::package(const ObjectRecord& object
 void ObjectFiles::read_sources(const ObjectRecord& object, const std::vector<std::uint64_t>& addresses) {
   const ObjectFile* opened = find(object);
   if (opened == nullptr) return;
+  const FileTime timed;
   auto& known = sources_[Key(object.path, object.build_id)];
   std::vector<std::uint64_t> wanted;
   for (const std::uint64_t address : addresses) {

@@ -4,8 +4,8 @@
 #include <unordered_set>
 
 #include "analyzer/data/tables.h"
-#include "analyzer/device_code/host_lines.h"
 #include "analyzer/device_code/object_file.h"
+#include "analyzer/device_code/source_lines.h"
 #include "analyzer/input/report/report.h"
 #include "analyzer/owner/finder.h"
 
@@ -51,10 +51,19 @@ class CacheSearch {
 /// Files that reports name, opened once for all reports. Not for several threads at once.
 class ObjectFiles {
  public:
-  /// `root`: where the databases of packages and the debug files of the system are looked up.
-  explicit ObjectFiles(const std::filesystem::path& root = "/") : root_(root), packages_(root) {}
-  /// Remembers where else the report has seen the files that it names, by build id.
+  /// `root`: where the databases of packages and the debug files of the system are looked up. The files that
+  /// the reports of one user name are read for `patience` in all, so that no report costs hours.
+  explicit ObjectFiles(const std::filesystem::path& root = "/",
+                       FileTime::Clock::duration patience = std::chrono::hours(1))
+      : root_(root), patience_(patience), packages_(root) {}
+  /// What follows is asked for this report. Remembers where else it has seen the files that it names, by
+  /// build id.
   void learn(const Report& report);
+  /// What follows is asked for reports of this user, or for none.
+  void charge(std::optional<std::uint32_t> owner);
+  /// Why files of the report that was learnt last were not read, as a clause; empty where all that were asked
+  /// for were.
+  const std::string& left_out() const { return left_out_; }
   /// The very file of the record: by path and build id, else by build id where the report names another path.
   /// nullptr where there is none; why_not() then tells.
   const ObjectFile* find(const ObjectRecord& object);
@@ -80,9 +89,16 @@ class ObjectFiles {
   };
   using Key = std::pair<std::string, std::string>;  ///< path, build id
   Entry& entry(const ObjectRecord& object);
+  bool is_patient() const;
   void note_environments(const Report& report);
   void look_elsewhere(const ObjectRecord& object, Entry& entry);
   std::filesystem::path root_;
+  FileTime::Clock::duration patience_;
+  std::map<std::uint32_t, FileTime::Clock::duration> spent_;  ///< by the owners of reports
+  FileTime::Clock::duration begin_ = FileTime::spent();       ///< of the report that was learnt last
+  std::optional<std::uint32_t> owner_;                        ///< its owner
+  std::string left_out_;
+  Entry late_{std::string(), {}, {}};
   std::map<Key, Entry> files_;
   std::unordered_map<std::string, std::vector<std::string>> places_;  ///< paths by build id
   std::map<Key, std::map<std::uint64_t, source::SourceFrames>> sources_;

@@ -80,6 +80,7 @@ class LineNotes {
       ++others_;
     }
   }
+  bool any() const { return !rows_.empty(); }
   std::vector<ReportNote> take() {
     std::vector<ReportNote> out;
     for (Row& row : rows_) {
@@ -148,6 +149,8 @@ class LineReader {
     ++skipped_;
     notes_.add(fmt::format("longer than {} MiB, skipped", kLongestLine >> 20), number_);
   }
+  /// Of the process record alone: whether it is as a shim writes it.
+  bool begins_well() const { return number_ == 1 && seen_process_ && !notes_.any(); }
   std::string finish() {
     if (!seen_process_) return number_ == 0 ? "is empty" : judge_schema({});
     report_.notes = notes_.take();
@@ -202,14 +205,22 @@ struct Workspace {
   simdjson::dom::parser parser{kLongestLine + kChunk};
 };
 
+/// The folder that a thread has read a report of lately, so that the way to it is walked once for all in it.
+struct Folder {
+  std::string path;
+  files::Descriptor fd;
+};
+
 std::string read_lines(const files::OpenFile& file, LineBuffer& buffer, LineReader& reader,
-                       const std::function<void(std::uint64_t)>& read) {
+                       const std::function<void(std::uint64_t)>& read,
+                       const std::function<bool(std::string_view)>& is_known) {
   const int fd = file.fd.get();
   // The buffer is zeroed, which takes longer than reading a small report.
   const auto size = static_cast<std::size_t>(std::max<off_t>(file.status.st_size, 0));
-  const std::size_t chunk = size == 0 ? kChunk : std::min(size + 1, kChunk);
+  const std::size_t chunk = size == 0 ? kChunk : std::min(size + 1, is_known ? kLongestLine : kChunk);
   std::uint64_t done = 0;
   bool skipping = false;
+  bool known = false;
   for (;;) {
     // Holes of a sparse file, within a line that is not read anyway, may be larger than any disk.
     if (skipping && ::lseek(fd, ::lseek(fd, 0, SEEK_CUR), SEEK_DATA) < 0 && errno == ENXIO) break;
@@ -228,8 +239,15 @@ std::string read_lines(const files::OpenFile& file, LineBuffer& buffer, LineRead
         reader.too_long();
         return {};
       }
-      return reader.line(text, true);
+      std::string no_report = reader.line(text, true);
+      if (is_known && no_report.empty() && done == size && reader.begins_well()) {
+        const std::string_view all = buffer.rest();
+        known = is_known(all.substr(static_cast<std::size_t>(text.data() + text.size() + 1 - all.data())));
+        if (known) return "is known";
+      }
+      return no_report;
     });
+    if (known) return {};
     if (!why.empty()) return why;
     if (buffer.rest().size() > kLongestLine) {
       skipping = true;
@@ -248,12 +266,25 @@ std::string read_lines(const files::OpenFile& file, LineBuffer& buffer, LineRead
 
 /// Whether the path leads to the opened file without a link of another user. The owner of such a link
 /// chose the file, and may choose another one meanwhile.
-bool is_reached_by_own_links(const std::filesystem::path& path, const struct stat& opened) {
-  int fd = -1;
-  if (report::FolderWalk<report::LibcCalls>::open(path.native(), {.any_kind = true}, fd) != 0) return false;
-  const files::Descriptor entry(fd);
+bool is_reached_by_own_links(const std::filesystem::path& path, const struct stat& opened, Folder& folder) {
+  const auto walked = [](std::string_view to, bool any_kind) {
+    int fd = -1;
+    report::FolderWalk<report::LibcCalls>::open(to, {.any_kind = any_kind}, fd);
+    return files::Descriptor(fd);
+  };
+  const std::string_view text = path.native();
+  const std::size_t slash = std::min(text.rfind('/'), text.size());
+  const std::string_view parent =
+      slash == text.size() ? "." : text.substr(0, std::max<std::size_t>(slash, 1));
+  const std::string_view name = slash == text.size() ? text : text.substr(slash + 1);
+  if (!folder.fd || folder.path != parent) folder = {std::string(parent), walked(parent, false)};
   struct stat there {};
-  return ::fstat(fd, &there) == 0 && there.st_dev == opened.st_dev && there.st_ino == opened.st_ino;
+  if (!folder.fd || ::fstatat(folder.fd.get(), name.data(), &there, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  if (S_ISLNK(there.st_mode)) {
+    const files::Descriptor entry = walked(text, true);
+    if (!entry || ::fstat(entry.get(), &there) != 0) return false;
+  }
+  return there.st_dev == opened.st_dev && there.st_ino == opened.st_ino;
 }
 
 using namespace std::string_view_literals;
@@ -282,11 +313,14 @@ constexpr Magic kMagics[] = {
 }  // namespace
 
 std::variant<Report, std::string> read_report(const std::filesystem::path& path,
-                                              const std::function<void(std::uint64_t)>& read, Homes homes) {
+                                              const std::function<void(std::uint64_t)>& read, Homes homes,
+                                              const IsKnown& is_known) {
   const files::OpenFile file = files::open_to_read(path);
   if (!file) return file.why;
   Report report;
-  report.linked = !is_reached_by_own_links(path, file.status);
+  report.owner = file.status.st_uid;
+  thread_local Folder folder;
+  report.linked = !is_reached_by_own_links(path, file.status, folder);
   report.foreign = report.linked || report::is_another_user(file.status.st_uid, ::geteuid());
   report.path = path.string();
   thread_local std::optional<Workspace> workspace;
@@ -294,7 +328,9 @@ std::variant<Report, std::string> read_report(const std::filesystem::path& path,
   workspace->buffer.drop();
   try {
     LineReader reader(report, homes == Homes::own && !report.foreign, workspace->parser);
-    if (std::string why = read_lines(file, workspace->buffer, reader, read); !why.empty()) return why;
+    std::function<bool(std::string_view)> asked;
+    if (is_known) asked = [&](std::string_view lines) { return is_known(report, lines); };
+    if (std::string why = read_lines(file, workspace->buffer, reader, read, asked); !why.empty()) return why;
   } catch (const std::bad_alloc&) {
     report = Report();
     workspace.reset();

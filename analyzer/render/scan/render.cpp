@@ -1,26 +1,118 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/render/scan/render.h"
 
-#include <algorithm>
-#include <set>
-
-#include "analyzer/render/finding_text.h"
-#include "analyzer/render/fleet_text.h"
-#include "analyzer/render/github.h"
+#include "analyzer/render/ci_formats.h"
+#include "analyzer/render/finding_page.h"
 #include "analyzer/render/json_finding.h"
-#include "analyzer/render/junit.h"
-#include "analyzer/render/sarif.h"
 
 namespace kshim::scan {
 namespace {
 
+void add_images(const std::vector<ImageCount>& more, std::vector<ImageCount>& images) {
+  for (const ImageCount& row : more) {
+    const auto at = std::ranges::find_if(images, [&](const ImageCount& known) {
+      return known.candidate.kind == row.candidate.kind && known.candidate.arch == row.candidate.arch;
+    });
+    if (at == images.end()) {
+      images.push_back(row);
+    } else {
+      at->count += row.count;
+      at->bytes += row.bytes;
+    }
+  }
+}
+
+void add_verdict(const TargetVerdict& more, RowVerdict& sum) {
+  const bool first_gap = sum.serves() && sum.lacking == 0;
+  if (more.lacking != 0) sum.picks = first_gap ? more.picks : sum.picks && more.picks;
+  sum.sass += more.sass;
+  sum.jit += more.jit;
+  sum.lacking += more.lacking;
+  if (more.kernels_lacking) sum.kernels_lacking = sum.kernels_lacking.value_or(0) + *more.kernels_lacking;
+  const Outcome outcome = outcome_of(more);
+  sum.worst = std::max(sum.worst, outcome);
+  if (outcome == Outcome::none) ++sum.files_none;
+  if (outcome != Outcome::no_kernels) ++sum.files;
+}
+
+// The file's name without the folders that all rows have in common.
+std::size_t common_folder(const Scan& scan) {
+  if (scan.objects.empty()) return 0;
+  std::string common = scan.objects.front().name();
+  for (const ScannedObject& object : scan.objects) {
+    const std::string name = object.name();
+    const auto ends = std::mismatch(common.begin(), common.end(), name.begin(), name.end());
+    common.erase(ends.first, common.end());
+  }
+  const std::size_t slash = common.rfind('/');
+  return slash == std::string::npos ? 0 : slash + 1;
+}
+
+// An archive may hold several members of one name, and they are not the same.
+void number_namesakes(std::vector<MatrixRow>& rows) {
+  struct Seen {
+    std::size_t all = 0;
+    std::size_t so_far = 0;
+  };
+  std::map<std::string, Seen> seen;
+  for (const MatrixRow& row : rows) ++seen[row.name].all;
+  for (MatrixRow& row : rows) {
+    Seen& same = seen.at(row.name);
+    if (same.all > 1) row.name += fmt::format(" ({} of {})", ++same.so_far, same.all);
+  }
+}
+
+}  // namespace
+
+Outcome outcome_of(const TargetVerdict& verdict) {
+  if (verdict.nothing_fits()) return Outcome::none;
+  if (!verdict.serves()) return Outcome::part;
+  if (verdict.jit != 0) return Outcome::jit;
+  return verdict.sass != 0 ? Outcome::sass : Outcome::no_kernels;
+}
+
+std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution) {
+  std::vector<MatrixRow> out;
+  std::map<std::string, std::size_t> packages;
+  const std::size_t skip = common_folder(scan);
+  for (const ScannedObject& object : scan.objects) {
+    const bool summed = by_distribution && !object.package.empty();
+    const auto known = summed ? packages.find(object.package.label()) : packages.end();
+    const std::size_t at = known == packages.end() ? out.size() : known->second;
+    if (at == out.size()) {
+      out.push_back({.name = summed ? object.package.label() : object.name().substr(skip),
+                     .files = 0,
+                     .images = {},
+                     .targets = {}});
+      if (summed) packages.emplace(object.package.label(), at);
+    }
+    MatrixRow& row = out[at];
+    ++row.files;
+    row.bytes += object.bytes;
+    row.requested = row.requested || object.requested;
+    row.modules += object.modules;
+    add_images(object.images, row.images);
+    for (std::size_t i = 0; i < object.targets.size(); ++i) {
+      if (i == row.targets.size()) row.targets.push_back({{.target = object.targets[i].target}});
+      add_verdict(object.targets[i], row.targets[i]);
+    }
+  }
+  number_namesakes(out);
+  for (MatrixRow& row : out) {
+    if (row.files > 1) row.name += fmt::format(" ({} files)", row.files);
+  }
+  return out;
+}
+
+namespace {
+
 /// The findings with the file that is on disk, and the member inside it.
-std::vector<analysis::PlacedFinding> placed(const Scan& scan, const analysis::SourceRoot& root) {
+std::vector<PlacedFinding> placed(const Scan& scan, const SourceRoot& root) {
   std::unordered_map<std::string, const ScannedObject*> objects;
   for (const ScannedObject& object : scan.objects) objects.emplace(object.name(), &object);
-  std::vector<analysis::PlacedFinding> out =
-      analysis::placed(scan.findings, root, scan.objects.empty() ? std::string() : scan.objects.front().path);
-  for (analysis::PlacedFinding& placed : out) {
+  std::vector<PlacedFinding> out =
+      placed(scan.findings, root, scan.objects.empty() ? std::string() : scan.objects.front().path);
+  for (PlacedFinding& placed : out) {
     const auto found = objects.find(placed.finding.object);
     if (found != objects.end()) placed.place = {found->second->path, 0, found->second->member};
   }
@@ -29,22 +121,22 @@ std::vector<analysis::PlacedFinding> placed(const Scan& scan, const analysis::So
 
 }  // namespace
 
-std::string render_sarif(const Scan& scan, analysis::Format, const analysis::RenderOptions&) {
-  analysis::SarifRun run{.id = "kshim-scan/", .findings = {}, .notes = {}, .failures = {}};
+std::string render_sarif(const Scan& scan, Format, const RenderOptions&) {
+  SarifRun run{.id = "kshim-scan/", .findings = {}, .notes = {}, .failures = {}};
   run.findings = placed(scan, run.root);
   (scan.named_unread ? run.failures : run.notes) = scan.notes;
-  return analysis::sarif_log(run);
+  return sarif_log(run);
 }
 
-std::string render_github(const Scan& scan, analysis::Format, const analysis::RenderOptions&) {
-  const auto root = analysis::SourceRoot::of_process();
-  return analysis::github_commands(placed(scan, root), root, {}, scan.notes);
+std::string render_github(const Scan& scan, Format, const RenderOptions&) {
+  const auto root = SourceRoot::of_process();
+  return github_commands(placed(scan, root), root, {}, scan.notes);
 }
 
-std::string render(const Scan& scan, analysis::Format format, const analysis::RenderOptions& options) {
+std::string render(const Scan& scan, Format format, const RenderOptions& options) {
   switch (format) {
 #define KSHIM_FORMAT(id, writer) \
-  case analysis::Format::id:     \
+  case Format::id:               \
     return render_##writer(scan, format, options);
 #include "analyzer/core/formats.def"
 #undef KSHIM_FORMAT
@@ -54,15 +146,11 @@ std::string render(const Scan& scan, analysis::Format format, const analysis::Re
 
 namespace {
 
-using analysis::Json;
-using analysis::json_list;
-using analysis::text_or_null;
-
-Json to_json(const analysis::ImageCount& image) {
+Json to_json(const ImageCount& image) {
   const image::Candidate& candidate = image.candidate;
   return {{"kind", image::to_name(candidate.kind)},
           {"arch", image::to_name(candidate.kind, candidate.arch).view()},
-          {"isa", analysis::version_or_null(candidate.isa)},
+          {"isa", version_or_null(candidate.isa)},
           {"count", image.count},
           {"bytes", image.bytes},
           {"stored", image.stored}};
@@ -117,7 +205,7 @@ Json to_json(const ScannedObject& object, bool sizes) {
               {"member", text_or_null(object.member)},
               {"build_id", text_or_null(object.build_id)},
               {"fatbins", object.fatbins}};
-  out["images"] = json_list(object.images, [](const analysis::ImageCount& image) { return to_json(image); });
+  out["images"] = json_list(object.images, [](const ImageCount& image) { return to_json(image); });
   if (object.kernels) {
     out["kernels"] = json_list(*object.kernels, [](const ScannedKernel& kernel) { return to_json(kernel); });
   }
@@ -136,16 +224,15 @@ Json to_json(const ScannedObject& object, bool sizes) {
 
 }  // namespace
 
-std::string render_json(const Scan& scan, analysis::Format, const analysis::RenderOptions&) {
+std::string render_json(const Scan& scan, Format, const RenderOptions&) {
   Json out = {{"schema", "kshim-scan/1"}};
   out["objects"] =
       json_list(scan.objects, [&](const ScannedObject& object) { return to_json(object, scan.sizes); });
-  out["findings"] =
-      json_list(scan.findings, [](const analysis::Finding& finding) { return analysis::to_json(finding); });
+  out["findings"] = json_list(scan.findings, [](const Finding& finding) { return to_json(finding); });
   out["targets"] = json_list(scan.targets, [](const image::Arch& target) {
     return Json(image::to_name(image::ImageKind::cubin, target).view());
   });
-  out["driver"] = analysis::version_or_null(scan.driver);
+  out["driver"] = version_or_null(scan.driver);
   out["totals"] = {{"files", scan.files}, {"bytes", scan.bytes}, {"duplicates", scan.duplicates}};
   out["images"] = json_list(scan.images, [](const ScannedImage& image) {
     return Json{{"path", image.path},
@@ -160,18 +247,12 @@ std::string render_json(const Scan& scan, analysis::Format, const analysis::Rend
     });
   out["notes"] = scan.notes;
   for (const std::string& note : scan.newer) out["notes"].push_back(note);
-  out["fleet"] =
-      json_list(scan.fleet, [](const analysis::FleetPlan& plan) { return analysis::to_json(plan); });
-  analysis::add_knowledge(out);
-  return analysis::dumped(out);
+  out["fleet"] = json_list(scan.fleet, [](const FleetPlan& plan) { return to_json(plan); });
+  add_knowledge(out);
+  return dumped(out);
 }
 
 namespace {
-
-using analysis::Finding;
-using analysis::Severity;
-using analysis::TestCase;
-using analysis::TestSuite;
 
 constexpr const char* kWhole = "device code";
 constexpr const char* kExpected = "expected";
@@ -191,17 +272,17 @@ class Cases {
     Findings unmet;
     Findings rest;
     for (const Finding* finding : findings) {
-      if (finding->cause == analysis::Cause::unmet_expectation)
+      if (finding->cause == Cause::unmet_expectation)
         unmet.push_back(finding);
-      else if (analysis::targets_of(*finding).empty())
+      else if (targets_of(*finding).empty())
         rest.push_back(finding);
     }
     if (object.expected || !unmet.empty()) suite.cases.push_back(judged(unmet, kExpected));
     for (const image::Arch target : scan.targets) {
       Findings of_target;
       for (const Finding* finding : findings)
-        if (std::any_of(finding->devices.begin(), finding->devices.end(),
-                        [&](const analysis::Device& device) { return device.cc == target.cc; }))
+        if (std::ranges::any_of(finding->devices,
+                                [&](const Device& device) { return device.cc == target.cc; }))
           of_target.push_back(finding);
       suite.cases.push_back(
           judged(of_target, std::string(image::to_name(image::ImageKind::cubin, target).view())));
@@ -218,7 +299,7 @@ class Cases {
     TestCase out = passed(group_, name);
     for (const Finding* finding : findings) {
       const bool again = !told_.insert(finding).second;
-      TestCase one = analysis::test_case(*finding, group_);
+      TestCase one = test_case(*finding, group_);
       if (again) one.text = one.message;
       if (finding == findings.front()) {
         one.name = name;
@@ -236,7 +317,7 @@ class Cases {
 
 }  // namespace
 
-std::string render_junit(const Scan& scan, analysis::Format, const analysis::RenderOptions&) {
+std::string render_junit(const Scan& scan, Format, const RenderOptions&) {
   std::unordered_map<std::string, Findings> findings;
   Cases cases;
   for (const Finding& finding : scan.findings) {
@@ -253,16 +334,16 @@ std::string render_junit(const Scan& scan, analysis::Format, const analysis::Ren
   }
   TestSuite others{.name = "kshim", .cases = {}};
   for (const Finding& finding : scan.findings)
-    if (!cases.told(finding)) others.cases.push_back(analysis::test_case(finding, "kshim"));
+    if (!cases.told(finding)) others.cases.push_back(test_case(finding, "kshim"));
   for (const std::string& note : scan.notes) {
     TestCase unread = passed("kshim", "readable: " + note.substr(0, note.find(": ")));
-    unread.result = scan.named_unread ? analysis::TestResult::broken : analysis::TestResult::skipped;
+    unread.result = scan.named_unread ? TestResult::broken : TestResult::skipped;
     if (scan.named_unread) unread.type = "unread";
     unread.message = note;
     others.cases.push_back(std::move(unread));
   }
   if (!others.cases.empty()) suites.push_back(std::move(others));
-  return analysis::junit_xml("kshim scan", suites);
+  return junit_xml("kshim scan", suites);
 }
 
 }  // namespace kshim::scan

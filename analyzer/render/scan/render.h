@@ -1,18 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scan in the formats of analyzer/core/formats.def; what each is, analyzer/render/render.h says. The JSON
-// is kshim-scan/1, as docs/schema/scan.json describes it.
+// A scan in each format.
 #pragma once
 
+#include "analyzer/core/text.h"
 #include "analyzer/render/formats.h"
 #include "analyzer/verbs/scan.h"
 
 namespace kshim::scan {
 
-std::string render(const Scan& scan, analysis::Format format, const analysis::RenderOptions& options);
+// Files by architectures: which has SASS, which has PTX, and which runs on the targets.
 
-#define KSHIM_FORMAT(id, writer)                                         \
-  std::string render_##writer(const Scan& scan, analysis::Format format, \
-                              const analysis::RenderOptions& options);
+/// How one object does on one target, in a word; from best to worst.
+enum class Outcome : std::uint8_t { no_kernels, sass, jit, part, none };
+Outcome outcome_of(const TargetVerdict& verdict);
+
+/// The sum over the objects of a row.
+struct RowVerdict : TargetVerdict {
+  Outcome worst = Outcome::no_kernels;  ///< of any of them
+  std::size_t files = 0;                ///< with kernels
+  std::size_t files_none = 0;           ///< how many of them are Outcome::none
+  /// Some files run and others do not: counted, for the worst file's word says nothing of the package.
+  bool mixed() const noexcept { return files_none != 0 && files_none < files; }
+};
+
+/// One line of the matrix: an object, or all objects of a distribution.
+struct MatrixRow {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::size_t files = 1;
+  bool requested = false;  ///< by name
+  std::uint64_t modules = 0;
+  std::vector<ImageCount> images;
+  std::vector<RowVerdict> targets;
+};
+
+/// Objects by themselves, or summed by distribution where that makes fewer lines.
+std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution);
+
+// A scan in the formats of analyzer/core/formats.def; what each is, analyzer/render/render.h says. The JSON
+// is kshim-scan/1, as docs/schema/scan.json describes it.
+
+std::string render(const Scan& scan, Format format, const RenderOptions& options);
+
+#define KSHIM_FORMAT(id, writer) \
+  std::string render_##writer(const Scan& scan, Format format, const RenderOptions& options);
 #include "analyzer/core/formats.def"
 #undef KSHIM_FORMAT
 

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scan for people: what is wrong on top, then what each file is built for, then the totals.
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "analyzer/render/finding_page.h"
-#include "analyzer/render/finding_text.h"
-#include "analyzer/render/fleet_text.h"
 #include "analyzer/render/formats.h"
-#include "analyzer/render/scan/matrix.h"
 #include "analyzer/render/scan/render.h"
 #include "analyzer/say/sentences.h"
 #include "analyzer/verbs/scan.h"
@@ -39,7 +32,7 @@ std::vector<SizeTable> size_tables(const Scan& scan, std::size_t most) {
   std::map<std::pair<bool, std::string>, SizeRow> by_arch;
   std::map<std::string, SizeRow> by_kernel;
   for (const ScannedObject& object : scan.objects) {
-    for (const analysis::ImageCount& row : object.images) {
+    for (const ImageCount& row : object.images) {
       const std::string name(image::to_name(row.candidate.kind, row.candidate.arch).view());
       SizeRow& sum = by_arch[{row.candidate.kind != image::ImageKind::cubin, name}];
       sum.name = name;
@@ -48,8 +41,8 @@ std::vector<SizeTable> size_tables(const Scan& scan, std::size_t most) {
       sum.images += row.count;
     }
     for (const ModuleSize& module : object.largest)
-      modules.rows.push_back({fmt::format("{}+{}", analysis::basename_of(object.name()), module.offset),
-                              module.stored, module.bytes, module.images, analysis::demangle(module.kernel)});
+      modules.rows.push_back({fmt::format("{}+{}", basename_of(object.name()), module.offset), module.stored,
+                              module.bytes, module.images, demangle(module.kernel)});
     if (!object.kernels) continue;
     for (const ScannedKernel& kernel : *object.kernels) {
       SizeRow& sum = by_kernel[kernel.name];
@@ -64,8 +57,7 @@ std::vector<SizeTable> size_tables(const Scan& scan, std::size_t most) {
   modules.total = archs.total;
   std::vector<SizeTable> out;
   for (SizeTable* table : {&archs, &modules, &kernels}) {
-    std::stable_sort(table->rows.begin(), table->rows.end(),
-                     [](const SizeRow& a, const SizeRow& b) { return a.bytes > b.bytes; });
+    std::ranges::stable_sort(table->rows, std::greater(), &SizeRow::bytes);
     if (table != &archs && table->rows.size() > most) table->rows.resize(most);
     if (!table->rows.empty()) out.push_back(std::move(*table));
   }
@@ -78,16 +70,6 @@ std::string share_text(std::uint64_t part, std::uint64_t all) {
                      all == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(all));
 }
 
-using analysis::code;
-using analysis::counted;
-using analysis::Detail;
-using analysis::Document;
-using analysis::Finding;
-using analysis::is_problem;
-using analysis::Line;
-using analysis::Row;
-using analysis::Severity;
-using analysis::Tone;
 using image::ImageKind;
 
 constexpr std::size_t kFindings = 12;
@@ -104,19 +86,18 @@ std::string kinds_of(const MatrixRow& row, image::Arch arch, bool letters) {
   for (const auto& [kind, name] :
        {std::pair{ImageKind::cubin, "SASS"}, std::pair{ImageKind::ptx, "PTX"},
         std::pair{ImageKind::ltoir, "LTO-IR"}, std::pair{ImageKind::tileir, "Tile IR"}}) {
-    const bool has = std::any_of(row.images.begin(), row.images.end(), [&, k = kind](const auto& image) {
+    const bool has = std::ranges::any_of(row.images, [&, k = kind](const auto& image) {
       return image.candidate.kind == k && image.candidate.arch == arch;
     });
     if (has) kinds.push_back(letters ? std::string(name, 1) : name);
   }
-  return kinds.empty() && letters ? "." : analysis::join(kinds, letters ? "" : ", ");
+  return kinds.empty() && letters ? "." : join(kinds, letters ? "" : ", ");
 }
 
 /// Whether it has code for GPUs in general, and not for one or its family alone (sm_90a, sm_100f).
 bool is_general(const MatrixRow& row) {
-  return std::any_of(row.images.begin(), row.images.end(), [](const analysis::ImageCount& image) {
-    return image.candidate.arch.suffix == image::Suffix::none;
-  });
+  return std::ranges::any_of(
+      row.images, [](const ImageCount& image) { return image.candidate.arch.suffix == image::Suffix::none; });
 }
 
 /// One word of a column.
@@ -140,7 +121,7 @@ Line verdict_word(const RowVerdict& verdict) {
 
 /// A mark and what it means.
 Line marked(bool good, std::string text) {
-  Line out = {analysis::mark(good)};
+  Line out = {mark(good)};
   if (!text.empty()) out.insert(out.end(), {{" "}, {std::move(text)}});
   return out;
 }
@@ -176,7 +157,7 @@ class FindingNumbers {
  public:
   explicit FindingNumbers(const std::vector<Finding>& findings) : findings_(findings) {
     for (std::size_t i = 0; i < findings.size(); ++i)
-      for (std::string& target : analysis::targets_of(findings[i]))
+      for (std::string& target : targets_of(findings[i]))
         numbers_.try_emplace({findings[i].object, std::move(target)}, i + 1);
   }
   /// The cell, led to the finding that says why.
@@ -184,7 +165,7 @@ class FindingNumbers {
     const auto found = numbers_.find({object.name(), name_of({target.cc, image::Suffix::none})});
     if (found == numbers_.end() || cell.empty()) return cell;
     cell.back().finding = found->second;
-    if (cell.back().hover.empty()) cell.back().hover = analysis::title_sentence(findings_[found->second - 1]);
+    if (cell.back().hover.empty()) cell.back().hover = title_sentence(findings_[found->second - 1]);
     return cell;
   }
 
@@ -211,7 +192,7 @@ class ScanWriter {
     if (!scan_.sizes || !doc_.terminal()) kernels();
     budgets();
     totals();
-    std::vector<analysis::Note> notes;
+    std::vector<Note> notes;
     for (const std::string& note : scan_.notes) notes.push_back({note});
     for (const std::string& note : scan_.newer) notes.push_back({note});
     doc_.notes(notes);
@@ -219,14 +200,14 @@ class ScanWriter {
 
  private:
   void headline() {
-    const std::string found = analysis::counted_findings(scan_.findings);
+    const std::string found = counted_findings(scan_.findings);
     doc_.title(!found.empty()                         ? "kshim scan: " + found
                : scan_.incomplete()                   ? "kshim scan: incomplete"
                : scan_.objects.empty()                ? "kshim scan: no device code"
                : scan_.targets.empty() && !scan_.held ? "kshim scan"
                                                       : "kshim scan: ok",
                about());
-    const bool problems = std::any_of(scan_.findings.begin(), scan_.findings.end(), is_problem);
+    const bool problems = std::ranges::any_of(scan_.findings, is_problem);
     if (scan_.incomplete() && !problems) {
       // Never "ok": what was not read was not judged.
       doc_.say(Tone::warning, "incomplete:",
@@ -235,9 +216,10 @@ class ScanWriter {
     } else if (scan_.objects.empty()) {
       doc_.say(Tone::strong, "no device code:", fmt::format("in {} looked at", counted(scan_.files, "file")));
     } else if (scan_.held && !problems) {
-      const auto rules = static_cast<std::size_t>(std::count_if(
-          scan_.objects.begin(), scan_.objects.end(),
-          [](const ScannedObject& object) { return object.expected && !object.expected->reason.empty(); }));
+      const auto rules =
+          static_cast<std::size_t>(std::ranges::count_if(scan_.objects, [](const ScannedObject& object) {
+            return object.expected && !object.expected->reason.empty();
+          }));
       std::string text =
           fmt::format("{} with device code, as expected", counted(scan_.objects.size(), "file"));
       if (rules != 0)
@@ -248,7 +230,7 @@ class ScanWriter {
       for (const image::Arch target : scan_.targets) names.push_back(name_of(target));
       doc_.say(Tone::good, "ok:",
                fmt::format("{} with device code, no problem on {}", counted(scan_.objects.size(), "file"),
-                           analysis::enumerate(names)));
+                           enumerate(names)));
     }
   }
 
@@ -256,12 +238,12 @@ class ScanWriter {
   std::vector<std::string> about() const {
     std::vector<std::string> out;
     constexpr std::size_t kMost = 3;
-    const std::size_t shown = analysis::shown_of(scan_.paths.size(), kMost);
+    const std::size_t shown = shown_of(scan_.paths.size(), kMost);
     for (const std::string& path : std::span(scan_.paths).first(shown)) out.push_back(path);
     if (shown < scan_.paths.size()) out.push_back(fmt::format("and {} more", scan_.paths.size() - shown));
     std::vector<std::string> names;
     for (const image::Arch target : scan_.targets) names.push_back(name_of(target));
-    if (!names.empty()) out.push_back("for " + analysis::join(names, " "));
+    if (!names.empty()) out.push_back("for " + join(names, " "));
     if (scan_.driver.known())
       out.push_back(fmt::format("driver for CUDA {}", image::to_name(scan_.driver).view()));
     return out;
@@ -271,16 +253,15 @@ class ScanWriter {
     if (!doc_.brief())
       return write_findings(scan_.findings, doc_.terminal() ? Detail::everything : Detail::full, doc_);
     // The most severe come first; what is no problem is left to --verbose.
-    const auto total =
-        static_cast<std::size_t>(std::count_if(scan_.findings.begin(), scan_.findings.end(), is_problem));
+    const auto total = static_cast<std::size_t>(std::ranges::count_if(scan_.findings, is_problem));
     if (total == 0) return;
     if (total == 1) return write_finding(scan_.findings.front(), 1, Detail::full, doc_);
     // Most findings of one scan are one finding about many files: a line each, and the first with all there
     // is to it.
     std::vector<std::pair<std::string_view, std::string>> lines;
     for (const Finding& finding : std::span(scan_.findings).first(total))
-      lines.emplace_back(analysis::kind_of(finding), analysis::title_of(finding));
-    const std::size_t shown = scan_.held ? lines.size() : analysis::shown_of(lines.size(), kFindings);
+      lines.emplace_back(kind_of(finding), title_of(finding));
+    const std::size_t shown = scan_.held ? lines.size() : shown_of(lines.size(), kFindings);
     const std::size_t more = lines.size() - shown;
     lines.resize(shown);
     if (shown > 1) doc_.contents({}, std::move(lines));
@@ -295,8 +276,8 @@ class ScanWriter {
       const Expected& expected = *object.expected;
       table.push_back({{code(object.name())},
                        marked(expected.met(), expected.skipped ? "left out" : expected.list),
-                       {{analysis::join(expected.missing, ", ")}},
-                       {{analysis::join(expected.surplus, ", ")}},
+                       {{join(expected.missing, ", ")}},
+                       {{join(expected.surplus, ", ")}},
                        {{expected.reason}}});
     }
     if (!scan_.held || table.empty()) return;
@@ -310,12 +291,12 @@ class ScanWriter {
       std::vector<Row> table;
       for (const SizeRow& row : size.rows)
         table.push_back(
-            {{code(analysis::shorten(row.name, doc_.limits().columns))},
+            {{code(shorten(row.name, doc_.limits().columns))},
              {{size_text(row.bytes), Tone::number}},
              {{share_text(row.bytes, size.total)}},
              {{row.clear == 0 ? "" : counted(row.images, "image")}},
              {{row.clear == 0 || row.clear == row.bytes ? "" : size_text(row.clear) + " unpacked"}},
-             {{analysis::shorten(row.more, doc_.limits().columns)}}});
+             {{shorten(row.more, doc_.limits().columns)}}});
       doc_.heading(
           2, {{fmt::format("bytes by {}: {}{}", size.what, size_text(size.total),
                            std::string_view(size.what) == "kernel" ? " of machine code" : " as stored")}});
@@ -339,17 +320,17 @@ class ScanWriter {
   /// One object a row, unless there are too many: then one package, those that somebody asked for first.
   void tables() {
     rows_ = matrix_rows(scan_, false);
-    const bool single = analysis::shown_of(rows_.size(), doc_.limits().rows) == rows_.size();
+    const bool single = shown_of(rows_.size(), doc_.limits().rows) == rows_.size();
     if (!single) {
       rows_ = matrix_rows(scan_, true);
-      std::stable_sort(rows_.begin(), rows_.end(), [](const MatrixRow& a, const MatrixRow& b) {
+      std::ranges::stable_sort(rows_, [](const MatrixRow& a, const MatrixRow& b) {
         return std::tie(a.requested, a.modules) > std::tie(b.requested, b.modules);
       });
     }
     if (rows_.empty()) return;
     for (const MatrixRow& row : rows_)
-      for (const analysis::ImageCount& image : row.images) archs_.push_back(image.candidate.arch);
-    std::sort(archs_.begin(), archs_.end());
+      for (const ImageCount& image : row.images) archs_.push_back(image.candidate.arch);
+    std::ranges::sort(archs_);
     archs_.erase(std::unique(archs_.begin(), archs_.end()), archs_.end());
     if (doc_.terminal()) return matrix();
     runs_on(single);
@@ -392,7 +373,7 @@ class ScanWriter {
         Line cell = verdict_cell(verdict, rows_[i].files);
         if (doc_.has_links()) {
           std::string told;
-          for (const analysis::Span& span : std::exchange(cell, verdict_word(verdict))) told += span.text;
+          for (const Span& span : std::exchange(cell, verdict_word(verdict))) told += span.text;
           cell.back().hover = std::move(told);
         }
         cells.push_back(single ? numbers.linked(std::move(cell), scan_.objects[i], verdict.target) : cell);
@@ -441,8 +422,8 @@ class ScanWriter {
       for (const ScannedKernel& kernel : *object.kernels) {
         if (room == 0) break;
         --room;
-        table.push_back({{code(analysis::shorten(kernel.demangled, doc_.limits().columns))},
-                         {{analysis::join(kernel.archs(), ", ")}},
+        table.push_back({{code(shorten(kernel.demangled, doc_.limits().columns))},
+                         {{join(kernel.archs(), ", ")}},
                          {{needs_text(kernel)}}});
       }
       doc_.table({"Kernel", "In images for", "Takes"}, std::move(table));
@@ -457,17 +438,16 @@ class ScanWriter {
     for (const ScannedKernel& kernel : *object.kernels) groups[kernel.archs()].push_back(&kernel);
     std::vector<decltype(groups)::const_pointer> order;
     for (const auto& group : groups) order.push_back(&group);
-    std::stable_sort(order.begin(), order.end(),
-                     [](auto* a, auto* b) { return a->second.size() > b->second.size(); });
+    std::ranges::stable_sort(order, [](auto* a, auto* b) { return a->second.size() > b->second.size(); });
     doc_.heading(2, {{fmt::format("{}: {}", object.name(), counted(object.kernels->size(), "kernel"))}});
     for (const auto* group : order) {
       const auto& [archs, kernels] = *group;
-      doc_.paragraph({{fmt::format("{:>7}  {}", kernels.size(), analysis::join(archs, " "))}}, 2, 9);
+      doc_.paragraph({{fmt::format("{:>7}  {}", kernels.size(), join(archs, " "))}}, 2, 9);
       const std::size_t most = !doc_.brief()       ? kernels.size()
                                : order.size() == 1 ? 0
                                                    : std::min(kNamedKernels, kernels.size());
       for (const ScannedKernel* kernel : std::span(kernels).first(most)) {
-        doc_.paragraph({{analysis::shorten(kernel->demangled, doc_.limits().columns)}}, kIndent, 2);
+        doc_.paragraph({{shorten(kernel->demangled, doc_.limits().columns)}}, kIndent, 2);
         const std::string needs = doc_.brief() ? std::string() : needs_text(*kernel);
         if (!needs.empty()) doc_.paragraph({{needs, Tone::dim}}, kIndent + 2);
       }
@@ -481,7 +461,7 @@ class ScanWriter {
     std::uint64_t images = 0;
     for (const ScannedObject& object : scan_.objects) {
       fatbins += object.fatbins;
-      for (const analysis::ImageCount& row : object.images) images += row.count;
+      for (const ImageCount& row : object.images) images += row.count;
     }
     doc_.gap();
     doc_.paragraph({{fmt::format(
@@ -500,9 +480,9 @@ class ScanWriter {
   }
 
   bool has(ImageKind kind) const {
-    return std::any_of(scan_.objects.begin(), scan_.objects.end(), [&](const ScannedObject& object) {
-      return std::any_of(object.images.begin(), object.images.end(),
-                         [&](const analysis::ImageCount& row) { return row.candidate.kind == kind; });
+    return std::ranges::any_of(scan_.objects, [&](const ScannedObject& object) {
+      return std::ranges::any_of(object.images,
+                                 [&](const ImageCount& row) { return row.candidate.kind == kind; });
     });
   }
 
@@ -519,14 +499,13 @@ class ScanWriter {
         "ok = runs as SASS, jit = some or all is compiled from PTX at load, part = some kernels lack code, "
         "none = nothing runs, - = no kernels";
     if (ltoir) out += " (LTO-IR alone runs nothing)";
-    const bool picks =
-        std::any_of(scan_.objects.begin(), scan_.objects.end(), [](const ScannedObject& object) {
-          return std::any_of(object.targets.begin(), object.targets.end(), [](const TargetVerdict& verdict) {
-            return verdict.picks && verdict.lacking != 0 && !verdict.nothing_fits();
-          });
-        });
+    const bool picks = std::ranges::any_of(scan_.objects, [](const ScannedObject& object) {
+      return std::ranges::any_of(object.targets, [](const TargetVerdict& verdict) {
+        return verdict.picks && verdict.lacking != 0 && !verdict.nothing_fits();
+      });
+    });
     if (picks) out += "; a library that picks its code by GPU is ok with the modules it has for that GPU";
-    if (std::any_of(rows_.begin(), rows_.end(), [](const MatrixRow& row) { return row.files > 1; }))
+    if (std::ranges::any_of(rows_, [](const MatrixRow& row) { return row.files > 1; }))
       out += "; 4/9 = something runs of 4 of 9 files, the others are built for other GPUs only";
     return out;
   }
@@ -539,9 +518,9 @@ class ScanWriter {
 
 }  // namespace
 
-std::string render_page(const Scan& scan, analysis::Format format, const analysis::RenderOptions& options) {
-  return analysis::write_document(format, "kshim scan", options, {},
-                                  [&](Document& document) { ScanWriter(scan, document).write(); });
+std::string render_page(const Scan& scan, Format format, const RenderOptions& options) {
+  return write_document(format, "kshim scan", options, {},
+                        [&](Document& document) { ScanWriter(scan, document).write(); });
 }
 
 }  // namespace kshim::scan

@@ -12,7 +12,7 @@ import pathlib
 import re
 from typing import Dict, List, NamedTuple
 
-TABLES = ("processes", "devices", "images", "serves", "loads", "failures", "findings", "kernels", "rejected")
+TABLES = ("processes", "devices", "images", "serves", "plans", "loads", "failures", "findings", "kernels", "rejected")
 
 
 class Question(NamedTuple):

@@ -15,7 +15,7 @@ TYPES = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": 
 
 
 # What a file holds does not change from day to day.
-OF_FILES = ("images", "serves")
+OF_FILES = ("images", "serves", "plans")
 
 
 class Missing(RuntimeError):

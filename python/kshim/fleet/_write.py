@@ -31,9 +31,9 @@ def write(title, columns, rows, form, out=None):
         out.write("\n")
     elif form == "csv":
         writer = csv.writer(out)
-        writer.writerow(columns)
+        writer.writerow(map(_plain, columns))
         # A spreadsheet takes a cell that begins so for a formula.
-        writer.writerows([("'" + text if (text := _text(value))[:1] in ("=", "+", "-", "@", "\t", "\r") and not isinstance(value, (int, float)) else text)
+        writer.writerows([("'" + text if (text := _plain(value))[:1] in ("=", "+", "-", "@", "\t", "\r") and not isinstance(value, (int, float)) else text)
                           for value in row] for row in rows)
     elif form == "markdown":
         def cell(value):
@@ -41,7 +41,7 @@ def write(title, columns, rows, form, out=None):
             for mark in "\\`*_[]|~#@":
                 text = text.replace(mark, "\\" + mark)
             return text
-        out.write(f"{title}\n\n| " + " | ".join(columns) + " |\n|" + " --- |" * len(columns) + "\n")
+        out.write(f"{title}\n\n| " + " | ".join(map(cell, columns)) + " |\n|" + " --- |" * len(columns) + "\n")
         for row in rows:
             out.write("| " + " | ".join(cell(value) for value in row) + " |\n")
     elif form == "html":

@@ -94,7 +94,7 @@ Address FrameWalk::this_thread() const noexcept {
   const auto running = reinterpret_cast<Address>(python_.running_thread());
   if (is_of_this_thread(running)) return running;
   auto interpreter = reinterpret_cast<Address>(python_.newest_interpreter());
-  if (read<Address>(interpreter, 0).value_or(0) == 0) return known;  // there is one alone
+  if (read<Address>(interpreter, 0).value_or(0) == 0) return known;  // there is only one
   for (int i = 0; interpreter != 0 && i < kMaxInterpreters; ++i) {
     if (const Address thread = thread_with_frames(interpreter); thread != 0) return thread;
     interpreter = read<Address>(interpreter, 0).value_or(0);  // PyInterpreterState begins with the next one

@@ -143,7 +143,8 @@ LoadedObject search_for_python() noexcept {
   PythonSearch search;
   if (g_known.load == 0 && !g_known.searches.is_due()) return {};
   const std::uint64_t after = g_known.load == 0 ? g_known.searched : 0;
-  g_known.searches.run([&] { g_known.searched = for_each_loaded_object(search_python, &search, after); });
+  g_known.searches.run(
+      [&] { g_known.searched = for_each_loaded_object(search_python, &search, {.after = after}); });
   return search.found;
 }
 

@@ -263,7 +263,7 @@ int kshim_find_object(void* address, kshim_found_object* result) {
   return 0;
 }
 
-/// libunwind asks for _dl_find_object alone.
+/// libunwind looks up only _dl_find_object.
 void* __wrap_dlsym(void*, const char* name) {
   return std::string_view(name) == "_dl_find_object" ? reinterpret_cast<void*>(&kshim_find_object) : nullptr;
 }

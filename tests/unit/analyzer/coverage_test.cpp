@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 namespace kshim::analysis {
 namespace {
 
@@ -51,6 +53,17 @@ TEST(Coverage, ModulesThatAProgramLoadsByItselfAreItsChoice) {
   EXPECT_EQ(missed_modules("libx.so", code, registered, true).modules, std::vector<std::uint32_t>{0})
       << "the runtime registers it, and the other one is locked";
   EXPECT_EQ(missed_modules("libx.so", code, registered, false).modules, registered) << "nothing else serves";
+}
+
+TEST(Coverage, ALibraryThatPicksItsCodeLeavesOutWhatItHasNextToNothingFor) {
+  std::vector<CodeImage> images(41, image_of("sm_90"));
+  images.front() = image_of("compute_52");
+  const DeviceCode code = code_of(images, std::vector<bool>(images.size(), false));
+  std::vector<std::uint32_t> lacking(40);
+  std::iota(lacking.begin(), lacking.end(), 1);
+  EXPECT_EQ(missed_modules("libcublasLt.so.12", code, lacking, true).modules, lacking);
+  lacking.resize(30);
+  EXPECT_EQ(missed_modules("libcublasLt.so.12", code, lacking, true).by_design, ByDesign::probing_library);
 }
 
 TEST(Coverage, LockedModulesAreForOthersWhereOtherCodeServes) {

@@ -4,7 +4,7 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/commands.h"
-#include "analyzer/owner/python_distributions.h"
+#include "analyzer/owner/databases.h"
 #include "report_text.h"
 
 namespace kshim::analysis {

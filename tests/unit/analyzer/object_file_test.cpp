@@ -226,6 +226,33 @@ TEST_F(FindImages, ReadsTheModuleByOffsetKernelOrBecauseItIsTheOnlyOne) {
   EXPECT_FALSE(ask(program(), second, "").images[0].has_kernel.has_value());
 }
 
+// shows: a report whose files take more time to read than a user may ask for
+TEST_F(FindImages, OfOneUsersReportsEndWithItsPatience) {
+  const auto scope = [&](ObjectFiles& files, const ObjectRecord& object) {
+    return find_images({&object, std::nullopt, nullptr, ""}, files).scope;
+  };
+  ask(program(), std::nullopt, "");
+  ObjectRecord other = object_;
+  other.path = folder_.write("other", text_of_buffer(program())).string();
+  Report first, second, third;
+  first.owner = second.owner = 4711;
+  third.owner = 4712;
+  ObjectFiles files("/", std::chrono::nanoseconds(1));
+  files.learn(first);
+  EXPECT_EQ(scope(files, object_), ImageScope::module);
+  EXPECT_EQ(files.left_out(), "");
+  EXPECT_EQ(scope(files, object_), ImageScope::none) << "opening it has taken that long";
+  EXPECT_NE(files.left_out(), "");
+  files.learn(second);
+  EXPECT_EQ(files.left_out(), "");
+  EXPECT_EQ(files.find(other), nullptr) << "another report of the same user";
+  EXPECT_NE(files.why_not(other), "");
+  files.learn(third);
+  EXPECT_NE(files.find(other), nullptr) << "a report of another user";
+  files.learn(first);
+  EXPECT_EQ(files.find(other), nullptr) << "it goes on where it ended";
+}
+
 TEST_F(FindImages, NamesEveryKernelThatLacksAnImage) {
   const ModuleImages module = ask(program(), std::nullopt, "_Z3twov");
   EXPECT_THAT(lacking_kernels(module, facts_for(module, {6, 1}), "_Z3twov"),

@@ -2,7 +2,7 @@
 // The records are made by hand after the documented format: no conda on the machines that test.
 #include <gmock/gmock.h>
 
-#include "analyzer/owner/conda_environments.h"
+#include "analyzer/owner/databases.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::packages {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analyzer/owner/python_distributions.h"
+#include "analyzer/owner/databases.h"
 
 namespace kshim::packages {
 namespace {

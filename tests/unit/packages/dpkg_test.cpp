@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "analyzer/owner/dpkg_database.h"
+#include "analyzer/owner/databases.h"
 #include "analyzer/owner/finder.h"
 #include "output_of.h"
 #include "tests/unit/analyzer/report_text.h"
@@ -72,25 +72,6 @@ TEST_F(Dpkg, ALinkOutOfTheRootLeadsNowhere) {
   list("base", "/etc/passwd\n");
   EXPECT_EQ(owner("/usr/lib/libx.so"), "nobody");
   EXPECT_EQ(owner("/usr/lib/liby.so"), "nobody");
-}
-TEST_F(Dpkg, ADivertedNameBelongsToTheDiverter) {
-  list("glx-diversions", "/usr/lib/other\n");
-  list("libgl1", "/usr/lib/libGL.so.1\n");
-  list("nvidia", "/usr/lib/libGL.so.1\n");
-  root_.write("var/lib/dpkg/diversions", "/usr/lib/libGL.so.1\n/usr/lib/mesa/libGL.so.1\nnvidia\n");
-  EXPECT_EQ(owner("/usr/lib/libGL.so.1"), "nvidia");
-  EXPECT_EQ(owner("/usr/lib/mesa/libGL.so.1"), "libgl1");
-}
-TEST_F(Dpkg, WhatTheAdministratorDivertedIsNobodys) {
-  list("libgl1", "/usr/lib/libGL.so.1\n");
-  root_.write("var/lib/dpkg/diversions", "/usr/lib/libGL.so.1\n/usr/lib/libGL.so.1.distrib\n:\n");
-  EXPECT_EQ(owner("/usr/lib/libGL.so.1.distrib"), "libgl1");
-  EXPECT_EQ(owner("/usr/lib/libGL.so.1"), "nobody");
-}
-TEST_F(Dpkg, ATornTableOfDiversionsIsReadAsFarAsItGoes) {
-  list("libgl1", "/usr/lib/libGL.so.1\n");
-  root_.write("var/lib/dpkg/diversions", "/usr/lib/libGL.so.1\n/usr/lib/x\n");
-  EXPECT_EQ(owner("/usr/lib/libGL.so.1"), "libgl1");
 }
 TEST_F(Dpkg, WithoutStatusThereIsNoVersion) {
   list("libfoo", "/usr/lib/libfoo.so.1\n");

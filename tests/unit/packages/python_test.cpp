@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "analyzer/owner/python_distributions.h"
+#include "analyzer/owner/databases.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::packages {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "analyzer/owner/rpm_database.h"
+#include "analyzer/owner/databases.h"
 #include "rpm_fixture.h"
 
 namespace kshim::packages {

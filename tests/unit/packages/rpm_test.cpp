@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
-#include "analyzer/owner/rpm_database.h"
+#include "analyzer/owner/databases.h"
 #include "output_of.h"
 #include "rpm_fixture.h"
 #include "tests/unit/analyzer/report_text.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "analyzer/core/text.h"
-#include "analyzer/render/text_page.h"
+#include "analyzer/render/document.h"
 
 namespace kshim::analysis {
 namespace {
@@ -50,6 +50,9 @@ TEST_P(BreakCommand, KeepsWithinTheWidthWhereWordsAllowIt) {
 INSTANTIATE_TEST_SUITE_P(Widths, BreakCommand, testing::Values(20, 37, 60, 76, 200));
 
 TEST(BreakCommandLines, ShortCommandsStayWhole) {
+  ASSERT_EQ(break_command("first -x; second | third -y", 20, 4).size(), 2U);
+  EXPECT_FALSE(break_command("first -x; second | third -y", 20, 4).back().continues);
+  EXPECT_TRUE(break_command("find . -exec rm {} \\; -print", 20, 4).back().continues);
   const auto lines = break_command("a && b", 80, 4);
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(lines[0].text, "a && b");

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "analyzer/render/junit.h"
+#include "analyzer/render/ci_formats.h"
 #include "analyzer/render/render.h"
 #include "analyzer/render/scan/render.h"
 #include "hostile.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/cli/progress.h"
-
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -10,6 +8,8 @@
 
 #include <functional>
 #include <string>
+
+#include "analyzer/cli/terminal.h"
 
 namespace kshim::cli {
 namespace {

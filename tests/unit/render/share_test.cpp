@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "analyzer/render/markdown_page.h"
+#include "analyzer/render/ci_formats.h"
+#include "analyzer/render/document.h"
 #include "analyzer/render/render.h"
-#include "analyzer/render/sarif.h"
-#include "analyzer/render/share_place.h"
 #include "analyzer/verbs/analysis.h"
 
 namespace kshim::analysis {
@@ -111,9 +110,10 @@ TEST(Share, FullShortensNothing) {
 }
 
 std::string paragraph(const Line& line) {
-  MarkdownPage page(false);
+  const auto page_made = markdown_page(false);
+  Document& page = *page_made;
   page.paragraph(line);
-  return std::move(page).take();
+  return page.take();
 }
 
 TEST(Markdown, TextStaysText) {
@@ -145,15 +145,17 @@ TEST(Markdown, CodeSpansHoldAnything) {
 }
 
 TEST(Markdown, TablesKeepTheirCells) {
-  MarkdownPage page(false);
+  const auto page_made = markdown_page(false);
+  Document& page = *page_made;
   page.table({"A", "B"}, {{{code("a|b")}, {{"c|d"}}}, {{{"1"}}}});
-  EXPECT_EQ(std::move(page).take(), "| A | B |\n| --- | --- |\n| `a\\|b` | c\\|d |\n| 1 | |\n");
+  EXPECT_EQ(page.take(), "| A | B |\n| --- | --- |\n| `a\\|b` | c\\|d |\n| 1 | |\n");
 }
 
 TEST(Markdown, FencesAreLongerThanWhatTheyHold) {
-  MarkdownPage page(false);
+  const auto page_made = markdown_page(false);
+  Document& page = *page_made;
   page.commands({"echo ````", "ls"});
-  EXPECT_EQ(std::move(page).take(), "`````sh\necho ````\nls\n`````\n");
+  EXPECT_EQ(page.take(), "`````sh\necho ````\nls\n`````\n");
 }
 
 TEST(Markdown, FitsIntoAnIssue) {
@@ -173,7 +175,8 @@ TEST(Markdown, FitsIntoAnIssue) {
 }
 
 TEST(Markdown, WhatIsFoldedGoesFirst) {
-  MarkdownPage page(false);
+  const auto page_made = markdown_page(false);
+  Document& page = *page_made;
   page.heading(1, {{"title"}});
   for (int i = 0; i < 8; ++i) {
     page.paragraph({{"paragraph " + std::to_string(i)}});
@@ -181,15 +184,16 @@ TEST(Markdown, WhatIsFoldedGoesFirst) {
     page.list({{{"folded " + std::to_string(i) + std::string(20'000, 'x')}}});
     page.close_details();
   }
-  const std::string text = std::move(page).take();
+  const std::string text = page.take();
   EXPECT_LE(text.size(), 65'536U);
   for (const char* kept : {"# title", "paragraph 7", "folded 0", "folded 1", "folded 2", "**Shortened:**"})
     EXPECT_NE(text.find(kept), std::string::npos) << kept;
   EXPECT_EQ(text.find("folded 4"), std::string::npos);
-  MarkdownPage large(false);
+  const auto large_made = markdown_page(false);
+  Document& large = *large_made;
   large.heading(1, {{"title"}});
   for (int i = 0; i < 100; ++i) large.paragraph({{std::string(1000, 'x')}});
-  const std::string cut = std::move(large).take();
+  const std::string cut = large.take();
   EXPECT_LE(cut.size(), 65'536U);
   EXPECT_GT(cut.size(), 60'000U);
   EXPECT_NE(cut.find("**Shortened:**"), std::string::npos);

@@ -5,8 +5,8 @@
 
 #include <chrono>
 
-#include "analyzer/render/finding_text.h"
-#include "analyzer/render/text_page.h"
+#include "analyzer/render/document.h"
+#include "analyzer/render/finding_page.h"
 
 namespace kshim::analysis {
 namespace {
@@ -196,13 +196,14 @@ TEST(NoCommand, TheRunnerFindsNone) {
 
 TEST(NoCommand, NoLineOfAPageIsOne) {
   const std::string evil = "::error::x " + std::string(50, 'w') + " ::stop-commands::y ##[add-mask]z";
-  TextPage page({.unicode = true, .width = 60});
+  const auto page_made = text_page({.unicode = true, .width = 60});
+  Document& page = *page_made;
   page.paragraph({{evil}}, 2);
   page.facts({{"file", {{evil}}}});
   page.heading(3, {{evil}});
   page.commands({evil});
   page.say(Tone::error, "error:", evil);
-  const std::string text = std::move(page).take();
+  const std::string text = page.take();
   std::size_t lines = 0;
   for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1, ++lines)
     EXPECT_NE(text.substr(text.find_first_not_of(' ', at), 2), "::") << text;

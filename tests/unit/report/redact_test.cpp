@@ -272,8 +272,13 @@ TEST(Redact, AValueIsHiddenToItsEnd) {
   for (const std::string& text :
        {"Cookie: a=\"" + X + "\"", "Cookie: a=\"1\"; tok=" + X, "password=\"a\\\"" + X + "\"",
         R"({"token":[")" + X + "\"]}", R"({\"token\": \")" + X + R"(\", \"x\": 1})", "SSHPASS=" + X,
-        "pswd: " + X, "Authorization%3A%20Bearer%20" + X, "curl -H 'Cookie: a=" + X + "' https://host/a"})
+        "pswd: " + X, "key: |\n  " + X + "\n  " + X + "\nnext: 1", "password:\n  " + X,
+        "<password>" + X + "</password>", "X-Api-Key%253A" + X, "token%253D" + X, "password " + X,
+        "wandb login " + X + X, "Authorization%3A%20Bearer%20" + X,
+        "curl -H 'Cookie: a=" + X + "' https://host/a"})
     EXPECT_EQ(redacted(text).find(X), std::string::npos) << redacted(text);
+  EXPECT_EQ(redacted("<key>" + X + "</key><a>1</a>"), "<key>…</key><a>1</a>");
+  EXPECT_EQ(redacted("key: |-\n  " + X + "\nnext: 1"), "key: |-\n  …\nnext: 1");
   EXPECT_EQ(redacted("curl -H 'Cookie: a=" + X + "' https://host/a"), "curl -H 'Cookie: …' https://host/a");
   EXPECT_EQ(redacted(R"({"password":"a\"b","x":1})"), R"({"password":"…","x":1})");
 }
@@ -301,6 +306,10 @@ TEST(Redact, WhatIsNoSecretStays) {
         "https://download.pytorch.org/whl/cu128",
         "git@github.com:owner/name",
         "cuda:0",
+        "the token embedding_v2<float> of std::pair<key, int>(3)",
+        "wrong password or login name",
+        "basic block_17 of login node12",
+        "state_dict:\n  layer1.weight",
         "5a4d3c2b1a0f9e8d7c6b5a4d3c2b1a0f"})
     EXPECT_EQ(redacted(std::string(text)), text);
 }
@@ -350,6 +359,7 @@ TEST(Private, HomesAreTildesAndTheNameIsNoPartOfAPath) {
   EXPECT_EQ(without(ada, "/opt/lib/site-packages/ada/_C.so"), "/opt/lib/site-packages/ada/_C.so");
   EXPECT_EQ(without(ada, "_ZN3ada4loadEv ada load_ada"), "_ZN3ada4loadEv ada load_ada");
   EXPECT_EQ(without(ada, "/nfs/home/ada/x?token=" + X), "~/x?token=…");
+  EXPECT_EQ(without(ada, "ada"), "…");
   EXPECT_EQ(without({}, "/home/me/x /usr/share/home/x"), "~/x /usr/share/home/x");
   EXPECT_EQ(without({"/home", ""}, "/home/me/x"), "~/x");
   EXPECT_EQ(without({"/root", ""}, "/root/x /var/root/x"), "~/x /var/root/x");

@@ -11,9 +11,9 @@
 #include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/diagnose/rules.h"
-#include "analyzer/render/finding_text.h"
+#include "analyzer/render/finding_page.h"
 #include "analyzer/verbs/fleet_plans.h"
-#include "analyzer/verbs/scan_object.h"
+#include "analyzer/verbs/scan_parts.h"
 #include "dynamic_elf.h"
 
 namespace kshim::scan {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "analyzer/diagnose/advice_input.h"
-#include "analyzer/render/finding_text.h"
+#include "analyzer/render/finding_page.h"
 #include "analyzer/verbs/fleet_plans.h"
-#include "analyzer/verbs/scan_findings.h"
+#include "analyzer/verbs/scan_parts.h"
 #include "target_arch.h"
 
 namespace kshim::scan {

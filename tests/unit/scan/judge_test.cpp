@@ -5,7 +5,7 @@
 #include <deque>
 
 #include "analyzer/diagnose/coverage.h"
-#include "analyzer/verbs/scan_object.h"
+#include "analyzer/verbs/scan_parts.h"
 #include "target_arch.h"
 
 namespace kshim::scan {

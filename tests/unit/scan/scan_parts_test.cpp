@@ -15,10 +15,9 @@
 #include <string>
 
 #include "analyzer/input/files/walk.h"
+#include "analyzer/render/document.h"
 #include "analyzer/render/render.h"
-#include "analyzer/render/scan/matrix.h"
 #include "analyzer/render/scan/render.h"
-#include "analyzer/render/text_page.h"
 #include "analyzer/say/sentences.h"
 #include "kshim/image/cubin.h"
 

@@ -208,7 +208,27 @@ TEST_F(DefaultFolder, OfRootAndOfUsersDoNotMeet) {
   EXPECT_EQ(opened(), "working/" + own_ + "/h.17.jsonl");
   EXPECT_EQ(fs::status(working_ / own_).permissions(), fs::perms::owner_all);
   give(working_ / own_, 4711, 0777);
-  EXPECT_EQ(opened(), "tmp/" + own_ + "/h.17.jsonl") << "and neither is a folder of the right name";
+  EXPECT_EQ(opened(), "working/" + own_ + ".1/h.17.jsonl") << "and neither is a folder of the right name";
+}
+// shows: reports: folders of all names that can be known, made by another user
+TEST_F(DefaultFolder, IsFoundWhateverNamesAreTaken) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  give(working_, 0, 01777);
+  const auto take = [&](const std::string& name) {
+    fs::create_directory(working_ / name);
+    give(working_ / name, 4711, 0777);
+  };
+  take(own_);
+  EXPECT_EQ(opened(), "working/" + own_ + ".1/h.17.jsonl");
+  fs::remove_all(working_ / (own_ + ".1"));
+  fs::create_directory_symlink(folder_ / "secret", working_ / (own_ + ".1"));
+  ASSERT_EQ(lchown((working_ / (own_ + ".1")).c_str(), 4711, 4711), 0);
+  EXPECT_EQ(opened(), "working/" + own_ + ".2/h.17.jsonl");
+  fs::remove_all(working_ / (own_ + ".2"));
+  for (int number = 2; number < 10; ++number) take(own_ + "." + std::to_string(number));
+  const std::string path = opened();
+  EXPECT_TRUE(path.starts_with("working/" + own_ + ".")) << path;
+  EXPECT_TRUE(path.ends_with("/h.17.jsonl")) << path;
 }
 // shows: reports: a link of another user named kshim-report
 TEST_F(DefaultFolder, IsNotReachedThroughALinkOfAnother) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -53,7 +54,7 @@ TEST(DeviceCode, AFatbinInAFileIsKnownByFileAndOffset) {
   std::memcpy(g_fatbin, bytes.data(), bytes.size());
   g_wrapper.fatbin = address_of(g_fatbin);
   DeviceCode code;
-  examine_memory(address_of(&g_wrapper), false, code);
+  examine_memory(address_of(&g_wrapper), LoadResult::loaded, code);
   EXPECT_TRUE(code.wrapped);
   EXPECT_EQ(code.address, address_of(g_fatbin));
   EXPECT_EQ(code.size, bytes.size());
@@ -75,7 +76,7 @@ TEST(DeviceCode, RelocatablePartsCountAsWell) {
   const std::uintptr_t parts[] = {address_of(part.data()), 0};
   const FatbinWrapper wrapper{image::kWrapperMagic, 2, address_of(linked.data()), address_of(parts)};
   DeviceCode code;
-  examine_memory(address_of(&wrapper), false, code);
+  examine_memory(address_of(&wrapper), LoadResult::loaded, code);
   EXPECT_EQ(archs_of(code), (std::vector<std::string>{"sm_75", "compute_75"}));
   EXPECT_EQ(choice_for(code, {12, 0}), image::Choice::jit);
 }
@@ -83,7 +84,7 @@ TEST(DeviceCode, RelocatablePartsCountAsWell) {
 TEST(DeviceCode, ALooseBlobIsKnownByItsContent) {
   const auto bytes = FatbinBuilder().cubin(arch_of(86)).build();
   DeviceCode code;
-  examine_memory(address_of(bytes.data()), false, code);
+  examine_memory(address_of(bytes.data()), LoadResult::loaded, code);
   EXPECT_EQ(code.object, 0U);
   EXPECT_EQ(code.size, bytes.size());
   EXPECT_EQ(code.hash, content_hash(std::as_bytes(std::span(bytes))));
@@ -92,8 +93,8 @@ TEST(DeviceCode, ALooseBlobIsKnownByItsContent) {
   auto large =
       FatbinBuilder().cubin(arch_of(86), kshim::test::Buffer(4 * kHashedInFull, std::byte{7})).build();
   DeviceCode succeeded, failed;
-  examine_memory(address_of(large.data()), false, succeeded);
-  examine_memory(address_of(large.data()), true, failed);
+  examine_memory(address_of(large.data()), LoadResult::loaded, succeeded);
+  examine_memory(address_of(large.data()), LoadResult::failed, failed);
   EXPECT_NE(succeeded.hash, 0U);
   EXPECT_NE(succeeded.hash, failed.hash);
   EXPECT_EQ(succeeded.key(), failed.key());
@@ -110,7 +111,7 @@ TEST(DeviceCode, TwoImagesInOneBufferAreTwo) {
             .build();
     std::memcpy(g_buffer, bytes.data(), bytes.size());
     DeviceCode code;
-    examine_memory(address_of(g_buffer), false, code);
+    examine_memory(address_of(g_buffer), LoadResult::loaded, code);
     EXPECT_NE(code.object, 0U);
     keys[i] = code.key();
   }
@@ -121,7 +122,7 @@ TEST(DeviceCode, TwoImagesInOneBufferAreTwo) {
 TEST(DeviceCode, PtxTextEndsWithItsNul) {
   const std::string text = "// a comment\n.version 8.3\n.target sm_90a\n.address_size 64\n";
   DeviceCode code;
-  examine_memory(address_of(text.c_str()), true, code);
+  examine_memory(address_of(text.c_str()), LoadResult::failed, code);
   EXPECT_EQ(code.size, text.size());
   EXPECT_EQ(archs_of(code), std::vector<std::string>{"compute_90a"});
   EXPECT_EQ(code.images[0].isa, (image::Version{8, 3}));
@@ -131,7 +132,7 @@ TEST(DeviceCode, PtxTextEndsWithItsNul) {
 TEST(DeviceCode, WhatCannotBeReadIsNotRead) {
   for (const std::uintptr_t address : {std::uintptr_t{0}, std::uintptr_t{16}, ~std::uintptr_t{0} - 8}) {
     DeviceCode code;
-    examine_memory(address, true, code);
+    examine_memory(address, LoadResult::failed, code);
     EXPECT_EQ(code.image_count, 0);
     EXPECT_EQ(code.size, 0U);
   }
@@ -147,7 +148,7 @@ TEST(DeviceCode, WhatCannotBeReadIsNotRead) {
   std::byte* start = pages + kPage - bytes.size();
   std::memcpy(start, bytes.data(), bytes.size());
   DeviceCode code;
-  examine_memory(address_of(start), true, code);
+  examine_memory(address_of(start), LoadResult::failed, code);
   EXPECT_EQ(code.image_count, 0);
   munmap(pages, 2 * kPage);
 }
@@ -158,30 +159,60 @@ TEST(DeviceCode, AFileIsAnObjectOfItsOwn) {
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   DeviceCode code;
-  examine_file(path.c_str(), false, code);
+  examine_file(path.c_str(), LoadResult::loaded, code);
   EXPECT_EQ(file_of_identity(code.object).path, path);
   EXPECT_EQ(code.size, bytes.size());
   EXPECT_EQ(archs_of(code), std::vector<std::string>{"sm_75"});
   DeviceCode missing;
-  examine_file("/nonexistent/x.cubin", false, missing);
+  examine_file("/nonexistent/x.cubin", LoadResult::loaded, missing);
   EXPECT_EQ(file_of_identity(missing.object).path, "/nonexistent/x.cubin");
   EXPECT_EQ(missing.image_count, 0);
 }
 
 TEST(DeviceCode, OfACubinThatLoadsWellOnlyHeadersAreRead) {
-  for (const bool failed : {false, true}) {
-    SCOPED_TRACE(failed);
+  for (const LoadResult result : {LoadResult::loaded, LoadResult::failed}) {
+    SCOPED_TRACE(static_cast<int>(result));
     const auto bytes = kshim::test::build_cubin({.arch = arch_of(90)});
     const std::string path = testing::TempDir() + "kshim_device_code.cubin";
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     DeviceCode code, memory;
-    examine_file(path.c_str(), failed, code);
-    examine_memory(address_of(bytes.data()), failed, memory);
+    examine_file(path.c_str(), result, code);
+    examine_memory(address_of(bytes.data()), result, memory);
     EXPECT_EQ(archs_of(code), archs_of(memory));
     EXPECT_EQ(code.toolkit, memory.toolkit);
     EXPECT_EQ(archs_of(code).size(), 1U);
   }
+}
+
+TEST(DeviceCode, WhatTheDriverDidNotLookAtIsNotRead) {
+  for (const int code : {3, 4, 201, 709}) EXPECT_EQ(load_result(code), LoadResult::refused);
+  for (const int code : {200, 209, 2}) EXPECT_EQ(load_result(code), LoadResult::failed);
+  const auto bytes = kshim::test::build_cubin({.arch = arch_of(90)});
+  DeviceCode memory;
+  examine_memory(address_of(bytes.data()), LoadResult::refused, memory);
+  EXPECT_EQ(memory.address, address_of(bytes.data()));
+  EXPECT_EQ(memory.size + memory.hash, 0U);
+  // A process that opens a file and closes it loses its locks on that file.
+  const std::string path = testing::TempDir() + "kshim_device_code_locked.cubin";
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  const int file = open(path.c_str(), O_RDWR);
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  ASSERT_EQ(fcntl(file, F_SETLK, &lock), 0);
+  DeviceCode named;
+  examine_file(path.c_str(), LoadResult::refused, named);
+  EXPECT_EQ(file_of_identity(named.object).path, path);
+  const pid_t child = fork();
+  if (child == 0) {
+    fcntl(file, F_GETLK, &lock);
+    _exit(lock.l_type == F_WRLCK ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  close(file);
 }
 
 TEST(DeviceCode, AFileThatIsCutMeanwhileCostsAnAnswer) {
@@ -194,7 +225,7 @@ TEST(DeviceCode, AFileThatIsCutMeanwhileCostsAnAnswer) {
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   DeviceCode whole;
-  examine_file(path.c_str(), false, whole);
+  examine_file(path.c_str(), LoadResult::loaded, whole);
   EXPECT_EQ(whole.image_count, 20);
   std::atomic<bool> stop{false};
   std::thread cutter([&] {
@@ -209,7 +240,7 @@ TEST(DeviceCode, AFileThatIsCutMeanwhileCostsAnAnswer) {
   });
   for (int i = 0; i < 3000; ++i) {
     DeviceCode code;
-    examine_file(path.c_str(), false, code);
+    examine_file(path.c_str(), LoadResult::loaded, code);
   }
   stop.store(true);
   cutter.join();

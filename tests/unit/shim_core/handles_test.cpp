@@ -71,7 +71,7 @@ TEST(Handles, NewNamesReplaceTheOldest) {
 
 TEST(Within, TellsWhetherARuntimeCallIsOnTheStack) {
   EXPECT_TRUE(test::asked_inside());
-  EXPECT_FALSE(inside_runtime_call());
+  EXPECT_FALSE(called_from_cudart());
 }
 
 }  // namespace

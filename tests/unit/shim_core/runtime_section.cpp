@@ -7,7 +7,7 @@
 namespace kshim::shim::test {
 
 [[gnu::noinline, gnu::section("kshim_runtime")]] bool asked_inside() noexcept {
-  const bool inside = inside_runtime_call();
+  const bool inside = called_from_cudart();
   asm volatile("" ::: "memory");  // not a tail call: the frame has to be there
   return inside;
 }

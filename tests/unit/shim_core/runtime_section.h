@@ -3,7 +3,7 @@
 
 namespace kshim::shim::test {
 
-/// What inside_runtime_call() says when a wrapper of the runtime is on the stack.
+/// What called_from_cudart() says when a wrapper of the runtime is on the stack.
 bool asked_inside() noexcept;
 
 }  // namespace kshim::shim::test

@@ -232,10 +232,10 @@ TEST_F(Libraries, OnlyTheNewOnesAreVisitedAfterANumber) {
     static_cast<std::vector<std::string>*>(context)->emplace_back(object.path);
     return true;
   };
-  const std::uint64_t after = for_each_loaded_object(visit, &visited, before);
+  const std::uint64_t after = for_each_loaded_object(visit, &visited, {.after = before});
   EXPECT_EQ(visited, std::vector<std::string>{(folder_ / "new.so").string()});
   visited.clear();
-  EXPECT_EQ(for_each_loaded_object(visit, &visited, after), after);
+  EXPECT_EQ(for_each_loaded_object(visit, &visited, {.after = after}), after);
   EXPECT_TRUE(visited.empty());
   dlclose(handle);
 }

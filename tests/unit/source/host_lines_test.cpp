@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What elfutils says in its own process, held against addr2line of binutils, and what it does not survive.
-#include "analyzer/device_code/host_lines.h"
-
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -10,6 +8,7 @@
 #include <memory>
 
 #include "analyzer/device_code/object_file.h"
+#include "analyzer/device_code/source_lines.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::source {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/device_code/kernel_lines.h"
-
 #include <gmock/gmock.h>
 
 #include <cstdlib>
 
-#include "analyzer/device_code/host_lines.h"
+#include "analyzer/device_code/source_lines.h"
 #include "line_fixture.h"
 #include "tests/unit/analyzer/object_file_fixture.h"
 

@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+// Where code stands in the source: kernels and host functions.
+#pragma once
+
+#include "analyzer/core/prelude.h"
+#include "kshim/image/image.h"
+
+namespace kshim::source {
+
+// Where kernels stand in the source, as images compiled with -lineinfo or -G tell.
+
+struct SourceLine {
+  std::string file;  ///< as the compiler wrote it: mostly absolute; empty where it is not known
+  unsigned line = 0;
+};
+
+/// By mangled name; empty for an image without line information, damaged entries left out. `clear`: not
+/// compressed.
+std::map<std::string, SourceLine> kernel_lines(image::ImageKind kind, Bytes clear);
+
 // Where the machine code of a host file comes from in the source, as its DWARF tells (gcc -g), functions that
 // were inlined there included. Read by elfutils' libdw in a process of its own with limits on time and
 // memory: what a damaged or made-up file does to the library, it does to that process.
-#pragma once
-#include <filesystem>
-#include <vector>
-
-#include "analyzer/device_code/kernel_lines.h"
-
-namespace kshim::source {
 
 /// One function at an address.
 struct SourceFrame {
@@ -32,7 +44,7 @@ bool has_debug_file(const HostFile& file);
 /// Where it would be; empty for a build id that is none.
 std::filesystem::path debug_file(const HostFile& file);
 
-// The part of host_lines.h that runs in a process of its own.
+// The part of this that runs in a process of its own.
 
 /// Not for the process of the analysis: libdw trusts more of a file than it should.
 std::vector<SourceFrames> read_dwarf(const HostFile& file, const std::vector<std::uint64_t>& addresses);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where programs (SARIF viewers, GitHub) should show a finding.
+// Formats that other programs read: SARIF, JUnit and GitHub's workflow commands.
 #pragma once
 
 #include "analyzer/core/finding.h"
 
 namespace kshim::analysis {
+
+// Where programs (SARIF viewers, GitHub) should show a finding.
 
 // The checkout that CI servers look for files in: what lies in it is named from there, as it is called on any
 // machine.
@@ -53,5 +55,57 @@ std::vector<PlacedFinding> placed(const std::vector<Finding>& findings, const So
 std::string harmless_lines(std::string_view text);
 /// At most that many bytes, cut between characters, with an ellipsis where something is gone.
 std::string clipped(std::string text, std::size_t bytes);
+
+// SARIF 2.1.0, for code scanning: the rules are the causes.
+
+struct SarifRun {
+  std::string id;  ///< what tells runs of one tool apart: "kshim-scan/"
+  std::vector<PlacedFinding> findings;
+  std::vector<std::string> notes;
+  std::vector<std::string> failures;  ///< why the tool could not look: the run was no success
+  SourceRoot root = SourceRoot::of_process();
+};
+std::string sarif_log(const SarifRun& run);
+
+// JUnit's XML as CI servers read it: suites of cases, each passed, failed, broken or skipped.
+
+enum class TestResult : std::uint8_t { passed, failed, broken, skipped };
+
+struct TestCase {
+  std::string group;  ///< "classname"
+  std::string name;
+  TestResult result = TestResult::passed;
+  std::string type;     ///< of a failure: the cause
+  std::string message;  ///< one line
+  std::string text;     ///< more lines; of a case that passed, its output
+};
+
+struct TestSuite {
+  std::string name;
+  std::vector<TestCase> cases;
+};
+
+std::string junit_xml(std::string_view name, const std::vector<TestSuite>& suites);
+
+/// A finding as a case: an error fails, anything else passes and says so in its output.
+TestCase test_case(const Finding& finding, std::string group);
+
+// GitHub's workflow commands: lines on a job's output that become annotations.
+
+/// Commands by kind, cut to what GitHub shows.
+class GithubCommands {
+ public:
+  void add(Severity severity, std::string_view title, std::string_view text,
+           std::string_view properties = {});
+  std::string text() const;
+
+ private:
+  std::array<std::vector<std::string>, 3> commands_;
+};
+
+/// One command a finding, most severe first. Of each kind GitHub shows 10 a step: where there are more, the
+/// last of these says how many are left out. Notes come last.
+std::string github_commands(const std::vector<PlacedFinding>& findings, const SourceRoot& root,
+                            const std::vector<std::string>& warnings, const std::vector<std::string>& notes);
 
 }  // namespace kshim::analysis

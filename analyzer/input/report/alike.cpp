@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/input/report/alike.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+#include "kshim/base/hash.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr std::size_t kLongestValue = 64;
+
+bool is_of_this_machine(const ProcessRecord& process) {
+  static const utsname system = [] {
+    utsname out{};
+    ::uname(&out);
+    return out;
+  }();
+  return process.host == system.nodename;
+}
+
+void put(std::string& out, std::string_view text) {
+  out += text;
+  out += '\0';
+}
+
+/// Of the process record what neither tells processes apart (`run`, `host`, `pid`, `start`, `ppid`, `uid`,
+/// `time`, `job`, the number of a rank) nor programs.
+std::string text_of(const Report& report) {
+  static constexpr std::string_view kNumbers[] = {"SLURM_JOB_ID", "SLURM_PROCID", "RANK",
+                                                  "LOCAL_RANK",   "PMI_RANK",     "OMPI_COMM_WORLD_RANK"};
+  const ProcessRecord& process = report.process;
+  std::string out;
+  for (const bool is :
+       {report.foreign, report.linked, process.hidden, process.rank.has_value(), is_of_this_machine(process)})
+    out += is ? '1' : '0';
+  put(out, process.shim);
+  for (const auto& [name, value] : process.env) {
+    put(out, name);
+    if (std::find(std::begin(kNumbers), std::end(kNumbers), name) == std::end(kNumbers)) put(out, value);
+  }
+  return out += '\n';
+}
+
+std::string program_of(const ProcessRecord& process) {
+  std::string out;
+  put(out, process.exe);
+  put(out, process.cwd);
+  for (const std::string& argument : process.argv) put(out, argument);
+  return out;
+}
+
+/// Copies a line but for some of its values, which it hands out.
+class Cutter {
+ public:
+  Cutter(std::string_view line, std::string& out) : line_(line), out_(out) {}
+  /// The value that begins at `begin`: a number, or a text between quotes; empty where it is no plain one.
+  std::string_view cut(std::size_t begin) {
+    if (begin >= line_.size()) return {};
+    std::size_t end = begin;
+    if (line_[begin] == '"') {
+      end = line_.find_first_of("\"\\", ++begin);
+      if (end == std::string_view::npos || line_[end] == '\\') return {};
+    } else {
+      while (end < line_.size() && ((line_[end] >= '0' && line_[end] <= '9') || line_[end] == '.')) ++end;
+      if (end == line_.size() || (line_[end] != ',' && line_[end] != '}')) return {};
+    }
+    const std::string_view value = line_.substr(begin, end - begin);
+    const bool plain = value.size() <= kLongestValue &&
+                       std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~'; });
+    if (!plain || value.empty()) return {};
+    out_.append(line_, at_, begin - at_);
+    at_ = end;
+    return value;
+  }
+  /// Of the first such key, with its quotes, comma and colon. It may lie in another value: the same one in
+  /// all reports whose text is the same.
+  std::string_view cut(std::string_view key) { return cut(after(line_.find(key, at_), key)); }
+  /// Of one of the last keys of the line.
+  std::size_t find_back(std::string_view key) const {
+    std::size_t at = line_.size();
+    for (unsigned comma = 0; comma < 8 && at != 0 && at != std::string_view::npos; ++comma) {
+      at = line_.rfind(',', at - 1);
+      if (at != std::string_view::npos && line_.substr(at).starts_with(key)) return after(at, key);
+    }
+    return std::string_view::npos;
+  }
+  void finish() { out_.append(line_, at_).push_back('\n'); }
+
+ private:
+  static std::size_t after(std::size_t at, std::string_view key) {
+    return at == std::string_view::npos ? at : at + key.size();
+  }
+  std::string_view line_;
+  std::string& out_;
+  std::size_t at_ = 0;
+};
+
+/// Digits with or without a fraction, below a million: no time that is ignored with a note.
+bool parse_ms(std::string_view text, double& out) {
+  constexpr std::size_t kMostDigits = 6;
+  const std::size_t digits = std::min(text.find('.'), text.size());
+  if (digits == 0 || digits > kMostDigits || (digits > 1 && text.front() == '0')) return false;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc{} && end == text.data() + text.size() && text.back() != '.';
+}
+
+/// Where the value of `t` begins in a line as a shim writes it: behind `type`, which is `type`, and `seq`.
+std::size_t place_of_t(std::string_view line, std::string_view& type) {
+  constexpr std::string_view kType = "{\"type\":\"";
+  constexpr std::string_view kSeq = "\",\"seq\":";
+  constexpr std::string_view kT = ",\"t\":";
+  if (!line.starts_with(kType)) return std::string_view::npos;
+  std::size_t at = std::min(line.find('"', kType.size()), line.size());
+  type = line.substr(kType.size(), at - kType.size());
+  if (!line.substr(at).starts_with(kSeq)) return std::string_view::npos;
+  at += kSeq.size();
+  while (at < line.size() && line[at] >= '0' && line[at] <= '9') ++at;
+  return line.substr(at).starts_with(kT) ? at + kT.size() : std::string_view::npos;
+}
+
+bool is_whole(std::string_view text) {
+  return !text.empty() && (text == "0" || text.front() != '0') && text.find('.') == std::string_view::npos &&
+         text.size() < 19;
+}
+
+}  // namespace
+
+Alike alike_of(const Report& report, std::string_view lines) {
+  Alike out;
+  out.text = text_of(report);
+  out.text.reserve(out.text.size() + lines.size());
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    if (line.size() == lines.size()) return {};  // torn
+    lines.remove_prefix(line.size() + 1);
+    Cutter cutter(line, out.text);
+    std::string_view type;
+    if (!is_whole(cutter.cut(place_of_t(line, type)))) return {};
+    if (type == "compiler" || type == "child") return {};  // they are about other processes
+    const bool flat = type == "module" || type == "device" || type == "end";
+    if (flat && line.find('{', 1) != std::string_view::npos) return {};
+    if (type == "module") {
+      // The time that the driver compiles is told.
+      const std::size_t jit = cutter.find_back(",\"jit\":");
+      const bool loaded = jit != std::string_view::npos && line.substr(jit).starts_with("false");
+      out.ms.push_back(0);
+      if (loaded && !parse_ms(cutter.cut(cutter.find_back(",\"ms\":")), out.ms.back())) return {};
+    } else if (type == "device") {
+      out.gpus.push_back({std::string(cutter.cut(",\"uuid\":")), std::string(cutter.cut(",\"pci\":"))});
+    } else if (type == "failure") {
+      if (!is_whole(cutter.cut(",\"tid\":"))) return {};
+    } else if (type == "end") {
+      cutter.cut(",\"time\":");
+    }
+    cutter.finish();
+  }
+  // A command may name one of several GPUs.
+  if (out.gpus.size() > 1)
+    for (const auto& gpu : out.gpus) put(out.text, gpu.front());
+  out.program = program_of(report.process);
+  out.hash = content_hash(bytes_of(std::string_view(out.text)));
+  return out;
+}
+
+bool has_places(const Report& report, const Alike& alike) {
+  return report.modules.size() == alike.ms.size() && report.devices.size() == alike.gpus.size();
+}
+
+void become(Report& report, Report&& other, Alike&& alike) {
+  report.path = std::move(other.path);
+  report.owner = other.owner;
+  report.linked = other.linked;
+  report.process = std::move(other.process);
+  for (std::size_t at = 0; at < alike.ms.size(); ++at)
+    if (report.modules[at].jit == false) report.modules[at].ms = alike.ms[at];
+  for (std::size_t at = 0; at < alike.gpus.size(); ++at) {
+    auto& [uuid, pci] = alike.gpus[at];
+    if (!uuid.empty()) report.devices[at].uuid = std::move(uuid);
+    if (!pci.empty()) report.devices[at].pci = std::move(pci);
+  }
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a report has in common with others. Ranks of a job and jobs of a user write the same lines but for
+// times and for what tells processes, GPUs and threads apart, and no judgement depends on those. So reports
+// whose other bytes are equal are judged once.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/input/report/report.h"
+
+namespace kshim::analysis {
+
+struct Alike {
+  std::string text;        ///< what they have in common; empty where a report cannot be compared
+  std::uint64_t hash = 0;  ///< of the text
+  std::string program;     ///< what runs it: advice depends on it, nothing else that is exported does
+  std::vector<double> ms;  ///< of the `module` records
+  std::vector<std::array<std::string, 2>> gpus;  ///< `uuid` and `pci` of the `device` records
+};
+
+/// `report`: its process record, read without a note. `lines`: all that come after it.
+Alike alike_of(const Report& report, std::string_view lines);
+
+/// Whether `report` has a row for each value of `alike`, so that another one's values can take their places.
+bool has_places(const Report& report, const Alike& alike);
+/// Makes of a report that was read whole the one of which only the process record was, whose text is the
+/// same.
+void become(Report& report, Report&& other, Alike&& alike);
+
+}  // namespace kshim::analysis

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each package manager says of a file.
+#pragma once
+
+#include "analyzer/owner/bounded.h"
+#include "analyzer/owner/package.h"
+#include "kshim/base/bytes.h"
+
+namespace kshim::packages {
+
+// Which conda package a file belongs to, by the records in conda-meta/ of its environment (docs.conda.io,
+// "Package metadata"). Each environment is read once.
+
+class CondaEnvironments {
+ public:
+  explicit CondaEnvironments(Budget& budget) : budget_(budget) {}
+  /// The prefix of the environment that a path lies in: the next folder above it that has a conda-meta; empty
+  /// where none has.
+  const std::string& prefix(const std::string& path);
+  std::optional<Package> owner(const std::string& path);
+
+ private:
+  struct Environment {
+    std::vector<Package> packages;
+    PathIndex files;
+  };
+  const Environment& environment(const std::string& prefix);
+  Budget& budget_;
+  std::map<std::string, std::string> prefixes_;  ///< by folder
+  std::map<std::string, Environment> environments_;
+};
+
+// Which Debian package a file belongs to, without running dpkg: /var/lib/dpkg/info/*.list and status
+// (deb-src:dpkg, doc/ and dpkg(1), FILES). Read once, at the first question.
+
+class DpkgDatabase {
+ public:
+  DpkgDatabase(std::filesystem::path root, Budget& budget) : root_(std::move(root)), budget_(budget) {}
+  /// `names`: all that the file is called, as names_of() gives them.
+  std::optional<Package> owner(const std::vector<std::string>& names);
+
+ private:
+  void load();
+  void load_lists();
+  void load_status();
+  std::string version_of(const std::string& list_name) const;
+
+  std::filesystem::path root_;
+  Budget& budget_;
+  bool loaded_ = false;
+  std::vector<std::string> lists_;  ///< "libc6:amd64"
+  PathIndex files_;
+  std::map<std::string, std::string, std::less<>> versions_;  ///< by "libc6:amd64" and by "libc6"
+};
+
+// Which rpm package a file belongs to, without librpm: the database that rpm 4.16 and later keep in SQLite.
+// Berkeley DB and rpm's own ndb are recognised and not read.
+
+class RpmDatabase {
+ public:
+  RpmDatabase(std::filesystem::path root, Budget& budget);
+  ~RpmDatabase();
+  RpmDatabase(const RpmDatabase&) = delete;
+  RpmDatabase& operator=(const RpmDatabase&) = delete;
+  /// `names`: all that the file is called, as names_of() gives them.
+  std::optional<Package> owner(const std::vector<std::string>& names);
+  /// Why there is a database and no answer, as a clause: "is a Berkeley DB, which is not read"; else empty.
+  const std::string& unreadable();
+
+ private:
+  struct Connection;
+  void open();
+  std::optional<Package> find(const std::string& path);
+  std::filesystem::path root_;
+  Budget& budget_;
+  bool opened_ = false;
+  std::string unreadable_;
+  std::unique_ptr<Connection> connection_;
+};
+
+// A header of the rpm database: a table of tags over a heap of values (rpm.org, "RPM V4 Package format",
+// header structure; in the database without its magic number). No heap, no trust: every read is checked.
+
+class RpmHeader {
+ public:
+  static std::optional<RpmHeader> open(Bytes blob);
+  /// A tag of one text; empty where there is none.
+  std::string text(std::uint32_t tag) const;
+  /// The text at an index of a list of texts.
+  std::optional<std::string_view> text_at(std::uint32_t tag, std::uint64_t index) const;
+  std::optional<std::uint32_t> number_at(std::uint32_t tag, std::uint64_t index) const;
+  /// The path of a file by its number.
+  std::optional<std::string> file(std::uint64_t index) const;
+  /// "1.2.3-4.el9", with the epoch in front where there is one, as `rpm -q` has it: "1:1.2.3-4".
+  std::string version() const;
+
+  static constexpr std::uint32_t kName = 1000;
+
+ private:
+  struct Entry {
+    std::uint32_t type = 0;
+    std::uint32_t offset = 0;
+    std::uint32_t count = 0;
+  };
+  std::optional<Entry> find(std::uint32_t tag) const;
+  Bytes table_;
+  Bytes heap_;
+};
+
+// Which Python distribution a file belongs to, by the RECORD files of its site-packages folder
+// (packaging.python.org, "Recording installed projects"). Each folder is read once.
+
+/// A path below a folder of installed Python packages.
+struct SitePath {
+  std::string folder;    ///< .../site-packages
+  std::string relative;  ///< torch/lib/libtorch_cuda.so
+};
+std::optional<SitePath> site_path(std::string_view path);
+
+class PythonDistributions {
+ public:
+  explicit PythonDistributions(Budget& budget) : budget_(budget) {}
+  /// nullopt for a file outside of such a folder, or one that no distribution there lists. Where a
+  /// distribution has lost its RECORD, what is named like it is its own: "faiss_gpu_cu12.libs/...",
+  /// "torch/...".
+  std::optional<Package> owner(const std::string& path);
+  /// The folder of installed packages that a path lies in is one that editable() looks into.
+  /// False where it was known.
+  bool note(const std::string& path);
+  /// Whose the source folder is that a file lies in, by what installers note in the folders that were named:
+  /// the innermost. The distribution must list the module (top_level.txt), or list none and the file be an
+  /// extension module of Python's by its name.
+  std::optional<Package> editable(const std::string& path);
+
+ private:
+  struct Distribution {
+    std::string folder;  ///< "torch-2.9.1.dist-info"
+    bool recorded = false;
+  };
+  struct Site {
+    std::vector<Distribution> distributions;
+    PathIndex files;
+  };
+  const Site& site(const std::string& folder);
+  bool add_record(const std::string& folder, const std::string& name, PathIndex::Owner owner,
+                  PathIndex& files);
+  Package describe(const std::string& folder, const Distribution& distribution);
+  std::size_t choose(const std::string& folder, const Site& site, const std::vector<PathIndex::Owner>& owners,
+                     const std::string& path);
+  struct Editable {
+    std::string folder;
+    Package package;
+    std::vector<std::string> modules;
+  };
+  void find_editables(const std::string& folder);
+  std::optional<Package> by_name(const SitePath& place, const Site& site);
+
+  Budget& budget_;
+  std::map<std::string, Site> sites_;
+  std::set<std::string> noted_;
+  std::set<std::string> searched_;  ///< of the noted ones
+  std::vector<Editable> editables_;
+};
+
+/// "libfaiss" of .../faiss_gpu_cu12.libs/libfaiss-1a2b3c4d.so.1: a library that a wheel brings a copy of, in
+/// the folder and under the name that auditwheel gives it. Empty for every other path.
+std::string vendored_library(std::string_view path);
+
+/// Name and version of a wheel or conda package by its file's name; empty for other names.
+Package package_of_archive(std::string_view path);
+
+/// The environment that a file is installed in, which lies in a folder of installed packages. `prefix` is
+/// that of the environment, where it is known; then nothing need be there to look at. `conda`: the package is
+/// one of conda's.
+PythonEnvironment python_environment(const std::string& file, const std::string& prefix, bool conda);
+
+// What an installer notes of a distribution that came from no index: direct_url.json (PEP 610).
+
+/// How a source begins that is installed editable.
+inline constexpr std::string_view kEditable = "-e ";
+
+/// What `pip install` takes to build the same again: "-e /src/vllm" of an editable installation, "/src/vllm"
+/// of a folder, "git+https://github.com/o/r@COMMIT#subdirectory=x" of a repository. Empty for a finished
+/// wheel or an archive, for an address with anything in it that an address of these kinds does not have, and
+/// for no JSON. A name or password in the address is left out.
+std::string source_of_direct_url(std::string_view json);
+
+/// Whether a text, of a report, is of the shape of these.
+bool is_source(std::string_view text);
+
+/// The folder of such a source; empty where it is a repository.
+std::string folder_of_source(std::string_view source);
+
+}  // namespace kshim::packages

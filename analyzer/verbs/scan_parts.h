@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of scan(): one object, findings of many files, images of containers.
+#pragma once
+
+#include "analyzer/core/finding.h"
+#include "analyzer/diagnose/coverage.h"
+#include "analyzer/input/files/container.h"
+#include "analyzer/input/files/image_archive.h"
+#include "analyzer/verbs/scan.h"
+#include "kshim/image/arch.h"
+
+namespace kshim::scan {
+
+// One file, or one member of an archive, from its bytes to what a scan says of it.
+
+struct ObjectResult {
+  ScannedObject object;
+  std::vector<Finding> findings;
+  /// What could not be judged: damage of the file, images of unknown kinds. Each is a sentence with the name.
+  std::vector<std::string> notes;
+  bool loose = false;            ///< an image, or several, without a host file around them
+  bool has_device_code = false;  ///< else nothing says that the damaged file holds any: there are only notes
+};
+
+/// nullopt for bytes without device code, and without damage to any. `object` brings path, member and
+/// package.
+std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const Options& options);
+
+// What a scan says about one object and one target.
+
+struct ObjectFacts {
+  ScannedObject& object;  ///< TargetVerdict::picks is set
+  const DeviceCode& code;
+  const FileCoverage& coverage;
+  const Owner& owner;
+  const KernelTable* kernels = nullptr;  ///< with --kernels
+  bool shared_library = false;
+};
+
+/// "{file}: 1 of 2 modules has no code for {gpu}": a pattern (Finding::headline).
+std::string gap_headline(std::uint64_t part, std::uint64_t all, std::string_view word, bool at_most = false);
+
+/// One finding a target at most, and one for damage.
+std::vector<Finding> findings_of(ObjectFacts facts, image::Version driver);
+
+// Targets that the driver named with --driver does not know, whatever the files hold.
+
+/// One error a compute capability that came after `driver`; none for an unknown driver.
+std::vector<Finding> old_driver_findings(const std::vector<image::Arch>& targets, image::Version driver);
+
+// Findings of many files and of several GPUs: what is one to a reader becomes one.
+
+/// Findings about loose images (flashinfer-cubin has 16,000 cubins): those of one package with the same cause
+/// and target become one, which names the other files. A few stay as they are.
+class LooseFindings {
+ public:
+  void add(Finding finding);
+  void add(LooseFindings other);
+  std::vector<Finding> take() &&;
+
+ private:
+  struct Group {
+    std::vector<Finding> first;  ///< by the names of their files
+    std::vector<std::string> others;
+    std::map<std::pair<std::string, std::string>, ImageVerdict> images;  ///< of the others
+  };
+  Group& group_of(const Finding& finding);
+  std::map<std::string, Group> groups_;
+};
+
+/// A file with `a` or `f` code alone, in a package whose other files run on the target, is one that the
+/// package has for other GPUs: no problem.
+void excuse_files_for_other_gpus(Scan& scan);
+
+/// One finding for each file whose CUDA runtime needs a newer driver than Scan::driver, of many files of a
+/// package one. What such a driver does not read is no finding for a GPU that it does not know.
+void add_old_driver_findings(Scan& scan);
+/// Nothing runs where the driver knows the GPU not, or the runtime refuses the driver: verdicts say so.
+void refuse_by_driver(Scan& scan);
+
+/// Places of findings that say the same of one file for several GPUs.
+using Groups = std::vector<std::vector<std::size_t>>;
+Groups of_one_file(const std::vector<Finding>& findings);
+/// So that one build is advised for all of a group.
+void tell_of_each_other(const Groups& groups, std::vector<Finding>& findings);
+/// Each group becomes its first, whose devices are those of all; so are its fixes and its evidence.
+void merge(const Groups& groups, Scan& scan);
+
+// The layers of an image, each read by itself, put together: what a later layer deletes or replaces does not
+// count, and files belong to the packages that the image has.
+
+/// A file of a layer that tells which packages are installed.
+struct PackageFile {
+  std::string path;
+  std::string text;
+};
+
+/// What one layer holds.
+struct LayerFound {
+  LayerNames names;
+  std::vector<ObjectResult> objects;  ///< ScannedObject::member is the path in the image
+  std::vector<PackageFile> packages;
+};
+/// Makes the visitor of a layer's tar fill `out`. `name`: of the archive.
+void visit_layer(ContainerVisitor& visitor, const std::string& name, const Options& options, LayerFound& out);
+struct MergedLayers {
+  std::vector<ObjectResult> objects;  ///< that the image shows, with their packages
+  std::string system;                 ///< "Ubuntu 24.04.3 LTS"
+};
+/// `layers`: the lowest first.
+MergedLayers merge_layers(const std::vector<const LayerFound*>& layers);
+
+}  // namespace kshim::scan
