@@ -330,7 +330,7 @@ class Scanner {
 
   static void keep(std::optional<ObjectResult> result, Found& out) {
     if (!result) return;
-    // No green light for device code that nobody can judge, whoever named the file.
+    // No green light for device code that nobody can judge, however the file was named.
     out.named_unread = out.named_unread || (result->has_device_code && !result->notes.empty());
     std::move(result->notes.begin(), result->notes.end(), std::back_inserter(out.notes));
     if (!result->has_device_code) return;
@@ -430,7 +430,7 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   for (Found& found : std::move(scanner).take()) {
     loose.add(std::move(found.loose));
     for (ObjectResult& result : found.objects) {
-      // A member of an archive belongs to whoever the archive belongs to.
+      // A member of an archive has the owner of the archive.
       if (result.object.package.empty() && !result.object.member.empty()) {
         result.object.package = packages::package_name(with_owner.owner(result.object.path).package);
         for (Finding& finding : result.findings) finding.package = result.object.package;
