@@ -206,7 +206,7 @@ void add_jit_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
     return;
   }
   if (at.loose) return;  // compiled on purpose, by what made it
-  // Without a file, nobody knows who would have to build what.
+  // Without a file, it is not known which package would have to be built.
   if (at.object.empty()) add_plain_fixes(at, fixes);
   const std::size_t before = fixes.size();
   add_rebuild_fixes(at, fixes);
@@ -253,7 +253,7 @@ void add_fallback(const AdviceInput& at, std::vector<Fix>& fixes) {
   fixes.push_back(fix_of("run-on-cpu", {}, at.program));
 }
 
-// What follows from what is said: the package from the software, the toolkit from the flavour.
+// What follows from what is said: the package from the software, the toolkit from the wheel's variant.
 AdviceInput completed(const AdviceInput& given) {
   AdviceInput at = given;
   if (at.package.empty() && at.object.empty()) at.package = at.software;

@@ -34,7 +34,7 @@ void for_interpreter(std::vector<Fix>& fixes, const PythonEnvironment& python);
 
 namespace kshim::explain {
 
-// Commands for who pasted a log of Windows.
+// Commands for a user that pasted a log of Windows.
 
 /// A command of sh as PowerShell takes it, which most of them are in cmd as well; nullopt for what Windows
 /// has nothing like.

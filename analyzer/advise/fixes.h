@@ -49,7 +49,7 @@ bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes);
 /// The CUDA that the source asks for at least, where the GPU was dropped before that; unknown otherwise.
 image::Version source_asks_beyond(const AdviceInput& at);
 
-// Another build of a package that exists already: a flavour for another CUDA, or another release, that has
+// Another build of a package that exists already: a variant for another CUDA, or another release, that has
 // code for the GPU.
 
 /// Adds the command where one is known. `distribution` overrides what the file is of. True where the build is
@@ -63,7 +63,7 @@ bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes);
 void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& advice);
 /// Says so where no published build is known to serve the GPU.
 void add_wheel_remarks(const AdviceInput& at, std::vector<std::string>& remarks);
-/// Other flavours of the same release, which people of other GPUs recommend and which have no code for this
+/// Other variants of the same release, which people of other GPUs recommend and which have no code for this
 /// one.
 std::vector<std::string> useless_variants(const AdviceInput& at);
 

@@ -47,8 +47,8 @@ class Planner {
     }
   }
 
-  /// The fewest architectures that serve all: whoever serves the lowest GPU that is left serves as many of
-  /// the higher ones as any other does, or more.
+  /// The fewest architectures that serve all: the one that serves the lowest GPU that is left serves as many
+  /// of the higher ones as any other does, or more.
   Draft smallest(const ToolkitRow& toolkit) const {
     Draft out = start(toolkit);
     const std::vector<Arch> targets = targets_of(toolkit);

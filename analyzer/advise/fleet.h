@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which architectures one file has to be built for to serve a set of GPUs: the smallest list, and the list
-// with each GPU's own. What serves what is judged by kshim/image/select.h alone; who builds what is in the
+// with each GPU's own. What serves what is judged by kshim/image/select.h alone; what builds what is in the
 // table of toolkits.
 #pragma once
 

@@ -196,7 +196,7 @@ void add_rebuild(const AdviceInput& at, const Chosen& chosen, std::vector<Fix>& 
     const bool explains_itself =
         row.list == ArchList::torch && (row.id == "torch" || row.id == "torch_toolkit");
     if (first && !explains_itself && !caveat.empty()) {
-      // What the command leaves to the reader; whether a project heeds the list is for the project to say.
+      // What the command leaves to the reader; whether a project follows the list is for the project to say.
       fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", caveat);
     }
     if (!first) {

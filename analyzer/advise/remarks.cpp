@@ -10,7 +10,7 @@
 namespace kshim::analysis {
 namespace {
 
-// Who could help nobody by building.
+// Users that no build helps.
 void add_build_remarks(const AdviceInput& at, Advice& advice) {
   if (!at.device || !(lacks_code(at.cause) || at.cause == Cause::library_refuses)) return;
   if (is_vendors(at) || !release_range(at).empty())
@@ -56,7 +56,7 @@ void add_newer_than_known(const AdviceInput& at, std::vector<std::string>& remar
 }
 
 bool asks_for_the_driver(const AdviceInput& at) {
-  // What cannot be read may be in order and too new, as long as nobody knows who built it.
+  // What cannot be read may be in order and too new, as long as its builder is not known.
   const bool perhaps_too_new =
       at.cause == Cause::invalid_image && (!at.toolkit.known() || at.driver < at.toolkit);
   return has_trait(at.cause, cause_trait::not_the_driver) && !perhaps_too_new;
@@ -102,7 +102,7 @@ bool knows_torch_list(const AdviceInput& at) {
 }
 
 // A wheel that helped the owner of another GPU.
-void add_other_flavours(const AdviceInput& at, std::vector<DeadEnd>& out) {
+void add_other_variants(const AdviceInput& at, std::vector<DeadEnd>& out) {
   const std::vector<std::string> useless = useless_variants(at);
   if (useless.empty()) return;
   out.push_back({fmt::format("installing the build for {}", alternatives(useless)),
@@ -140,7 +140,7 @@ void add_attempts(const AdviceInput& at, Advice& advice) {
       lacks_code(at.cause) && at.cause != Cause::latent_gap && at.cause != Cause::kernel_missing_from_image;
   const bool serves = serving_already(at) != nullptr;
   if (image && at.device) add_same_major(at, out);
-  if (image && at.device && !serves) add_other_flavours(at, out);
+  if (image && at.device && !serves) add_other_variants(at, out);
   if (image && installed && !serves && !builds(advice))
     out.push_back({"installing a CUDA toolkit",
                    "the package brings its own CUDA libraries, and its kernels come built"});
@@ -211,7 +211,7 @@ void add_dead_ends(const AdviceInput& at, Serving serving, Advice& advice) {
     out.push_back({"exporting TORCH_CUDA_ARCH_LIST and running again",
                    "it is read when an extension is built, not when it runs"});
   }
-  // What is compiled at run time, an older CUDA does mend.
+  // What is compiled at run time, an older CUDA does fix.
   if (at.cause == Cause::ptx_newer_than_driver && at.origin != Origin::memory && !has_other_ways(at)) {
     out.push_back(
         {"installing an older CUDA runtime beside the program", "the PTX in the file keeps its version"});

@@ -74,7 +74,7 @@ unsigned major_of(std::string_view release) {
   return major;
 }
 
-// Who has version 2 of a project has written for it: 1.4 is no answer, whatever it has code for.
+// A user of version 2 of a project has code for it: 1.4 is no answer, whatever it has code for.
 bool is_of_the_past(const WheelRow& row, const WheelName& wheel) {
   if (is_open(row)) return false;
   unsigned used = is_plain(wheel.version) ? major_of(wheel.version) : 0;

@@ -83,7 +83,7 @@ void add_format(CLI::App& app, Format& to, std::span<const Format> of) {
 
 RenderOptions render_options(const Output& output, bool verbose, bool full) {
   const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
-  return {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
+  return {.color = output.is_stream() && wants_color(STDOUT_FILENO),
           .unicode = wants_unicode(),
           .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
           .verbose = verbose,

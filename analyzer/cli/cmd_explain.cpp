@@ -102,7 +102,7 @@ int explain_it(const ExplainOptions& options) {
   output.write(options.format == Format::json
                    ? explain::render_json(explanation)
                    : explain::render_text(explanation, render_options(output, options.verbose, true)));
-  if (!explanation.recognised && options.log.empty()) return exit_status::kNoInput;
+  if (!explanation.recognized && options.log.empty()) return exit_status::kNoInput;
   // The meaning of a number is no failure; a log tells of one, or of none.
   const bool failed = std::ranges::any_of(
       explanation.findings, [](const auto& finding) { return finding.severity == Severity::error; });

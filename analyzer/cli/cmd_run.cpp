@@ -203,7 +203,7 @@ int run(const RunOptions& options) {
   const Analysis analysis = analysis::analyze(reports, analysis_options);
   const bool on_stderr = output.is_stream();
   output.write(render(analysis, options.format,
-                      {.colour = on_stderr && wants_colour(STDERR_FILENO),
+                      {.color = on_stderr && wants_color(STDERR_FILENO),
                        .unicode = wants_unicode(),
                        .width = on_stderr ? terminal_width(STDERR_FILENO) : kPageWidth,
                        .verbose = false,

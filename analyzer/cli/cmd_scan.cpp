@@ -43,7 +43,7 @@ struct ScanOptions {
   std::vector<std::string> paths;
 };
 
-/// Each GPU once, whatever it was called. A GPU has no suffix; who writes sm_90a means the one that runs it.
+/// Each GPU once, whatever it was called. A GPU has no suffix; `sm_90a` means the GPU that runs it.
 std::vector<image::Arch> gpus_of(const std::vector<image::Arch>& archs,
                                  const std::vector<std::string>& texts) {
   const auto refuse = [](std::string_view what, image::Arch arch) {

@@ -4,9 +4,10 @@
 // ends the work leaves no half or empty one. The file that GitHub's runner calls GITHUB_STEP_SUMMARY is added
 // to: what a step's other commands have written there stays.
 //
-// No link is followed, and no device and no file of another user is written to, whoever changes the folder
-// meanwhile: the folder and the entry are opened once, judged by fstat, and used through their descriptors.
-// Only the literal names /dev/stdout, /dev/stderr, /dev/fd/N and /dev/null stand for what is open already.
+// No link is followed, and no device and no file of another user is written to, even if another process
+// changes the folder meanwhile: the folder and the entry are opened once, judged by fstat, and used through
+// their descriptors. Only the literal names /dev/stdout, /dev/stderr, /dev/fd/N and /dev/null stand for what
+// is open already.
 #pragma once
 #include <sys/stat.h>
 

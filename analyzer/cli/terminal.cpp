@@ -13,19 +13,19 @@
 namespace kshim::cli {
 namespace {
 
-/// `colour`: a parameter of ECMA-48's "select graphic rendition".
-void print_line(std::string_view word, std::string_view colour, std::string_view text) {
-  const bool wanted = wants_colour(STDERR_FILENO);
-  fmt::print(stderr, "kshim: {}{}{} {}\n", wanted ? fmt::format("\033[{}m", colour) : "", word,
+/// `color`: a parameter of ECMA-48's "select graphic rendition".
+void print_line(std::string_view word, std::string_view color, std::string_view text) {
+  const bool wanted = wants_color(STDERR_FILENO);
+  fmt::print(stderr, "kshim: {}{}{} {}\n", wanted ? fmt::format("\033[{}m", color) : "", word,
              wanted ? "\033[0m" : "",
              no_command(harmless(text)));  // arguments and reports are quoted in it
 }
 
 }  // namespace
 
-bool wants_colour(int fd) {
-  const char* no_colour = std::getenv("NO_COLOR");
-  if (no_colour != nullptr && *no_colour != '\0') return false;
+bool wants_color(int fd) {
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color != nullptr && *no_color != '\0') return false;
   const char* term = std::getenv("TERM");
   if (term == nullptr || std::string_view(term) == "dumb") return false;
   return isatty(fd) == 1;
@@ -88,7 +88,7 @@ void wipe_on_interrupt(bool on) {
   struct sigaction wanted {};
   wanted.sa_handler = on ? wipe_and_go : SIG_DFL;
   wanted.sa_flags = static_cast<int>(SA_RESETHAND);
-  // Who ignores it, or has a handler, keeps that.
+  // A process that ignores it, or has a handler, keeps that.
   if (known.sa_handler == (on ? SIG_DFL : wipe_and_go)) ::sigaction(SIGINT, &wanted, nullptr);
 }
 

@@ -6,10 +6,10 @@
 
 namespace kshim::cli {
 
-// What the terminal can do: colours only where a person looks, and the width to fill.
+// What the terminal can do: colors only where a person looks, and the width to fill.
 
 /// True on a terminal, unless NO_COLOR is set (https://no-color.org) or TERM is dumb.
-bool wants_colour(int fd);
+bool wants_color(int fd);
 /// Columns of the terminal behind `fd`, or COLUMNS, or 80; never less than 40.
 unsigned terminal_width(int fd);
 /// Columns of text that goes into a file or a pipe.
@@ -19,7 +19,7 @@ constexpr unsigned kWholeLines = 1000;
 /// Whether the locale (LC_ALL, LC_CTYPE, LANG) says UTF-8.
 bool wants_unicode();
 
-/// `kshim: error: text` and its like, on stderr, with the word coloured on a terminal.
+/// `kshim: error: text` and its like, on stderr, with the word colored on a terminal.
 void print_error(std::string_view text);
 /// Each as an error of its own, made harmless; of many the first ones and how many there are, unless `all`.
 void print_errors(const std::vector<std::string>& texts, bool all);

@@ -236,7 +236,7 @@ class Findings {
       return finding.object.empty() ? std::string() : objects_.word(finding, old) + '\n' + finding.need;
     });
     for (const Finding* finding : before) {
-      diff_.mended.push_back(*finding);
+      diff_.fixed.push_back(*finding);
       if (finding->severity > Severity::info)
         add(counts(*finding, options_) ? Effect::gained : Effect::changed, *finding, true, finding->text);
     }

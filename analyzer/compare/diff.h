@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rebuild mended and what it broke: two sides of the same kind, before and after. What `kshim diff`
+// What a rebuild fixed and what it broke: two sides of the same kind, before and after. What `kshim diff`
 // calls. The names are those of the diff JSON (docs/schema/diff.json).
 #pragma once
 
@@ -89,7 +89,7 @@ struct Diff {
   image::Version driver;
   std::vector<Pair> pairs;      ///< into a and b: neither copied nor moved any more
   std::vector<Change> changes;  ///< lost first, by pair
-  std::vector<Finding> mended;
+  std::vector<Finding> fixed;
   std::vector<Finding> broken;
   std::vector<FindingPair> other;  ///< another cause, or another severity, of the same trouble
   std::vector<Finding> stayed;

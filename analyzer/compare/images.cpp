@@ -163,7 +163,7 @@ class Comparison {
   void isa_changed(const std::string& name, Version was, Version is) {
     const Version driver_was = image::cuda_of_ptx_isa(was);
     const Version driver_is = image::cuda_of_ptx_isa(is);
-    // Whoever named the driver, or GPUs with code of their own, is not harmed.
+    // A caller that named the driver, or GPUs with code of their own, is not harmed.
     const bool read = options_.driver.known() && is <= image::ptx_isa_of_cuda(options_.driver);
     const auto compiled = [&](Arch target) {
       return outcome_on(*pair_.b, target, options_.driver) == Outcome::jit;
@@ -268,7 +268,7 @@ class Comparison {
   std::vector<Change>& changes_;
   ByArch before_;
   ByArch after_;
-  std::set<image::ComputeCapability> judged_;  ///< GPUs of which a change of their own code says enough
+  std::set<image::ComputeCapability> judged_;  ///< GPUs whose own code changed, which says enough
 };
 
 }  // namespace

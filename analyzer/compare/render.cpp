@@ -146,7 +146,7 @@ std::string render_json(const Diff& diff) {
     return json_list(findings, [](const Finding& finding) { return to_json(finding); });
   };
   Json& findings = out["findings"];
-  findings["mended"] = list(diff.mended);
+  findings["mended"] = list(diff.fixed);
   findings["broken"] = list(diff.broken);
   findings["changed"] = json_list(diff.other, [](const FindingPair& pair) {
     return Json{{"a", to_json(pair.a)}, {"b", to_json(pair.b)}};

@@ -41,7 +41,7 @@ struct CompilerFacts {
 
 struct Facts {
   std::vector<int> codes;  ///< of every layer, innermost first; empty for a gap that nothing ran into
-  std::string stage;       ///< load, lookup, query, launch, init, other; empty likewise
+  std::string stage;       ///< load, lookup, query, launch, init, other; empty as above
   std::optional<image::ComputeCapability> device;
   image::Version driver;  ///< CUDA version; unknown = {0, 0}
   image::JitSwitches switches;
@@ -60,7 +60,7 @@ struct Facts {
   std::size_t devices = 0;                ///< that the process sees
   bool driver_found = true;               ///< libcuda.so.1 is mapped
   image::Version runtime;                 ///< of the shared runtime that failed, where known
-  bool parent_initialised = false;        ///< the process was forked from one that had initialised CUDA
+  bool parent_initialized = false;        ///< the process was forked from one that had initialized CUDA
 
   bool has_code(int code) const {
     for (const int known : codes) {

@@ -16,7 +16,7 @@ enum class Cause : std::uint8_t {
 #include "analyzer/core/causes.def"
 #undef KSHIM_CAUSE
 };
-/// What several parts ask of a cause. THE list of which cause has which: causes.def.
+/// What several parts ask of a cause. Which cause has which trait: causes.def.
 namespace cause_trait {
 enum Trait : unsigned {
   none = 0,
@@ -169,7 +169,7 @@ struct Finding {
   std::optional<int> code;
   std::string code_name;
   std::string object;                      ///< path; empty for a loose image
-  std::vector<std::string> other_objects;  ///< of which the same holds: loose images of one scan
+  std::vector<std::string> other_objects;  ///< the finding holds for these, too: loose images of one scan
   std::string build_id;                    ///< of the object, where known
   PackageName package;
   std::string headline;              ///< of this very finding; empty: what is said of all of its cause

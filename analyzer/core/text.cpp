@@ -32,8 +32,8 @@ Decoded decode(std::string_view text) {
 
 // Controls, and what is invisible or turns the direction of writing: general categories Cc and Cf of Unicode
 // 15, Zl and Zp, the soft hyphen excepted, and the letters among its Default_Ignorable_Code_Points (fillers
-// of Hangul and the like), which are shown as nothing. Variation selectors stay. And what is no character:
-// XML 1.0 cannot hold U+FFFE and U+FFFF.
+// of Hangul and the like), which are shown as nothing. Variation selectors stay. And bytes that are not a
+// character: XML 1.0 cannot hold U+FFFE and U+FFFF.
 bool is_dangerous(char32_t code) {
   constexpr std::array<std::pair<char32_t, char32_t>, 18> kRanges = {{{0x0000, 0x001F},
                                                                       {0x007F, 0x009F},

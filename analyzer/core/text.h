@@ -28,8 +28,8 @@ std::string harmless(std::string_view text);
 std::string utf8_of(std::string_view text);
 /// harmless(), with every other character beyond ASCII a `?` too: for terminals that do not speak UTF-8.
 std::string ascii(std::string_view text);
-/// `_Z5scalePfi` to `scale(float*, int)`. What is no mangled name stays as it is, and so does one that would
-/// become more than 32 times as long and 16 KiB.
+/// `_Z5scalePfi` to `scale(float*, int)`. Anything but a mangled name stays as it is, and so does one that
+/// would become more than 32 times as long and 16 KiB.
 std::string demangle(std::string_view symbol);
 /// `ns::scale<float>(float*)` to `scale`: without return type, scopes, arguments of templates and parameters.
 std::string base_name(std::string_view demangled);
@@ -74,7 +74,7 @@ std::string_view basename_of(std::string_view path);
 /// behind blanks at the begin, and for `##[` anywhere. Such a line gets a blank where it hurts least.
 std::string no_command(std::string line);
 
-/// What of `known` a person meant who wrote `word`: one that differs little, or goes on from it; empty where
+/// The entry of `known` that `word` was meant to be: one that differs little, or goes on from it; empty where
 /// none or several do.
 std::string nearest(std::string_view word, const std::vector<std::string_view>& known);
 /// Levenshtein's distance, given up beyond `limit`.

@@ -58,7 +58,7 @@ void add_ltoir(Bytes file, DeviceCode& out) {
   add_bare(file, {image::ImageKind::ltoir, arch, {}}, file.size(), false, out);
 }
 
-/// False for what is no image by itself.
+/// False for anything but an image.
 bool add_by_itself(BlobKind kind, Bytes bytes, DeviceCode& out) {
   switch (kind) {
     case BlobKind::cubin:

@@ -59,7 +59,7 @@ struct ElfFacts {
   bool defines_dlsym = false;        ///< stands in for dlsym, as the shim does
 };
 
-/// nullopt for what is no ELF file, or one that the kernel refuses.
+/// nullopt for anything but an ELF file, and for one that the kernel refuses.
 std::optional<ElfFacts> elf_facts(Bytes file);
 std::optional<ElfFacts> elf_facts(const std::filesystem::path& file);
 

@@ -67,7 +67,7 @@ class KernelLister {
   std::vector<image::KernelSlot> kernels_;
 };
 
-// How often a file has images of which architecture.
+// The number of images of each architecture in a file.
 
 /// How often an architecture occurs in a file.
 struct ImageCount {

@@ -23,7 +23,7 @@ constexpr std::size_t kMostText = 8192;
 
 enum class Step : std::uint8_t { nothing, exit, trap, other };
 
-// Volta and later: 16 bytes, the operation in the low 12 bits of which the upper three tell the form, the
+// Volta and later: 16 bytes, the operation in the low 12 bits, whose upper three tell the form, the
 // predicate in the next four; 7 = always, 15 = never.
 Step step_of_volta(std::uint64_t word) {
   constexpr std::uint64_t kNever = 15;

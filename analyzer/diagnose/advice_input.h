@@ -98,7 +98,7 @@ inline bool comes_built(const AdviceInput& at) {
 /// cubins name.
 AdviceInput advice_input(const Finding& finding, Facts facts, image::Version cubins);
 
-/// A file, whoever read it.
+/// A file, from a report, a scan or a log.
 struct FileFacts {
   std::string path;      ///< in the process or on this machine; of a member, that of the archive
   std::string readable;  ///< where its ELF headers can be read; empty = nowhere

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kReadByAnother = 0.9;
 constexpr double kSeenUnread = 0.6;  // the most that the contract allows: the error may have been returned
-constexpr double kUnseen = 0.4;      // a static runtime does not show who asks
+constexpr double kUnseen = 0.4;      // a static runtime does not show which caller asks
 constexpr double kGaveUp = 0.5;      // that it was called cannot be seen
 
 std::string path_of(const Scene& scene, std::optional<std::uint64_t> id) {
@@ -178,7 +178,7 @@ std::vector<Finding> stale_errors(const Scene& scene, const std::vector<Judged>&
   for (const ReadRecord& read : scene.report.reads) {
     const Judged* left = judged_with(judged, read.failure);
     if (left == nullptr || left->cause != Cause::benign_probe) continue;
-    // Who probes may well look at what came of it.
+    // A caller that probes may well look at what came of it.
     const std::string reader = path_of(scene, read.object);
     if (find_probing_library(reader) != nullptr || reader == prober_of(scene, *left->failure)) continue;
     if (ended_well(scene) || has_own_failure(scene, judged, reader)) continue;
@@ -292,7 +292,7 @@ std::optional<Finding> idle_driver(const IdleProcess& process, const Options& op
   out.evidence.push_back(
       {EvidenceId::driver_asked,
        fmt::format(
-           "{} (pid {}) asked the driver for its version, which is for CUDA {}, and did not initialise "
+           "{} (pid {}) asked the driver for its version, which is for CUDA {}, and did not initialize "
            "it: so does a runtime that needs a newer one, and answers 35.",
            who, process.pid, name(process.driver)),
        {},

@@ -28,7 +28,7 @@ Finding missing_library(const MissingLibrary& missing);
 /// no-device, of a program that failed without a word to any driver: Options::driverless.
 Finding no_driver(const std::string& program);
 
-/// driver-too-old: a process asked the driver for its version, did not initialise it, and the program gave
+/// driver-too-old: a process asked the driver for its version, did not initialize it, and the program gave
 /// up.
 std::optional<Finding> idle_driver(const IdleProcess& process, const Options& options, ObjectFiles& files);
 

@@ -127,7 +127,7 @@ using image::ComputeCapability;
 // have.
 constexpr std::uint64_t kMostOpened = std::uint64_t{32} << 20;
 
-// One file is seldom built by more than one toolkit: so many cubins are asked who made them.
+// One file is seldom built by more than one toolkit: so many cubins are asked for their compiler.
 constexpr unsigned kMostToolkits = 64;
 
 bool is_executable(const Candidate& image) { return image.kind != ImageKind::ltoir; }

@@ -51,8 +51,8 @@ struct Missed {
 Missed missed_modules(std::string_view file, const DeviceCode& code, std::span<const std::uint32_t> lacking,
                       bool served);
 
-/// Who built a file, and how that is known: what its cubins say, else the newest PTX, whose version is that
-/// of the toolkit. `cubins`: the newest toolkit that they name, unknown where none does.
+/// The toolkit that built a file, and how that is known: what its cubins say, else the newest PTX, whose
+/// version is that of the toolkit. `cubins`: the newest toolkit that they name, unknown where none does.
 struct BuiltBy {
   image::Version toolkit;
   std::string how;

@@ -281,7 +281,7 @@ std::size_t launched_of(const Launches& launches, const std::string& path) {
   return found == launches.end() ? 0 : found->second;
 }
 
-// The whole file lacks something, of which this run needed nothing.
+// The whole file lacks something that this run did not need.
 void not_needed(const Launches& launches, Finding& finding) {
   const std::size_t launched = launched_of(launches, finding.object);
   std::string but = "none of its kernels was launched in this run";

@@ -91,7 +91,7 @@ void copies(const Libraries& all, std::vector<LibraryMatch>& out) {
   }
 }
 
-// All families together: whoever loads two majors of one library loads those of the others, too.
+// All families together: a process that loads two majors of one library loads those of the others, too.
 void majors(const Libraries& all, std::vector<LibraryMatch>& out) {
   std::map<std::string, std::map<unsigned, std::size_t>> families;
   for (std::size_t i = 0; i < all.size(); ++i) {

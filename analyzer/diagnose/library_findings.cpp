@@ -175,7 +175,7 @@ bool is_on_stack(const Scene& scene, const FailureRecord& failure,
   return std::ranges::any_of(failure.native, [&](const NativeFrame& frame) { return is_of(frame.object); });
 }
 
-// Who lists it as needed, of the files that the report names and that are here.
+// The files that list it as needed, of those that the report names and that are here.
 std::vector<std::string> users_of(const Scene& scene, const CudaLibrary& library) {
   std::vector<std::string> out;
   const auto add = [&](const std::string& path, const std::string& build_id) {

@@ -292,8 +292,8 @@ void join_hint(const Judgement& hint, Judgement& decided) {
   decided.suspect = hint.suspect;
 }
 
-// Code that was compiled from PTX, and a launch of which the driver then knows nothing: the image that would
-// have been right is not there.
+// Code that was compiled from PTX, and a launch that the driver then knows nothing about: the image that
+// would have been right is not there.
 void blame_compiling(const Judgement& hint, Judgement& failed) {
   const std::vector<int>& codes = failed.facts.codes;
   if (codes.empty() || !code_has(codes.front(), code_trait::ambiguous)) return;

@@ -13,9 +13,9 @@ bool says_the_same(const Finding& a, const Finding& b);
 void merge(Finding& to, Finding&& from);
 /// Of Finding::unread; a list of this length may have been cut.
 constexpr std::size_t kMostUnread = 1024;
-/// Who has been advised: of findings that say the same, the first with the best ground takes the advice
-/// along, and merge() keeps that; the others need none, which is most of the work on a thousand ranks that
-/// fail alike.
+/// The finding that gets the advice: of findings that say the same, the first with the best ground takes the
+/// advice along, and merge() keeps that; the others need none, which is most of the work on a thousand ranks
+/// that fail alike.
 class Advised {
  public:
   /// Whether this one is to be advised.

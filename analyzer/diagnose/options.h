@@ -18,7 +18,7 @@ struct BlindProcess {
   std::string reason;  ///< a clause: "it is statically linked"
 };
 
-/// A process that asked the driver for its version and did not initialise it, as `kshim run` found out.
+/// A process that asked the driver for its version and did not initialize it, as `kshim run` found out.
 struct IdleProcess {
   long pid = 0;
   std::string exe;

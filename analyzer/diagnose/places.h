@@ -17,7 +17,7 @@ bool called_by_probing_library(const FailureRecord& failure);
 /// Whether the kernel's host stub is on the stack, as under <<<>>>: a launch, whatever call of it failed.
 bool launched_by_stub(const FailureRecord& failure, ObjectFiles& files);
 
-/// How a file came to be, as far as its place and its neighbours tell.
+/// How a file came to be, as far as its place and its neighbors tell.
 enum class Origin : std::uint8_t {
   program,           ///< built by hand or by an unknown build system
   cmake,             ///< lies in a CMake build folder
@@ -32,12 +32,12 @@ struct OriginFacts {
 };
 OriginFacts origin_of(std::string_view object_path);
 
-// Who put a failing file there.
+// The package that put a failing file there.
 
 /// Whether the report was written here: databases of this machine tell of another's files only where these
 /// are the same.
 bool is_of_this_machine(const Report& report);
-/// Who owns the object: as the report says, else as the packages of this machine do, for the very file or, of
+/// The object's owner: as the report says, else as the packages of this machine do, for the very file or, of
 /// a report of this machine, for what had been there.
 std::optional<PackageRecord> package_of(const Scene& scene, const ObjectRecord& object);
 /// The same by the records of this machine alone, whatever the report says.

@@ -22,7 +22,7 @@ std::vector<Finding> unjudged(const Scene& scene, const std::vector<image::Compu
 void add_coverage(const Scene& scene, std::vector<Finding>& latent);
 /// mixed-cuda-libraries, cudnn-mismatch: added to `known`, where what nothing else explains becomes theirs.
 void add_library_findings(const Scene& scene, const std::vector<Judged>& judged, std::vector<Finding>& known);
-/// compiled-out: launched or failed kernels of which the image for this GPU has a stub, and another image the
+/// compiled-out: launched or failed kernels whose image for this GPU has a stub, and another image the
 /// whole.
 std::vector<Finding> compiled_out(const Scene& scene);
 /// jit-tax: what the process spent on compiling PTX, by file.

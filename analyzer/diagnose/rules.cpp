@@ -54,9 +54,9 @@ std::optional<Match> refused_configuration(const Facts& facts) {
 }
 
 std::optional<Match> fork_after_init(const Facts& facts) {
-  if (!facts.has_code(kNotInitialized) || !facts.parent_initialised) return std::nullopt;
+  if (!facts.has_code(kNotInitialized) || !facts.parent_initialized) return std::nullopt;
   return Match{
-      0.9, "The process was forked from one that had initialised CUDA, and a driver does not survive that"};
+      0.9, "The process was forked from one that had initialized CUDA, and a driver does not survive that"};
 }
 
 using image::Candidate;

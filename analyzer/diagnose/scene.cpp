@@ -260,7 +260,7 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
   find_in_caches(scene, subject);
   subject.facts.probing_caller = called_by_probing_library(failure);
   subject.facts.went_on = went_on(scene, failure, subject);
-  subject.facts.parent_initialised = scene.parent_initialised;
+  subject.facts.parent_initialized = scene.parent_initialized;
   subject.facts.first = &failure == &scene.report.failures.front();
   subject.facts.devices = scene.report.devices.size();
   subject.facts.driver_found = driver_found(scene.report);

@@ -78,7 +78,7 @@ struct Scene {
   const Options& options;
   Advised& advised;
   FileGaps& file_gaps;
-  bool parent_initialised = false;  ///< the process is the child of one that had initialised CUDA
+  bool parent_initialized = false;  ///< the process is the child of one that had initialized CUDA
 };
 
 /// Device code on a device, and what the rules see of it. Pointers are into the scene's report.

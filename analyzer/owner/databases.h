@@ -54,7 +54,7 @@ class DpkgDatabase {
 };
 
 // Which rpm package a file belongs to, without librpm: the database that rpm 4.16 and later keep in SQLite.
-// Berkeley DB and rpm's own ndb are recognised and not read.
+// Berkeley DB and rpm's own ndb are recognized and not read.
 
 class RpmDatabase {
  public:

@@ -58,7 +58,7 @@ const std::optional<Package>& Finder::of(const std::string& path) {
   return known_.emplace(path, std::move(found)).first->second;
 }
 
-// Who knows best first: what conda installed has a RECORD as well, and so has some of what Debian did.
+// The best source first: what conda installed has a RECORD as well, and so has some of what Debian did.
 std::optional<Package> Finder::look_up(const std::string& path) {
   if (auto out = conda_.owner(path)) return out;
   if (site_path(path)) {

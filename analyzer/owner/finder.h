@@ -38,7 +38,7 @@ class Finder {
   explicit Finder(const std::filesystem::path& root = "/", Budget budget = {});
   Finder(const Finder&) = delete;
   Finder& operator=(const Finder&) = delete;
-  /// nullopt for what nobody lists, and for what is no absolute path.
+  /// nullopt for a file that no package lists, and for a path that is not absolute.
   const std::optional<Package>& of(const std::string& path);
   /// The same for a path of the root itself, as "usr/lib/libfoo.so", be the file there or not.
   std::optional<Package> in_root(const std::string& below);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who put a file where it is, as the package managers' own databases tell.
+// The package that a file belongs to, as the package managers' own databases tell.
 #pragma once
 
 #include "analyzer/core/finding.h"

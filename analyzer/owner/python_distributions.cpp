@@ -57,7 +57,7 @@ RecordLine parse_record_line(std::string_view line) {
 }
 
 // "Foo.Bar_baz" and "foo-bar-baz" are one name.
-std::string normalised(std::string_view name) {
+std::string normalized(std::string_view name) {
   std::string out;
   for (const char c : name) {
     const bool joint = c == '-' || c == '_' || c == '.';
@@ -267,15 +267,15 @@ std::optional<Package> PythonDistributions::by_name(const SitePath& place, const
   const std::string_view first = std::string_view(place.relative).substr(0, place.relative.find('/'));
   if (first.size() == place.relative.size()) return std::nullopt;
   const bool libs = first.ends_with(kLibs) && first.size() > kLibs.size();
-  const std::string wanted = normalised(libs ? first.substr(0, first.size() - kLibs.size()) : first);
+  const std::string wanted = normalized(libs ? first.substr(0, first.size() - kLibs.size()) : first);
   for (const Distribution& each : site.distributions) {
-    if (!each.recorded && normalised(named_by(each.folder).name) == wanted)
+    if (!each.recorded && normalized(named_by(each.folder).name) == wanted)
       return describe(place.folder, each);
   }
   if (!libs) return std::nullopt;
   // The folder's name alone: no version, but there is no other reason for such a folder.
   const bool known = std::ranges::any_of(
-      site.distributions, [&](const auto& each) { return normalised(named_by(each.folder).name) == wanted; });
+      site.distributions, [&](const auto& each) { return normalized(named_by(each.folder).name) == wanted; });
   if (known) return std::nullopt;  // its RECORD is there and does not list the file: somebody else's
   Package out;
   out.name = wanted;

@@ -22,7 +22,7 @@ class ExplanationWriter {
 
   void write() {
     head();
-    if (!explanation_.recognised) not_recognised();
+    if (!explanation_.recognized) not_recognized();
     facts();
     write_findings(explanation_.findings, doc_.brief() ? Detail::full : Detail::everything, doc_);
     also();
@@ -45,7 +45,7 @@ class ExplanationWriter {
                 {"says", {{explanation_.quote}}}});
   }
 
-  void not_recognised() {
+  void not_recognized() {
     doc_.say(Tone::warning, "not recognized:",
              explanation_.asked == Asked::log
                  ? fmt::format("{} holds no failure of CUDA's that kshim knows", explanation_.subject)
@@ -102,7 +102,7 @@ std::string render_json(const Explanation& explanation) {
   Json out = {{"schema", "kshim-explain/1"}};
   out["findings"] = json_list(explanation.findings, [](const Finding& finding) { return to_json(finding); });
   out["asked"] = {{"as", to_name(explanation.asked)}, {"subject", explanation.subject}};
-  out["recognised"] = explanation.recognised;
+  out["recognised"] = explanation.recognized;
   out["meanings"] = json_list(explanation.meanings, [](const Meaning& meaning) {
     return Json{{"code", meaning.code},
                 {"driver_name", text_or_null(meaning.driver_name)},

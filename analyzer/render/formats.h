@@ -22,7 +22,7 @@ std::optional<Format> parse_format(std::string_view name, std::span<const Format
 std::string format_names(std::span<const Format> of = kFormats);
 
 struct RenderOptions {
-  bool colour = false;   ///< ECMA-48 colours
+  bool color = false;    ///< ECMA-48 colors
   bool unicode = false;  ///< UTF-8 beyond ASCII may be written
   unsigned width = 80;
   bool verbose = false;

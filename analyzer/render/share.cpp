@@ -17,7 +17,7 @@ bool is_path(char c) { return std::string_view(" \t\n'\"`=:;,()<>|&!").find(c) =
 bool is_word(char c) { return is_digit(c) || is_letter(c) || c == '_' || c == '-'; }
 
 /// Where the path begins that `slash` is part of; `slash` itself behind an option (-I/home/ada); npos for
-/// what is no absolute path.
+/// anything but an absolute path.
 std::size_t path_begin(std::string_view text, std::size_t slash) {
   std::size_t run = slash;
   while (run > 0 && is_path(text[run - 1])) {

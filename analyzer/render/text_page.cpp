@@ -51,7 +51,7 @@ class TextPage final : public Document {
       : Document(options.unicode ? harmless_cleaner() : Cleaner{ascii, ascii}),
         width_(std::clamp(options.width, kNarrowest, kWidest)),
         table_width_(options.width),
-        color_(options.colour),
+        color_(options.color),
         unicode_(options.unicode),
         verbose_(options.verbose),
         whole_commands_(options.whole_commands) {}

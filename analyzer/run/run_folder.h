@@ -46,7 +46,8 @@ void remove_dead_sockets(const std::filesystem::path& folder);
 /// The empty folders in `folder` of runs that have ended: a run's name ends in the process that made it.
 void remove_empty_runs(const std::filesystem::path& folder);
 
-/// Twelve hexadecimal digits, which only who is told them knows; empty where the system has nothing random.
+/// Twelve hexadecimal digits, which only a process that is told them knows; empty where the system has
+/// nothing random.
 std::string unguessable_name();
 
 }  // namespace kshim::cli

@@ -119,7 +119,7 @@ bool is_of_python_package(const std::string& path) {
          path.find("/dist-packages/") != std::string::npos;
 }
 
-/// Whether a file names the driver's: a static runtime in it does, and whoever is linked to it.
+/// Whether a file names the driver's: a static runtime in it does, and so does a file linked to it.
 bool names_driver(const std::string& path) {
   constexpr std::size_t kMost = std::size_t{64} << 20U;
   const std::string name = fs::path(path).filename().string();
@@ -226,8 +226,8 @@ bool Watch::listen_in(const fs::path& folder) {
   const std::string path = own + "/" + secret;
   std::memcpy(address.sun_path, bound.c_str(), bound.size());
   const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  // A program that goes on as another user (gosu, su) still says what it does: who knows the name may
-  // connect, and only the environment of the run has it. The folder is not to be listed.
+  // A program that goes on as another user (gosu, su) still says what it does: a process that knows the name
+  // may connect, and only the environment of the run has it. The folder is not to be listed.
   if (fd < 0 || bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(fd, SOMAXCONN) != 0 || rename(bound.c_str(), path.c_str()) != 0 ||
       chmod(path.c_str(), 0622) != 0 || chmod(own.c_str(), 0711) != 0) {
@@ -305,11 +305,12 @@ void Watch::go_on() try {
 }
 
 void Watch::receive() {
-  // Who has connected may not have sent yet: his connection is looked at again.
+  // A process that has connected may not have sent yet: its connection is looked at again.
   for (int fd = 0; fd_ >= 0 && (fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;)
     callers_.push_back(fd);
   std::erase_if(callers_, [this](int fd) {
-    // The kernel says who it is, in our pid namespace: what the text says may be another container's number.
+    // The kernel says which process it is, in our pid namespace: what the text says may be another
+    // container's number.
     ucred sender{};
     socklen_t size = sizeof sender;
     std::array<char, 4096 + 64> text{};  // a path and a word

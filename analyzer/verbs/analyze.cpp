@@ -217,7 +217,7 @@ class Run {
       done_ += file.bytes;
       if (options_.progress) options_.progress(done_, total_);
     }
-    // "Not initialised" in a child is explained by its parent, whose report came later or never.
+    // "Not initialized" in a child is explained by its parent, whose report came later or never.
     for (const Report& report : waiting_) judge(report);
     waiting_.clear();
     for (const ReportFile& file : unread_) take(file, true);

@@ -31,7 +31,7 @@ struct Origin {
 };
 
 /// `$NAME` is the variable's value, `@FILE` what the file holds, # and what follows it left out. UserError
-/// that names the place for what is no architecture, and for an empty list.
+/// that names the place for an entry that is not an architecture, and for an empty list.
 ArchList parse_arch_list(std::string_view text, const Origin& origin);
 /// One GPU's architecture, such as 8.0 or sm_90. UserError as above.
 image::ComputeCapability parse_gpu(std::string_view text, const Origin& origin);

@@ -244,7 +244,7 @@ void conclude(Clues clues, const Options& options, Explanation& out) {
   }
   if (!judgement.harmless.empty()) return;
   if (clues.others.empty()) {
-    out.recognised = false;
+    out.recognized = false;
     return;
   }
   const OtherFailure& other = clues.others.front();
@@ -269,12 +269,12 @@ void explain_number(int number, const Options& options, Explanation& out) {
   if (old != nullptr)
     add_meaning(out, old->now,
                 fmt::format("what {} was to the runtime before CUDA 10.1 ({})", number, old->name));
-  out.recognised = error != nullptr || old != nullptr;
-  if (!out.recognised || (error != nullptr && number == 0)) return;
+  out.recognized = error != nullptr || old != nullptr;
+  if (!out.recognized || (error != nullptr && number == 0)) return;
   const std::vector<Meaning> meanings = out.meanings;
   conclude(miner.take(), options, out);
   out.meanings = meanings;
-  out.recognised = true;
+  out.recognized = true;
   // Two meanings: neither is sure.
   if (error != nullptr && old != nullptr) {
     for (Finding& finding : out.findings) finding.confidence = std::min(finding.confidence, 0.5);

@@ -20,7 +20,7 @@ struct Options {
 struct Meaning {
   int code = 0;
   std::string driver_name;   ///< CUDA_ERROR_...; empty where the driver has none
-  std::string runtime_name;  ///< cudaError...; likewise
+  std::string runtime_name;  ///< cudaError..., empty as above
   std::string message;
   std::string note;  ///< "before CUDA 10.1, the runtime's number for it was 48"
 };
@@ -47,7 +47,7 @@ struct Explanation {
   std::vector<std::string> notes;
   std::vector<std::string> nearest;  ///< names that are like one that is none
   bool windows = false;              ///< the log is of Windows, and so are the commands
-  bool recognised = true;            ///< false: neither a failure of CUDA's nor one that is known as none
+  bool recognized = true;            ///< false: neither a failure of CUDA's nor one that is known as none
 };
 
 Explanation explain_text(std::string_view text, const Options& options);

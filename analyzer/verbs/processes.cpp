@@ -324,7 +324,7 @@ std::string ranges_text(std::vector<std::uint64_t> numbers) {
     std::size_t last = i;
     while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
     if (ranges.size() == kMostRanges) break;
-    // Two neighbours are two numbers, not a range.
+    // Two adjacent ranks are two numbers, not a range.
     if (last == i + 1) last = i;
     ranges.push_back(last == i ? std::to_string(numbers[i])
                                : fmt::format("{}-{}", numbers[i], numbers[last]));

@@ -90,7 +90,7 @@ struct Member {
   std::optional<unsigned> rank;
   std::uint64_t pid = 0;
 };
-/// Which of the members of one run, of which there are `all`: "ranks 0-7 on node01, 8-15 on node02 (16 of
+/// Which members of one run that has `all`: "ranks 0-7 on node01, 8-15 on node02 (16 of
 /// 32)", "all 8 ranks on node01", "rank 3 only, on node02 (1 of 8)"; by process ids where one of `some` has
 /// no rank or all have the same.
 std::string members_text(const std::vector<Member>& some, const std::vector<Member>& all);

@@ -103,8 +103,8 @@ void record_packages(const Scene& scene) {
   if (rows.empty()) return;
   const int fd = ::open(report.path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return;
-  // Into a file of another user (a program that went on as one) nothing is written: he may lay other names
-  // there.
+  // Into a file of another user (a program that went on as one) nothing is written: that user may lay other
+  // names there.
   struct stat status {};
   if (::fstat(fd, &status) != 0 || status.st_uid != ::geteuid()) {
     ::close(fd);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `kshim run` writes down who owns the objects of a report, while the files are at hand: where the report is
-// read later, they may not be.
+// `kshim run` writes down which packages own the objects of a report, while the files are at hand: where the
+// report is read later, they may not be.
 #pragma once
 #include "analyzer/diagnose/scene.h"
 

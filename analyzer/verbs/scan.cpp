@@ -305,7 +305,7 @@ class Scanner {
       }
       advance(task, passed.size());
     };
-    // Archives of which nothing passes (ar); with a queue, each thread tells of its own members only.
+    // Archives whose bytes do not pass (ar); with a queue, each thread tells of its own members only.
     visitor.progress = [this, &task](std::uint64_t done) {
       const std::uint64_t before = task.reading->bytes.load();
       if (task.shares == 1 && done > before) advance(task, done - before);

@@ -62,7 +62,7 @@ bool leads_to_kernels(const Descriptor& entry, const struct stat& status, const 
   return fs::read_symlink("/proc/self/fd/" + std::to_string(entry.get()), error) != path.lexically_normal();
 }
 
-/// Of one thread. Never freed, used again: whoever asks may be looking at it.
+/// Of one thread. Never freed, used again: a watcher may be looking at it.
 struct LastOpened {
   std::atomic<int> thread{0};  ///< 0: free
   std::atomic<std::size_t> size{0};

@@ -31,7 +31,7 @@ Fn ask(const char* name) noexcept {
 
 /// The mapping of the driver that was initialized last. Before cuInit, the shim does not call the driver for
 /// the current device.
-std::atomic<std::uint64_t> g_initialised{0};
+std::atomic<std::uint64_t> g_initialized{0};
 
 void read_kernel_module(Text<64>& out) noexcept {
   const int file = raw::open_file("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC);
@@ -101,8 +101,8 @@ void write_devices(Report& report, const DriverAnswers& facts) noexcept {
 
 }  // namespace
 
-void ask_driver(bool initialised, DriverAnswers& facts) noexcept {
-  facts.initialised = initialised;
+void ask_driver(bool initialized, DriverAnswers& facts) noexcept {
+  facts.initialized = initialized;
   facts.path << driver_path();
   facts.driver = current_driver();
   int number = 0;
@@ -114,7 +114,7 @@ void ask_driver(bool initialised, DriverAnswers& facts) noexcept {
   facts.disable_jit = is_set_to("CUDA_DISABLE_JIT", "1");
   const auto count = ask<abi::Result (*)(int*)>("cuDeviceGetCount");
   int devices = 0;
-  if (initialised && count != nullptr && count(&devices) == 0 && devices > 0)
+  if (initialized && count != nullptr && count(&devices) == 0 && devices > 0)
     facts.count = std::min<std::size_t>(static_cast<std::size_t>(devices), DriverAnswers::kMaxDevices);
   for (std::size_t i = 0; i < facts.count; ++i) {
     learn_device(static_cast<int>(i), facts.devices[i]);
@@ -128,11 +128,11 @@ namespace {
 using ContextDevice = abi::Result (*)(abi::CUdevice*);
 
 /// The driver's cuCtxGetDevice. The driver may be unloaded, and loaded again at another address.
-ContextDevice context_device(std::uint64_t initialised) noexcept {
+ContextDevice context_device(std::uint64_t initialized) noexcept {
   static std::atomic<std::uint64_t> g_driver{0};
   static std::atomic<ContextDevice> g_function{nullptr};
   const std::uint64_t driver = current_driver();
-  if (driver == 0 || driver != initialised) return nullptr;
+  if (driver == 0 || driver != initialized) return nullptr;
   // The function is written between two stores of the number, and read between two loads of it.
   if (g_driver.load(std::memory_order_acquire) == driver) {
     const ContextDevice known = g_function.load(std::memory_order_acquire);
@@ -148,7 +148,7 @@ ContextDevice context_device(std::uint64_t initialised) noexcept {
 }  // namespace
 
 std::optional<std::uint64_t> ask_current_device() noexcept {
-  const std::uint64_t driver = g_initialised.load(std::memory_order_relaxed);
+  const std::uint64_t driver = g_initialized.load(std::memory_order_relaxed);
   if (driver == 0) return {};
   const ContextDevice current = context_device(driver);
   abi::CUdevice device = -1;
@@ -156,14 +156,14 @@ std::optional<std::uint64_t> ask_current_device() noexcept {
   return {};
 }
 
-bool DriverInfo::knows(bool initialised) const noexcept {
-  return known_ && facts_.driver == current_driver() && (facts_.initialised || !initialised);
+bool DriverInfo::knows(bool initialized) const noexcept {
+  return known_ && facts_.driver == current_driver() && (facts_.initialized || !initialized);
 }
 
 void DriverInfo::learn(const DriverAnswers& facts) noexcept {
   facts_ = facts;
   known_ = true;
-  if (facts.initialised) g_initialised.store(facts.driver, std::memory_order_relaxed);
+  if (facts.initialized) g_initialized.store(facts.driver, std::memory_order_relaxed);
 }
 
 void DriverInfo::announce(Report& report) noexcept {
@@ -171,7 +171,7 @@ void DriverInfo::announce(Report& report) noexcept {
   if (number == 0) return;
   if (driver_report_ != number) write_driver(report, facts_);
   driver_report_ = number;
-  if (facts_.initialised && devices_report_ != number) {
+  if (facts_.initialized && devices_report_ != number) {
     write_devices(report, facts_);
     devices_report_ = number;
   }

@@ -23,7 +23,7 @@ struct DeviceInfo {
 /// The driver's answers.
 struct DriverAnswers {
   static constexpr std::size_t kMaxDevices = 64;
-  bool initialised = false;  ///< devices were asked for, too
+  bool initialized = false;  ///< devices were asked for, too
   std::uint64_t driver = 0;  ///< number of the mapping of the driver that was asked (current_driver)
   PathText path;
   image::Version version;
@@ -36,7 +36,7 @@ struct DriverAnswers {
 };
 
 /// Calls the driver. Do not hold the shim's lock: another thread may be in the driver and wait for that lock.
-void ask_driver(bool initialised, DriverAnswers& out) noexcept;
+void ask_driver(bool initialized, DriverAnswers& out) noexcept;
 /// The ordinal of the calling thread's current device; none if the driver reports an error. Calls the driver,
 /// as above.
 std::optional<std::uint64_t> ask_current_device() noexcept;
@@ -44,8 +44,8 @@ std::optional<std::uint64_t> ask_current_device() noexcept;
 /// Lies in zeroed memory. Under the shim's lock.
 class DriverInfo {
  public:
-  /// Whether the answers are of the driver that is loaded now, with devices if `initialised`.
-  bool knows(bool initialised) const noexcept;
+  /// Whether the answers are of the driver that is loaded now, with devices if `initialized`.
+  bool knows(bool initialized) const noexcept;
   void learn(const DriverAnswers& facts) noexcept;
   /// Writes the driver and device records into the present report, once each.
   void announce(Report& report) noexcept;

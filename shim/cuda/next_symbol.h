@@ -12,7 +12,7 @@ namespace kshim::shim {
 
 using AnyFunction = void*;
 
-/// Constant-initialised; read on the launch path with one load.
+/// Constant-initialized; read on the launch path with one load.
 extern std::atomic<AnyFunction> g_driver_rtld_next[kHookCount];  ///< the next definition in link order
 extern std::atomic<AnyFunction> g_libcuda_entry[kHookCount];     ///< libcuda's, whatever stands before it
 /// libcuda's functions. They differ from g_libcuda_entry only if launches are counted (coverage.h).

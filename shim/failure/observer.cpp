@@ -81,14 +81,14 @@ void add_runtime_return(State& state, const CallArgs& returned, Device device,
 }
 
 /// Asks the driver what is not known of it yet. The answers do not fit on a small stack.
-void learn_driver(const SlowPath& path, bool initialised) noexcept {
+void learn_driver(const SlowPath& path, bool initialized) noexcept {
   bool known = true;
-  path.run([&](State& state) { known = state.driver.knows(initialised); });
+  path.run([&](State& state) { known = state.driver.knows(initialized); });
   if (known) return;
   void* const memory = raw::map_memory(sizeof(DriverAnswers));
   if (memory == nullptr) return;
   auto* const facts = static_cast<DriverAnswers*>(memory);
-  ask_driver(initialised, *facts);
+  ask_driver(initialized, *facts);
   path.run([&](State& state) { state.driver.learn(*facts); });
   raw::unmap_memory(memory, sizeof(DriverAnswers));
 }

@@ -33,7 +33,7 @@ class TimedLock {
   std::atomic<std::uint64_t> owner_{0};     ///< thread_token()
   std::atomic<std::uint32_t> releases_{0};  ///< the word that waiting threads sleep on
   std::atomic<std::uint32_t> waiting_{0};   ///< threads; in a fork's child also those of the parent
-  std::atomic<bool> abandoned_{false};      ///< a thread has waited in vain
+  std::atomic<bool> abandoned_{false};      ///< a thread has waited without success
 };
 
 class LockGuard {

@@ -58,7 +58,7 @@ void add(DeviceCode& out, const image::Candidate& candidate) noexcept {
   if (out.image_count < DeviceCode::kMaxImages) out.images[out.image_count++] = candidate;
 }
 
-/// `file`: the source of the bytes, of which only the beginning was read; nullptr if all are in memory.
+/// `file`: the source of the bytes if only their beginning was read; nullptr if all are in memory.
 void add_fatbin(Bytes bytes, DeviceCode& out, FileCopy* file = nullptr) noexcept {
   const auto reader = image::FatbinReader::open(bytes);
   if (!reader) return;

@@ -24,7 +24,7 @@ CUresult enqueue_wait(Stream& stream, Event& event, bool external = false);
 CUresult refuse_capturing(Stream& stream);
 /// cuEventSynchronize, cuEventQuery: 907 for an event last recorded in a capture.
 CUresult refuse_captured(const Event& event);
-/// Calls that may synchronise implicitly (cuMemAlloc, cuMemFree, cuMemHostAlloc, synchronous copies,
+/// Calls that may synchronize implicitly (cuMemAlloc, cuMemFree, cuMemHostAlloc, synchronous copies,
 /// cuCtxSynchronize): 900 while a capture of mode global (any thread's) or thread-local (this thread's) is
 /// under way, unless this thread is in relaxed mode (cuThreadExchangeStreamCaptureMode).
 CUresult refuse_unsafe_call();

@@ -13,7 +13,7 @@
 namespace kshim::sim {
 namespace {
 
-/// Initialised, and a stream that is there: 3, 201, 400.
+/// Initialized, and a stream that is there: 3, 201, 400.
 CUresult require_stream(CUstream handle, Stream*& stream) noexcept {
   if (const CUresult result = check_initialized(); result != CUDA_SUCCESS) return result;
   stream = any_stream(handle);

@@ -18,7 +18,7 @@ struct CopyOperation final : Operation {
 };
 
 /// Pitches and heights of zero made explicit, addresses and extents checked: CUDA_ERROR_INVALID_VALUE for
-/// null or unknown device memory and ranges outside of arrays, 400 for what is no array.
+/// null or unknown device memory and ranges outside of arrays, 400 for anything but an array.
 CUresult check_copy(CUDA_MEMCPY3D& copy) noexcept;
 
 /// `size` bytes between two addresses; their kinds are given or looked up (CU_MEMORYTYPE_UNIFIED).

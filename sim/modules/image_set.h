@@ -19,7 +19,8 @@ struct Device;
 
 class ImageSet {
  public:
-  /// `copy`: the memory may go away after the call. 200 for what is no image or a damaged container.
+  /// `copy`: the memory may go away after the call. 200 for anything but an image, and for a damaged
+  /// container.
   static CUresult from_memory(const void* image, bool copy, std::unique_ptr<ImageSet>& out);
   /// The same for bytes of known size.
   static CUresult from_bytes(Bytes bytes, bool copy, std::unique_ptr<ImageSet>& out);

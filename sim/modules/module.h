@@ -58,7 +58,7 @@ struct Module : Handled<Kind::module> {
   Library* const library;            ///< not null: made for a library, ends with it or with the context
   std::unique_ptr<ImageSet> images;  ///< of a module without a library: keeps what `code` looks into
 
-  /// Allocates and initialises the variables. CUDA_ERROR_OUT_OF_MEMORY where the device is full.
+  /// Allocates and initializes the variables. CUDA_ERROR_OUT_OF_MEMORY where the device is full.
   CUresult place_variables();
   /// Null: the image has no kernel of that name.
   Function* function(std::string_view name);
@@ -120,11 +120,11 @@ struct Library : Handled<Kind::library> {
 CUresult load_module(Context& context, const void* image, CUmodule* out);
 /// `message`, where given, is what the compiler had to say.
 CUresult load_module(Context& context, std::unique_ptr<ImageSet> images, CUmodule* out, std::string* message);
-/// 400 for what is no module, or a library's.
+/// 400 for anything but a module, and for a library's.
 CUresult unload_module(CUmodule module);
 /// All modules of a context, a library's included.
 void unload_modules(Context& context) noexcept;
-/// Calls visit(CUfunction) for every kernel of a module. 400 for what is no module.
+/// Calls visit(CUfunction) for every kernel of a module. 400 for anything but a module.
 CUresult each_function(CUmodule module, const std::function<void(CUfunction)>& visit);
 
 /// The function behind a CUfunction, or behind a CUkernel in `context`: 400 for anything else, 209 and others

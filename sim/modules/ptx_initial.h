@@ -10,7 +10,7 @@
 
 namespace kshim::sim {
 
-/// `global.name` is a view into `ptx`, at the variable's declaration. Empty: no initialiser, all zero.
+/// `global.name` is a view into `ptx`, at the variable's declaration. Empty: no initializer, all zero.
 /// Addresses of other symbols, which only a linker knows, read as zero.
 std::vector<std::byte> initial_contents(std::string_view ptx, const image::GlobalInfo& global);
 

@@ -106,8 +106,8 @@ TEST(Log, ControlSequencesAreTakenOut) {
 }
 
 TEST(Log, EmptyAndBinaryAndEndlessLinesAreSurvived) {
-  EXPECT_FALSE(explained("").recognised);
-  EXPECT_FALSE(explained(std::string(1 << 20, '\0')).recognised);
+  EXPECT_FALSE(explained("").recognized);
+  EXPECT_FALSE(explained(std::string(1 << 20, '\0')).recognized);
   std::string endless(3 << 20, 'x');
   const Explanation explanation = explained(endless + "\nCUDA error 209\n");
   EXPECT_EQ(explanation.line, 2U);
@@ -128,8 +128,8 @@ TEST(Log, ManyFailuresAreBounded) {
 TEST(Log, WordsOfAPersonDoNotCountInALog) {
   std::string log;
   for (int i = 0; i < 100; ++i) log += "step " + std::to_string(i) + "\n";
-  EXPECT_FALSE(explained(log + "the first run takes minutes\n").recognised);
-  EXPECT_TRUE(explained("the first run takes minutes\n").recognised);
+  EXPECT_FALSE(explained(log + "the first run takes minutes\n").recognized);
+  EXPECT_TRUE(explained("the first run takes minutes\n").recognized);
 }
 
 // What users reported (U4 to U52): the fix that must come first, by id or a part of its command, and what no

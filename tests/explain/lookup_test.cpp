@@ -93,9 +93,9 @@ TEST(Lookup, ANumberWithTwoMeaningsShowsBoth) {
 
 TEST(Lookup, NumbersThatAreNone) {
   for (const char* number : {"123456", "11111111111111111111", "-209", "209x", "0x", "1.5"})
-    EXPECT_FALSE(explain_text(number, {}).recognised) << number;
-  EXPECT_TRUE(explain_text("0xd1", {}).recognised);
-  EXPECT_TRUE(explain_text("0", {}).recognised);
+    EXPECT_FALSE(explain_text(number, {}).recognized) << number;
+  EXPECT_TRUE(explain_text("0xd1", {}).recognized);
+  EXPECT_TRUE(explain_text("0", {}).recognized);
 }
 
 TEST(Gpus, TheLongestNameCounts) {

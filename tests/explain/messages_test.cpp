@@ -406,7 +406,7 @@ TEST(Messages, AreTakenForWhatTheyAre) {
     ASSERT_EQ(explanation.findings.size(), 1U);
     EXPECT_EQ(analysis::row_of(explanation.findings.front().cause).name, analysis::row_of(row.cause).name);
     EXPECT_EQ(explanation.findings.front().code.value_or(0), row.code);
-    EXPECT_TRUE(explanation.recognised);
+    EXPECT_TRUE(explanation.recognized);
   }
 }
 
@@ -508,7 +508,7 @@ TEST(Messages, OtherFailuresAreNoneOfCudas) {
         "ImportError: _C.so: undefined symbol: _ZN3c106detail14torchCheckFailEPKcS2_jRKSs"}) {
     const Explanation explanation = explain_text(text, {});
     EXPECT_TRUE(explanation.findings.empty()) << text;
-    EXPECT_TRUE(explanation.recognised) << text;
+    EXPECT_TRUE(explanation.recognized) << text;
     ASSERT_FALSE(explanation.notes.empty()) << text;
     EXPECT_NE(explanation.notes.front().find("no failure of CUDA"), std::string::npos) << text;
   }
@@ -523,7 +523,7 @@ TEST(Messages, OrdinaryLinesAreNothing) {
         "GPU 0: 75 C", "saved 700 images", "the driver said hello"}) {
     const Explanation explanation = explain_text(text, {});
     EXPECT_TRUE(explanation.findings.empty()) << text;
-    EXPECT_FALSE(explanation.recognised && !explanation.meanings.empty()) << text;
+    EXPECT_FALSE(explanation.recognized && !explanation.meanings.empty()) << text;
   }
 }
 
@@ -552,7 +552,7 @@ TEST(Messages, RocmIsNoFailureOfCudas) {
   const Explanation rocm =
       explain_text(failed + "For debugging consider passing AMD_SERIALIZE_KERNEL=3\n", {});
   EXPECT_TRUE(rocm.findings.empty());
-  EXPECT_TRUE(rocm.recognised);
+  EXPECT_TRUE(rocm.recognized);
   EXPECT_FALSE(explain_text(failed + "GPU 0: NVIDIA GeForce RTX 3090, and one for torch 2.9.1+rocm7.0\n", {})
                    .findings.empty());
 }

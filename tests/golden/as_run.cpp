@@ -25,6 +25,6 @@ int main(int argc, char** argv) {
   }
   const Analysis analysis = analyze(std::vector<std::filesystem::path>(argv + next, argv + argc), options);
   std::cout << render(analysis, *format,
-                      {.colour = false, .unicode = true, .width = 100, .verbose = false, .full = false});
+                      {.color = false, .unicode = true, .width = 100, .verbose = false, .full = false});
   return worst(analysis) == Severity::error ? 1 : 0;
 }

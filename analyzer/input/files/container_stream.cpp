@@ -44,7 +44,7 @@ Bytes take(Bytes& from, std::size_t size) {
 
 std::uint64_t Source::skip(std::uint64_t) { return 0; }
 
-// Called before a block is taken: whoever had the one before is done with it.
+// Called before a block is taken: the reader of the one before is done with it.
 void MemorySource::pass() {
   const std::size_t read = unpassed_.size() - body_.size();
   if (!passed_ || (read < kPassed && !body_.empty())) return;

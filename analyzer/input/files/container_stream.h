@@ -49,7 +49,7 @@ class Source {
   std::string failure_;
 };
 
-/// `head`, then `body`, of which `passed` hears what was read, now and then and when the source ends.
+/// `head`, then `body`; `passed` hears how much of the body was read, now and then and when the source ends.
 class MemorySource final : public Source {
  public:
   MemorySource(Bytes head, Bytes body, std::function<void(Bytes)> passed = {})

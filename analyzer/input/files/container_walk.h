@@ -83,7 +83,8 @@ void walk_stream(Walk& walk, Stream::Format format, Source& input, Bytes memory,
 // One zip for several threads.
 
 /// Shared by calls of each_member() on the same bytes: each visits what no other has taken, the largest
-/// members first, so that all end at about the same time. What is no zip is visited by the first that comes.
+/// members first, so that all end at about the same time. Anything but a zip is visited by the first thread
+/// that comes.
 class MemberQueue {
  public:
   MemberQueue() = default;

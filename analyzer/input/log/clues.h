@@ -39,7 +39,7 @@ struct Hit {
   std::size_t column = 0;  ///< where in the line
   std::string quote;       ///< the line, cleaned, cut
   std::string id;    ///< of the row of the table messages; empty for CUDA's own names, messages and numbers
-  std::string who;   ///< who says it; empty likewise
+  std::string who;   ///< the library or program that says it; empty as above
   int code = 0;      ///< CUDA's of today, 0 = none
   int old_code = 0;  ///< as it stood there, where that is a number of before CUDA 10.1
   std::string as_written;  ///< the name as it stood there, where the headers have another

@@ -61,7 +61,7 @@ struct Driver {
   std::string kernel_module;  ///< "580.82.07"
   image::Version cuda;        ///< newest CUDA that it serves; unknown where neither it nor a table tells
   image::Version isa;         ///< newest PTX that it compiles
-  std::string asked;          ///< who told: "NVML", "the table of toolkits"
+  std::string asked;          ///< the source: "NVML", "the table of toolkits"
 };
 
 struct Toolkit {
@@ -145,8 +145,8 @@ struct System {
 struct GpuCoverage {
   image::ComputeCapability cc;
   std::uint64_t files = 0;  ///< with kernels
-  std::uint64_t run = 0;    ///< of these, those of which something runs
-  std::uint64_t jit = 0;    ///< and those of which something is compiled from PTX
+  std::uint64_t run = 0;    ///< of these, those with something that runs
+  std::uint64_t jit = 0;    ///< and those with something that is compiled from PTX
 };
 /// What the files of an installed package are built for.
 struct PackageCoverage {

@@ -11,7 +11,7 @@
 namespace kshim::analysis {
 
 // How much of one report is kept in memory. The shim's own limits (docs/report-format.md) are far below; a
-// report of gigabytes, by whomever it was written, is read to its end and kept up to here, and a note says
+// report of gigabytes, whatever wrote it, is read to its end and kept up to here, and a note says
 // what was left out.
 
 /// Records of one type that are kept, and bytes of memory for them.

@@ -91,7 +91,7 @@ struct FailureRecord : Record {
   std::vector<std::string> known;   ///< what it compiles for, where it tells
   std::string jit_log, driver_log;  ///< what the driver itself says
 };
-/// Who asked for the error that a failure had left.
+/// The caller that asked for the error that a failure had left.
 struct ReadRecord : Record {
   std::uint64_t failure = 0;
   std::string api;

@@ -56,7 +56,7 @@ class FrameWalk {
   static constexpr int kInterpretersOwn =
       3;  // from there on no function's: FRAME_OWNED_BY_INTERPRETER, _CSTACK
   // The file and the name that _Py_InitCleanup of 3.13 has (Python/specialize.c): it stands below an __init__
-  // that a specialised call has entered, has no lines, and is in none of Python's own tracebacks.
+  // that a specialized call has entered, has no lines, and is in none of Python's own tracebacks.
   static constexpr std::string_view kInitCleanup = "__init__";
   const Python& python_;
   const PythonLayout& layout_;

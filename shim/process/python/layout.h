@@ -45,7 +45,7 @@ struct Python {
 };
 
 /// Caches the result while that file stays loaded. Under the shim's lock.
-/// False when no CPython of layouts.def or debug_offsets.def is mapped, or it is not (no longer) initialised.
+/// False when no CPython of layouts.def or debug_offsets.def is mapped, or it is not (no longer) initialized.
 bool find_python(Python& out) noexcept;
 
 }  // namespace kshim::shim

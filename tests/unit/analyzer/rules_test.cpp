@@ -49,7 +49,7 @@ Facts at_stage(Facts at, std::string stage, bool probing, bool went_on) {
   return at;
 }
 Facts forked(Facts at) {
-  at.parent_initialised = true;
+  at.parent_initialized = true;
   return at;
 }
 Facts of_file(Facts at) {

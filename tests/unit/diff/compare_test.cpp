@@ -231,8 +231,8 @@ TEST(DiffFindings, MendedBrokenAndStayed) {
                                      finding("jit-compiler-missing", "/z", "sm_86")}));
   ASSERT_EQ(diff.stayed.size(), 1U);
   EXPECT_EQ(diff.stayed[0].object, "/new/libx.so.2");
-  ASSERT_EQ(diff.mended.size(), 1U);
-  EXPECT_EQ(diff.mended[0].cause, "invalid-image");
+  ASSERT_EQ(diff.fixed.size(), 1U);
+  EXPECT_EQ(diff.fixed[0].cause, "invalid-image");
   ASSERT_EQ(diff.broken.size(), 1U);
   EXPECT_EQ(diff.broken[0].cause, "jit-compiler-missing");
   EXPECT_TRUE(diff.lost());
@@ -244,7 +244,7 @@ TEST(DiffFindings, AnotherCauseOfTheSameTrouble) {
   const Diff diff = diff_of(reports({finding("no-image-for-arch", "/x.so", "sm_86")}),
                             reports({finding("ptx-newer-than-driver", "/x.so", "sm_86")}));
   EXPECT_EQ(diff.other.size(), 1U);
-  EXPECT_TRUE(diff.mended.empty() && diff.broken.empty());
+  EXPECT_TRUE(diff.fixed.empty() && diff.broken.empty());
   EXPECT_FALSE(diff.lost());
   using analysis::Severity;
   const Finding info = finding("latent-gap", "/x.so", "sm_86", Severity::info);
@@ -267,7 +267,7 @@ TEST(DiffFindings, AreOneForOne) {
   const Finding one = finding("no-image-for-arch", "/x.so", "sm_86");
   const Diff diff = diff_of(reports({one, one, one}), reports({one}));
   EXPECT_EQ(diff.stayed.size(), 1U);
-  EXPECT_EQ(diff.mended.size(), 2U);
+  EXPECT_EQ(diff.fixed.size(), 2U);
 }
 
 TEST(DiffNotes, SayWhatWeakensIt) {

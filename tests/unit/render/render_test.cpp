@@ -122,8 +122,8 @@ TEST(RenderText, AGapThatNobodyRanIntoIsNotNothing) {
 TEST(RenderText, ColorsChangeNothingElse) {
   const Analysis analysis =
       analysis_of({finding(Cause::no_image_for_arch), finding(Cause::ptx_jit_disabled)});
-  const std::string plain = render(analysis, Format::text, {.colour = false, .unicode = true});
-  const std::string colored = render(analysis, Format::text, {.colour = true, .unicode = true});
+  const std::string plain = render(analysis, Format::text, {.color = false, .unicode = true});
+  const std::string colored = render(analysis, Format::text, {.color = true, .unicode = true});
   EXPECT_EQ(plain.find('\033'), std::string::npos);
   EXPECT_NE(colored.find("\033[1;31m"), std::string::npos);
   EXPECT_EQ(without_colors(colored), plain);
