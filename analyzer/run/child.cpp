@@ -70,6 +70,15 @@ class SignalState {
   _exit(exit_status::kRunFailed);
 }
 
+/// A pipe of CMD's ends when CMD closes it: what we print goes to stderr, or to a file that is open by now.
+void leave_streams() {
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (nothing < 0) return;
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO})
+    if (nothing != stream) ::dup2(nothing, stream);
+  if (nothing > STDERR_FILENO) ::close(nothing);
+}
+
 pid_t start(const ChildSpec& spec, Environment& environment, const SignalState& signals) {
   std::string program = spec.program.string();
   std::string shell = "/bin/sh";
@@ -100,7 +109,10 @@ pid_t start(const ChildSpec& spec, Environment& environment, const SignalState& 
     got = read(ends[0], &error, sizeof error);
   } while (got < 0 && errno == EINTR);
   close(ends[0]);
-  if (got != static_cast<ssize_t>(sizeof error)) return pid;
+  if (got != static_cast<ssize_t>(sizeof error)) {
+    leave_streams();
+    return pid;
+  }
   waitpid(pid, nullptr, 0);
   if (error == ENOENT) {
     throw UserError(fmt::format("{}: the interpreter or loader that it names does not exist", program),

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <initializer_list>
 
 #include "guest/syscalls.h"
 

@@ -5,6 +5,7 @@ import ctypes.util
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import subprocess
@@ -35,6 +36,22 @@ class Passing(e2e.Case):
     def test_input(self):
         done = self.kshim("run", "--", "cat", stdin=None, input="through\n")
         self.assertEqual((done.returncode, done.stdout), (0, "through\n"))
+
+    def test_the_other_ends_of_pipes_see_them_closed(self):
+        """By CMD, which goes on until its file is there."""
+        script = f"exec <&- >&-; until [ -e {self.folder}/seen ]; do sleep 0.05; done"
+        kshim = subprocess.Popen([e2e.KSHIM, "run", "--", "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, cwd=self.folder, env=e2e.clean_environment())
+        self.addCleanup(kshim.kill)
+        self.assertTrue(select.select([kshim.stdout], [], [], 60)[0], "no end of the output")
+        self.assertEqual(kshim.stdout.read(), b"")
+        with self.assertRaises(BrokenPipeError):
+            while True:
+                os.write(kshim.stdin.fileno(), bytes(1 << 16))
+        (self.folder / "seen").touch()
+        self.assertEqual(kshim.wait(60), 0)
+        kshim.stdin.close()
+        kshim.stdout.close()
 
     def test_arguments_arrive_as_they_are(self):
         odd = ["[a,b]", "--simulate", "", "a b", "--", "-o", "{}", "%%", "$HOME"]
