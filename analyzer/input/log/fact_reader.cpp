@@ -452,8 +452,8 @@ bool is_requirement(std::string_view before, std::string_view after) {
   static const RE2 kBefore(
       R"(.*\b(?:minimum|at least|requires?|required|needs?|supports?)\b[^,;]{0,60}|.*\b(?:GPUs|devices|cards) (?:with|of|having)\b[^,;]{0,30}|.*\b(?:kernels?|code|binary|library|was|is|were|are) (?:compiled|built) for (?:CUDA )?(?:compute )?capability |.*(?:>=? ?|< ?|\b(?:below|under|lower than|less than|older than) (?:sm_?)?))",
       without_case());
-  constexpr std::size_t kNear = 100;
-  const std::string_view near = before.substr(before.size() - std::min(before.size(), kNear));
+  constexpr std::size_t kReach = 100;
+  const std::string_view near = before.substr(before.size() - std::min(before.size(), kReach));
   re2::StringPiece rest(after.data(), after.size());
   return RE2::Consume(&rest, kAfter) || RE2::FullMatch({near.data(), near.size()}, kBefore);
 }
