@@ -282,22 +282,21 @@ void Watch::stop() {
 }
 
 void Watch::go_on() try {
-  using Clock = std::chrono::steady_clock;
   using std::chrono::milliseconds;
   // Processes are looked at often while CUDA may be starting, and rarely later.
   constexpr milliseconds kFirst{2};
   constexpr milliseconds kAfterNews{10};
   constexpr milliseconds kSlowest{250};
   milliseconds pause = kFirst;
-  Clock::time_point next = Clock::now() + pause;
+  std::chrono::steady_clock::time_point next = std::chrono::steady_clock::now() + pause;
   std::array<pollfd, 2> ready{{{stop_, POLLIN, 0}, {fd_, POLLIN, 0}}};
   while (ready.front().revents == 0) {
-    const auto wait = std::chrono::ceil<milliseconds>(next - Clock::now());
+    const auto wait = std::chrono::ceil<milliseconds>(next - std::chrono::steady_clock::now());
     poll(ready.data(), ready.size(), static_cast<int>(std::max<milliseconds::rep>(wait.count(), 0)));
     receive();
-    if (Clock::now() < next) continue;
+    if (std::chrono::steady_clock::now() < next) continue;
     pause = scan() ? kAfterNews : std::min(kSlowest, pause + pause / 2);
-    next = Clock::now() + pause;
+    next = std::chrono::steady_clock::now() + pause;
   }
   receive();
 } catch (...) {
