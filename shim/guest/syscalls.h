@@ -203,7 +203,7 @@ inline int change_mask(int how, const SignalSet& set, SignalSet* before) noexcep
   return static_cast<int>(call(SYS_rt_sigprocmask, how, &set, before, sizeof set));
 }
 inline void pending_signals(SignalSet& out) noexcept { call(SYS_rt_sigpending, &out, sizeof out); }
-/// Whether nobody handles the signal and nobody ignores it.
+/// Whether the signal has its default action.
 inline bool is_default(int signal) noexcept {
   unsigned long action[8] = {};  // the kernel's struct sigaction begins with the handler
   return call(SYS_rt_sigaction, signal, nullptr, &action, sizeof(SignalSet)) == 0 && action[0] == 0;

@@ -26,8 +26,8 @@ Alike alike_of(const Report& report, std::string_view lines);
 
 /// Whether `report` has a row for each value of `alike`, so that another one's values can take their places.
 bool has_places(const Report& report, const Alike& alike);
-/// Makes of a report that was read whole the one of which only the process record was, whose text is the
-/// same.
+/// Gives `report`, which was read whole, the values of `other`, whose text is the same and whose process
+/// record alone was read.
 void become(Report& report, Report&& other, Alike&& alike);
 
 }  // namespace kshim::analysis
