@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command is one file (cmd_NAME.cpp) and one row: main.cpp walks the rows for dispatch and for the help.
+// A command is one file (cmd_NAME.cpp) and one row: dispatch.cpp walks the rows for dispatch and for the
+// help.
 #pragma once
 #include <CLI/CLI.hpp>
 
