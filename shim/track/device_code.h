@@ -50,7 +50,8 @@ struct DeviceCode {
   std::uint64_t key() const noexcept;
 };
 
-/// Bytes of an image up to which all of it is hashed; of a larger one a sample, unless it is recorded as failed.
+/// Bytes of an image up to which all of it is hashed; of a larger one a sample, unless it is recorded as
+/// failed.
 constexpr std::uint64_t kHashedInFull = 16384;
 
 /// What a load came to. `refused`: the driver answered before it looked at the image (no context, for one).
