@@ -20,15 +20,12 @@ namespace kshim::cli {
 namespace {
 
 struct ScanOptions {
-  Format format = Format::text;
-  std::string output;
+  Written written;
   std::vector<std::string> targets;
   std::optional<std::string> driver;  ///< an empty one is a mistake
   std::string fail_on = "error";
   unsigned jobs = 0;
   bool kernels = false;
-  bool full = false;
-  bool verbose = false;
   bool list_gpus = false;
   std::optional<std::string> expect;  ///< an empty one is a mistake
   std::optional<std::string> ptx_floor;
@@ -156,9 +153,9 @@ int scan_paths(const ScanOptions& options) {
   const std::vector<std::filesystem::path> paths = paths_of(options);
   if (options.targets.empty() && !expectation.asks() && !options.print_config)
     use_gpus_here(options, scan_options);
-  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
+  Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs(options.paths, "the files to scan");
-  refuse_to_overwrite(output, options.output);
+  refuse_to_overwrite(output, options.written.output);
   scan::Scan result;
   {
     ProgressBar bar("scanning");
@@ -180,17 +177,17 @@ int scan_paths(const ScanOptions& options) {
   if (options.print_config) {
     if (result.objects.empty())
       throw UserError("--print-config: there is no device code in what was named", exit_status::kNoInput);
-    output.write(expect::config_of(result, options.output.ends_with("pyproject.toml")));
+    output.write(expect::config_of(result, options.written.output.ends_with("pyproject.toml")));
     return exit_status::kOk;
   }
   if (expectation.asks()) expect::hold(result, expectation, paths);
   if (result.nothing_readable) {
-    print_errors(result.notes, options.verbose);
+    print_errors(result.notes, options.written.verbose);
     return exit_status::kNoInput;
   }
-  RenderOptions how = render_options(output, options.verbose, options.full);
+  RenderOptions how = render_options(output, options.written);
   if (output.is_stream() && isatty(STDOUT_FILENO) != 1) how.width = kWholeLines;
-  output.write(scan::render(result, options.format, how));
+  output.write(scan::render(result, options.written.format, how));
   return status_of(result, options.fail_on);
 }
 
@@ -204,76 +201,31 @@ int list_gpus() {
   return exit_status::kOk;
 }
 
-std::function<int()> set_up_scan(CLI::App& app) {
-  auto options = std::make_shared<ScanOptions>();
-  app.add_option("PATH", options->paths,
-                 "files, folders, wheels, Python environments, images of containers; - is standard input")
-      ->group("");
-  app.add_flag("--list-gpus", options->list_gpus, "print the GPU names that options accept, and exit");
-  add_format(app, options->format);
-  add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stdout");
-  add_value(app, "--target", options->targets, "ARCHS",
-            "say what runs on these GPUs: 7.5,sm_120,\"RTX 5090\" (a GPU has no suffix: sm_90a means "
-            "sm_90)");
-  add_value(app, "--driver", options->driver, "X.Y",
-            "assume this driver: its CUDA version or branch, such as 12.8 or 580 (default: the newest)");
-  add_value(app, "--expect", options->expect, "LIST",
-            "compare each file with this list: \"8.0 9.0a 12.0+PTX\", 80-real;120f, sm_90a compute_120, "
-            "-gencode ..., $CUDAARCHS, @FILE");
-  app.add_flag("--exactly", options->exactly, "also report architectures that are not in the list");
-  app.add_flag("--sass", options->sass, "every architecture of the list means SASS");
-  app.add_flag("--ptx", options->ptx, "every one means PTX")->excludes("--sass");
-  app.add_flag("--either", options->either, "every one means SASS or PTX")
-      ->excludes("--sass")
-      ->excludes("--ptx");
-  add_value(app, "--ptx-floor", options->ptx_floor, "X.Y",
-            "each file must have PTX for GPUs from this one on: 8.0");
-  add_value(app, "--budget", options->budget, "SIZES",
-            "limits of size for a file, a wheel, an architecture: file=50M,wheel=300M,9.0a=80M");
-  add_value(app, "--config", options->config, "FILE",
-            "read expectations, rules for files and budgets from FILE (default, without --target: "
-            "./kshim.toml, else [tool.kshim] of ./pyproject.toml)");
-  app.add_flag("--print-config", options->print_config, "print a kshim.toml that matches the files");
-  app.add_flag("--sizes", options->sizes,
-               "show what takes the bytes: architectures, modules, kernels (unpacks all images)");
-  app.add_flag("--kernels", options->kernels, "list and judge each kernel (unpacks all images)");
-  add_value(app, "--fail-on", options->fail_on, "SEVERITY",
-            "exit with 1 for findings of this severity: error (default) or warning")
-      ->check(one_of({"error", "warning"}));
-  add_value(app, "-j,--jobs", options->jobs, "N", "number of threads (default: one a core)");
-  app.add_flag("--full", options->full, "show home folder, host and UUIDs in markdown and html");
-  app.add_flag("-v,--verbose", options->verbose, "show every file, finding, kernel and note");
-  return [options] {
-    if (options->list_gpus) return list_gpus();
-    return scan_paths(*options);
-  };
-}
-
 }  // namespace
 
-Command scan_command() {
-  return {.name = "scan",
-          .synopsis = "check files and wheels: which GPUs they have code for",
-          .usage = "[OPTIONS] [PATH...]",
-          .details =
-              "Says which GPUs files have code for. Reads executables, libraries, objects, archives, "
-              "cubins, fatbins, PTX, wheels, folders, Python environments and container images "
-              "(docker-archive, OCI layout). Needs no GPU, driver or toolkit, and runs nothing. Without "
-              "PATH it reads the active Python environment. Without --target and --expect it judges for "
-              "this machine's GPUs.",
-          .example =
-              "  kshim scan build/libfoo.so\n"
-              "  kshim scan --target 7.5,8.6,9.0,12.0 dist/*.whl\n"
-              "  kshim scan --target sm_120 --driver 12.8 --format sarif -o scan.sarif venv/\n"
-              "  kshim scan --expect \"7.5 8.0 9.0 12.0+PTX\" --exactly dist/*.whl\n"
-              "  kshim scan --kernels --target sm_70 vllm/_C.abi3.so\n"
-              "  podman save vllm/vllm | kshim scan --target sm_121 -\n",
-          .footer =
-              "Exit status: 0 nothing wrong; 1 findings of severity error (with --fail-on warning: of "
-              "warning), or a named file that could not be read to its end (with --fail-on warning: any "
-              "file), or, with --expect, a file that differs from the list, a path without device code, an "
-              "empty folder; 2 wrong arguments; 3 nothing readable.",
-          .set_up = set_up_scan};
+std::function<int()> set_up_scan(Arguments& arguments) {
+  auto options = std::make_shared<ScanOptions>();
+  arguments.add_rest("PATH", options->paths);
+  arguments.add("--list-gpus", options->list_gpus);
+  arguments.add(options->written);
+  arguments.add("--target", options->targets);
+  arguments.add("--driver", options->driver);
+  arguments.add("--expect", options->expect);
+  arguments.add("--exactly", options->exactly);
+  arguments.add("--sass", options->sass);
+  arguments.add("--ptx", options->ptx)->excludes("--sass");
+  arguments.add("--either", options->either)->excludes("--sass")->excludes("--ptx");
+  arguments.add("--ptx-floor", options->ptx_floor);
+  arguments.add("--budget", options->budget);
+  arguments.add("--config", options->config);
+  arguments.add("--print-config", options->print_config);
+  arguments.add("--sizes", options->sizes);
+  arguments.add("--kernels", options->kernels);
+  arguments.add("--fail-on", options->fail_on)->check(one_of({"error", "warning"}));
+  arguments.add("-j,--jobs", options->jobs);
+  arguments.add("--full", options->written.full);
+  arguments.add("-v,--verbose", options->written.verbose);
+  return [options] { return options->list_gpus ? list_gpus() : scan_paths(*options); };
 }
 
 }  // namespace kshim::cli
