@@ -9,11 +9,12 @@
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/coverage.h"
 #include "analyzer/input/files/walk.h"
+#include "analyzer/input/machine/facts.h"
 #include "analyzer/render/formats.h"
 #include "analyzer/render/scan/render.h"
 #include "analyzer/verbs/expect.h"
+#include "analyzer/verbs/report_files.h"
 #include "analyzer/verbs/scan.h"
-#include "analyzer/verbs/scan_here.h"
 #include "analyzer/verbs/scan_parts.h"
 
 namespace kshim::cli {
@@ -113,23 +114,44 @@ expect::Expectation expectation_of(const ScanOptions& options) {
   return out;
 }
 
-/// The active Python environment where no path is named.
+/// The site-packages of the environment that VIRTUAL_ENV or CONDA_PREFIX names, else of that of the first
+/// Python in PATH, where no path is named.
 std::vector<std::filesystem::path> paths_of(const ScanOptions& options) {
   if (!options.paths.empty()) return {options.paths.begin(), options.paths.end()};
-  const scan::ActivePython python = scan::active_python();
-  if (python.folders.empty())
-    throw UserError("no PATH is given, and no Python with packages is active; see `kshim scan --help`",
-                    exit_status::kNoInput);
-  print_note(fmt::format("the packages of {}", python.interpreter));
-  return python.folders;
+  const doctor::Machine machine = doctor::this_machine();
+  std::string first = doctor::in_path(machine, "python3");
+  if (first.empty()) first = doctor::in_path(machine, "python");
+  for (const std::string& prefix :
+       {std::string(machine.env("VIRTUAL_ENV")), std::string(machine.env("CONDA_PREFIX")),
+        std::filesystem::path(first).parent_path().parent_path().string()}) {
+    if (prefix.empty()) continue;
+    for (const doctor::Python& python : doctor::find_pythons(machine, prefix)) {
+      if (python.folders.empty()) continue;
+      print_note(fmt::format("the packages of {}", python.interpreter));
+      return {python.folders.begin(), python.folders.end()};
+    }
+  }
+  throw UserError("no PATH is given, and no Python with packages is active; see `kshim scan --help`",
+                  exit_status::kNoInput);
 }
 
+/// Those of this machine whose compute capability is known, each once, and its driver.
 void use_gpus_here(const ScanOptions& options, scan::Options& scan_options) {
-  const scan::MachineGpus here = scan::gpus_here();
-  scan_options.targets = here.archs;
-  if (!options.driver) scan_options.driver = here.driver;
-  if (!here.archs.empty()) {
-    print_note(fmt::format("judged for the GPUs here: {}", here.names));
+  const doctor::Machine machine = doctor::this_machine();
+  const doctor::Loader loader(machine);
+  doctor::Facts facts;
+  facts.place = doctor::look_at_place(machine);
+  doctor::find_gpus(machine, loader, facts);
+  std::vector<std::string> names;
+  for (const doctor::Gpu& gpu : facts.gpus) {
+    const image::Arch arch{gpu.cc.value_or(image::ComputeCapability{}), image::Suffix::none};
+    if (!gpu.cc || std::ranges::find(scan_options.targets, arch) != scan_options.targets.end()) continue;
+    scan_options.targets.push_back(arch);
+    names.push_back(fmt::format("{} ({})", gpu.name, image::to_name(*gpu.cc).view()));
+  }
+  if (!options.driver) scan_options.driver = facts.driver.cuda;
+  if (!names.empty()) {
+    print_note(fmt::format("judged for the GPUs here: {}", enumerate(names)));
   } else if (options.paths.empty()) {
     print_note("there is no GPU here: --target sm_86 or --target \"RTX 5090\" says what runs on one");
   }
@@ -168,7 +190,7 @@ int scan_paths(const ScanOptions& options) {
                          std::make_move_iterator(old.end()));
   if (result.objects.empty())
     for (const std::string& path : options.paths)
-      if (scan::holds_reports(path))
+      if (analysis::holds_reports(path))
         throw UserError(
             fmt::format(
                 "{}: holds reports of what ran, not files with device code; `kshim analyze {}` reads them",

@@ -34,8 +34,7 @@ std::string near_option(const CLI::App& app, std::string_view word) {
 
 std::span<const Command> commands() {
   static const std::array kCommands = {
-#define KSHIM_COMMAND(name, status) \
-  Command{#name, kshim_page_##name, set_up_##name, exit_status::status},
+#define KSHIM_COMMAND(name, status) Command{#name, kshim_page_##name, set_up_##name, exit_status::status},
 #include "analyzer/cli/commands.def"
 #undef KSHIM_COMMAND
   };
