@@ -18,7 +18,7 @@ namespace {
 
 /// How the names of logs end.
 constexpr std::array<std::string_view, 4> kLogs = {".log", ".txt", ".out", ".err"};
-constexpr std::array kExplainFormats = {Format::text, Format::json};
+constexpr std::array kExplainFormats = {Format::text, Format::json, Format::markdown};
 
 struct ExplainOptions {
   Format format = Format::text;
@@ -99,9 +99,11 @@ int explain_it(const ExplainOptions& options) {
   const explain::Explanation explanation = options.log.empty()
                                                ? explain::explain_text(join(options.words, " "), asked)
                                                : explain_log(options.log, asked);
-  output.write(options.format == Format::json
-                   ? explain::render_json(explanation)
-                   : explain::render_text(explanation, render_options(output, options.verbose, true)));
+  output.write(
+      options.format == Format::json
+          ? explain::render_json(explanation)
+          : explain::render_page(explanation, options.format,
+                                 render_options(output, options.verbose, options.format == Format::text)));
   if (!explanation.recognized && options.log.empty()) return exit_status::kNoInput;
   // The meaning of a number is no failure; a log tells of one, or of none.
   const bool failed = std::ranges::any_of(
