@@ -157,12 +157,15 @@ std::string_view oldest_driver(const AdviceInput& at, unsigned major) {
 // version, too.
 void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
   if (at.code != kInsufficientDriver && !at.asks_for_cuda) return;
-  if (!at.runtime.known()) {
-    if (at.driver.known()) advice.fixes.push_back(fix_of("take-newer-driver", {{"cuda", name(at.driver)}}));
-    return;
-  }
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
+  if (!at.runtime.known()) {
+    const bool newest = last.known() && !(at.driver < last);
+    if (at.driver.known())
+      advice.fixes.push_back(fix_of(newest ? "use-older-build/program" : "take-newer-driver",
+                                    {{"cuda", name(at.driver)}, {"major", std::to_string(at.driver.major)}}));
+    return;
+  }
   const ToolkitRow* row = toolkit_at_most(at.runtime);
   const bool beyond = last.known() && (at.asks_for_cuda ? last < at.runtime : last.major < at.runtime.major);
   const bool known = row != nullptr && row->version.major == at.runtime.major;

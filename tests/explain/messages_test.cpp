@@ -24,6 +24,9 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 41000", Cause::invalid_device,
+     0},
+    {"NCCL WARN socketStartConnect: Connect to 172.17.0.3<58141> failed : Connection refused", none, 0},
     {"java.lang.RuntimeException: Device architecture 61 is unsupported. Minimum supported architecture: 75.",
      Cause::library_refuses, 0},
     {"GPU 1 (NVIDIA A) with CUDA compute capability 12.0 is unsupported by this version of iray photoreal.",

@@ -56,7 +56,11 @@ const PackageClue* find_package(const Clues& clues, std::string_view name) {
 
 std::string package_that_called(const Clues& clues, const Hit& hit) {
   const std::string name = hit.frames.empty() ? std::string() : package_of_path(hit.frames.back().file);
-  if (!name.empty() && name != kCarrier && !name.ends_with(".py")) return name;
+  if (!name.empty() && name != kCarrier && !name.ends_with(".py")) {
+    const std::string project =
+        analysis::wheel_name(name).distribution;  // of the folder paddle: paddlepaddle-gpu
+    return analysis::knows_wheels_of(project) ? project : name;
+  }
   // Else the only one that the log names beside PyTorch and what comes with it.
   const PackageClue* only = nullptr;
   for (const PackageClue& each : clues.packages) {
