@@ -40,6 +40,7 @@ struct ScanOptions {
   bool either = false;
   bool print_config = false;
   bool sizes = false;
+  bool sha256 = false;
   std::vector<std::string> paths;
 };
 
@@ -73,6 +74,7 @@ scan::Options to_scan(const ScanOptions& options) {
   if (options.driver) result.driver = parse_driver("--driver", *options.driver);
   result.kernels = options.kernels || options.sizes;
   result.sizes = options.sizes;
+  result.sha256 = options.sha256;
   result.jobs = options.jobs;
   return result;
 }
@@ -237,6 +239,8 @@ std::function<int()> set_up_scan(CLI::App& app) {
   app.add_flag("--sizes", options->sizes,
                "show what takes the bytes: architectures, modules, kernels (unpacks all images)");
   app.add_flag("--kernels", options->kernels, "list and judge each kernel (unpacks all images)");
+  app.add_flag("--sha256", options->sha256,
+               "add the SHA-256 of each file with device code to the JSON (reads whole files)");
   add_value(app, "--fail-on", options->fail_on, "SEVERITY",
             "exit with 1 for findings of this severity: error (default) or warning")
       ->check(one_of({"error", "warning"}));

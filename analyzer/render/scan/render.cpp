@@ -205,6 +205,7 @@ Json to_json(const ScannedObject& object, bool sizes) {
               {"member", text_or_null(object.member)},
               {"build_id", text_or_null(object.build_id)},
               {"fatbins", object.fatbins}};
+  if (!object.sha256.empty()) out["sha256"] = object.sha256;
   out["images"] = json_list(object.images, [](const ImageCount& image) { return to_json(image); });
   if (object.kernels) {
     out["kernels"] = json_list(*object.kernels, [](const ScannedKernel& kernel) { return to_json(kernel); });
