@@ -113,7 +113,6 @@ int explain_it(const ExplainOptions& options) {
 
 std::function<int()> set_up_explain(Arguments& arguments) {
   auto options = std::make_shared<ExplainOptions>();
-  options->written.full = true;
   arguments.add_rest("MESSAGE", options->words);
   arguments.add("--log", options->log);
   arguments.add(options->written, kExplainFormats);

@@ -38,6 +38,7 @@ struct ScanOptions {
   bool either = false;
   bool print_config = false;
   bool sizes = false;
+  bool sha256 = false;
   std::vector<std::string> paths;
 };
 
@@ -71,6 +72,7 @@ scan::Options to_scan(const ScanOptions& options) {
   if (options.driver) result.driver = parse_driver("--driver", *options.driver);
   result.kernels = options.kernels || options.sizes;
   result.sizes = options.sizes;
+  result.sha256 = options.sha256;
   result.jobs = options.jobs;
   return result;
 }
@@ -243,6 +245,7 @@ std::function<int()> set_up_scan(Arguments& arguments) {
   arguments.add("--print-config", options->print_config);
   arguments.add("--sizes", options->sizes);
   arguments.add("--kernels", options->kernels);
+  arguments.add("--sha256", options->sha256);
   arguments.add("--fail-on", options->fail_on)->check(one_of({"error", "warning"}));
   arguments.add("-j,--jobs", options->jobs);
   arguments.add("--full", options->written.full);

@@ -38,15 +38,14 @@ std::string normal_path(std::string_view path);
 class PathIndex {
  public:
   using Owner = std::uint32_t;
-  /// Paths over a number are dropped: no machine has so many.
+  /// Before the first look-up. Paths over a number are dropped: no machine has so many.
   void add(std::string_view path, Owner owner);
-  /// Before the first look-up.
-  void seal();
-  /// In the order of the owners' numbers, each once.
+  /// In the order of the owners' numbers, each once. Not for several threads at once.
   std::vector<Owner> owners(std::string_view path) const;
 
  private:
-  std::vector<std::pair<std::uint64_t, Owner>> rows_;
+  mutable std::vector<std::pair<std::uint64_t, Owner>> rows_;
+  mutable unsigned asked_ = 0;  ///< sorting them is worth it for many look-ups
 };
 
 // The names that one file has: databases of packages know a file by one of them only.

@@ -102,7 +102,6 @@ const CondaEnvironments::Environment& CondaEnvironments::environment(const std::
     }
     out.packages.push_back(std::move(package));
   }
-  out.files.seal();
   return out;
 }
 

@@ -75,7 +75,6 @@ void DpkgDatabase::load_lists() {
       return true;
     });
   }
-  files_.seal();
 }
 
 void DpkgDatabase::load_status() {

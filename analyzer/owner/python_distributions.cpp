@@ -192,7 +192,6 @@ const PythonDistributions::Site& PythonDistributions::site(const std::string& fo
     distribution.folder = std::move(name);
     out.distributions.push_back(std::move(distribution));
   }
-  out.files.seal();
   return out;
 }
 

@@ -185,6 +185,7 @@ Json verdict_json(const TargetVerdict& from) {
 Json object_json(const ScannedObject& from, bool sizes) {
   Json out;
   KSHIM_JSON_FIELDS(path, member, build_id, fatbins)
+  if (!from.sha256.empty()) out["sha256"] = from.sha256;
   out["images"] = json_list(from.images, [](const ImageCount& image) {
     Json row = image_json(image);
     row["stored"] = image.stored;
