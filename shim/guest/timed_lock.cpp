@@ -24,7 +24,7 @@ bool TimedLock::acquire(bool& inherited) noexcept {
   for (int i = 0; i < kSpins; ++i)
     if (try_acquire(inherited)) return true;
   const ErrnoKeeper keeper;
-  const bool acquired = waiting_.fetch_add(1) < kMostWaiting && wait_and_acquire(inherited);
+  const bool acquired = waiting_.fetch_add(1) < most_waiting_ && wait_and_acquire(inherited);
   waiting_.fetch_sub(1);
   return acquired;
 }

@@ -12,14 +12,12 @@ namespace kshim::shim {
 /// - acquire() fails at once if this thread already owns the lock;
 /// - acquire() fails after 2 s in which nobody released the lock, and after 10 s in any case;
 /// - once a thread has seen no release for that long, no thread waits until the lock is released;
-/// - acquire() fails at once if kMostWaiting threads wait already: the last of ten thousand would wait for
-///   seconds.
+/// - acquire() fails at once if 1,024 threads wait already: the last of ten thousand would wait for seconds.
 /// Time in which the whole process was stopped (SIGSTOP, a debugger, a suspended machine) does not count. Not
 /// for the launch path. A caller that does not get the lock drops the record and counts it.
 class TimedLock {
  public:
-  static constexpr std::uint32_t kMostWaiting = 1024;
-
+  constexpr explicit TimedLock(std::uint32_t most_waiting = 1024) noexcept : most_waiting_(most_waiting) {}
   bool acquire() noexcept {
     bool inherited = false;
     return acquire(inherited);
@@ -38,6 +36,7 @@ class TimedLock {
   std::atomic<std::uint32_t> releases_{0};  ///< the word that waiting threads sleep on
   std::atomic<std::uint32_t> waiting_{0};   ///< in a fork's child, the parent's count
   std::atomic<bool> abandoned_{false};      ///< a thread has waited without success
+  std::uint32_t most_waiting_;
 };
 
 class LockGuard {
