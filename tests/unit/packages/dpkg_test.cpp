@@ -23,7 +23,8 @@ class Dpkg : public ::testing::Test {
   std::string owner(const std::string& path) {
     DpkgDatabase database(root_.path(), budget_);
     std::set<std::string> answers;
-    for (int question = 0; question < 20; ++question) {  // the first are answered in another way than the rest
+    for (int question = 0; question < 20;
+         ++question) {  // the first are answered in another way than the rest
       const auto found = database.owner(names_of(root_.path(), path));
       answers.insert(found ? found->label() : "nobody");
     }
