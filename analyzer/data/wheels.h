@@ -10,11 +10,11 @@
 namespace kshim::analysis {
 
 struct WheelRow {
-  std::string_view distribution;  ///< "torch", "cupy"
-  std::string_view first;         ///< release; its patch releases are in it
-  std::string_view last;          ///< "0" = the newest too
-  std::string_view variant;       ///< "cu126", "cuda12x"; empty where there is one alone
-  std::string_view platform;      ///< "linux x86_64"
+  std::string_view distribution;         ///< "torch", "cupy"
+  std::string_view first;                ///< release; its patch releases are in it
+  std::string_view last;                 ///< "0" = the newest too
+  std::string_view variant;              ///< "cu126", "cuda12x"; empty where there is one alone
+  std::string_view platform;             ///< "linux x86_64"
   std::vector<image::Candidate> images;  ///< machine code first; PTX without its ISA
   std::string_view isa;                  ///< newest PTX ISA of that PTX; empty where nobody has looked
   bool verified;

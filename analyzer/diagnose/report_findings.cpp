@@ -132,7 +132,7 @@ std::vector<Finding> findings_of(const Scene& scene) {
 
 namespace {
 
-constexpr std::size_t kNamed = 8;     // files; the rest is one sum
+constexpr std::size_t kNamed = 8;  // files; the rest is one sum
 constexpr double kSelectedByRule = 0.9;
 
 struct Share {

@@ -401,7 +401,8 @@ class Rows {
     known_files_.clear();
     for (const analysis::ObjectRecord& object : report.objects) {
       File& file = known_files_.emplace_back();
-      file = {object.build_id.empty() ? object.path : object.build_id, object.path, object.build_id, {}, {}, {}};
+      file = {
+          object.build_id.empty() ? object.path : object.build_id, object.path, object.build_id, {}, {}, {}};
       if (const analysis::PackageRecord* package = index.package(object.id)) {
         file.package = package->name;
         file.version = package->version;

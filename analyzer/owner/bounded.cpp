@@ -60,13 +60,13 @@ std::optional<std::string> read_bounded(const fs::path& path, std::uint64_t most
   return out;
 }
 
-std::vector<std::string> names_in(const fs::path& folder, Budget& budget) {
+std::vector<std::string> names_in(const fs::path& folder, Budget& budget, std::string_view ending) {
   std::vector<std::string> out;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
        entry.increment(error)) {
     if (!take(budget.entries, 1)) return {};
-    out.push_back(entry->path().filename().string());
+    if (entry->path().native().ends_with(ending)) out.push_back(entry->path().filename().string());
   }
   std::ranges::sort(out);
   return out;

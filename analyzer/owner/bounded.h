@@ -19,9 +19,10 @@ struct Budget {
 std::optional<std::string> read_bounded(const std::filesystem::path& path, std::uint64_t most,
                                         Budget& budget);
 
-/// The names in a folder, sorted so that answers do not depend on the file system; empty where it cannot be
-/// read or has more than the budget lets pass.
-std::vector<std::string> names_in(const std::filesystem::path& folder, Budget& budget);
+/// The names in a folder that end so, sorted so that answers do not depend on the file system; empty where it
+/// cannot be read or has more than the budget lets pass.
+std::vector<std::string> names_in(const std::filesystem::path& folder, Budget& budget,
+                                  std::string_view ending = {});
 
 /// Calls visit(line) for each line, without its end ("\n" or "\r\n"), until it answers false.
 void each_line(std::string_view text, const std::function<bool(std::string_view)>& visit);

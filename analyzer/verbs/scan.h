@@ -81,7 +81,7 @@ struct ScannedObject {
   std::string path;
   std::string member;  ///< inside `path` where that is an archive or wheel; else empty
   std::string build_id;
-  std::string sha256;       ///< with Options::sha256
+  std::string sha256;  ///< with Options::sha256
   std::string format;  ///< "ELF x86-64", "PE x86-64", "fatbin", "cubin", "PTX", "LTO-IR"
   PackageName package;
   bool requested = false;   ///< the package was, by name, not as what another one needs

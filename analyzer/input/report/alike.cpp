@@ -136,7 +136,8 @@ bool add_to(Compiled& compiled, std::string_view module, double ms) {
   const std::string_view value = module.substr(at + kObject.size());
   std::uint64_t object = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), object);
-  if (!value.starts_with("null,") && (error != std::errc{} || end == value.data() + value.size() || *end != ','))
+  if (!value.starts_with("null,") &&
+      (error != std::errc{} || end == value.data() + value.size() || *end != ','))
     return false;
   compiled[object] += ms;
   return true;
@@ -178,7 +179,8 @@ Alike alike_of(const Report& report, std::string_view lines) {
     if (flat && line.find('{', 1) != std::string_view::npos) return {};
     if (type == "module") {
       const std::size_t jit = cutter.find_back(",\"jit\":");
-      if (jit == std::string_view::npos || !parse_ms(cutter.cut(cutter.find_back(",\"ms\":")), out.ms.emplace_back()))
+      if (jit == std::string_view::npos ||
+          !parse_ms(cutter.cut(cutter.find_back(",\"ms\":")), out.ms.emplace_back()))
         return {};
       if (line.substr(jit).starts_with("true") && line.find(",\"result\":0,") != std::string_view::npos &&
           !add_to(compiled, line, out.ms.back()))

@@ -128,7 +128,8 @@ TEST(Wheels, AreFoundByWhatIsWrittenInAReport) {
     std::string out;
     for (const image::Candidate& image : row != nullptr ? row->images : std::vector<image::Candidate>())
       if (image.kind == image::ImageKind::cubin)
-        out += (out.empty() ? "" : " ") + std::string(image::to_name(image.kind, image.arch).view()).substr(3);
+        out +=
+            (out.empty() ? "" : " ") + std::string(image::to_name(image.kind, image.arch).view()).substr(3);
     return row != nullptr ? out : "none";
   };
   EXPECT_EQ(real("torch", "2.9.1+cu128"), "70 75 80 86 90 100 120");
