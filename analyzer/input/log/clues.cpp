@@ -62,15 +62,12 @@ std::string package_that_called(const Clues& clues, const Hit& hit) {
     return analysis::knows_wheels_of(project) ? project : name;
   }
   // Else the only one that the log names beside PyTorch and what comes with it.
-  const PackageClue* only = nullptr;
-  for (const PackageClue& each : clues.packages) {
-    if (each.name.starts_with(kCarrier) || each.name == "triton" || each.name == "nccl" ||
-        each.name == "cuDNN")
-      continue;
-    if (only != nullptr) return {};
-    only = &each;
-  }
-  return only == nullptr ? std::string() : only->known_as();
+  std::vector<std::string> others;
+  for (const PackageClue& each : clues.packages)
+    if (!each.name.starts_with(kCarrier) && each.name != "triton" && each.name != "nccl" &&
+        each.name != "cuDNN")
+      others.push_back(each.known_as());
+  return others.size() == 1 ? others.front() : std::string();
 }
 
 const PackageClue* package_that_failed(const Clues& clues, const Hit* hit) {
