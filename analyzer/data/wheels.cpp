@@ -103,8 +103,6 @@ bool reaches(const LibrarySupportRow& row, ComputeCapability cc) {
 
 }  // namespace
 
-std::span<const WheelRow> wheels() { return knowledge().wheels; }
-
 int compare_releases(std::string_view a, std::string_view b) { return compare(a, b, false); }
 
 bool is_within(std::string_view release, std::string_view first, std::string_view last) {
@@ -210,7 +208,7 @@ std::vector<image::Candidate> images_of(const WheelRow& row) {
       if (const auto arch = image::parse_arch(word)) out.push_back({kind, *arch, {}});
     }
   };
-  add(row.real, image::ImageKind::cubin);
+  add(row.cubin, image::ImageKind::cubin);
   add(row.ptx, image::ImageKind::ptx);
   return out;
 }

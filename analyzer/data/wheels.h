@@ -9,22 +9,6 @@
 
 namespace kshim::analysis {
 
-struct WheelRow {
-  std::string_view distribution;  ///< "torch", "cupy"
-  std::string_view first;         ///< release; its patch releases are in it
-  std::string_view last;          ///< "0" = the newest too
-  std::string_view variant;       ///< "cu126", "cuda12x"; empty where there is one alone
-  std::string_view platform;      ///< "linux x86_64"
-  std::string_view real;          ///< "50 60 90a"
-  std::string_view ptx;
-  std::string_view isa;  ///< newest PTX ISA of that PTX; empty where nobody has looked
-  bool verified;
-  std::string_view note;
-  std::string_view sources;
-};
-
-std::span<const WheelRow> wheels();
-
 inline constexpr std::string_view kLinux = "linux x86_64";
 
 /// Compares releases as people number them: 2.9 < 2.10, 2.9.0 = 2.9, 0.0.28.post3 > 0.0.28, 2.15.0rc1
@@ -70,17 +54,6 @@ const LibrarySupportRow* first_library_for(std::string_view library, image::Comp
 const LibrarySupportRow* last_library_for(std::string_view library, image::ComputeCapability cc);
 
 // What a build brings along, which has to serve the GPU, too: wheels.json.
-
-struct CompanionRow {
-  std::string_view distribution;
-  std::string_view first;
-  std::string_view last;
-  std::string_view variant;
-  std::string_view platform;
-  std::string_view library;  ///< as in LibrarySupportRow
-  std::string_view release;
-  std::string_view sources;
-};
 
 /// What a release of the row brings along and does not serve the GPU; nullptr where all does, or nothing is
 /// known.

@@ -263,7 +263,7 @@ std::optional<Suspect> wheel_of_table(const Surroundings& at) {
                  fmt::format("The published {} has code for {}{}{} and no other (a table of such packages; "
                              "the file itself was not "
                              "looked at)",
-                             release, row->real, row->ptx.empty() ? "" : " and PTX for ", row->ptx)};
+                             release, row->cubin, row->ptx.empty() ? "" : " and PTX for ", row->ptx)};
 }
 
 constexpr std::array kRules = {

@@ -51,8 +51,6 @@ void each_sources(Visit&& visit) {
 #include "analyzer/data/tables.def"
   each("toolkits", toolkits());
   each("gpus", gpus());
-  each("wheels", wheels());
-  each("companions", knowledge().companions);
   each("switches", switches());
 }
 

@@ -33,9 +33,9 @@ TEST(Wheels, NameOnlyArchitecturesThatAGpuAndAToolkitKnow) {
   ASSERT_GT(wheels().size(), 100U);
   for (const WheelRow& row : wheels()) {
     const auto images = images_of(row);
-    EXPECT_EQ(images.size(), count_words(row.real) + count_words(row.ptx))
+    EXPECT_EQ(images.size(), count_words(row.cubin) + count_words(row.ptx))
         << at(row) << ": a word that is no architecture";
-    EXPECT_FALSE(row.real.empty()) << at(row);
+    EXPECT_FALSE(row.cubin.empty()) << at(row);
     for (const image::Candidate& image : images) {
       EXPECT_NE(find_gpu(image.arch.cc), nullptr) << at(row);
       // 10.7 is older knowledge than the newest toolkit of the table.
@@ -131,7 +131,7 @@ TEST(Wheels, AreFoundByWhatIsWrittenInAReport) {
   const auto real = [](std::string_view package, std::string_view version, std::string_view variant = {},
                        std::string_view platform = kLinux) {
     const WheelRow* row = find_wheel(package, version, variant, platform);
-    return std::string(row != nullptr ? row->real : "none");
+    return std::string(row != nullptr ? row->cubin : "none");
   };
   EXPECT_EQ(real("torch", "2.9.1+cu128"), "70 75 80 86 90 100 120");
   EXPECT_EQ(real("torch", "2.9.1"), "70 75 80 86 90 100 120") << "PyPI's is cu128";
