@@ -399,6 +399,9 @@ void advise(std::vector<Finding>& findings) {
     finding.dead_ends = std::move(advice.dead_ends);
     finding.remarks.insert(finding.remarks.begin(), std::make_move_iterator(advice.remarks.begin()),
                            std::make_move_iterator(advice.remarks.end()));
+    const bool harms = finding.severity != Severity::info || finding.cause == Cause::jit_tax;
+    if (harms && finding.fixes.empty() && finding.remarks.empty())
+      finding.remarks.emplace_back("No fix for this is known.");
   }
   settle(findings);
   for (Finding& finding : findings) finding.about.reset();

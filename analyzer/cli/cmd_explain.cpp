@@ -18,7 +18,7 @@ namespace {
 
 /// How the names of logs end.
 constexpr std::array<std::string_view, 4> kLogs = {".log", ".txt", ".out", ".err"};
-constexpr std::array kExplainFormats = {Format::text, Format::json};
+constexpr std::array kExplainFormats = {Format::text, Format::json, Format::markdown};
 
 struct ExplainOptions {
   Written written;
@@ -97,9 +97,11 @@ int explain_it(const ExplainOptions& options) {
   const explain::Explanation explanation = options.log.empty()
                                                ? explain::explain_text(join(options.words, " "), asked)
                                                : explain_log(options.log, asked);
+  RenderOptions how = render_options(output, options.written);
+  how.full = options.written.format == Format::text;
   output.write(options.written.format == Format::json
                    ? explain::render_json(explanation)
-                   : explain::render_text(explanation, render_options(output, options.written)));
+                   : explain::render_page(explanation, options.written.format, how));
   if (!explanation.recognized && options.log.empty()) return exit_status::kNoInput;
   // The meaning of a number is no failure; a log tells of one, or of none.
   const bool failed = std::ranges::any_of(

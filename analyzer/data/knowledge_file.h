@@ -23,6 +23,7 @@ struct Knowledge {
   std::vector<WindowsDriverRow> windows_drivers;
   std::vector<GpuRow> gpus;
   std::vector<GpuNameRow> gpu_names;
+  std::vector<WheelRow> wheels;
 #define KSHIM_TABLE(section, Row, ...) std::vector<Row> section;
 #include "analyzer/data/tables.def"
 };

@@ -9,6 +9,21 @@
 
 namespace kshim::analysis {
 
+struct WheelRow {
+  std::string_view distribution;         ///< "torch", "cupy"
+  std::string_view first;                ///< release; its patch releases are in it
+  std::string_view last;                 ///< "0" = the newest too
+  std::string_view variant;              ///< "cu126", "cuda12x"; empty where there is one alone
+  std::string_view platform;             ///< "linux x86_64"
+  std::vector<image::Candidate> images;  ///< machine code first; PTX without its ISA
+  std::string_view isa;                  ///< newest PTX ISA of that PTX; empty where nobody has looked
+  bool verified;
+  std::string_view note;
+  std::string_view sources;
+};
+
+std::span<const WheelRow> wheels();
+
 inline constexpr std::string_view kLinux = "linux x86_64";
 
 /// Compares releases as people number them: 2.9 < 2.10, 2.9.0 = 2.9, 0.0.28.post3 > 0.0.28, 2.15.0rc1
@@ -33,8 +48,6 @@ std::string_view default_variant(const WheelName& name, std::string_view platfor
 /// where a project makes no finer difference.
 const WheelRow* find_wheel(std::string_view distribution, std::string_view version,
                            std::string_view variant = {}, std::string_view platform = kLinux);
-/// The images that the row promises; PTX without its ISA.
-std::vector<image::Candidate> images_of(const WheelRow& row);
 /// How the row serves the GPU, by the rules that hold for files.
 image::Choice serves(const WheelRow& row, image::ComputeCapability cc);
 /// All that serve it, newest first: machine code and PTX alike.

@@ -92,9 +92,9 @@ class ExplanationWriter {
 
 }  // namespace
 
-std::string render_text(const Explanation& explanation, RenderOptions options) {
+std::string render_page(const Explanation& explanation, Format format, RenderOptions options) {
   options.whole_commands = explanation.windows;
-  return write_document(Format::text, "kshim explain", options, {},
+  return write_document(format, "kshim explain", options, {},
                         [&](Document& document) { ExplanationWriter(explanation, document).write(); });
 }
 

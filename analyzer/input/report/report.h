@@ -110,6 +110,7 @@ struct GapRecord : Record {
 };
 struct LibraryRecord : Record {
   std::string soname, path, version, build_id;
+  bool operator==(const LibraryRecord&) const = default;
 };
 struct BypassRecord : Record {
   std::string path, how;

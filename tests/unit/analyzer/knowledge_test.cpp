@@ -51,6 +51,7 @@ void each_sources(Visit&& visit) {
 #include "analyzer/data/tables.def"
   each("toolkits", toolkits());
   each("gpus", gpus());
+  each("wheels", wheels());
   each("switches", switches());
 }
 

@@ -260,6 +260,26 @@ TEST(TimedLock, IsHadByAllOfManyThreadsThatKeepReleasingIt) {
   EXPECT_EQ(acquired, kThreads * kRounds);
 }
 
+TEST(TimedLock, LetsNoMoreThanSoManyWait) {
+  static TimedLock g_lock;
+  constexpr std::uint32_t kTooMany = 50;
+  std::atomic<std::uint32_t> acquired{0};
+  std::atomic<std::uint32_t> refused{0};
+  ASSERT_TRUE(g_lock.acquire());
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 0; i < TimedLock::kMostWaiting + kTooMany; ++i)
+    threads.emplace_back([&] {
+      const bool got = g_lock.acquire();
+      if (got) g_lock.release();
+      ++(got ? acquired : refused);
+    });
+  while (refused < kTooMany) std::this_thread::yield();
+  g_lock.release();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(acquired + refused, TimedLock::kMostWaiting + kTooMany);
+  EXPECT_GT(acquired, 0U);
+}
+
 TEST(Clock, IsLibcsWithoutLibc) {
   for (const clockid_t clock : {CLOCK_MONOTONIC, CLOCK_REALTIME}) {
     timespec before{}, ours{}, after{};
