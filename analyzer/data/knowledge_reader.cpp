@@ -282,20 +282,6 @@ void read_wheel(Row& row, Knowledge& to, ImageTables&) {
   row.text_if_any("wheels");
   to.wheels.push_back(out);
 }
-void read_companion(Row& row, Knowledge& to, ImageTables&) {
-  CompanionRow out;
-  out.distribution = row.text("distribution");
-  out.first = row.release("first");
-  out.last = row.release("last");
-  out.variant = row.text("variant");
-  out.platform = row.text("platform");
-  out.library = row.text("library");
-  out.release = row.release("release");
-  is_verified(row);
-  row.text_if_any("date");
-  out.sources = row.text("sources");
-  to.companions.push_back(out);
-}
 struct Section {
   std::string_view name;
   void (*read)(Row&, Knowledge&, ImageTables&);
@@ -310,9 +296,10 @@ constexpr Section kSections[] = {
     {"toolkits", read_toolkit, take<&Knowledge::toolkits, &Knowledge::windows_drivers>},
     {"gpus", read_gpu, take<&Knowledge::gpus, &Knowledge::gpu_names>},
     {"wheels", read_wheel, take<&Knowledge::wheels>},
-    {"companions", read_companion, take<&Knowledge::companions>},
 #define KSHIM_FIELD(type, name) read(row, #name, out.name);
 #define KSHIM_RELEASE(name) out.name = row.release(#name);
+#define KSHIM_ANY(name) out.name = row.text_if_any(#name);
+#define KSHIM_BASIS(name) out.name = is_verified(row);
 #define KSHIM_TABLE(section, Row_, ...)        \
   {#section,                                   \
    [](Row& row, Knowledge& to, ImageTables&) { \

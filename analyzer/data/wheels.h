@@ -68,17 +68,6 @@ const LibrarySupportRow* last_library_for(std::string_view library, image::Compu
 
 // What a build brings along, which has to serve the GPU, too: wheels.json.
 
-struct CompanionRow {
-  std::string_view distribution;
-  std::string_view first;
-  std::string_view last;
-  std::string_view variant;
-  std::string_view platform;
-  std::string_view library;  ///< as in LibrarySupportRow
-  std::string_view release;
-  std::string_view sources;
-};
-
 /// What a release of the row brings along and does not serve the GPU; nullptr where all does, or nothing is
 /// known.
 const CompanionRow* refusing_companion(const WheelRow& row, std::string_view release,

@@ -160,7 +160,6 @@ std::string coverage_text(const GpuCoverage& gpu) {
 KSHIM_JSON(PythonWheel, name, version)
 KSHIM_JSON(Compiler, program, path, version, known_by)
 KSHIM_JSON(System, os, kernel, machine, glibc)
-KSHIM_JSON(PackageCoverage, package, files, archs, gpus)
 KSHIM_JSON(Place, container, wsl, device_nodes, pci)
 KSHIM_JSON(Preload, path, there, note)
 KSHIM_JSON(Check, id, severity, text, advice)
@@ -170,6 +169,8 @@ inline Json to_json(const GpuCoverage& from) {
   KSHIM_JSON_FIELDS(files, run, jit)
   return out;
 }
+
+KSHIM_JSON(PackageCoverage, package, files, archs, gpus)
 
 inline Json to_json(const Library& from) {
   return {{"name", from.name},

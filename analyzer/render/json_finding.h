@@ -49,7 +49,7 @@ Json json_list(const Items& items, Make&& make) {
   return out;
 }
 
-// Members of `from` that are called as in the JSON, into `out`; and a struct of which all are.
+// Members of `from` that are called as in the JSON, into `out`; and a struct whose members all are.
 #define KSHIM_JSON_FIELD(field) out[#field] = ::kshim::analysis::json_of(from.field);
 #define KSHIM_JSON_FIELDS(...) NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(KSHIM_JSON_FIELD, __VA_ARGS__))
 #define KSHIM_JSON(Type, ...)             \
