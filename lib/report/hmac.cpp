@@ -25,14 +25,10 @@ constexpr std::uint32_t kRounds[] = {
 class Sha256 {
  public:
   void add(std::string_view bytes) noexcept {
-    for (std::size_t at = 0; at < bytes.size(); at += kBlock) {
-      if (size_ % kBlock != 0 || bytes.size() - at < kBlock) {
-        for (const char byte : bytes.substr(at)) add(static_cast<std::uint8_t>(byte));
-        return;
-      }
-      take(reinterpret_cast<const std::uint8_t*>(bytes.data() + at));
-      size_ += kBlock;
-    }
+    const auto* at = reinterpret_cast<const std::uint8_t*>(bytes.data());
+    const std::uint8_t* const end = at + bytes.size();
+    for (; size_ % kBlock == 0 && end - at >= std::ptrdiff_t{kBlock}; at += kBlock, size_ += kBlock) take(at);
+    for (; at != end; ++at) add(*at);
   }
   void add(std::uint8_t byte) noexcept {
     block_[size_++ % kBlock] = byte;
