@@ -77,6 +77,13 @@ void kshim_find_real_lookups(void) noexcept {
 
 namespace {
 
+/// Whether there is a definition behind the shim. The next dlsym may be another tool's, and answer NULL where
+/// a thread asks a second time (HAMi-core).
+bool has_next(const char* name, const char* version, std::size_t row) noexcept {
+  return look_up_plainly(RTLD_NEXT, name, version) != nullptr ||
+         (kHooks[row].layer == Layer::driver && has_next_at_start(static_cast<Hook>(row)));
+}
+
 /// Our export would be libc's answer to RTLD_NEXT: the caller comes before the shim in link order (the
 /// program, an earlier preload), and nothing between them has such a definition.
 [[gnu::noinline]] bool shim_is_next_of(const LoadedObject& caller, const char* name,
@@ -161,7 +168,7 @@ bool may_reach_driver(std::size_t row) noexcept {
   if (handle == RTLD_NEXT && !shim_is_next_of(caller, name, version)) return true;  // libc will not find ours
   if (handle == RTLD_DEFAULT && !is_shim(look_up_plainly(RTLD_DEFAULT, name, version))) return true;
   // Asked from here, RTLD_NEXT means "after the shim". If it fails, dlerror() is about this name.
-  if (look_up_plainly(RTLD_NEXT, name, version) != nullptr) return true;
+  if (has_next(name, version, row)) return true;
   if (handle != RTLD_DEFAULT || !caller || caller.at_start) return false;
   if (caller.elf.find_symbol(name, gnu_hash(name)) != nullptr) return true;
   // The driver has no versions: a look-up with one cannot mean it.
@@ -201,7 +208,7 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   void* address = look_up_plainly(handle, name, version);
   // The handle is the program's (dlopen(NULL), ctypes.CDLL(None)): it searches the global scope, where the
   // shim is.
-  if (is_shim(address) && look_up_plainly(RTLD_NEXT, name, version) == nullptr) return {nullptr, 1};
+  if (is_shim(address) && !has_next(name, version, row)) return {nullptr, 1};
   if (!options().enabled) return {address, 1};
   if (address == nullptr && is_get_proc_address(row)) {
     report_old_driver_version(handle);

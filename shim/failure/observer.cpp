@@ -260,14 +260,12 @@ void on_launch(std::uintptr_t handle) noexcept {
 
 void* resolve_export(Hook hook) noexcept {
   const ErrnoKeeper keeper;
-  find_driver();
-  return driver_export(hook);
+  return find_driver(hook, true);
 }
 
 void* resolve_routed(Hook hook) noexcept {
   const ErrnoKeeper keeper;
-  find_driver();
-  return driver_routed(hook);
+  return find_driver(hook, false);
 }
 
 void* resolve_runtime(Runtime runtime, Hook hook) noexcept {
