@@ -34,6 +34,7 @@ void* look_up_plainly(void* handle, const char* name, const char* version) noexc
 /// Replaces a function that was looked up in a handle by its wrapper, if it is the driver's or a shared
 /// runtime's.
 void* wrap_dlsym_result(void* address, std::size_t row) noexcept {
+  if (in_driver(address)) return wrap_driver_function(address);
   const LoadedObject owner = find_object_in_use(address);
   if (!owner) return address;
   const std::string_view file = base_name(owner.path);
