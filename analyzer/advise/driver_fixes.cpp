@@ -98,6 +98,9 @@ const ToolkitRow* toolkit_that_driver_reads(const AdviceInput& at) {
 
 void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
   const bool at_run_time = at.origin == Origin::memory;
+  const bool closed = at.origin == Origin::installed || at.released;
+  // What a log tells without a list of images need not be a build of the reader's.
+  const bool driver_first = closed || at.have.empty();
   if (at_run_time && !at.loose) {
     // A program that compiles for the present GPU gains nothing from a build for that GPU.
     if (!add_other_ways(at, advice.fixes)) {
@@ -106,15 +109,14 @@ void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
     }
   } else {
     if (at_run_time) add_older_compiler_fix(at, advice.fixes);
-    const bool driver_first = at.origin == Origin::installed || at.released;
     if (driver_first) add_driver_fix(at, advice);
-    add_rebuild_fixes(at, advice.fixes);
     const ToolkitRow* row = toolkit_that_driver_reads(at);
-    if (!at_run_time && !at.device && row != nullptr && !driver_first)
+    if (!at_run_time && !closed && (!at.device || at.have.empty()) && row != nullptr)
       advice.fixes.push_back(
           fix_of("build-with-older-cuda", {{"cuda", name(row->version)}, {"isa", name(row->isa)}}));
+    add_rebuild_fixes(at, advice.fixes);
   }
-  if (at.origin != Origin::installed && !at.released) add_driver_fix(at, advice);
+  if (at_run_time || !driver_first) add_driver_fix(at, advice);
 }
 
 // Within a CUDA major version, an older driver reads newer cubins.
@@ -155,12 +157,15 @@ std::string_view oldest_driver(const AdviceInput& at, unsigned major) {
 // version, too.
 void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
   if (at.code != kInsufficientDriver && !at.asks_for_cuda) return;
-  if (!at.runtime.known()) {
-    if (at.driver.known()) advice.fixes.push_back(fix_of("take-newer-driver", {{"cuda", name(at.driver)}}));
-    return;
-  }
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
+  if (!at.runtime.known()) {
+    const bool newest = last.known() && !(at.driver < last);
+    if (at.driver.known())
+      advice.fixes.push_back(fix_of(newest ? "use-older-build/program" : "take-newer-driver",
+                                    {{"cuda", name(at.driver)}, {"major", std::to_string(at.driver.major)}}));
+    return;
+  }
   const ToolkitRow* row = toolkit_at_most(at.runtime);
   const bool beyond = last.known() && (at.asks_for_cuda ? last < at.runtime : last.major < at.runtime.major);
   const bool known = row != nullptr && row->version.major == at.runtime.major;
@@ -439,7 +444,7 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
   if (add_program_fixes(compiler, advice)) return;
   if (compiler.asked.cc.major == 0 && at.device) compiler.asked = {*at.device, image::Suffix::none};
   if (at.caller_package.empty() && add_other_ways(at, advice.fixes) && !advice.fixes.empty()) return;
-  if (compiler.asked.cc.major == 0) return;
+  if (compiler.asked.cc.major == 0) return add_plain_fixes(at, advice.fixes);
   if (compiler.name.empty()) compiler.name = "the compiler";
   const image::Arch plain{compiler.asked.cc, image::Suffix::none};
   const std::string asked(image::to_name(image::ImageKind::ptx, plain).view());

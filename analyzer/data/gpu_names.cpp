@@ -89,8 +89,11 @@ std::string gpu_name_pattern() {
     if (!to.empty()) to += '|';
     to += quoted(gpu.name);
   }
-  return R"((?:(?:^|[^\w.])()" + plain + R"()(?:[^\w.]|\.?$|\.\s))|(?:(?:NVIDIA|Tesla|GPU[ :=\d]*)[ -]()" +
-         prefixed + R"()(?:[^\w.]|\.?$)))";
+  // gpu-p40-02 and p100-node3 are names of machines, h200:221 is a process on one.
+  const std::string end =
+      R"()(?:[^\w.:-]|:(?:\D|$)|-(?:SXM|PCI|FHHL|DGX|NVL|MAXQ|\d{1,2}[QCAB]\b|\d+G)|\.?$|\.\s))";
+  return R"((?:(?:^|[^\w.-]|(?:NVIDIA|Tesla|GeForce)-)()" + plain + end +
+         R"()|(?:(?:NVIDIA|Tesla|GPU[ :=\d]*)[ -]()" + prefixed + end + ")";
 }
 
 std::vector<GpuName> gpus_named_in(std::string_view text) {

@@ -75,7 +75,7 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
   at.python = clues.python;
   at.torch = find_package(clues, "torch") != nullptr;
   at.links_torch = at.torch;
-  if (judgement.hit != nullptr) at.extension = package_that_called(*judgement.hit);
+  if (judgement.hit != nullptr) at.extension = package_that_called(clues, *judgement.hit);
   at.platform = clues.windows ? "windows x86_64" : "";
   at.build_system = clues.build_system;
   at.released = clues.released && clues.build_system.empty() && (!clues.python || clues.packages.empty());
@@ -96,7 +96,8 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
     at.from_source = package->from_source;
     at.package_version = package->version;
     at.variant = package->variant;
-    if ((clues.python || !package->variant.empty()) && !package->from_source) {
+    const bool of_pip = package->known_as() != package->name;  // cupy-cuda12x, onnxruntime-gpu
+    if ((clues.python || of_pip || !package->variant.empty()) && !package->from_source) {
       at.package = package->known_as();
       at.origin = analysis::Origin::installed;
     }

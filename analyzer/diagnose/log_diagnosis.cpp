@@ -60,19 +60,6 @@ double cc_number(std::string text) {
 
 double cc_number(image::ComputeCapability cc) { return cc.major + cc.minor / 10.0; }
 
-// PyTorch's own check, "Minimum and Maximum cuda capability ... (8.0) - (12.0)", is no rule: code for 12.0
-// runs on 12.1. The two numbers stand in the next line or the same; what is judged is the list where there is
-// one.
-Suspect judge_range(const Hit& hit, const Facts& facts, std::string& harmless) {
-  if (facts.images.empty()) return {Cause::no_image_for_arch, kContradicted, hit.tells};
-  if (serves(facts)) {
-    harmless = fmt::format("the warning is wrong here: what is listed has code that runs on {}",
-                           name(*facts.device));
-    return {Cause::unknown, 0, {}};
-  }
-  return {Cause::no_image_for_arch, 0.8, hit.tells};
-}
-
 // The toolkit that the log names builds for what was refused: the compiler that refused is another one.
 std::optional<std::string> another_compiler(const Clues& clues, const Hit& hit) {
   if (hit.cause != Cause::nvrtc_arch_unsupported || !clues.toolkit.known()) return std::nullopt;
@@ -87,12 +74,15 @@ std::optional<std::string> another_compiler(const Clues& clues, const Hit& hit) 
 // A message whose own words are refuted by the facts beside it.
 Suspect judge_words(const Clues& clues, const Hit& hit, const Facts& facts, std::string& harmless) {
   Suspect said{hit.cause, hit.confidence, hit.tells};
-  if (hit.id == "torch_range") return judge_range(hit, facts, harmless);
-  if ((hit.id == "torch_not_compatible" || hit.id == "torch_needs_cuda") && serves(facts)) {
+  // "Minimum and Maximum cuda capability ... (8.0) - (12.0)" is no rule: code for 12.0 runs on 12.1. What is
+  // judged is the list where there is one.
+  const bool range = hit.id == "torch_range";
+  if ((range || hit.id == "torch_not_compatible" || hit.id == "torch_needs_cuda") && serves(facts)) {
     harmless = fmt::format("the warning is wrong here: what is listed has code that runs on {}",
                            name(*facts.device));
     return {Cause::unknown, 0, {}};
   }
+  if (range) return {Cause::no_image_for_arch, facts.images.empty() ? kContradicted : 0.8, hit.tells};
   // Old releases looked for the exact architecture only: without their list, nobody knows.
   if (hit.id == "torch_not_compatible" && facts.images.empty()) said.confidence = kContradicted;
   if (hit.id == "ggml_never" && facts.device &&
@@ -211,17 +201,14 @@ Judgement judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
       std::string harmless;
       if (!codes.empty() || (list != nullptr && device != nullptr))
         suspects.push_back(by_rules(clues, facts, list));
+      bool bare = false;  // CUDA's own words, of which one is enough
       for (const Hit* hit : line) {
-        if (hit->id.empty()) continue;
-        suspects.push_back(judge_words(clues, *hit, facts, harmless));
-        for (Suspect& suspect : suspects_of_surroundings(clues, *hit, facts))
-          suspects.push_back(std::move(suspect));
-      }
-      for (const Hit* hit : line) {
-        if (!hit->id.empty()) continue;
-        for (Suspect& suspect : suspects_of_surroundings(clues, *hit, facts))
-          suspects.push_back(std::move(suspect));
-        break;
+        if (!hit->id.empty()) {
+          suspects.push_back(judge_words(clues, *hit, facts, harmless));
+        } else if (std::exchange(bare, true)) {
+          continue;
+        }
+        std::ranges::move(suspects_of_surroundings(clues, *hit, facts), std::back_inserter(suspects));
       }
       const Suspect* winner = strongest(suspects);
       if (winner == nullptr) continue;

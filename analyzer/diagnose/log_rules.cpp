@@ -243,7 +243,7 @@ std::optional<Suspect> outdated_library(const Surroundings& at) {
 
 // What the table of wheels says of the release, where no file was looked at.
 std::optional<Suspect> wheel_of_table(const Surroundings& at) {
-  if (at.hit.code != 209 || has_list(at.facts)) return std::nullopt;
+  if (!is_one_of(at.hit.code, {98, 209}) || has_list(at.facts)) return std::nullopt;
   const std::string_view platform = at.clues.windows ? "windows x86_64" : analysis::kLinux;
   const PackageClue* package = package_that_failed(at.clues, &at.hit);
   if (package == nullptr || package->version.empty()) return std::nullopt;
@@ -254,16 +254,22 @@ std::optional<Suspect> wheel_of_table(const Surroundings& at) {
       package->variant.empty()
           ? fmt::format("{} {}", package->written, package->version)
           : fmt::format("{} {}+{}", package->written, package->version, package->variant);
-  if (at.facts.device && serves(*row, *at.facts.device) != image::Choice::none) {
+  const bool serving = at.facts.device && serves(*row, *at.facts.device) != image::Choice::none;
+  // Frameworks hand 98 on where the runtime finds no kernel for the GPU; it has other causes where there is
+  // one.
+  if (at.hit.code == 98 && (serving || !at.facts.device)) return std::nullopt;
+  if (serving) {
     return Suspect{Cause::no_image_for_arch, 0.45,
                    fmt::format("The published {} has code for {}: another library of the process lacks it",
                                release, name(*at.facts.device))};
   }
+  std::string images;
+  for (const image::Candidate& image : row->images)
+    images.append(images.empty() ? "" : ", ").append(image::to_name(image.kind, image.arch).view());
   return Suspect{Cause::no_image_for_arch, package->variant.empty() || !at.facts.device ? 0.6 : 0.8,
-                 fmt::format("The published {} has code for {}{}{} and no other (a table of such packages; "
-                             "the file itself was not "
-                             "looked at)",
-                             release, row->real, row->ptx.empty() ? "" : " and PTX for ", row->ptx)};
+                 fmt::format("The published {} has {} and no other code (a table of such packages; the file "
+                             "itself was not looked at)",
+                             release, images)};
 }
 
 constexpr std::array kRules = {

@@ -36,7 +36,8 @@ std::string render_json(const Facts& facts);
 
 namespace kshim::explain {
 
-std::string render_text(const Explanation& explanation, analysis::RenderOptions options);
+std::string render_page(const Explanation& explanation, analysis::Format format,
+                        analysis::RenderOptions options);
 std::string render_json(const Explanation& explanation);
 
 }  // namespace kshim::explain

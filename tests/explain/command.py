@@ -103,6 +103,13 @@ class Explain(e2e.Case):
         self.assertIn("train.py:17", (self.folder / "out.txt").read_text())
         self.assert_says(self.kshim("explain", "--log", "a.log", "-o", "a.log"), 2, "is the log to read")
 
+    def test_markdown_is_made_to_be_shared(self):
+        log = self.folder / "m.log"
+        log.write_text(LOG.replace("/home/u", "/home/secret"), encoding="utf-8")
+        page = self.explain("--format", "markdown", "--log", log, status=1)
+        self.assertIn("\n```", page)
+        self.assertNotIn("/home/secret", page)
+
     def test_without_a_home_or_a_locale(self):
         env = {"PATH": os.environ["PATH"]}  # and nothing else
         self.assertIn("209", self.explain("209", env=env))

@@ -118,6 +118,11 @@ TEST(Gpus, TheLongestNameCounts) {
   EXPECT_EQ(one("a macro of M4, and P4 and T4 hours"), "0");
   EXPECT_EQ(one("Tesla T4"), "7.5");
   EXPECT_EQ(one("the 5090 phone line, RTX50900"), "0");
+  EXPECT_EQ(one("host=p100-node3"), "0");
+  EXPECT_EQ(one("gpu-p40-02:~$ python train.py"), "0");
+  EXPECT_EQ(one("h200:221:300 [3] NCCL INFO"), "0");
+  EXPECT_EQ(one("GRID V100-8C"), "7.0");
+  EXPECT_EQ(one("NVIDIA-A100-PCIE-40GB"), "8.0");
 }
 
 TEST(Gpus, EveryNameIsOfAGpuThatThereIsAndFindsItself) {

@@ -17,8 +17,9 @@ namespace {
 void check(const explain::Explanation& explanation) {
   for (const analysis::Finding& finding : explanation.findings)
     fuzz::require(finding.confidence >= 0 && finding.confidence <= 1, "a confidence is one");
-  const std::string text = explain::render_text(
-      explanation, {.color = false, .unicode = true, .width = 80, .verbose = true, .full = true});
+  const std::string text =
+      explain::render_page(explanation, analysis::Format::text,
+                           {.color = false, .unicode = true, .width = 80, .verbose = true, .full = true});
   for (const char letter : text)
     fuzz::require(letter == '\n' || static_cast<unsigned char>(letter) >= ' ',
                   "no control character reaches the terminal");

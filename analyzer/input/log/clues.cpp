@@ -54,9 +54,20 @@ const PackageClue* find_package(const Clues& clues, std::string_view name) {
   return same == clues.packages.end() ? nullptr : &*same;
 }
 
-std::string package_that_called(const Hit& hit) {
+std::string package_that_called(const Clues& clues, const Hit& hit) {
   const std::string name = hit.frames.empty() ? std::string() : package_of_path(hit.frames.back().file);
-  return name == kCarrier || name.ends_with(".py") ? std::string() : name;
+  if (!name.empty() && name != kCarrier && !name.ends_with(".py")) {
+    const std::string project =
+        analysis::wheel_name(name).distribution;  // of the folder paddle: paddlepaddle-gpu
+    return analysis::knows_wheels_of(project) ? project : name;
+  }
+  // Else the only one that the log names beside PyTorch and what comes with it.
+  std::vector<std::string> others;
+  for (const PackageClue& each : clues.packages)
+    if (!each.name.starts_with(kCarrier) && each.name != "triton" && each.name != "nccl" &&
+        each.name != "cuDNN")
+      others.push_back(each.known_as());
+  return others.size() == 1 ? others.front() : std::string();
 }
 
 const PackageClue* package_that_failed(const Clues& clues, const Hit* hit) {

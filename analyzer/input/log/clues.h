@@ -134,8 +134,9 @@ struct Clues {
 const PackageClue* find_package(const Clues& clues, std::string_view name);
 /// The package that failed, as far as the log tells: that of the failing line, of the innermost frame of an
 /// installed package, the only one, else PyTorch; nullptr where none is named.
-/// That of the innermost frame, unless it is PyTorch's own; empty where no frame lies in a package.
-std::string package_that_called(const Hit& hit);
+/// That of the innermost frame, unless it is PyTorch's own, else the only other one; empty where there is
+/// none.
+std::string package_that_called(const Clues& clues, const Hit& hit);
 const PackageClue* package_that_failed(const Clues& clues, const Hit* hit);
 
 }  // namespace kshim::explain

@@ -26,7 +26,6 @@ class LogText {
   void take(std::string_view bytes);
   /// The last line, where no newline ends it.
   void finish();
-  bool decoded() const { return encoding_ != Encoding::bytes; }
 
  private:
   void begin(std::string_view& bytes);

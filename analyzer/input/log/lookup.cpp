@@ -130,11 +130,13 @@ std::optional<int> parse_number(std::string_view text) {
 
 NamedError find_by_name(std::string_view name) {
   const std::string key = folded(name);
+  const auto is = [&](const char* known) { return known != nullptr && name == known; };
   for (int code = 0; code < kLastCode; ++code) {
     const CudaError* error = find_cuda_error(code);
     if (error == nullptr) continue;
     for (const char* known : {error->driver_name, error->runtime_name}) {
-      if (known != nullptr && folded(known) == key) return {error, name == known ? "" : known, false};
+      if (known != nullptr && folded(known) == key)
+        return {error, is(error->driver_name) || is(error->runtime_name) ? "" : known, false};
     }
   }
   for (const analysis::ErrorNameRow& other : analysis::error_names()) {
