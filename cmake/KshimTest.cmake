@@ -70,9 +70,7 @@ function(kshim_script_test name script)
                SKIP_RETURN_CODE 77
                TIMEOUT ${arg_TIMEOUT}
                ENVIRONMENT "KSHIM_KNOWLEDGE=${PROJECT_SOURCE_DIR}/tests/knowledge;KSHIM_BUILD_DIR=${PROJECT_BINARY_DIR};KSHIM_SOURCE_DIR=${PROJECT_SOURCE_DIR};PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/support")
-  if(arg_TIMEOUT GREATER 120)
-    set_tests_properties(${name} PROPERTIES COST ${arg_TIMEOUT}) # long ones first, beside the many short ones
-  endif()
+  set_tests_properties(${name} PROPERTIES COST ${arg_TIMEOUT}) # scripts first, the long ones before the others: then the many short tests
   if(arg_LABEL MATCHES "unit|golden")
     string(REGEX MATCHALL "[^:<>]+>" _targets "${arg_ARGS}")
     string(REPLACE ">" "" _targets "${_targets}")

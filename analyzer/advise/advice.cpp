@@ -388,13 +388,29 @@ Advice advise(const AdviceInput& given) {
   return advice;
 }
 
-void advise(std::vector<Finding>& findings) {
+const Advice& GivenAdvice::of(AdviceInput at) {
+  std::string program = std::exchange(at.program, {});
+  const auto [first, end] = rows_.equal_range(at.object);
+  const auto known = std::find_if(first, end, [&](const auto& row) {
+    return row.second.program.value_or(program) == program && row.second.at == at;
+  });
+  if (known != end) return known->second.advice;
+  Row row{at, std::nullopt, {}};
+  at.program = program;
+  row.advice = advise(at);
+  for (const Fix& fix : row.advice.fixes)
+    for (const std::string& command : fix.commands)
+      if (command.find(program) != std::string::npos) row.program = program;
+  return rows_.emplace(at.object, std::move(row))->second.advice;
+}
+
+void advise(std::vector<Finding>& findings, GivenAdvice* given) {
   for (Finding& finding : findings) {
     if (!finding.about) continue;
     AdviceInput at = *finding.about;
     if (at.foreign.empty())
       at.removable = removable_cache_entry(at.cache_entry.empty() ? extension_folder(at) : at.cache_entry);
-    Advice advice = advise(at);
+    Advice advice = given != nullptr ? given->of(std::move(at)) : advise(at);
     finding.fixes = std::move(advice.fixes);
     finding.dead_ends = std::move(advice.dead_ends);
     finding.remarks.insert(finding.remarks.begin(), std::make_move_iterator(advice.remarks.begin()),

@@ -17,9 +17,24 @@ DeadEnd no_driver_update(std::string why);
 /// A pure function of what is known.
 Advice advise(const AdviceInput& at);
 
+/// Advice that was given, for what is known again: that of many reports. Which program failed makes no
+/// difference where no command names it.
+class GivenAdvice {
+ public:
+  const Advice& of(AdviceInput at);
+
+ private:
+  struct Row {
+    AdviceInput at;                      ///< without its program
+    std::optional<std::string> program;  ///< where a command names it
+    Advice advice;
+  };
+  std::unordered_multimap<std::string, Row> rows_;  ///< by file
+};
+
 /// Gives each finding that carries what is known of it (Finding::about) its fixes, dead ends and remarks. The
 /// findings are in the order in which they are shown.
-void advise(std::vector<Finding>& findings);
+void advise(std::vector<Finding>& findings, GivenAdvice* given = nullptr);
 
 // What the fix of one finding means for those of the others.
 

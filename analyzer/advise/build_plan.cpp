@@ -14,16 +14,6 @@ using image::ImageKind;
 using image::Suffix;
 using image::Version;
 
-template <class Visit>
-void each_target(const ToolkitRow& toolkit, Visit&& visit) {
-  std::string_view rest = toolkit.targets;
-  while (!rest.empty()) {
-    const std::string_view word = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-    if (const auto arch = image::parse_arch(word)) visit(*arch);
-  }
-}
-
 // PTX of a Jetson's target would compile for a desktop GPU too, but is nobody's choice for one.
 bool odd_ptx(ImageKind kind, ComputeCapability target, ComputeCapability device) {
   return kind == ImageKind::ptx && target != device && image::is_tegra(target);
@@ -32,11 +22,11 @@ bool odd_ptx(ImageKind kind, ComputeCapability target, ComputeCapability device)
 std::optional<Arch> best_target(const ToolkitRow& toolkit, ImageKind kind, ComputeCapability device,
                                 Version driver) {
   std::optional<Arch> best;
-  each_target(toolkit, [&](Arch arch) {
-    if (arch.suffix != Suffix::none || odd_ptx(kind, arch.cc, device)) return;
-    if (!image::judge({kind, arch, toolkit.isa}, {device, driver, {}}).fits) return;
+  for (const Arch arch : toolkit.targets) {
+    if (arch.suffix != Suffix::none || odd_ptx(kind, arch.cc, device)) continue;
+    if (!image::judge({kind, arch, toolkit.isa}, {device, driver, {}}).fits) continue;
     if (!best || *best < arch) best = arch;
-  });
+  }
   return best;
 }
 

@@ -20,16 +20,6 @@ bool holds(const std::vector<ComputeCapability>& list, ComputeCapability gpu) {
   return std::find(list.begin(), list.end(), gpu) != list.end();
 }
 
-std::vector<Arch> targets_of(const ToolkitRow& toolkit) {
-  std::vector<Arch> out;
-  for (std::string_view rest = toolkit.targets; !rest.empty();) {
-    const std::string_view word = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-    if (const auto arch = image::parse_arch(word)) out.push_back(*arch);
-  }
-  return out;
-}
-
 /// The list that one toolkit would build.
 struct Draft {
   const ToolkitRow* toolkit = nullptr;
@@ -51,7 +41,7 @@ class Planner {
   /// of the higher ones as any other does, or more.
   Draft smallest(const ToolkitRow& toolkit) const {
     Draft out = start(toolkit);
-    const std::vector<Arch> targets = targets_of(toolkit);
+    const std::vector<Arch>& targets = toolkit.targets;
     for (const ComputeCapability gpu : question_.gpus) {
       if (covered(out.archs, gpu)) continue;
       const Arch* best = nullptr;
@@ -72,7 +62,7 @@ class Planner {
   /// Each GPU's own, where the toolkit builds it.
   Draft native(const ToolkitRow& toolkit) const {
     Draft out = start(toolkit);
-    const std::vector<Arch> targets = targets_of(toolkit);
+    const std::vector<Arch>& targets = toolkit.targets;
     for (const ComputeCapability gpu : question_.gpus) {
       const Arch own{gpu, Suffix::none};
       if (std::find(targets.begin(), targets.end(), own) != targets.end()) {

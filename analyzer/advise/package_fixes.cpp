@@ -135,8 +135,7 @@ std::string tag_of(std::string_view release) {
 
 // No published build had code for a GPU as old as that.
 bool is_below(const WheelRow& row, image::ComputeCapability cc) {
-  const auto images = images_of(row);
-  return std::all_of(images.begin(), images.end(),
+  return std::all_of(row.images.begin(), row.images.end(),
                      [&](const image::Candidate& image) { return cc < image.arch.cc; });
 }
 

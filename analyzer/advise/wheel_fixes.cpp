@@ -21,7 +21,7 @@ std::string cuda_text(std::string_view variant) {
 }
 
 std::string image_that_serves(const WheelRow& row, ComputeCapability device) {
-  const auto images = images_of(row);
+  const auto& images = row.images;
   const auto selection = image::select_image(images, {device, {}, {}});
   return std::string(image::to_name(images[selection.index].kind, images[selection.index].arch).view());
 }
@@ -39,7 +39,7 @@ std::vector<std::string> commands_of(std::string_view command, const TemplateWor
 
 // Where the GPU is not known, it may be one that the build has nothing for.
 std::string gpus_of(const WheelRow& row) {
-  const auto images = images_of(row);
+  const auto& images = row.images;
   const auto [oldest, newest] = std::minmax_element(
       images.begin(), images.end(),
       [](const image::Candidate& a, const image::Candidate& b) { return a.arch.cc < b.arch.cc; });

@@ -71,39 +71,13 @@ std::filesystem::path parse_root(const std::string& name) {
   return root;
 }
 
-void add_format(CLI::App& app, Format& to, std::span<const Format> of) {
-  std::vector<std::string> names;
-  for (const Format& format : of) names.push_back(format_names({&format, 1}));
-  app.add_option_function<std::string>(
-         "--format", [&to](const std::string& name) { to = parse_format(name).value(); },
-         fmt::format("output format: {}", format_names(of)))
-      ->type_name("F")
-      ->check(one_of(names));
-}
-
-RenderOptions render_options(const Output& output, bool verbose, bool full) {
+RenderOptions render_options(const Output& output, const Written& written) {
   const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
   return {.color = output.is_stream() && wants_color(STDOUT_FILENO),
           .unicode = wants_unicode(),
           .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
-          .verbose = verbose,
-          .full = full};
-}
-
-void add_common_options(CLI::App& app, const Command& command, CommonOptions& to) {
-  constexpr unsigned kPatience = 60;
-  constexpr unsigned kMostPatience = 86'400;
-  if (command.name == "path") return;
-  add_value(app, "--knowledge", to.knowledge, "FILE",
-            "load newer tables of GPUs, CUDA releases and packages from FILE, which may be a folder "
-            "(also KSHIM_KNOWLEDGE)");
-  add_value(app, "--max-memory", to.memory, "SIZE",
-            "memory limit: 512M, 2G (default: 1 GB, or half of the free memory if that is less)");
-  to.io_timeout = kPatience;
-  add_value(app, "--io-timeout", to.io_timeout, "SECONDS",
-            "end if a file system (NFS, FUSE) does not answer for this time (default: 60; 0: wait "
-            "forever)")
-      ->check(CLI::Range(0U, kMostPatience));
+          .verbose = written.verbose,
+          .full = written.full};
 }
 
 }  // namespace kshim::cli

@@ -21,6 +21,11 @@ std::filesystem::path parse_root(const std::string& name);
 /// What --assume-cc, --assume-driver and --assume-toolkit say; empty: nothing.
 struct Assumptions {
   std::string cc, driver, toolkit;
+  void add_to(Arguments& arguments) {
+    arguments.add("--assume-cc", cc);
+    arguments.add("--assume-driver", driver);
+    arguments.add("--assume-toolkit", toolkit);
+  }
   template <class Options>
   void apply(Options& to) const {
     if (!cc.empty()) to.assume_cc = parse_cc("--assume-cc", cc);
@@ -29,9 +34,7 @@ struct Assumptions {
   }
 };
 
-/// --format, of a command that writes these.
-void add_format(CLI::App& app, Format& to, std::span<const Format> of = analysis::kFormats);
 /// For what is written there: colors and the terminal's width where a person looks.
-RenderOptions render_options(const Output& output, bool verbose, bool full);
+RenderOptions render_options(const Output& output, const Written& written);
 
 }  // namespace kshim::cli

@@ -12,12 +12,9 @@ namespace kshim::cli {
 namespace {
 
 struct AnalyzeOptions {
-  Format format = Format::text;
-  std::string output;
+  Written written;
   std::vector<std::string> targets;
   Assumptions assumed;
-  bool verbose = false;
-  bool full = false;
   bool trust_reports = false;
   std::string root;
   std::string status;
@@ -67,7 +64,7 @@ std::pair<std::string, int> nagios_status(const Analysis& analysis) {
 
 int analyze(const AnalyzeOptions& options) {
   analysis::Options analysis_options = to_analysis(options);
-  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
+  Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs(options.paths, "the reports to read");
   Analysis analysis;
   {
@@ -80,7 +77,7 @@ int analyze(const AnalyzeOptions& options) {
     return kNagiosUnknown;
   }
   if (analysis.nothing_readable) {
-    print_errors(analysis.notes, options.verbose);
+    print_errors(analysis.notes, options.written.verbose);
     if (analysis.notes.empty()) print_error("there is no report in what was named");
     return exit_status::kNoInput;
   }
@@ -89,55 +86,24 @@ int analyze(const AnalyzeOptions& options) {
     output.write(line);
     return status;
   }
-  output.write(render(analysis, options.format, render_options(output, options.verbose, options.full)));
+  output.write(render(analysis, options.written.format, render_options(output, options.written)));
   return worst(analysis) == Severity::error ? exit_status::kFindings : exit_status::kOk;
-}
-
-std::function<int()> set_up_analyze(CLI::App& app) {
-  auto options = std::make_shared<AnalyzeOptions>();
-  app.add_option("PATH", options->paths, "reports, or folders of them")->required()->group("");
-  add_format(app, options->format);
-  add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stdout");
-  add_value(app, "--target", options->targets, "ARCHS", "also say what would fail on these GPUs: 8.6,12.0");
-  add_value(app, "--assume-cc", options->assumed.cc, "X.Y",
-            "assume this compute capability, or the GPU of this name");
-  add_value(app, "--assume-driver", options->assumed.driver, "X.Y",
-            "assume this driver: its version, or its CUDA version");
-  add_value(app, "--assume-toolkit", options->assumed.toolkit, "X.Y",
-            "assume that this CUDA toolkit does the rebuild");
-  add_value(app, "--root", options->root, "DIR",
-            "look for the files of the reports in DIR: a container's root, a mounted disk");
-  add_value(app, "--status", options->status, "SYSTEM",
-            "nagios: one line, and exit with 0, 1 for a warning, 2 for critical, 3 for unknown")
-      ->check(one_of({"nagios"}));
-  app.add_flag("-v,--verbose", options->verbose, "show every kernel, image and piece of evidence");
-  app.add_flag("--trust-reports", options->trust_reports,
-               "use paths and names from other users' reports in commands: for an operator's own spool");
-  app.add_flag("--full", options->full,
-               "hide nothing: all arguments of programs (markdown, html, json); home folder, host and UUIDs "
-               "(markdown, html)");
-  return [options] { return analyze(*options); };
 }
 
 }  // namespace
 
-Command analyze_command() {
-  return {
-      .name = "analyze",
-      .synopsis = "explain reports: what failed, where, why, and the fix",
-      .usage = "[OPTIONS] PATH...",
-      .details =
-          "Reads reports that libkshim.so wrote. For each failure it names the kernel, the file that lacks "
-          "its code, and "
-          "the command that fixes it.",
-      .example =
-          "  kshim analyze kshim-report/\n"
-          "  kshim analyze --format json -o analysis.json node7.4711.jsonl\n"
-          "  kshim analyze --target sm_75,sm_120 kshim-report/\n",
-      .footer =
-          "Exit status: 0 nothing wrong, 1 findings of severity error, 2 wrong arguments, 3 nothing "
-          "readable. With --status nagios: 0 OK, 1 warning, 2 critical, 3 unknown.",
-      .set_up = set_up_analyze};
+std::function<int()> set_up_analyze(Arguments& arguments) {
+  auto options = std::make_shared<AnalyzeOptions>();
+  arguments.add_rest("PATH", options->paths)->required();
+  arguments.add(options->written);
+  arguments.add("--target", options->targets);
+  options->assumed.add_to(arguments);
+  arguments.add("--root", options->root);
+  arguments.add("--status", options->status)->check(one_of({"nagios"}));
+  arguments.add("-v,--verbose", options->written.verbose);
+  arguments.add("--trust-reports", options->trust_reports);
+  arguments.add("--full", options->written.full);
+  return [options] { return analyze(*options); };
 }
 
 }  // namespace kshim::cli

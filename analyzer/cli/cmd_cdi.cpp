@@ -147,35 +147,15 @@ int write_cdi(const CdiOptions& options) {
   return exit_status::kOk;
 }
 
-std::function<int()> set_up_cdi(CLI::App& app) {
-  auto options = std::make_shared<CdiOptions>();
-  add_value(app, "--shim", options->shim, "FILE", "path of libkshim.so (default: the one of `kshim path`)");
-  add_value(app, "--report", options->report, "DIR",
-            "the host's folder for reports; kshim creates it (default: /var/spool/kshim)");
-  add_value(app, "--preload", options->preload, "LIST",
-            "libraries that the image preloads itself, by their paths in the image: LD_PRELOAD names "
-            "the shim and them");
-  add_value(app, "-o,--output", options->output, "FILE",
-            "write to FILE instead of stdout, such as /etc/cdi/kshim.json");
-  return [options] { return write_cdi(*options); };
-}
-
 }  // namespace
 
-Command cdi_command() {
-  return {.name = "cdi",
-          .synopsis = "write a CDI specification that attaches the shim to a container",
-          .usage = "[OPTIONS]",
-          .details =
-              "With this specification a container runtime that supports CDI (podman, Docker 28, "
-              "containerd, CRI-O) preloads the shim into any image with `--device kshim/shim=record`. The "
-              "image stays unchanged.",
-          .example =
-              "  sudo kshim cdi -o /etc/cdi/kshim.json\n"
-              "  podman run --device kshim/shim=record --device nvidia.com/gpu=all IMAGE\n"
-              "  kshim analyze /var/spool/kshim\n",
-          .footer = "Exit status: 0, 2 wrong arguments, 3 no libkshim.so.",
-          .set_up = set_up_cdi};
+std::function<int()> set_up_cdi(Arguments& arguments) {
+  auto options = std::make_shared<CdiOptions>();
+  arguments.add("--shim", options->shim);
+  arguments.add("--report", options->report);
+  arguments.add("--preload", options->preload);
+  arguments.add("-o,--output", options->output);
+  return [options] { return write_cdi(*options); };
 }
 
 }  // namespace kshim::cli

@@ -13,15 +13,12 @@ namespace kshim::cli {
 namespace {
 
 struct DiffOptions {
-  Format format = Format::text;
-  std::string output;
+  Written written;
   std::vector<std::string> targets;
   std::optional<std::string> driver;
   unsigned jobs = 0;
   bool kernels = false;
   bool sizes = false;
-  bool full = false;
-  bool verbose = false;
   std::string a;
   std::string b;
 };
@@ -38,7 +35,7 @@ int compare(const DiffOptions& options) {
   wanted.kernels = options.kernels;
   wanted.sizes = options.sizes;
   wanted.jobs = options.jobs;
-  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
+  Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs({options.a, options.b}, "the files to read");
   diff::Diff diff;
   {
@@ -60,48 +57,25 @@ int compare(const DiffOptions& options) {
     throw UserError(fmt::format("{} is {}, {} is {}: compare two of a kind", options.a, kind_text(diff.a),
                                 options.b, kind_text(diff.b)));
   diff::compare(wanted, diff);
-  output.write(diff::render(diff, options.format, render_options(output, options.verbose, options.full)));
+  output.write(diff::render(diff, options.written.format, render_options(output, options.written)));
   return diff.lost() ? exit_status::kFindings : exit_status::kOk;
-}
-
-std::function<int()> set_up_diff(CLI::App& app) {
-  auto options = std::make_shared<DiffOptions>();
-  app.add_option("A", options->a, "before")->required()->group("");
-  app.add_option("B", options->b, "after")->required()->group("");
-  add_format(app, options->format, diff::kFormats);
-  add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stdout");
-  add_value(app, "--target", options->targets, "ARCHS", "compare only for these GPUs: 7.5,12.0");
-  add_value(app, "--driver", options->driver, "X.Y",
-            "assume this driver: its CUDA version or branch, such as 12.8 or 580 (default: the newest)");
-  app.add_flag("--kernels", options->kernels, "also compare kernels (unpacks all images)");
-  app.add_flag("--sizes", options->sizes,
-               "show every difference in bytes, by architecture and kernel (unpacks all images)");
-  add_value(app, "-j,--jobs", options->jobs, "N", "number of threads (default: one a core)");
-  app.add_flag("--full", options->full, "show home folder, host and UUIDs in markdown and html");
-  app.add_flag("-v,--verbose", options->verbose, "show every file, change, kernel and note");
-  return [options] { return compare(*options); };
 }
 
 }  // namespace
 
-Command diff_command() {
-  return {.name = "diff",
-          .synopsis = "compare two builds: what is fixed, what is lost",
-          .usage = "[OPTIONS] A B",
-          .details =
-              "Compares A (before) with B (after): two reports or folders of reports, two analyses or "
-              "scans in JSON, or two files, wheels or folders as kshim scan reads them. It matches files "
-              "by path, package and name, not by version.",
-          .example =
-              "  kshim diff old/libfoo.so new/libfoo.so\n"
-              "  kshim diff --target 7.5,9.0 torch-2.9.1+cu126-*.whl torch-2.9.1+cu128-*.whl\n"
-              "  kshim diff before.json after.json\n"
-              "  kshim diff kshim-report/monday kshim-report/tuesday\n",
-          .footer =
-              "Losses are architectures, PTX, kernels and files that B lacks, new findings, and PTX that "
-              "is too new for a driver that read A's (unless --driver reads it). Exit status: 0 B lost "
-              "nothing, 1 B lost something, 2 wrong arguments, 3 nothing readable in A or B.",
-          .set_up = set_up_diff};
+std::function<int()> set_up_diff(Arguments& arguments) {
+  auto options = std::make_shared<DiffOptions>();
+  arguments.add_rest("A", options->a)->required();
+  arguments.add_rest("B", options->b)->required();
+  arguments.add(options->written, diff::kFormats);
+  arguments.add("--target", options->targets);
+  arguments.add("--driver", options->driver);
+  arguments.add("--kernels", options->kernels);
+  arguments.add("--sizes", options->sizes);
+  arguments.add("-j,--jobs", options->jobs);
+  arguments.add("--full", options->written.full);
+  arguments.add("-v,--verbose", options->written.verbose);
+  return [options] { return compare(*options); };
 }
 
 }  // namespace kshim::cli

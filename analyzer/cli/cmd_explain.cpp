@@ -21,11 +21,9 @@ constexpr std::array<std::string_view, 4> kLogs = {".log", ".txt", ".out", ".err
 constexpr std::array kExplainFormats = {Format::text, Format::json, Format::markdown};
 
 struct ExplainOptions {
-  Format format = Format::text;
-  std::string output;
+  Written written;
   std::string log;
   Assumptions assumed;
-  bool verbose = false;
   std::vector<std::string> words;
 };
 
@@ -93,17 +91,17 @@ int explain_it(const ExplainOptions& options) {
                                         : "either a message or --log FILE, not both");
   explain::Options asked;
   options.assumed.apply(asked);
-  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
+  Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   if (!options.log.empty() && output.is_same_file(options.log))
     throw UserError(fmt::format("--output {}: is the log to read", harmless(options.log)));
   const explain::Explanation explanation = options.log.empty()
                                                ? explain::explain_text(join(options.words, " "), asked)
                                                : explain_log(options.log, asked);
-  output.write(
-      options.format == Format::json
-          ? explain::render_json(explanation)
-          : explain::render_page(explanation, options.format,
-                                 render_options(output, options.verbose, options.format == Format::text)));
+  RenderOptions how = render_options(output, options.written);
+  how.full = options.written.format == Format::text;
+  output.write(options.written.format == Format::json
+                   ? explain::render_json(explanation)
+                   : explain::render_page(explanation, options.written.format, how));
   if (!explanation.recognized && options.log.empty()) return exit_status::kNoInput;
   // The meaning of a number is no failure; a log tells of one, or of none.
   const bool failed = std::ranges::any_of(
@@ -111,44 +109,16 @@ int explain_it(const ExplainOptions& options) {
   return explanation.asked == explain::Asked::log && failed ? exit_status::kFindings : exit_status::kOk;
 }
 
-std::function<int()> set_up_explain(CLI::App& app) {
-  auto options = std::make_shared<ExplainOptions>();
-  app.add_option("MESSAGE", options->words, "a number, a name or a message")->group("");
-  add_value(app, "--log", options->log, "FILE",
-            "read this log (- for stdin); the first failing line decides");
-  add_format(app, options->format, kExplainFormats);
-  add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stdout");
-  add_value(app, "--assume-cc", options->assumed.cc, "X.Y",
-            "the GPU's compute capability or name, if the text does not have it");
-  add_value(app, "--assume-driver", options->assumed.driver, "X.Y",
-            "the driver: its version, or its CUDA version");
-  add_value(app, "--assume-toolkit", options->assumed.toolkit, "X.Y",
-            "the CUDA version that built the program");
-  app.add_flag("-v,--verbose", options->verbose, "show everything that was found");
-  return [options] { return explain_it(*options); };
-}
-
 }  // namespace
 
-Command explain_command() {
-  return {
-      .name = "explain",
-      .synopsis = "explain an error number, a name, a message or a log",
-      .usage = "[OPTIONS] CODE|NAME|MESSAGE|FILE\n       kshim explain [OPTIONS] --log FILE",
-      .details =
-          "Explains a CUDA error: its number (old ones too), its name, a message as frameworks print "
-          "it, or a whole log. Says what it means, the likely cause, what to do and what will not "
-          "help. Needs no network and no GPU.",
-      .example =
-          "  kshim explain 209\n"
-          "  kshim explain cudaErrorNoKernelImageForDevice\n"
-          "  kshim explain --assume-cc 12.0 \"nvrtc: error: invalid value for --gpu-architecture (-arch)\"\n"
-          "  kshim explain --log train.log\n"
-          "  journalctl -u vllm | kshim explain --log -\n",
-      .footer =
-          "Exit status: 0, or 1 for a log with a failure of severity error; 2 wrong arguments; 3 "
-          "a message that is not known, or no readable file.",
-      .set_up = set_up_explain};
+std::function<int()> set_up_explain(Arguments& arguments) {
+  auto options = std::make_shared<ExplainOptions>();
+  arguments.add_rest("MESSAGE", options->words);
+  arguments.add("--log", options->log);
+  arguments.add(options->written, kExplainFormats);
+  options->assumed.add_to(arguments);
+  arguments.add("-v,--verbose", options->written.verbose);
+  return [options] { return explain_it(*options); };
 }
 
 }  // namespace kshim::cli

@@ -198,68 +198,24 @@ int export_open_metrics(const ExportOptions& options) {
   return exit_status::kOk;
 }
 
-std::function<int()> set_up_export(CLI::App& app) {
+}  // namespace
+
+std::function<int()> set_up_export(Arguments& arguments) {
   auto options = std::make_shared<ExportOptions>();
-  app.add_option(
-         "PATH", options->paths,
-         "reports, or folders of them; files of kshim scan --format json; with --to, what kshim scan reads")
-      ->required()
-      ->group("");
-  add_value(app, "-o,--output", options->output, "DIR",
-            "folder for the tables; with --to, the output file (default: stdout)");
-  add_value(app, "--to", options->to, "SYSTEM",
-            fmt::format("write openmetrics (counts of findings) or GPU requirements of files instead of "
-                        "tables: {}",
-                        fmt::join(systems(), ", ")))
-      ->check(one_of(systems()));
-  app.add_flag(
-      "--verify", options->verify,
-      "compare wheels, conda packages and images with what they declare; exit with 1 if they promise a GPU "
-      "on which nothing runs");
-  add_value(app, "--declared", options->declared, "TEXT",
-            "with --to: compare the files with this text (@FILE reads it) instead");
-  app.add_flag("--zstd", options->zstd, "compress the files");
-  app.add_flag("--watch", options->watch, "continue, and export new reports every 30 seconds");
-  add_value(app, "--settle", options->settle_s, "S",
-            "leave unfinished reports that changed in the last S seconds for the next export (default: "
-            "600)");
+  arguments.add_rest("PATH", options->paths)->required();
+  arguments.add("-o,--output", options->output);
+  arguments.add("--to", options->to)->check(one_of(systems()));
+  arguments.add("--verify", options->verify);
+  arguments.add("--declared", options->declared);
+  arguments.add("--zstd", options->zstd);
+  arguments.add("--watch", options->watch);
+  arguments.add("--settle", options->settle_s);
   return [options] {
     if (options->to == kOpenMetrics) return export_open_metrics(*options);
     if (!options->to.empty() || options->verify || options->declared) return export_requirements(*options);
     if (options->output.empty()) throw UserError("-o DIR is missing: where the tables go; or --to SYSTEM");
     return export_facts(*options);
   };
-}
-
-}  // namespace
-
-Command export_command() {
-  return {.name = "export",
-          .synopsis = "write reports as tables, or the GPU requirements of files",
-          .usage =
-              "[OPTIONS] PATH... -o DIR\n       kshim export --to SYSTEM [--declared TEXT] PATH...\n       "
-              "kshim export --verify PATH...",
-          .details =
-              "Writes flat tables in newline-delimited JSON (kshim-facts/1) to DIR/table=NAME/date=DAY: "
-              "processes, devices, images, serves, loads, failures, findings, kernels, rejected. It "
-              "exports each report once.\nWith --to openmetrics it counts the findings of reports, for the "
-              "textfile folder of "
-              "Prometheus' node_exporter. With another --to it writes the GPU requirements of files: "
-              "nvidia-require for NVIDIA's container runtime (not in CDI mode), nfd for Node Feature "
-              "Discovery, wheel-variant for a wheel variant (PEP 825), conda for __cuda_arch (CEP 46).",
-          .example =
-              "  kshim export /var/spool/kshim -o /data/kshim\n"
-              "  kshim export --zstd --watch /var/spool/kshim -o /data/kshim\n"
-              "  kshim export --to openmetrics -o /var/lib/prometheus/node-exporter/kshim.prom "
-              "/var/spool/kshim\n"
-              "  kshim export --to nvidia-require image.tar\n"
-              "  kshim export --verify dist/*.whl\n"
-              "  kshim export --to conda --declared \"__cuda_arch >=7.5\" lib/libfoo.so\n",
-          .footer =
-              "Exit status: 0; 1 if files differ from the declaration or could not be read to their end; 2 "
-              "wrong arguments, or a folder that cannot be written; 3 no report (with --to: no device "
-              "code).",
-          .set_up = set_up_export};
 }
 
 }  // namespace kshim::cli

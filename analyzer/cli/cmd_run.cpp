@@ -35,9 +35,7 @@ struct RunOptions {
   std::string fail_on;
   std::string status = "child";
   std::string timeout;
-  Format format = Format::text;
-  std::string output;
-  bool full = false;
+  Written written;
   bool audit = false;
   std::vector<std::string> command;
 };
@@ -152,7 +150,7 @@ int run(const RunOptions& options) {
   ChildSpec child{
       .program = find_program(options.command.front()), .arguments = options.command, .time_limit = {}};
   if (!options.timeout.empty()) child.time_limit = parse_timeout(options.timeout);
-  Output output(options.output, STDERR_FILENO, exit_status::kRunFailed);
+  Output output(options.written.output, STDERR_FILENO, exit_status::kRunFailed);
   const RunFolder folder(options.report);
   if (!folder.remark().empty()) print_warning(folder.remark());
   Watch watch(socket_folders(folder.path()));
@@ -202,65 +200,35 @@ int run(const RunOptions& options) {
   analysis_options.term_signal = outcome.term_signal;
   const Analysis analysis = analysis::analyze(reports, analysis_options);
   const bool on_stderr = output.is_stream();
-  output.write(render(analysis, options.format,
+  output.write(render(analysis, options.written.format,
                       {.color = on_stderr && wants_color(STDERR_FILENO),
                        .unicode = wants_unicode(),
                        .width = on_stderr ? terminal_width(STDERR_FILENO) : kPageWidth,
                        .verbose = false,
-                       .full = options.full}));
+                       .full = options.written.full}));
   return judge(options, analysis, outcome);
-}
-
-std::function<int()> set_up_run(CLI::App& app) {
-  auto options = std::make_shared<RunOptions>();
-  // Not a positional option: CLI11 takes an argument such as `[a,b]` apart. This way the rest stays as it is.
-  app.prefix_command();
-  add_value(app, "--simulate", options->simulate, "GPU",
-            "run on a simulated GPU: 8.6, sm_86, \"RTX 5090\", sm_120,driver=12.9,name=Mine. Kernels "
-            "load and do not run. Repeat the option for more GPUs");
-  add_value(app, "--target", options->target, "ARCHS", "also check for code for these GPUs: 8.6,12.0");
-  add_value(app, "--report", options->report, "DIR",
-            "folder for the reports (default: kshim-report/RUN here)");
-  add_value(app, "--fail-on", options->fail_on, "SEVERITY",
-            "exit with 1 if CMD succeeds but there are findings of this severity: error or warning")
-      ->check(one_of({"error", "warning"}));
-  add_value(app, "--status", options->status, "WHOSE",
-            "exit status: child (CMD's own, the default) or findings (1 if there are findings, whatever "
-            "CMD returns)")
-      ->check(one_of({"child", "findings"}));
-  add_value(app, "--timeout", options->timeout, "S", "end CMD and its children after S seconds");
-  add_format(app, options->format);
-  add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stderr");
-  app.add_flag("--audit", options->audit,
-               "also record libraries loaded with RTLD_DEEPBIND, as Julia does: adds libkshim-audit.so to "
-               "LD_AUDIT");
-  app.add_flag("--full", options->full,
-               "hide nothing: all arguments of programs (markdown, html, json); home folder, host and UUIDs "
-               "(markdown, html)");
-  return [options, &app] {
-    options->command = program_in(app.remaining());
-    return run(*options);
-  };
 }
 
 }  // namespace
 
-Command run_command() {
-  return {.name = "run",
-          .synopsis = "run a program and explain what failed on the GPU",
-          .usage = "[OPTIONS] -- CMD ...",
-          .details =
-              "Runs CMD and its children with libkshim.so preloaded. When CMD ends, kshim prints on stderr "
-              "what failed and how to fix it. CMD keeps its input, output, signals and exit status.",
-          .example =
-              "  kshim run -- python train.py\n"
-              "  kshim run --simulate sm_120 --fail-on error -- pytest\n",
-          .footer =
-              "Exit status: that of CMD, or 128+N if signal N ended it; 1 for --fail-on and --status "
-              "findings; 125 if kshim itself failed, or could not watch CMD with --fail-on or --status; "
-              "126 if CMD cannot be executed; 127 if it does not exist.",
-          .set_up = set_up_run,
-          .misuse_status = exit_status::kRunFailed};
+std::function<int()> set_up_run(Arguments& arguments) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App& app = arguments.app();
+  // Not a positional option: CLI11 takes an argument such as `[a,b]` apart. This way the rest stays as it is.
+  app.prefix_command();
+  arguments.add("--simulate", options->simulate);
+  arguments.add("--target", options->target);
+  arguments.add("--report", options->report);
+  arguments.add("--fail-on", options->fail_on)->check(one_of({"error", "warning"}));
+  arguments.add("--status", options->status)->check(one_of({"child", "findings"}));
+  arguments.add("--timeout", options->timeout);
+  arguments.add(options->written);
+  arguments.add("--audit", options->audit);
+  arguments.add("--full", options->written.full);
+  return [options, &app] {
+    options->command = program_in(app.remaining());
+    return run(*options);
+  };
 }
 
 }  // namespace kshim::cli

@@ -9,26 +9,24 @@
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/coverage.h"
 #include "analyzer/input/files/walk.h"
+#include "analyzer/input/machine/facts.h"
 #include "analyzer/render/formats.h"
 #include "analyzer/render/scan/render.h"
 #include "analyzer/verbs/expect.h"
+#include "analyzer/verbs/report_files.h"
 #include "analyzer/verbs/scan.h"
-#include "analyzer/verbs/scan_here.h"
 #include "analyzer/verbs/scan_parts.h"
 
 namespace kshim::cli {
 namespace {
 
 struct ScanOptions {
-  Format format = Format::text;
-  std::string output;
+  Written written;
   std::vector<std::string> targets;
   std::optional<std::string> driver;  ///< an empty one is a mistake
   std::string fail_on = "error";
   unsigned jobs = 0;
   bool kernels = false;
-  bool full = false;
-  bool verbose = false;
   bool list_gpus = false;
   std::optional<std::string> expect;  ///< an empty one is a mistake
   std::optional<std::string> ptx_floor;
@@ -40,6 +38,7 @@ struct ScanOptions {
   bool either = false;
   bool print_config = false;
   bool sizes = false;
+  bool sha256 = false;
   std::vector<std::string> paths;
 };
 
@@ -73,6 +72,7 @@ scan::Options to_scan(const ScanOptions& options) {
   if (options.driver) result.driver = parse_driver("--driver", *options.driver);
   result.kernels = options.kernels || options.sizes;
   result.sizes = options.sizes;
+  result.sha256 = options.sha256;
   result.jobs = options.jobs;
   return result;
 }
@@ -116,23 +116,44 @@ expect::Expectation expectation_of(const ScanOptions& options) {
   return out;
 }
 
-/// The active Python environment where no path is named.
+/// The site-packages of the environment that VIRTUAL_ENV or CONDA_PREFIX names, else of that of the first
+/// Python in PATH, where no path is named.
 std::vector<std::filesystem::path> paths_of(const ScanOptions& options) {
   if (!options.paths.empty()) return {options.paths.begin(), options.paths.end()};
-  const scan::ActivePython python = scan::active_python();
-  if (python.folders.empty())
-    throw UserError("no PATH is given, and no Python with packages is active; see `kshim scan --help`",
-                    exit_status::kNoInput);
-  print_note(fmt::format("the packages of {}", python.interpreter));
-  return python.folders;
+  const doctor::Machine machine = doctor::this_machine();
+  std::string first = doctor::in_path(machine, "python3");
+  if (first.empty()) first = doctor::in_path(machine, "python");
+  for (const std::string& prefix :
+       {std::string(machine.env("VIRTUAL_ENV")), std::string(machine.env("CONDA_PREFIX")),
+        std::filesystem::path(first).parent_path().parent_path().string()}) {
+    if (prefix.empty()) continue;
+    for (const doctor::Python& python : doctor::find_pythons(machine, prefix)) {
+      if (python.folders.empty()) continue;
+      print_note(fmt::format("the packages of {}", python.interpreter));
+      return {python.folders.begin(), python.folders.end()};
+    }
+  }
+  throw UserError("no PATH is given, and no Python with packages is active; see `kshim scan --help`",
+                  exit_status::kNoInput);
 }
 
+/// Those of this machine whose compute capability is known, each once, and its driver.
 void use_gpus_here(const ScanOptions& options, scan::Options& scan_options) {
-  const scan::MachineGpus here = scan::gpus_here();
-  scan_options.targets = here.archs;
-  if (!options.driver) scan_options.driver = here.driver;
-  if (!here.archs.empty()) {
-    print_note(fmt::format("judged for the GPUs here: {}", here.names));
+  const doctor::Machine machine = doctor::this_machine();
+  const doctor::Loader loader(machine);
+  doctor::Facts facts;
+  facts.place = doctor::look_at_place(machine);
+  doctor::find_gpus(machine, loader, facts);
+  std::vector<std::string> names;
+  for (const doctor::Gpu& gpu : facts.gpus) {
+    const image::Arch arch{gpu.cc.value_or(image::ComputeCapability{}), image::Suffix::none};
+    if (!gpu.cc || std::ranges::find(scan_options.targets, arch) != scan_options.targets.end()) continue;
+    scan_options.targets.push_back(arch);
+    names.push_back(fmt::format("{} ({})", gpu.name, image::to_name(*gpu.cc).view()));
+  }
+  if (!options.driver) scan_options.driver = facts.driver.cuda;
+  if (!names.empty()) {
+    print_note(fmt::format("judged for the GPUs here: {}", enumerate(names)));
   } else if (options.paths.empty()) {
     print_note("there is no GPU here: --target sm_86 or --target \"RTX 5090\" says what runs on one");
   }
@@ -156,9 +177,9 @@ int scan_paths(const ScanOptions& options) {
   const std::vector<std::filesystem::path> paths = paths_of(options);
   if (options.targets.empty() && !expectation.asks() && !options.print_config)
     use_gpus_here(options, scan_options);
-  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
+  Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs(options.paths, "the files to scan");
-  refuse_to_overwrite(output, options.output);
+  refuse_to_overwrite(output, options.written.output);
   scan::Scan result;
   {
     ProgressBar bar("scanning");
@@ -171,7 +192,7 @@ int scan_paths(const ScanOptions& options) {
                          std::make_move_iterator(old.end()));
   if (result.objects.empty())
     for (const std::string& path : options.paths)
-      if (scan::holds_reports(path))
+      if (analysis::holds_reports(path))
         throw UserError(
             fmt::format(
                 "{}: holds reports of what ran, not files with device code; `kshim analyze {}` reads them",
@@ -180,17 +201,17 @@ int scan_paths(const ScanOptions& options) {
   if (options.print_config) {
     if (result.objects.empty())
       throw UserError("--print-config: there is no device code in what was named", exit_status::kNoInput);
-    output.write(expect::config_of(result, options.output.ends_with("pyproject.toml")));
+    output.write(expect::config_of(result, options.written.output.ends_with("pyproject.toml")));
     return exit_status::kOk;
   }
   if (expectation.asks()) expect::hold(result, expectation, paths);
   if (result.nothing_readable) {
-    print_errors(result.notes, options.verbose);
+    print_errors(result.notes, options.written.verbose);
     return exit_status::kNoInput;
   }
-  RenderOptions how = render_options(output, options.verbose, options.full);
+  RenderOptions how = render_options(output, options.written);
   if (output.is_stream() && isatty(STDOUT_FILENO) != 1) how.width = kWholeLines;
-  output.write(scan::render(result, options.format, how));
+  output.write(scan::render(result, options.written.format, how));
   return status_of(result, options.fail_on);
 }
 
@@ -204,76 +225,32 @@ int list_gpus() {
   return exit_status::kOk;
 }
 
-std::function<int()> set_up_scan(CLI::App& app) {
-  auto options = std::make_shared<ScanOptions>();
-  app.add_option("PATH", options->paths,
-                 "files, folders, wheels, Python environments, images of containers; - is standard input")
-      ->group("");
-  app.add_flag("--list-gpus", options->list_gpus, "print the GPU names that options accept, and exit");
-  add_format(app, options->format);
-  add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stdout");
-  add_value(app, "--target", options->targets, "ARCHS",
-            "say what runs on these GPUs: 7.5,sm_120,\"RTX 5090\" (a GPU has no suffix: sm_90a means "
-            "sm_90)");
-  add_value(app, "--driver", options->driver, "X.Y",
-            "assume this driver: its CUDA version or branch, such as 12.8 or 580 (default: the newest)");
-  add_value(app, "--expect", options->expect, "LIST",
-            "compare each file with this list: \"8.0 9.0a 12.0+PTX\", 80-real;120f, sm_90a compute_120, "
-            "-gencode ..., $CUDAARCHS, @FILE");
-  app.add_flag("--exactly", options->exactly, "also report architectures that are not in the list");
-  app.add_flag("--sass", options->sass, "every architecture of the list means SASS");
-  app.add_flag("--ptx", options->ptx, "every one means PTX")->excludes("--sass");
-  app.add_flag("--either", options->either, "every one means SASS or PTX")
-      ->excludes("--sass")
-      ->excludes("--ptx");
-  add_value(app, "--ptx-floor", options->ptx_floor, "X.Y",
-            "each file must have PTX for GPUs from this one on: 8.0");
-  add_value(app, "--budget", options->budget, "SIZES",
-            "limits of size for a file, a wheel, an architecture: file=50M,wheel=300M,9.0a=80M");
-  add_value(app, "--config", options->config, "FILE",
-            "read expectations, rules for files and budgets from FILE (default, without --target: "
-            "./kshim.toml, else [tool.kshim] of ./pyproject.toml)");
-  app.add_flag("--print-config", options->print_config, "print a kshim.toml that matches the files");
-  app.add_flag("--sizes", options->sizes,
-               "show what takes the bytes: architectures, modules, kernels (unpacks all images)");
-  app.add_flag("--kernels", options->kernels, "list and judge each kernel (unpacks all images)");
-  add_value(app, "--fail-on", options->fail_on, "SEVERITY",
-            "exit with 1 for findings of this severity: error (default) or warning")
-      ->check(one_of({"error", "warning"}));
-  add_value(app, "-j,--jobs", options->jobs, "N", "number of threads (default: one a core)");
-  app.add_flag("--full", options->full, "show home folder, host and UUIDs in markdown and html");
-  app.add_flag("-v,--verbose", options->verbose, "show every file, finding, kernel and note");
-  return [options] {
-    if (options->list_gpus) return list_gpus();
-    return scan_paths(*options);
-  };
-}
-
 }  // namespace
 
-Command scan_command() {
-  return {.name = "scan",
-          .synopsis = "check files and wheels: which GPUs they have code for",
-          .usage = "[OPTIONS] [PATH...]",
-          .details =
-              "Says which GPUs files have code for. Reads executables, libraries, objects, archives, "
-              "cubins, fatbins, PTX, wheels, folders, Python environments and container images "
-              "(docker-archive, OCI layout). Needs no GPU, driver or toolkit, and runs nothing. Without "
-              "PATH it reads the active Python environment. Without --target and --expect it judges for "
-              "this machine's GPUs.",
-          .example =
-              "  kshim scan build/libfoo.so\n"
-              "  kshim scan --target 7.5,8.6,9.0,12.0 dist/*.whl\n"
-              "  kshim scan --target sm_120 --driver 12.8 --format sarif -o scan.sarif venv/\n"
-              "  kshim scan --expect \"7.5 8.0 9.0 12.0+PTX\" --exactly dist/*.whl\n"
-              "  kshim scan --kernels --target sm_70 vllm/_C.abi3.so\n"
-              "  podman save vllm/vllm | kshim scan --target sm_121 -\n",
-          .footer =
-              "Exit status: 0 nothing wrong; 1 findings of severity error (with --fail-on warning: of "
-              "warning), or a named file that could not be read to its end (with --fail-on warning: any "
-              "file), or, with --expect, a file that differs from the list, a path without device code, an "
-              "empty folder; 2 wrong arguments; 3 nothing readable.",
-          .set_up = set_up_scan};
+std::function<int()> set_up_scan(Arguments& arguments) {
+  auto options = std::make_shared<ScanOptions>();
+  arguments.add_rest("PATH", options->paths);
+  arguments.add("--list-gpus", options->list_gpus);
+  arguments.add(options->written);
+  arguments.add("--target", options->targets);
+  arguments.add("--driver", options->driver);
+  arguments.add("--expect", options->expect);
+  arguments.add("--exactly", options->exactly);
+  arguments.add("--sass", options->sass);
+  arguments.add("--ptx", options->ptx)->excludes("--sass");
+  arguments.add("--either", options->either)->excludes("--sass")->excludes("--ptx");
+  arguments.add("--ptx-floor", options->ptx_floor);
+  arguments.add("--budget", options->budget);
+  arguments.add("--config", options->config);
+  arguments.add("--print-config", options->print_config);
+  arguments.add("--sizes", options->sizes);
+  arguments.add("--kernels", options->kernels);
+  arguments.add("--sha256", options->sha256);
+  arguments.add("--fail-on", options->fail_on)->check(one_of({"error", "warning"}));
+  arguments.add("-j,--jobs", options->jobs);
+  arguments.add("--full", options->written.full);
+  arguments.add("-v,--verbose", options->written.verbose);
+  return [options] { return options->list_gpus ? list_gpus() : scan_paths(*options); };
 }
 
 }  // namespace kshim::cli

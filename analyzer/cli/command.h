@@ -1,63 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command is one file (cmd_NAME.cpp) and one row: main.cpp walks the rows for dispatch and for the help.
+// A command is a row of commands.def: a page (help/NAME.txt), which is all that is said of it and of its
+// options, and a file (cmd_NAME.cpp), which says where their values go.
 #pragma once
 #include <CLI/CLI.hpp>
 
 #include "analyzer/core/prelude.h"
 #include "analyzer/core/user_error.h"
+#include "analyzer/render/formats.h"
 
 namespace kshim::cli {
 
+class Arguments;
 struct Command {
   std::string_view name;
-  std::string_view synopsis;  ///< one line for the list of commands
-  std::string_view usage;     ///< what follows `kshim NAME` in the usage line
-  std::string_view details;   ///< a sentence or two for its own help, under the usage
-  std::string_view example;   ///< command lines that work
-  std::string_view footer;    ///< behind the examples, such as the exit statuses; may be empty
-  /// Declares the options on `app` and returns what runs once they are parsed. What it returns is the exit
-  /// status.
-  std::function<int()> (*set_up)(CLI::App& app);
-  int misuse_status = exit_status::kMisuse;
+  std::string_view page;
+  /// Declares the options and returns what runs once they are parsed. What that returns is the exit status.
+  std::function<int()> (*set_up)(Arguments& arguments);
+  int misuse_status;
+};
+std::span<const Command> commands();
+#define KSHIM_COMMAND(name, status) std::function<int()> set_up_##name(Arguments& arguments);
+#include "analyzer/cli/commands.def"
+#undef KSHIM_COMMAND
+
+/// How a result is written.
+struct Written {
+  Format format = Format::text;
+  std::string output;
+  bool full = false;
+  bool verbose = false;
 };
 
-/// What every command takes, but `path`.
-struct CommonOptions {
+/// The arguments of a command, as its parser takes them. The page has a row for each option.
+class Arguments {
+ public:
+  explicit Arguments(const Command& command);
+  /// A flag, or an option with one value each time it is given.
+  template <class T>
+  CLI::Option* add(const char* names, T& to) {
+    if constexpr (std::is_same_v<T, bool>)
+      return app_.add_flag(names, to);
+    else
+      return with_type(app_.add_option(names, to)->allow_extra_args(false));
+  }
+  /// What stands behind the options.
+  template <class T>
+  CLI::Option* add_rest(const char* name, T& to) {
+    return app_.add_option(name, to);
+  }
+  /// --format of these, and --output.
+  void add(Written& to, std::span<const Format> formats = analysis::kFormats);
+  /// UserError where something is wrong. False: help was asked for.
+  bool parse(std::vector<std::string> words);
+  std::string page() const;
+  /// "DIR" of "--root DIR".
+  std::string type_of(const CLI::Option& option) const;
+  CLI::App& app() { return app_; }
+  /// What every command takes, but `path`.
   std::string knowledge, memory;
-  unsigned io_timeout = 0;  ///< seconds; 0: waits
-};
-void add_common_options(CLI::App& app, const Command& command, CommonOptions& to);
+  unsigned io_timeout = 60;  ///< seconds; 0: waits
 
-/// An option with one value each time it is given; `type` stands for it in the help.
-template <class T>
-CLI::Option* add_value(CLI::App& app, const char* names, T& to, const char* type,
-                       const std::string& meaning) {
-  return app.add_option(names, to, meaning)->type_name(type)->allow_extra_args(false);
-}
+ private:
+  CLI::Option* with_type(CLI::Option* option);
+  UserError misuse(const CLI::ParseError& error) const;
+  const Command& command_;
+  CLI::App app_;
+  std::string formats_;
+};
+
+/// A row of a page, under "Options:" or "Commands:".
+struct PageRow {
+  std::string name;  ///< "-o, --output FILE"
+  std::string meaning;
+};
+std::vector<PageRow> rows_of(const std::string& page, std::string_view title);
+/// The list of the commands.
+std::string_view overview();
+std::string version_line();
+
 /// A check that takes one of these alone; the shells complete them.
 CLI::Validator one_of(const std::vector<std::string>& choices);
+/// The choices that one_of() gave an option; none for another.
+std::vector<std::string> choices_of(CLI::Option& option);
 /// "; did you mean `x`?", empty where nothing is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
                          std::string_view prefix = "");
-std::vector<Command> commands();
 /// `kshim __complete WORDS`: prints what the last word may become. Called by the shells' scripts.
 int complete(const std::vector<std::string>& words);
-
-// The help screens: the list of commands, and the options of one within 80 columns.
-std::string version_line();
-std::string overview(std::span<const Command> commands);
-/// Gives `app` the look of kshim's help: usage, options, example.
-void style_help(CLI::App& app, const Command& command);
-
-Command completion_command();
-Command cdi_command();
-Command run_command();
-Command analyze_command();
-Command diff_command();
-Command doctor_command();
-Command export_command();
-Command explain_command();
-Command path_command();
-Command scan_command();
 
 }  // namespace kshim::cli

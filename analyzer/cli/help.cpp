@@ -7,68 +7,41 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
+extern "C" {
+#define KSHIM_COMMAND(name, status) extern const char kshim_page_##name[];
+#include "analyzer/cli/commands.def"
+#undef KSHIM_COMMAND
+extern const char kshim_page_kshim[];
+extern const char kshim_page_common[];
+}
+
 namespace kshim::cli {
 namespace {
 
 constexpr std::size_t kWidth = 80;
 constexpr std::size_t kNameColumn = 28;
+constexpr unsigned kMostPatience = 86'400;
 
-/// Each line of `text` filled to kWidth.
-std::string wrap(const std::string& text) {
-  std::vector<std::string> lines = split(text, "\n");
-  for (std::string& line : lines) line = fill(line, kWidth, 0);
-  return join(lines, "\n");
+std::string near_option(const CLI::App& app, std::string_view word) {
+  if (!word.starts_with("--")) return {};
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  return did_you_mean(word.substr(2, word.find('=') - 2), names, "--");
 }
-
-std::string row(std::string_view name, std::string_view meaning) {
-  std::string line = fmt::format("  {}", name);
-  if (line.size() + 2 > kNameColumn) {
-    line += '\n' + std::string(kNameColumn, ' ');
-  } else {
-    line.resize(kNameColumn, ' ');
-  }
-  return line + fill(meaning, kWidth, kNameColumn) + '\n';
-}
-
-class HelpFormatter : public CLI::FormatterBase {
- public:
-  explicit HelpFormatter(const Command& command) : command_(command) {}
-
-  std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
-    std::string out = fmt::format("Usage: kshim {}{}{}\n\n", command_.name, command_.usage.empty() ? "" : " ",
-                                  command_.usage);
-    out += wrap(std::string(command_.details.empty() ? command_.synopsis : command_.details)) + '\n';
-    for (const std::string& group : app->get_groups()) {
-      const auto options =
-          app->get_options([&](const CLI::Option* option) { return option->get_group() == group; });
-      std::string rows;
-      for (const CLI::Option* option : options) rows += make_row(*option);
-      if (!rows.empty()) out += fmt::format("\n{}:\n{}", group, rows);
-    }
-    if (!command_.example.empty()) out += fmt::format("\nExamples:\n{}", command_.example);
-    if (!command_.footer.empty()) out += fmt::format("\n{}\n", wrap(std::string(command_.footer)));
-    return out;
-  }
-
- private:
-  static std::string make_row(const CLI::Option& option) {
-    if (option.get_group().empty()) return {};
-    std::string names;
-    for (const std::string& name : option.get_snames()) names += (names.empty() ? "-" : ", -") + name;
-    for (const std::string& name : option.get_lnames()) names += (names.empty() ? "--" : ", --") + name;
-    if (names.empty()) {
-      names = option.get_name();
-    } else if (option.get_items_expected_max() != 0) {
-      const std::string type = option.get_type_name();
-      names += ' ' + type.substr(0, type.find(':'));  // behind the colon CLI11 adds what its validators say
-    }
-    return row(names, option.get_description());
-  }
-
-  Command command_;
-};
 
 }  // namespace
+
+std::span<const Command> commands() {
+  static const std::array kCommands = {
+#define KSHIM_COMMAND(name, status) Command{#name, kshim_page_##name, set_up_##name, exit_status::status},
+#include "analyzer/cli/commands.def"
+#undef KSHIM_COMMAND
+  };
+  return kCommands;
+}
+
+std::string_view overview() { return kshim_page_kshim; }
 
 std::string version_line() {
   const std::string_view hash = KSHIM_GIT_HASH;
@@ -78,33 +51,90 @@ std::string version_line() {
                      files.empty() ? "" : fmt::format(" ({})", fmt::join(files, ", ")));
 }
 
-std::string overview(std::span<const Command> commands) {
-  std::string out =
-      "kshim finds the CUDA kernel and the library without code for this GPU, and prints the fix.\n\n"
-      "Usage: kshim COMMAND [OPTIONS] ARGUMENTS\n\nCommands:\n";
-  for (const Command& command : commands) out += fmt::format("  {:<12}{}\n", command.name, command.synopsis);
-  out += fmt::format("  {:<12}{}\n", "help", "show this text, or the help of a command: kshim help run");
-  out +=
-      "\nExamples:\n"
-      "  kshim run -- python train.py                  why does it fail on this GPU?\n"
-      "  kshim run --simulate sm_120 -- ./program      would it fail on a GPU that is not here?\n"
-      "  kshim scan --target 12.0 dist/*.whl           does this wheel have code for that GPU?\n"
-      "  kshim explain --log train.log                 why did this job die?\n"
-      "  LD_PRELOAD=$(kshim path) ./program            only record, into kshim-report/\n"
-      "  kshim analyze kshim-report/                   explain what was recorded\n";
+std::vector<PageRow> rows_of(const std::string& page, std::string_view title) {
+  std::vector<PageRow> out;
+  bool inside = false;
+  for (const std::string& line : split(page, "\n")) {
+    if (line == title || line.empty()) {
+      inside = !line.empty();
+    } else if (inside && line.starts_with("   ")) {
+      out.back().meaning.append(out.back().meaning.empty() ? "" : " ").append(trim(line));
+    } else if (inside) {
+      const std::size_t end = std::min(line.find("  ", 2), line.size());
+      out.push_back({line.substr(2, end - 2), std::string(trim(line.substr(end)))});
+    }
+  }
   return out;
 }
 
-void style_help(CLI::App& app, const Command& command) {
-  app.formatter(std::make_shared<HelpFormatter>(command));
-  app.get_formatter()->column_width(kNameColumn);
-  app.set_help_flag("-h,--help", "show this help");
-  app.get_option("--help")->group("Options");
+Arguments::Arguments(const Command& command)
+    : command_(command), app_("", fmt::format("kshim {}", command.name)) {
+  if (command_.name == "path") return;
+  add("--knowledge", knowledge);
+  add("--max-memory", memory);
+  add("--io-timeout", io_timeout)->check(CLI::Range(0U, kMostPatience));
 }
 
-std::vector<Command> commands() {
-  return {run_command(),    analyze_command(), scan_command(), diff_command(), explain_command(),
-          doctor_command(), export_command(),  cdi_command(),  path_command(), completion_command()};
+CLI::Option* Arguments::with_type(CLI::Option* option) {
+  return option->type_name_fn([this, option] { return type_of(*option); });
+}
+
+std::string Arguments::type_of(const CLI::Option& option) const {
+  for (const PageRow& row : rows_of(page(), "Options:")) {
+    const std::vector<std::string> words = split(row.name, " ");
+    const auto name = std::ranges::find(words, option.get_name());
+    if (name != words.end()) return name + 1 == words.end() ? std::string() : name[1];
+  }
+  return {};
+}
+
+std::string Arguments::page() const {
+  std::string out(command_.page);
+  const auto put = [&](std::string_view word, std::string_view text) {
+    if (const std::size_t at = out.find(word); at != std::string::npos) out.replace(at, word.size(), text);
+  };
+  put("{common}\n", kshim_page_common);
+  put("output format: {formats}", fill("output format: " + formats_, kWidth, kNameColumn));
+  return out;
+}
+
+void Arguments::add(Written& to, std::span<const Format> formats) {
+  std::vector<std::string> names;
+  for (const Format& format : formats) names.push_back(analysis::format_names({&format, 1}));
+  formats_ = join(names, ", ");
+  with_type(app_.add_option_function<std::string>("--format", [&to](const std::string& name) {
+    to.format = analysis::parse_format(name).value();
+  }))->check(one_of(names));
+  add("-o,--output", to.output);
+}
+
+UserError Arguments::misuse(const CLI::ParseError& error) const {
+  const std::vector<std::string> unknown = app_.remaining();
+  std::string what = error.what();
+  if (!unknown.empty() && !app_.get_prefix_command()) {
+    // Of all that is wrong, what to say.
+    what = fmt::format("{} `{}`{}",
+                       unknown.front().substr(0, 1) == "-" ? "unknown option" : "superfluous argument",
+                       unknown.front(), near_option(app_, unknown.front()));
+  } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    constexpr std::string_view kUsage = "Usage: ";
+    what = fmt::format("something is missing: {}",
+                       command_.page.substr(kUsage.size(), command_.page.find("\n\n") - kUsage.size()));
+  }
+  return UserError(fmt::format("{}; see `kshim {} --help`", what, command_.name), command_.misuse_status);
+}
+
+bool Arguments::parse(std::vector<std::string> words) {
+  // CLI11 takes arguments last to first, so that it can pop them.
+  std::ranges::reverse(words);
+  try {
+    app_.parse(std::move(words));
+    return true;
+  } catch (const CLI::CallForHelp&) {
+    return false;
+  } catch (const CLI::ParseError& error) {
+    throw misuse(error);
+  }
 }
 
 }  // namespace kshim::cli

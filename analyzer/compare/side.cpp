@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <nlohmann/json.hpp>
-
 #include "analyzer/compare/diff.h"
+#include "analyzer/core/foreign_json.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/render/finding_page.h"
 #include "analyzer/verbs/report_files.h"
@@ -12,28 +11,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kFirstBytes = 4096;
-constexpr std::size_t kTried = 20;  // files of a folder that are asked whether they are reports
 constexpr std::uintmax_t kLargestJson = std::uintmax_t{1} << 30;
 
-std::string first_bytes(const fs::path& path) { return files::read_up_to(path, kFirstBytes).value_or(""); }
-
-bool is_object(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-  return begin != std::string_view::npos && text[begin] == '{';
-}
-
-bool is_report(std::string_view first) {
-  return is_object(first) &&
-         first.substr(0, first.find('\n')).find("kshim-report/") != std::string_view::npos;
-}
-
-bool holds_reports(const fs::path& folder) {
-  std::vector<std::string> ignored;
-  const auto files = find_report_files({folder}, ignored);
-  const auto last = files.begin() + static_cast<std::ptrdiff_t>(std::min(files.size(), kTried));
-  return std::any_of(files.begin(), last,
-                     [](const ReportFile& file) { return is_report(first_bytes(file.path)); });
+bool is_json(const fs::path& path) {
+  constexpr std::size_t kFirstBytes = 4096;
+  const std::string first = files::read_up_to(path, kFirstBytes).value_or("");
+  const std::size_t begin = first.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  return begin != std::string::npos && first[begin] == '{';
 }
 
 /// An image as a report or a scan in JSON names it.
@@ -128,79 +112,59 @@ void read_files(const fs::path& path, const Options& options, Side& side) {
 
 using SavedJson = nlohmann::json;
 
-const SavedJson& member(const SavedJson& json, const char* key) {
-  static const SavedJson kNone;
-  if (!json.is_object()) return kNone;
-  const auto found = json.find(key);
-  return found == json.end() ? kNone : *found;
-}
-std::string text_of(const SavedJson& json, const char* key) {
-  const SavedJson& value = member(json, key);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-std::uint64_t number_of(const SavedJson& json, const char* key) {
-  const SavedJson& value = member(json, key);
-  return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
-}
-const SavedJson& list_of(const SavedJson& json, const char* key) {
-  static const SavedJson kEmpty = SavedJson::array();
-  const SavedJson& value = member(json, key);
-  return value.is_array() ? value : kEmpty;
-}
-
 std::string sentence_of(const SavedJson& finding) {
-  const std::string object = text_of(finding, "object");
-  const std::string headline = text_of(finding, "headline");
-  const std::string need = text_of(finding, "need");
+  const std::string object = string_at(finding, "object");
+  const std::string headline = string_at(finding, "headline");
+  const std::string need = string_at(finding, "need");
   std::string text = object.empty() ? headline : object.substr(object.rfind('/') + 1) + ": " + headline;
   if (!need.empty()) text += fmt::format(" ({})", need);
   return text;
 }
 
 Finding finding_of(const SavedJson& json) {
-  Finding out{.cause = text_of(json, "cause"),
-              .object = text_of(json, "object"),
-              .need = text_of(json, "need"),
+  Finding out{.cause = string_at(json, "cause"),
+              .object = string_at(json, "object"),
+              .need = string_at(json, "need"),
               .text = sentence_of(json)};
-  const std::string severity = text_of(json, "severity");
+  const std::string severity = string_at(json, "severity");
   out.severity = severity == "error"     ? Severity::error
                  : severity == "warning" ? Severity::warning
                                          : Severity::info;
-  const SavedJson& code = member(json, "code");
+  const SavedJson& code = part_of(json, "code");
   if (code.is_number_integer()) out.code = code.get<std::int64_t>();
   return out;
 }
 
 Object object_of(const SavedJson& json) {
   Object out;
-  out.place = text_of(json, "path");
-  out.member = text_of(json, "member");
+  out.place = string_at(json, "path");
+  out.member = string_at(json, "member");
   out.name = out.member.empty() ? out.place : out.place + "!" + out.member;
-  out.package = package_name(text_of(json, "package"));
-  out.build_id = text_of(json, "build_id");
-  out.bytes = number_of(json, "bytes");
-  for (const SavedJson& image : list_of(json, "images"))
-    add_image({text_of(image, "kind"), text_of(image, "arch"), text_of(image, "isa"),
-               number_of(image, "count"), number_of(image, "bytes")},
+  out.package = package_name(string_at(json, "package"));
+  out.build_id = string_at(json, "build_id");
+  out.bytes = number_at(json, "bytes");
+  for (const SavedJson& image : list_at(json, "images"))
+    add_image({string_at(image, "kind"), string_at(image, "arch"), string_at(image, "isa"),
+               number_at(image, "count"), number_at(image, "bytes")},
               out);
-  if (member(json, "kernels").is_array()) {
+  if (part_of(json, "kernels").is_array()) {
     out.kernels.emplace();
-    for (const SavedJson& kernel : list_of(json, "kernels")) {
-      std::vector<std::string>& archs = (*out.kernels)[text_of(kernel, "demangled")];
-      for (const SavedJson& image : list_of(kernel, "images"))
-        out.code_bytes[text_of(kernel, "demangled")] += number_of(image, "code_bytes");
-      for (const SavedJson& arch : list_of(kernel, "archs")) {
+    for (const SavedJson& kernel : list_at(json, "kernels")) {
+      std::vector<std::string>& archs = (*out.kernels)[string_at(kernel, "demangled")];
+      for (const SavedJson& image : list_at(kernel, "images"))
+        out.code_bytes[string_at(kernel, "demangled")] += number_at(image, "code_bytes");
+      for (const SavedJson& arch : list_at(kernel, "archs")) {
         if (arch.is_string()) archs.push_back(arch.get<std::string>());
       }
     }
   }
-  for (const SavedJson& target : list_of(json, "targets")) {
-    const auto arch = image::parse_arch(text_of(target, "target"));
+  for (const SavedJson& target : list_at(json, "targets")) {
+    const auto arch = image::parse_arch(string_at(target, "target"));
     if (!arch) continue;
     scan::TargetVerdict verdict{.target = *arch};
-    verdict.sass = number_of(target, "sass");
-    verdict.jit = number_of(target, "jit");
-    verdict.lacking = number_of(target, "lacking");
+    verdict.sass = number_at(target, "sass");
+    verdict.jit = number_at(target, "jit");
+    verdict.lacking = number_at(target, "lacking");
     out.targets[*arch] = scan::outcome_of(verdict);
   }
   return out;
@@ -248,10 +212,9 @@ Side read_side(const std::string& path, const Options& options) {
     holds_reports(path) ? read_reports(path, options, side) : read_files(path, options, side);
     return side;
   }
-  const std::string first = fs::is_regular_file(status) ? first_bytes(path) : std::string();
-  if (is_report(first)) {
+  if (fs::is_regular_file(status) && is_report(path)) {
     read_reports(path, options, side);
-  } else if (is_object(first)) {
+  } else if (fs::is_regular_file(status) && is_json(path)) {
     const std::string text = files::read_whole(path, kLargestJson).value_or("");
     side.nothing_there = !read_json(text, side);
   } else {
@@ -266,25 +229,25 @@ bool read_json(const std::string& text, Side& side) {
     side.notes = {fmt::format("{}: is no JSON that can be read whole", side.path)};
     return false;
   }
-  const std::string schema = text_of(json, "schema");
+  const std::string schema = string_at(json, "schema");
   if (schema == "kshim-analysis/1") {
     side.kind = SideKind::reports;
     side.has_objects = false;
-    side.verdict = text_of(json, "verdict");
-    for (const SavedJson& device : list_of(json, "devices")) {
-      const std::string cc = text_of(device, "compute_capability");
-      side.devices.push_back(fmt::format("{} ({})", text_of(device, "name"), cc.empty() ? "?" : cc));
+    side.verdict = string_at(json, "verdict");
+    for (const SavedJson& device : list_at(json, "devices")) {
+      const std::string cc = string_at(device, "compute_capability");
+      side.devices.push_back(fmt::format("{} ({})", string_at(device, "name"), cc.empty() ? "?" : cc));
     }
   } else if (schema == "kshim-scan/1") {
-    for (const SavedJson& object : list_of(json, "objects")) side.objects.push_back(object_of(object));
+    for (const SavedJson& object : list_at(json, "objects")) side.objects.push_back(object_of(object));
     cut_common_folder(side.objects);
   } else {
     side.notes = {fmt::format("{}: its schema is `{}`; kshim-scan/1 and kshim-analysis/1 can be compared",
                               side.path, schema)};
     return false;
   }
-  for (const SavedJson& finding : list_of(json, "findings")) side.findings.push_back(finding_of(finding));
-  for (const SavedJson& note : list_of(json, "notes")) {
+  for (const SavedJson& finding : list_at(json, "findings")) side.findings.push_back(finding_of(finding));
+  for (const SavedJson& note : list_at(json, "notes")) {
     if (note.is_string()) side.notes.push_back(note.get<std::string>());
   }
   return true;

@@ -23,6 +23,7 @@ struct ImageFact {
   std::uint64_t count = 1;
   std::optional<bool> has_kernel;  ///< whether the failing kernel is inside; nullopt where it was not read
   image::Version toolkit;
+  bool operator==(const ImageFact&) const = default;
 };
 
 /// A compiler that was asked for an architecture and refused: a library in the process, or a program.
@@ -37,6 +38,7 @@ struct CompilerFacts {
   std::string selects;             ///< the variable that decides which program is taken; empty: none does
   std::string other;               ///< a program of this machine that takes what this one refused
   image::Version other_version;
+  bool operator==(const CompilerFacts&) const = default;
 };
 
 struct Facts {
@@ -74,6 +76,7 @@ struct Facts {
     }
     return false;
   }
+  bool operator==(const Facts&) const = default;
 };
 
 }  // namespace kshim::analysis

@@ -106,22 +106,13 @@ const ToolkitRow* toolkit_at_most(Version wanted) {
   return found;
 }
 
-namespace {
-bool has_arch(std::string_view rest, image::Arch arch) {
-  while (!rest.empty()) {
-    const std::string_view word = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-    const auto target = image::parse_arch(word);
-    if (target && *target == arch) return true;
-  }
-  return false;
+bool builds_for(const ToolkitRow& toolkit, image::Arch arch) {
+  return std::find(toolkit.targets.begin(), toolkit.targets.end(), arch) != toolkit.targets.end();
 }
-}  // namespace
-
-bool builds_for(const ToolkitRow& toolkit, image::Arch arch) { return has_arch(toolkit.targets, arch); }
 
 bool builds_tiles_for(const ToolkitRow& toolkit, image::Arch arch) {
-  return has_arch(toolkit.tile_targets, arch);
+  return std::find(toolkit.tile_targets.begin(), toolkit.tile_targets.end(), arch) !=
+         toolkit.tile_targets.end();
 }
 
 const ToolkitRow* first_toolkit_for(image::Arch arch) {

@@ -12,8 +12,8 @@ namespace kshim::analysis {
 
 struct ToolkitRow {
   image::Version version;
-  std::string_view targets;       ///< "75 80 90 90a"
-  std::string_view tile_targets;  ///< the same of tileiras; empty before it
+  std::vector<image::Arch> targets;
+  std::vector<image::Arch> tile_targets;  ///< of tileiras; empty before it
   image::Version isa;
   std::string_view driver;        ///< the oldest driver bundled with it
   std::string_view minor_driver;  ///< the oldest driver that runs its cubins

@@ -24,7 +24,6 @@ struct Knowledge {
   std::vector<GpuRow> gpus;
   std::vector<GpuNameRow> gpu_names;
   std::vector<WheelRow> wheels;
-  std::vector<CompanionRow> companions;
 #define KSHIM_TABLE(section, Row, ...) std::vector<Row> section;
 #include "analyzer/data/tables.def"
 };

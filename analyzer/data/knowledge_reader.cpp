@@ -82,15 +82,16 @@ class Row {
     return find(key).is_null() ? ComputeCapability{} : cc(key);
   }
   /// "75 80 90a"; every word must be an architecture.
-  std::string_view archs(std::string_view key) {
-    const std::string_view words = text(key);
-    for (std::string_view rest = words; !rest.empty();) {
+  std::vector<image::Arch> archs(std::string_view key) {
+    std::vector<image::Arch> out;
+    for (std::string_view rest = text(key); !rest.empty();) {
       const std::string_view word = rest.substr(0, rest.find(' '));
       rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-      if (word.empty() || !image::parse_arch(word))
-        fail(fmt::format("`{}`: \"{}\" is not an architecture", key, word));
+      const auto arch = image::parse_arch(word);
+      if (!arch) fail(fmt::format("`{}`: \"{}\" is not an architecture", key, word));
+      out.push_back(*arch);
     }
-    return words;
+    return out;
   }
   /// Releases of a project: they begin with a digit.
   std::string_view release(std::string_view key) {
@@ -271,8 +272,8 @@ void read_wheel(Row& row, Knowledge& to, ImageTables&) {
   out.last = row.release("last");
   out.variant = row.text("variant");
   out.platform = row.text("platform");
-  out.real = row.archs("cubin");
-  out.ptx = row.archs("ptx");
+  for (const image::Arch arch : row.archs("cubin")) out.images.push_back({image::ImageKind::cubin, arch, {}});
+  for (const image::Arch arch : row.archs("ptx")) out.images.push_back({image::ImageKind::ptx, arch, {}});
   out.isa = row.text_if_any("isa");
   out.verified = is_verified(row);
   out.note = row.text_if_any("note");
@@ -280,20 +281,6 @@ void read_wheel(Row& row, Knowledge& to, ImageTables&) {
   row.text_if_any("date");
   row.text_if_any("wheels");
   to.wheels.push_back(out);
-}
-void read_companion(Row& row, Knowledge& to, ImageTables&) {
-  CompanionRow out;
-  out.distribution = row.text("distribution");
-  out.first = row.release("first");
-  out.last = row.release("last");
-  out.variant = row.text("variant");
-  out.platform = row.text("platform");
-  out.library = row.text("library");
-  out.release = row.release("release");
-  is_verified(row);
-  row.text_if_any("date");
-  out.sources = row.text("sources");
-  to.companions.push_back(out);
 }
 struct Section {
   std::string_view name;
@@ -309,9 +296,10 @@ constexpr Section kSections[] = {
     {"toolkits", read_toolkit, take<&Knowledge::toolkits, &Knowledge::windows_drivers>},
     {"gpus", read_gpu, take<&Knowledge::gpus, &Knowledge::gpu_names>},
     {"wheels", read_wheel, take<&Knowledge::wheels>},
-    {"companions", read_companion, take<&Knowledge::companions>},
 #define KSHIM_FIELD(type, name) read(row, #name, out.name);
 #define KSHIM_RELEASE(name) out.name = row.release(#name);
+#define KSHIM_ANY(name) out.name = row.text_if_any(#name);
+#define KSHIM_BASIS(name) out.name = is_verified(row);
 #define KSHIM_TABLE(section, Row_, ...)        \
   {#section,                                   \
    [](Row& row, Knowledge& to, ImageTables&) { \

@@ -31,6 +31,8 @@ KSHIM_WORDS(Rest, also, releases, alone, last)
 
 #define KSHIM_FIELD(type, name) type name{};
 #define KSHIM_RELEASE(name) std::string_view name{};
+#define KSHIM_ANY(name) std::string_view name{};
+#define KSHIM_BASIS(name) bool name{};
 #define KSHIM_TABLE(section, Row, ...) \
   struct Row {                         \
     __VA_ARGS__                        \

@@ -201,22 +201,8 @@ const WheelRow* find_wheel(std::string_view distribution, std::string_view versi
   return found;
 }
 
-std::vector<image::Candidate> images_of(const WheelRow& row) {
-  std::vector<image::Candidate> out;
-  const auto add = [&](std::string_view rest, image::ImageKind kind) {
-    while (!rest.empty()) {
-      const std::string_view word = rest.substr(0, rest.find(' '));
-      rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-      if (const auto arch = image::parse_arch(word)) out.push_back({kind, *arch, {}});
-    }
-  };
-  add(row.real, image::ImageKind::cubin);
-  add(row.ptx, image::ImageKind::ptx);
-  return out;
-}
-
 image::Choice serves(const WheelRow& row, ComputeCapability cc) {
-  return image::select_image(images_of(row), {cc, {}, {}}).choice;
+  return image::select_image(row.images, {cc, {}, {}}).choice;
 }
 
 std::vector<const WheelRow*> wheels_serving(std::string_view distribution, ComputeCapability cc,

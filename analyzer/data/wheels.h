@@ -10,14 +10,13 @@
 namespace kshim::analysis {
 
 struct WheelRow {
-  std::string_view distribution;  ///< "torch", "cupy"
-  std::string_view first;         ///< release; its patch releases are in it
-  std::string_view last;          ///< "0" = the newest too
-  std::string_view variant;       ///< "cu126", "cuda12x"; empty where there is one alone
-  std::string_view platform;      ///< "linux x86_64"
-  std::string_view real;          ///< "50 60 90a"
-  std::string_view ptx;
-  std::string_view isa;  ///< newest PTX ISA of that PTX; empty where nobody has looked
+  std::string_view distribution;         ///< "torch", "cupy"
+  std::string_view first;                ///< release; its patch releases are in it
+  std::string_view last;                 ///< "0" = the newest too
+  std::string_view variant;              ///< "cu126", "cuda12x"; empty where there is one alone
+  std::string_view platform;             ///< "linux x86_64"
+  std::vector<image::Candidate> images;  ///< machine code first; PTX without its ISA
+  std::string_view isa;                  ///< newest PTX ISA of that PTX; empty where nobody has looked
   bool verified;
   std::string_view note;
   std::string_view sources;
@@ -49,8 +48,6 @@ std::string_view default_variant(const WheelName& name, std::string_view platfor
 /// where a project makes no finer difference.
 const WheelRow* find_wheel(std::string_view distribution, std::string_view version,
                            std::string_view variant = {}, std::string_view platform = kLinux);
-/// The images that the row promises; PTX without its ISA.
-std::vector<image::Candidate> images_of(const WheelRow& row);
 /// How the row serves the GPU, by the rules that hold for files.
 image::Choice serves(const WheelRow& row, image::ComputeCapability cc);
 /// All that serve it, newest first: machine code and PTX alike.
@@ -70,17 +67,6 @@ const LibrarySupportRow* first_library_for(std::string_view library, image::Comp
 const LibrarySupportRow* last_library_for(std::string_view library, image::ComputeCapability cc);
 
 // What a build brings along, which has to serve the GPU, too: wheels.json.
-
-struct CompanionRow {
-  std::string_view distribution;
-  std::string_view first;
-  std::string_view last;
-  std::string_view variant;
-  std::string_view platform;
-  std::string_view library;  ///< as in LibrarySupportRow
-  std::string_view release;
-  std::string_view sources;
-};
 
 /// What a release of the row brings along and does not serve the GPU; nullptr where all does, or nothing is
 /// known.

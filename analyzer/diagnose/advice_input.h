@@ -22,6 +22,7 @@ struct LibraryConflict {
   std::string shadow;                  ///< the folder of LD_LIBRARY_PATH that has the parts (shadowed)
   std::string wanted;                  ///< the oldest release that will do (older)
   std::string conda;                   ///< CONDA_PREFIX
+  bool operator==(const LibraryConflict&) const = default;
 };
 
 struct AdviceInput : Facts {
@@ -86,6 +87,7 @@ struct AdviceInput : Facts {
   std::optional<MissingLibrary> missing;
   std::optional<LibraryConflict> conflict;
   std::vector<std::string> foreign;  ///< of another user's report: what no command may hold
+  bool operator==(const AdviceInput&) const = default;
 };
 
 /// Whether what failed was fetched as a finished build.

@@ -66,46 +66,31 @@ std::optional<Finding> gap_in_file(const Scene& scene, const ObjectRecord& objec
   if (file == nullptr) return std::nullopt;
   const auto code = scene.file_gaps.find(object, *file, wanted.cc, driver_of(scene));
   if (code->modules.lacking == 0) return std::nullopt;
-  Subject subject;
-  subject.object = &object;
+  ModuleImages images;
+  images.images = code->images;
+  images.toolkit = code->toolkit;
+  images.scope = ImageScope::module;
+  images.source = "read from the file";
+  images.line = object.line;
+  Subject subject = subject_of(scene, object, wanted.cc, std::move(images));
   subject.device = wanted.device;
-  subject.facts.device = wanted.cc;
-  subject.facts.driver = driver_of(scene);
-  subject.images.images = code->images;
-  subject.images.toolkit = code->toolkit;
-  subject.images.scope = ImageScope::module;
-  subject.images.source = "read from the file";
-  subject.images.line = object.line;
-  subject.facts.images = subject.images.images;
-  subject.facts.scope = ImageScope::module;
   return latent_finding(scene, subject, code->kernels, code->complete, code->modules);
 }
 
-// The file is gone, and the report says what this module of it had.
-std::optional<Finding> gap_for(const Scene& scene, const ObjectRecord& object, const GapRecord& gap,
-                               ComputeCapability cc) {
-  if (find_probing_library(object.path) != nullptr || scene.files.find(object) != nullptr)
-    return std::nullopt;
+// The file is gone; the report says what a module of it had.
+std::optional<Finding> gap_for(const Scene& scene, const GapRecord& gap, ComputeCapability cc) {
   if (gap.complete && gap.kernels.empty()) return std::nullopt;
   const Subject subject = subject_of(scene, gap, cc);
-  if (subject.facts.scope == ImageScope::none) return std::nullopt;
-  if (select(subject.facts.images, subject.facts, {}).choice != image::Choice::none) return std::nullopt;
+  if (!lacks(subject)) return std::nullopt;
   return latent_finding(scene, subject, gap.kernels, false);
 }
 
-// The file is gone, and the report lists what it had.
+// The file is gone; the report lists what it had.
 std::optional<Finding> gap_in_list(const Scene& scene, const ObjectRecord& object, ComputeCapability cc) {
-  if (!object.images || object.images->empty() || scene.files.find(object) != nullptr) return std::nullopt;
-  if (find_probing_library(object.path) != nullptr) return std::nullopt;
-  Subject subject;
-  subject.object = &object;
-  subject.facts.device = cc;
-  subject.facts.driver = driver_of(scene);
-  subject.images = find_images({&object, std::nullopt, nullptr, {}}, scene.files);
-  subject.facts.images = subject.images.images;
-  subject.facts.scope = subject.images.scope;
-  if (subject.facts.scope == ImageScope::none) return std::nullopt;
-  if (select(subject.facts.images, subject.facts, {}).choice != image::Choice::none) return std::nullopt;
+  if (!object.images || object.images->empty()) return std::nullopt;
+  const Subject subject =
+      subject_of(scene, object, cc, find_images({&object, std::nullopt, nullptr, {}}, scene.files));
+  if (!lacks(subject)) return std::nullopt;
   return latent_finding(scene, subject, {}, false);
 }
 
@@ -127,9 +112,8 @@ std::optional<Finding> gap_in_report(const Scene& scene, const GapRecord& gap, c
   if (object != nullptr && scene.files.find(*object) != nullptr)
     return gap_in_file(scene, *object, {need->cc, gap.device ? scene.index.device(gap.device) : nullptr});
   if (gap.complete && gap.kernels.empty()) return std::nullopt;
-  Subject subject = subject_of(scene, gap, need->cc);
-  if (subject.facts.scope == ImageScope::none) return std::nullopt;
-  if (select(subject.facts.images, subject.facts, {}).choice != image::Choice::none) return std::nullopt;
+  const Subject subject = subject_of(scene, gap, need->cc);
+  if (!lacks(subject)) return std::nullopt;
   std::vector<std::string> kernels =
       subject.images.file_images.empty() ? gap.kernels : lacking_kernels(subject.images, subject.facts, {});
   return latent_finding(scene, subject, std::move(kernels), subject.images.complete_kernels);
@@ -147,47 +131,35 @@ std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>&
   std::vector<Finding> out;
   const Known known(failures);
   std::set<std::pair<std::string, std::string>> told;  // object and need
+  const auto add = [&](std::optional<Finding> finding, bool target) {
+    if (!finding) return;
+    if (target) as_target(*finding);
+    told.emplace(finding->object, finding->need);
+    out.push_back(std::move(*finding));
+  };
+  std::vector<ComputeCapability> absent;
   for (const Wanted& wanted : wanted_of(scene)) {
-    for (const ObjectRecord& object : scene.report.objects) {
-      if (object.fatbins == 0U || known.has(object.path, wanted.cc)) continue;
-      auto finding = gap_in_file(scene, object, wanted);
-      if (!finding) continue;
-      if (wanted.device == nullptr) as_target(*finding);
-      told.emplace(finding->object, finding->need);
-      out.push_back(std::move(*finding));
-    }
+    if (wanted.device == nullptr) absent.push_back(wanted.cc);
+    for (const ObjectRecord& object : scene.report.objects)
+      if (object.fatbins != 0U && !known.has(object.path, wanted.cc))
+        add(gap_in_file(scene, object, wanted), wanted.device == nullptr);
   }
   // Gaps that the shim recorded come second: the files, where they could be read, say the same and more.
   for (const GapRecord& gap : scene.report.gaps) {
     auto finding = gap_in_report(scene, gap, known);
-    if (!finding || !told.emplace(finding->object, finding->need).second) continue;
-    if (!gap.device) as_target(*finding);
-    out.push_back(std::move(*finding));
+    if (finding && !told.contains({finding->object, finding->need})) add(std::move(finding), !gap.device);
   }
   for (const Finding& finding : failures) told.emplace(finding.object, finding.need);
-  std::vector<ComputeCapability> absent;
-  for (const Wanted& wanted : wanted_of(scene)) {
-    if (wanted.device == nullptr) absent.push_back(wanted.cc);
-  }
+  const auto unknown = [&](const ObjectRecord* object, ComputeCapability cc) {
+    return object != nullptr && !told.contains({object->path, sm_name(cc)}) &&
+           find_probing_library(object->path) == nullptr && scene.files.find(*object) == nullptr;
+  };
   for (const ComputeCapability cc : absent) {
     // What a module has was recorded where it lacked something for a GPU that was there.
-    for (const GapRecord& gap : scene.report.gaps) {
-      const ObjectRecord* object = gap.device ? scene.index.object(gap.object) : nullptr;
-      if (object == nullptr || told.count({object->path, sm_name(cc)}) != 0) continue;
-      auto finding = gap_for(scene, *object, gap, cc);
-      if (!finding) continue;
-      as_target(*finding);
-      told.emplace(finding->object, finding->need);
-      out.push_back(std::move(*finding));
-    }
-    for (const ObjectRecord& object : scene.report.objects) {
-      if (told.count({object.path, sm_name(cc)}) != 0) continue;
-      auto finding = gap_in_list(scene, object, cc);
-      if (!finding) continue;
-      as_target(*finding);
-      told.emplace(finding->object, finding->need);
-      out.push_back(std::move(*finding));
-    }
+    for (const GapRecord& gap : scene.report.gaps)
+      if (gap.device && unknown(scene.index.object(gap.object), cc)) add(gap_for(scene, gap, cc), true);
+    for (const ObjectRecord& object : scene.report.objects)
+      if (unknown(&object, cc)) add(gap_in_list(scene, object, cc), true);
   }
   for (Finding& finding : unjudged(scene, absent, told)) out.push_back(std::move(finding));
   return out;
@@ -243,13 +215,8 @@ std::map<const ObjectRecord*, Gap> gaps_for(const Scene& scene, const std::vecto
                                             ComputeCapability cc) {
   std::map<const ObjectRecord*, Gap> out;
   for (const Launched& module : modules) {
-    Subject subject;
-    subject.object = module.object;
-    subject.images = find_images({module.object, module.offset, nullptr, {}}, scene.files);
-    subject.facts.device = cc;
-    subject.facts.driver = driver_of(scene);
-    subject.facts.images = subject.images.images;
-    subject.facts.scope = subject.images.scope;
+    const Subject subject = subject_of(scene, *module.object, cc,
+                                       find_images({module.object, module.offset, nullptr, {}}, scene.files));
     if (subject.images.file_images.empty() || chooses(scene, *module.object, cc)) continue;
     const std::vector<std::string> lacking = lacking_kernels(subject.images, subject.facts, {});
     const std::set<std::string> names(lacking.begin(), lacking.end());

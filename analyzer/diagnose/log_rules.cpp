@@ -263,11 +263,13 @@ std::optional<Suspect> wheel_of_table(const Surroundings& at) {
                    fmt::format("The published {} has code for {}: another library of the process lacks it",
                                release, name(*at.facts.device))};
   }
+  std::string images;
+  for (const image::Candidate& image : row->images)
+    images.append(images.empty() ? "" : ", ").append(image::to_name(image.kind, image.arch).view());
   return Suspect{Cause::no_image_for_arch, package->variant.empty() || !at.facts.device ? 0.6 : 0.8,
-                 fmt::format("The published {} has code for {}{}{} and no other (a table of such packages; "
-                             "the file itself was not "
-                             "looked at)",
-                             release, row->real, row->ptx.empty() ? "" : " and PTX for ", row->ptx)};
+                 fmt::format("The published {} has {} and no other code (a table of such packages; the file "
+                             "itself was not looked at)",
+                             release, images)};
 }
 
 constexpr std::array kRules = {

@@ -33,6 +33,7 @@ struct MissingLibrary {
   std::string needed_by;  ///< the program, or a library of it
   std::string folder;     ///< that has it, and is not looked through; empty = none is known
   bool of_cuda = false;
+  bool operator==(const MissingLibrary&) const = default;
 };
 
 struct Options {

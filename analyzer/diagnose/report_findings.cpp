@@ -132,8 +132,7 @@ std::vector<Finding> findings_of(const Scene& scene) {
 
 namespace {
 
-constexpr double kNoticeable = 1000;  // milliseconds
-constexpr std::size_t kNamed = 8;     // files; the rest is one sum
+constexpr std::size_t kNamed = 8;  // files; the rest is one sum
 constexpr double kSelectedByRule = 0.9;
 
 struct Share {
@@ -163,7 +162,7 @@ std::vector<Share> shares_of(const Scene& scene) {
 std::string took(const Scene& scene, double milliseconds) {
   const bool simulated = scene.report.driver && scene.report.driver->simulated;
   if (simulated) return ": on a real GPU that takes time";
-  return milliseconds < kNoticeable
+  return milliseconds < kNoticeableJit
              ? fmt::format(", which took {:.0f} ms in this process", milliseconds)
              : fmt::format(", which took {:.1f} s in this process", milliseconds / 1000);
 }
@@ -213,7 +212,7 @@ std::vector<Finding> jit_taxes(const Scene& scene) {
   std::vector<Share> shares = shares_of(scene);
   double total = 0;
   for (const Share& share : shares) total += share.milliseconds;
-  const Severity severity = total > kNoticeable ? Severity::warning : Severity::info;
+  const Severity severity = total > kNoticeableJit ? Severity::warning : Severity::info;
   for (std::size_t i = 0; i < shares.size() && i < kNamed; ++i)
     out.push_back(tax_of(scene, shares[i], severity));
   if (shares.size() > kNamed) {

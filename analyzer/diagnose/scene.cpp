@@ -268,6 +268,23 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
   return subject;
 }
 
+Subject subject_of(const Scene& scene, const ObjectRecord& object, ComputeCapability cc,
+                   ModuleImages images) {
+  Subject subject;
+  subject.object = &object;
+  subject.images = std::move(images);
+  subject.facts.device = cc;
+  subject.facts.driver = driver_of(scene);
+  subject.facts.images = subject.images.images;
+  subject.facts.scope = subject.images.scope;
+  return subject;
+}
+
+bool lacks(const Subject& subject) {
+  return subject.facts.scope != ImageScope::none &&
+         select(subject.facts.images, subject.facts, {}).choice == image::Choice::none;
+}
+
 Subject subject_of(const Scene& scene, const GapRecord& gap, ComputeCapability cc) {
   Subject subject;
   subject.gap = &gap;
@@ -287,22 +304,6 @@ namespace {
 using image::Candidate;
 using image::ImageKind;
 
-bool parse_image_name(std::string_view name, Candidate& out) {
-  if (name.starts_with("sm_")) {
-    out.kind = ImageKind::cubin;
-  } else if (name.starts_with("compute_")) {
-    out.kind = ImageKind::ptx;
-  } else if (name.starts_with("lto_")) {
-    out.kind = ImageKind::ltoir;
-  } else {
-    return false;
-  }
-  const auto arch = image::parse_arch(name);
-  if (!arch) return false;
-  out.arch = *arch;
-  return true;
-}
-
 // The PTX ISA that the list of the whole file has for an architecture, where it has one only.
 image::Version isa_of(std::string_view arch, const ObjectRecord* object) {
   image::Version isa;
@@ -318,10 +319,10 @@ image::Version isa_of(std::string_view arch, const ObjectRecord* object) {
 
 void from_gap(const GapRecord& gap, const ObjectRecord* object, ModuleImages& out) {
   for (const std::string& name : gap.have) {
-    ImageFact fact;
-    if (!parse_image_name(name, fact.candidate)) continue;
-    fact.candidate.isa = isa_of(name, object);
-    out.images.push_back(fact);
+    const auto candidate = candidate_of(name);
+    if (!candidate) continue;
+    out.images.push_back({.candidate = *candidate, .has_kernel = {}, .toolkit = {}});
+    out.images.back().candidate.isa = isa_of(name, object);
   }
   if (out.images.empty()) return;
   out.scope = ImageScope::module;
@@ -331,11 +332,10 @@ void from_gap(const GapRecord& gap, const ObjectRecord* object, ModuleImages& ou
 
 // Where something fits there is no gap: what the driver takes is all that is known of the rest.
 void from_selection(const ModuleRecord& module, ModuleImages& out) {
-  ImageFact fact;
-  if (!parse_image_name(module.selected, fact.candidate)) return;
-  fact.toolkit = image::parse_version(module.toolkit).value_or(image::Version{});
-  out.toolkit = fact.toolkit;
-  out.images.push_back(fact);
+  const auto candidate = candidate_of(module.selected);
+  if (!candidate) return;
+  out.toolkit = image::parse_version(module.toolkit).value_or(image::Version{});
+  out.images.push_back({.candidate = *candidate, .has_kernel = {}, .toolkit = out.toolkit});
   out.scope = ImageScope::module;
   out.source = "as the shim saw it";
   out.line = module.line;
@@ -344,11 +344,8 @@ void from_selection(const ModuleRecord& module, ModuleImages& out) {
 void from_report(const ObjectRecord& object, ModuleImages& out) {
   if (!object.images) return;
   for (const ImageEntry& entry : *object.images) {
-    ImageFact fact;
-    if (!parse_image_name(entry.arch, fact.candidate)) continue;
-    fact.candidate.isa = image::parse_version(entry.isa).value_or(image::Version{});
-    fact.count = entry.count;
-    out.images.push_back(fact);
+    if (const auto candidate = candidate_of(entry.arch, entry.isa))
+      out.images.push_back({.candidate = *candidate, .count = entry.count, .has_kernel = {}, .toolkit = {}});
   }
   if (out.images.empty()) return;
   out.scope = object.fatbins == 1 ? ImageScope::module : ImageScope::file;
@@ -397,6 +394,17 @@ void from_counts(const std::vector<ImageCount>& counts, const ObjectRecord& obje
 }
 
 }  // namespace
+
+std::optional<Candidate> candidate_of(std::string_view name, std::string_view isa) {
+  const auto arch = image::parse_arch(name);
+  if (!arch) return std::nullopt;
+  for (const auto& [prefix, kind] :
+       {std::pair("sm_", ImageKind::cubin), std::pair("compute_", ImageKind::ptx),
+        std::pair("lto_", ImageKind::ltoir)})
+    if (name.starts_with(prefix))
+      return Candidate{kind, *arch, image::parse_version(isa).value_or(image::Version{})};
+  return std::nullopt;
+}
 
 ModuleImages find_images(const ModuleQuestion& question, ObjectFiles& files) {
   ModuleImages out;

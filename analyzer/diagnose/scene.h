@@ -57,6 +57,9 @@ struct ModuleImages {
   image::Version toolkit;
 };
 
+/// Of "sm_90a", "compute_90", "lto_90". `isa`: of PTX.
+std::optional<image::Candidate> candidate_of(std::string_view name, std::string_view isa = {});
+
 struct ModuleQuestion {
   const ObjectRecord* object = nullptr;
   std::optional<std::uint64_t> offset;
@@ -95,7 +98,12 @@ struct Subject {
 };
 
 Subject subject_of(const Scene& scene, const FailureRecord& failure);
-/// What the module of a gap lacks for a compute capability. No codes: nothing ran into it.
+/// Images of a file on a GPU. No codes: nothing ran into it.
+Subject subject_of(const Scene& scene, const ObjectRecord& object, image::ComputeCapability cc,
+                   ModuleImages images);
+/// Whether images are known, and none of them is for the GPU.
+bool lacks(const Subject& subject);
+/// What the module of a gap lacks for a compute capability.
 Subject subject_of(const Scene& scene, const GapRecord& gap, image::ComputeCapability cc);
 
 /// The compute capability of a device record, or the assumed one.

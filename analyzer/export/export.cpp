@@ -71,10 +71,10 @@ class Judged {
   Row* find(const analysis::Alike& alike) {
     if (alike.text.empty()) return nullptr;
     const std::lock_guard lock(mutex_);
-    for (const auto& key : {Key(alike.hash, {}), Key(alike.hash, alike.program)}) {
-      const auto found = rows_.find(key);
-      if (found != rows_.end() && found->second->text == alike.text) return found->second.get();
-    }
+    for (const auto& key : {Key(alike.hash, {}), Key(alike.hash, alike.program)})
+      for (const auto* rows : {&late_, &early_})
+        if (const auto found = rows->find(key); found != rows->end() && found->second->text == alike.text)
+          return found->second.get();
     return nullptr;
   }
   void add(std::unique_ptr<Row> row, analysis::Alike&& alike) {
@@ -82,16 +82,16 @@ class Judged {
     if (row->analysis.findings.empty() && row->report.failures.empty()) alike.program.clear();
     row->text = std::move(alike.text);
     const std::lock_guard lock(mutex_);
-    if (weight_ + weight > kMostBytes) rows_.clear(), weight_ = 0;
-    if (rows_.try_emplace({alike.hash, std::move(alike.program)}, std::move(row)).second) weight_ += weight;
+    if (weight_ + weight > kMostBytes / 2) early_ = std::exchange(late_, {}), weight_ = 0;
+    if (late_.try_emplace({alike.hash, std::move(alike.program)}, std::move(row)).second) weight_ += weight;
   }
 
  private:
   static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
   using Key = std::pair<std::uint64_t, std::string>;  ///< hash of the text, program
   std::mutex mutex_;
-  std::map<Key, std::unique_ptr<Row>> rows_;
-  std::size_t weight_ = 0;
+  std::map<Key, std::unique_ptr<Row>> late_, early_;  ///< the early ones go when there is no room for more
+  std::size_t weight_ = 0;                            ///< of the late ones
 };
 
 /// Reads batches of reports ahead, each in a thread of its own; hands out the reports in their order.
@@ -288,8 +288,13 @@ class Rows {
       const std::string owner = text_of(object, "package");
       const std::string_view package = owner;
       const std::size_t space = std::min(package.rfind(' '), package.size());
-      const File file{build_id.empty() ? place : build_id, place, build_id, package.substr(0, space),
-                      space < package.size() ? package.substr(space + 1) : std::string_view()};
+      const std::string sha256 = text_of(object, "sha256");
+      const File file{build_id.empty() ? place : build_id,
+                      place,
+                      build_id,
+                      package.substr(0, space),
+                      space < package.size() ? package.substr(space + 1) : std::string_view(),
+                      sha256};
       const auto rows = object.is_object() ? object.find("images") : object.end();
       if (file.id.empty() || rows == object.end() || !rows->is_array() || !listed_.emplace(file.id).second)
         continue;
@@ -316,7 +321,7 @@ class Rows {
  private:
   /// As the report at hand and packages_ have it.
   struct File {
-    std::string_view id, path, build_id, package, version;
+    std::string_view id, path, build_id, package, version, sha256 = {};
   };
 
   static std::string today() {
@@ -396,7 +401,8 @@ class Rows {
     known_files_.clear();
     for (const analysis::ObjectRecord& object : report.objects) {
       File& file = known_files_.emplace_back();
-      file = {object.build_id.empty() ? object.path : object.build_id, object.path, object.build_id, {}, {}};
+      file = {
+          object.build_id.empty() ? object.path : object.build_id, object.path, object.build_id, {}, {}, {}};
       if (const analysis::PackageRecord* package = index.package(object.id)) {
         file.package = package->name;
         file.version = package->version;
@@ -482,6 +488,7 @@ class Rows {
     row.text(C::images_row_id, fmt::format("{}/{}/{}/{}", file.id, kind, arch, isa))
         .text(C::images_file_id, file.id)
         .text(C::images_build_id, file.build_id)
+        .text(C::images_sha256, file.sha256)
         .text(C::images_path, file.path)
         .text(C::images_package, file.package)
         .text(C::images_version, file.version)
@@ -713,6 +720,8 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
     inputs.push_back({std::move(file), id});
   }
   if (inputs.empty()) return result;
+  // A scan may know more of a file than reports do.
+  std::ranges::stable_partition(inputs, [](const Input& input) { return input.path.ends_with(".json"); });
   const std::string name = hash_of(all);
   TableFiles files(options_.folder, name, options_.zstd);
   Judged judged;

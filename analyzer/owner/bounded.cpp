@@ -60,13 +60,13 @@ std::optional<std::string> read_bounded(const fs::path& path, std::uint64_t most
   return out;
 }
 
-std::vector<std::string> names_in(const fs::path& folder, Budget& budget) {
+std::vector<std::string> names_in(const fs::path& folder, Budget& budget, std::string_view ending) {
   std::vector<std::string> out;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
        entry.increment(error)) {
     if (!take(budget.entries, 1)) return {};
-    out.push_back(entry->path().filename().string());
+    if (entry->path().native().ends_with(ending)) out.push_back(entry->path().filename().string());
   }
   std::ranges::sort(out);
   return out;
@@ -101,18 +101,17 @@ void PathIndex::add(std::string_view path, Owner owner) {
   if (rows_.size() < kMostIndexed) rows_.emplace_back(hash_of(path), owner);
 }
 
-void PathIndex::seal() {
-  std::ranges::sort(rows_);
-  rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
-  rows_.shrink_to_fit();
-}
-
 std::vector<PathIndex::Owner> PathIndex::owners(std::string_view path) const {
+  constexpr unsigned kWorthSorting = 16;
   const std::uint64_t hash = hash_of(path);
   std::vector<Owner> out;
-  for (auto at = std::ranges::lower_bound(rows_, std::pair(hash, Owner{0}));
-       at != rows_.end() && at->first == hash; ++at)
-    out.push_back(at->second);
+  if (asked_ < kWorthSorting && ++asked_ == kWorthSorting) std::ranges::sort(rows_);
+  const bool sorted = asked_ == kWorthSorting;
+  for (auto at = sorted ? std::ranges::lower_bound(rows_, std::pair(hash, Owner{0})) : rows_.begin();
+       at != rows_.end() && (!sorted || at->first == hash); ++at)
+    if (at->first == hash) out.push_back(at->second);
+  std::ranges::sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 

@@ -19,9 +19,10 @@ struct Budget {
 std::optional<std::string> read_bounded(const std::filesystem::path& path, std::uint64_t most,
                                         Budget& budget);
 
-/// The names in a folder, sorted so that answers do not depend on the file system; empty where it cannot be
-/// read or has more than the budget lets pass.
-std::vector<std::string> names_in(const std::filesystem::path& folder, Budget& budget);
+/// The names in a folder that end so, sorted so that answers do not depend on the file system; empty where it
+/// cannot be read or has more than the budget lets pass.
+std::vector<std::string> names_in(const std::filesystem::path& folder, Budget& budget,
+                                  std::string_view ending = {});
 
 /// Calls visit(line) for each line, without its end ("\n" or "\r\n"), until it answers false.
 void each_line(std::string_view text, const std::function<bool(std::string_view)>& visit);
@@ -38,15 +39,14 @@ std::string normal_path(std::string_view path);
 class PathIndex {
  public:
   using Owner = std::uint32_t;
-  /// Paths over a number are dropped: no machine has so many.
+  /// Before the first look-up. Paths over a number are dropped: no machine has so many.
   void add(std::string_view path, Owner owner);
-  /// Before the first look-up.
-  void seal();
-  /// In the order of the owners' numbers, each once.
+  /// In the order of the owners' numbers, each once. Not for several threads at once.
   std::vector<Owner> owners(std::string_view path) const;
 
  private:
-  std::vector<std::pair<std::uint64_t, Owner>> rows_;
+  mutable std::vector<std::pair<std::uint64_t, Owner>> rows_;
+  mutable unsigned asked_ = 0;  ///< sorting them is worth it for many look-ups
 };
 
 // The names that one file has: databases of packages know a file by one of them only.

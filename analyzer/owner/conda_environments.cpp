@@ -78,8 +78,8 @@ const CondaEnvironments::Environment& CondaEnvironments::environment(const std::
   Environment& out = at->second;
   const fs::path folder = fs::path(prefix) / "conda-meta";
   simdjson::dom::parser parser;
-  for (const std::string& name : names_in(folder, budget_)) {
-    if (!name.ends_with(".json") || out.packages.size() >= kMostCondaPackages) continue;
+  for (const std::string& name : names_in(folder, budget_, ".json")) {
+    if (out.packages.size() >= kMostCondaPackages) break;
     const auto text = read_bounded(folder / name, kLargestCondaRecord, budget_);
     simdjson::dom::element record;
     if (!text || parser.parse(*text).get(record) != simdjson::SUCCESS) continue;
@@ -102,7 +102,6 @@ const CondaEnvironments::Environment& CondaEnvironments::environment(const std::
     }
     out.packages.push_back(std::move(package));
   }
-  out.files.seal();
   return out;
 }
 

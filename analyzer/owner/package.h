@@ -15,6 +15,7 @@ struct PythonEnvironment {
   bool conda = false;
   std::vector<std::pair<std::string, std::string>> installed;  ///< name and version of PyTorch's packages
   bool known() const { return !interpreter.empty(); }
+  bool operator==(const PythonEnvironment&) const = default;
 };
 
 }  // namespace kshim::analysis

@@ -182,9 +182,9 @@ const PythonDistributions::Site& PythonDistributions::site(const std::string& fo
   const auto [at, added] = sites_.try_emplace(folder);
   if (!added) return at->second;
   Site& out = at->second;
-  for (std::string& name : names_in(folder, budget_)) {
+  for (std::string& name : names_in(folder, budget_, kDistInfo)) {
     // What pip leaves behind of an interrupted installation begins with "~".
-    if (!name.ends_with(kDistInfo) || name.starts_with('~')) continue;
+    if (name.starts_with('~')) continue;
     if (out.distributions.size() >= kMostDistributions) break;
     Distribution distribution;
     distribution.recorded =
@@ -192,7 +192,6 @@ const PythonDistributions::Site& PythonDistributions::site(const std::string& fo
     distribution.folder = std::move(name);
     out.distributions.push_back(std::move(distribution));
   }
-  out.files.seal();
   return out;
 }
 

@@ -157,103 +157,70 @@ std::string coverage_text(const GpuCoverage& gpu) {
   return fmt::format("{} of {} files{}", gpu.run, gpu.files, how);
 }
 
-namespace {
+KSHIM_JSON(PythonWheel, name, version)
+KSHIM_JSON(Compiler, program, path, version, known_by)
+KSHIM_JSON(System, os, kernel, machine, glibc)
+KSHIM_JSON(Place, container, wsl, device_nodes, pci)
+KSHIM_JSON(Preload, path, there, note)
+KSHIM_JSON(Check, id, severity, text, advice)
 
-Json to_json(const Library& library) {
-  return {{"name", library.name},
-          {"path", library.file.path},
-          {"file", library.file.real},
-          {"how", library.file.how},
-          {"version", text_or_null(library.version)}};
-}
-
-Json to_json(const Gpu& gpu) {
-  return {{"name", text_or_null(gpu.name)},
-          {"compute_capability", gpu.cc ? Json(image::to_name(*gpu.cc).view()) : Json(nullptr)},
-          {"compute_capability_by", !gpu.cc ? Json(nullptr) : Json(gpu.cc_by_name ? "name" : "driver")},
-          {"uuid", text_or_null(gpu.uuid)},
-          {"pci", text_or_null(gpu.pci)},
-          {"mig", gpu.mig},
-          {"simulated", gpu.simulated}};
-}
-
-Json to_json(const Python& python) {
-  Json out = {{"interpreter", python.interpreter},
-              {"version", text_or_null(python.version)},
-              {"manager", text_or_null(python.manager)}};
-  out["wheels"] = json_list(python.wheels, [](const PythonWheel& wheel) {
-    return Json{{"name", wheel.name}, {"version", text_or_null(wheel.version)}};
-  });
-  out["library_folders"] = python.library_folders;
+inline Json to_json(const GpuCoverage& from) {
+  Json out = {{"compute_capability", json_of(from.cc)}};
+  KSHIM_JSON_FIELDS(files, run, jit)
   return out;
 }
 
-Json to_json(const PackageCoverage& package) {
-  Json out = {{"package", text_or_null(package.package)}, {"files", package.files}, {"archs", package.archs}};
-  out["gpus"] = json_list(package.gpus, [](const GpuCoverage& gpu) {
-    return Json{{"compute_capability", image::to_name(gpu.cc).view()},
-                {"files", gpu.files},
-                {"run", gpu.run},
-                {"jit", gpu.jit}};
-  });
+KSHIM_JSON(PackageCoverage, package, files, archs, gpus)
+
+inline Json to_json(const Library& from) {
+  return {{"name", from.name},
+          {"path", from.file.path},
+          {"file", from.file.real},
+          {"how", from.file.how},
+          {"version", json_of(from.version)}};
+}
+
+inline Json to_json(const Gpu& from) {
+  Json out = {
+      {"name", json_of(from.name)},
+      {"compute_capability", json_of(from.cc)},
+      {"compute_capability_by", !from.cc ? Json(nullptr) : Json(from.cc_by_name ? "name" : "driver")}};
+  KSHIM_JSON_FIELDS(uuid, pci, mig, simulated)
   return out;
 }
 
-Json to_json(const Program& program) {
-  Json out = {{"path", program.path},
-              {"found", program.found},
-              {"library", program.library},
-              {"scripts", program.chain},
-              {"blind", text_or_null(program.blind)}};
-  out["libraries"] = json_list(program.libraries, [](const Library& library) { return to_json(library); });
-  out["missing"] = program.missing;
-  out["dlmopen"] = program.dlmopen;
+inline Json to_json(const Toolkit& from) {
+  Json out = {{"path", from.folder}};
+  KSHIM_JSON_FIELDS(version, known_by, compiler)
   return out;
 }
 
-}  // namespace
+inline Json to_json(const Python& from) {
+  Json out;
+  KSHIM_JSON_FIELDS(interpreter, version, manager, wheels, library_folders)
+  return out;
+}
 
-std::string render_json(const Facts& facts) {
+inline Json to_json(const Program& from) {
+  Json out;
+  KSHIM_JSON_FIELDS(path, found, library)
+  out["scripts"] = from.chain;
+  KSHIM_JSON_FIELDS(blind, libraries, missing, dlmopen)
+  return out;
+}
+
+inline Json to_json(const Driver& from) {
+  return {{"kernel_module", json_of(from.kernel_module)},
+          {"cuda_version", json_of(from.cuda)},
+          {"ptx_isa", json_of(from.isa)},
+          {"source", json_of(from.asked)}};
+}
+
+std::string render_json(const Facts& from) {
   Json out = {{"schema", "kshim-doctor/1"}};
-  out["gpus"] = json_list(facts.gpus, [](const Gpu& gpu) { return to_json(gpu); });
-  out["driver"] = {{"kernel_module", text_or_null(facts.driver.kernel_module)},
-                   {"cuda_version", version_or_null(facts.driver.cuda)},
-                   {"ptx_isa", version_or_null(facts.driver.isa)},
-                   {"source", text_or_null(facts.driver.asked)}};
-  out["toolkits"] = json_list(facts.toolkits, [](const Toolkit& toolkit) {
-    return Json{{"path", toolkit.folder},
-                {"version", version_or_null(toolkit.version)},
-                {"known_by", toolkit.known_by},
-                {"compiler", toolkit.compiler}};
-  });
-  out["compilers"] = json_list(facts.compilers, [](const Compiler& compiler) {
-    return Json{{"program", compiler.program},
-                {"path", compiler.path},
-                {"version", text_or_null(compiler.version)},
-                {"known_by", compiler.known_by}};
-  });
-  out["pythons"] = json_list(facts.pythons, [](const Python& python) { return to_json(python); });
-  out["system"] = {{"os", text_or_null(facts.system.os)},
-                   {"kernel", text_or_null(facts.system.kernel)},
-                   {"machine", text_or_null(facts.system.machine)},
-                   {"glibc", text_or_null(facts.system.glibc)}};
-  out["coverage"] =
-      json_list(facts.coverage, [](const PackageCoverage& package) { return to_json(package); });
-  out["libraries"] = json_list(facts.libraries, [](const Library& library) { return to_json(library); });
-  out["preloads"] = json_list(facts.preloads, [](const Preload& preload) {
-    return Json{{"path", preload.path}, {"there", preload.there}, {"note", text_or_null(preload.note)}};
-  });
-  out["place"] = {{"container", facts.place.container},
-                  {"wsl", facts.place.wsl},
-                  {"device_nodes", facts.place.device_nodes},
-                  {"pci", facts.place.pci}};
-  out["program"] = facts.program ? to_json(*facts.program) : Json(nullptr);
-  out["findings"] = json_list(facts.checks, [](const Check& check) {
-    return Json{{"id", check.id},
-                {"severity", to_name(check.severity)},
-                {"text", check.text},
-                {"advice", text_or_null(check.advice)}};
-  });
+  KSHIM_JSON_FIELDS(gpus, driver, toolkits, compilers, pythons, system, coverage)
+  KSHIM_JSON_FIELDS(libraries, preloads, place, program)
+  out["findings"] = json_of(from.checks);
   add_knowledge(out);
   return dumped(out);
 }

@@ -98,29 +98,20 @@ std::string render_page(const Explanation& explanation, Format format, RenderOpt
                         [&](Document& document) { ExplanationWriter(explanation, document).write(); });
 }
 
-std::string render_json(const Explanation& explanation) {
-  Json out = {{"schema", "kshim-explain/1"}};
-  out["findings"] = json_list(explanation.findings, [](const Finding& finding) { return to_json(finding); });
-  out["asked"] = {{"as", to_name(explanation.asked)}, {"subject", explanation.subject}};
-  out["recognised"] = explanation.recognized;
-  out["meanings"] = json_list(explanation.meanings, [](const Meaning& meaning) {
-    return Json{{"code", meaning.code},
-                {"driver_name", text_or_null(meaning.driver_name)},
-                {"runtime_name", text_or_null(meaning.runtime_name)},
-                {"message", text_or_null(meaning.message)},
-                {"note", text_or_null(meaning.note)}};
-  });
-  out["line"] = explanation.line == 0 ? Json(nullptr) : Json(explanation.line);
-  out["quote"] = text_or_null(explanation.quote);
-  out["also"] = json_list(explanation.also, [](const Possibility& also) {
+KSHIM_JSON(Meaning, code, driver_name, runtime_name, message, note)
+KSHIM_JSON(NextStep, command, why)
+
+std::string render_json(const Explanation& from) {
+  Json out = {{"schema", "kshim-explain/1"}, {"findings", json_of(from.findings)}};
+  out["asked"] = {{"as", to_name(from.asked)}, {"subject", from.subject}};
+  out["recognised"] = from.recognized;
+  out["meanings"] = json_of(from.meanings);
+  out["line"] = from.line == 0 ? Json(nullptr) : Json(from.line);
+  out["quote"] = json_of(from.quote);
+  out["also"] = json_list(from.also, [](const Possibility& also) {
     return Json{{"cause", row_of(also.cause).name}, {"when", also.when}};
   });
-  out["next"] = json_list(explanation.next, [](const NextStep& step) {
-    return Json{{"command", step.command}, {"why", step.why}};
-  });
-  out["facts"] = explanation.facts;
-  out["notes"] = explanation.notes;
-  out["nearest"] = explanation.nearest;
+  KSHIM_JSON_FIELDS(next, facts, notes, nearest)
   add_knowledge(out);
   return dumped(out);
 }

@@ -523,21 +523,6 @@ std::vector<Fact> plan_facts(const FleetPlan& plan) {
   return rows;
 }
 
-Json names(const std::vector<image::ComputeCapability>& gpus) {
-  return json_list(gpus, [](image::ComputeCapability cc) { return Json(image::to_name(cc).view()); });
-}
-
-Json to_json(const FleetList& list) {
-  Json out;
-  out["archs"] = json_list(list.archs, [](const FleetArch& row) {
-    return Json{{"arch", image::to_name(image::ImageKind::cubin, row.arch).view()},
-                {"added", row.added},
-                {"serves", names(row.serves)}};
-  });
-  out["added_bytes"] = value_or_null(list.bytes);
-  return out;
-}
-
 }  // namespace
 
 void write_fleet(const std::vector<FleetPlan>& all, Document& document) {
@@ -557,30 +542,29 @@ void write_fleet(const std::vector<FleetPlan>& all, Document& document) {
   write_left_out(plans.size() - shown, "more file", document);
 }
 
-Json to_json(const FleetPlan& plan) {
-  Json out = {{"object", plan.object},
-              {"build_id", text_or_null(plan.build_id)},
-              {"gpus", names(plan.gpus)},
-              {"lacking", names(plan.lacking)},
-              {"smallest", to_json(plan.smallest)},
-              {"native", to_json(plan.native)}};
-  const bool any = plan.ptx.cc.major != 0;
-  out["ptx"] = any ? Json(image::to_name(image::ImageKind::ptx, plan.ptx).view()) : Json(nullptr);
-  out["cmake"] = text_or_null(cmake_text(plan));
-  out["toolkits"] =
-      json_list(plan.toolkits, [](image::Version version) { return Json(image::to_name(version).view()); });
-  out["compiled"] = names(plan.compiled);
-  out["unserved"] = names(plan.unserved);
-  out["toolkit_advice"] = toolkits_text(plan);
-  out["bytes_each"] = plan.bytes_each == 0 ? Json(nullptr) : Json(plan.bytes_each);
-  out["basis"] = text_or_null(plan.basis);
-  out["breaks"] = json_list(plan.breaks, [](const FleetBreak& row) {
-    return Json{{"host", text_or_null(row.host)},
-                {"ordinal", row.ordinal},
-                {"gpu", row.gpu},
-                {"compute_capability", image::to_name(row.cc).view()}};
-  });
-  out["breaks_total"] = plan.breaks_total;
+KSHIM_JSON(FleetArch, arch, added, serves)
+
+inline Json to_json(const FleetList& from) {
+  return {{"archs", json_of(from.archs)}, {"added_bytes", json_of(from.bytes)}};
+}
+
+inline Json to_json(const FleetBreak& from) {
+  Json out;
+  KSHIM_JSON_FIELDS(host, ordinal, gpu)
+  out["compute_capability"] = json_of(from.cc);
+  return out;
+}
+
+Json to_json(const FleetPlan& from) {
+  Json out;
+  KSHIM_JSON_FIELDS(object, build_id, gpus, lacking, smallest, native)
+  const bool any = from.ptx.cc.major != 0;
+  out["ptx"] = any ? Json(image::to_name(image::ImageKind::ptx, from.ptx).view()) : Json(nullptr);
+  out["cmake"] = json_of(cmake_text(from));
+  KSHIM_JSON_FIELDS(toolkits, compiled, unserved)
+  out["toolkit_advice"] = toolkits_text(from);
+  out["bytes_each"] = from.bytes_each == 0 ? Json(nullptr) : Json(from.bytes_each);
+  KSHIM_JSON_FIELDS(basis, breaks, breaks_total)
   return out;
 }
 

@@ -17,7 +17,7 @@ constexpr Limits kWholePage = {
 constexpr std::size_t kUnfolded =
     1;  // findings that are open from the start: the others are the list of contents
 constexpr std::size_t kParts = 12;  // that are linked on top
-constexpr std::string_view kTitleHere = "<title></title>";
+constexpr std::string_view kBodyHere = "<main id=\"main\">{body}";
 constexpr std::string_view kPartsHere = "<nav aria-label=\"parts of the page\"></nav>";
 
 /// sm_90a, compute_90, 9.0a: columns of these are many and narrow.
@@ -53,20 +53,8 @@ class HtmlWriter {
     close();
   }
 
-  /// <meta ...>: without content
-  void empty(const char* tag, Attributes attributes) { begin(tag, attributes); }
-  /// The sheet and the script: the only texts that are not escaped, because the browser would not read them
-  /// otherwise.
-  void asset(const char* tag, const char* text) {
-    open(tag);
-    out_ += text;
-    close();
-  }
-
-  std::size_t depth() const { return open_.size(); }
   std::string take() && {
     while (!open_.empty()) close();
-    out_ += '\n';
     return std::move(out_);
   }
 
@@ -100,40 +88,7 @@ std::string base64_of_hex(std::string_view hex) {
 class HtmlPage final : public Document {
  public:
   HtmlPage(std::string_view title, bool unlimited, Cleaner clean)
-      : Document(std::move(clean)), title_(title), unlimited_(unlimited) {
-    html_.empty("!DOCTYPE html", {});
-    html_.open("html", {{"lang", "en"}});
-    html_.open("head");
-    html_.empty("meta", {{"charset", "utf-8"}});
-    const std::string policy = fmt::format(
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; require-trusted-types-for "
-        "'script'; "
-        "base-uri 'none'; form-action 'none'",
-        base64_of_hex(kPageSheetHash), base64_of_hex(kPageScriptHash));
-    html_.empty("meta", {{"http-equiv", "Content-Security-Policy"}, {"content", policy}});
-    html_.empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
-    html_.empty("meta", {{"name", "referrer"}, {"content", "no-referrer"}});
-    html_.element("title", "");
-    html_.asset("style", kPageSheet);
-    html_.close();
-    html_.open("body");
-    html_.element("a", "Skip to the content", {{"class", "skip"}, {"href", "#main"}});
-    // The script shows it: without one it could do nothing.
-    html_.open("div", {{"class", "top"}});
-    html_.open("div", {{"class", "tools"}, {"id", "tools"}, {"hidden", ""}});
-    html_.element("label", "Filter", {{"for", "filter"}});
-    html_.empty("input", {{"id", "filter"},
-                          {"type", "search"},
-                          {"placeholder", "file, kernel, architecture, cause"},
-                          {"autocomplete", "off"},
-                          {"spellcheck", "false"}});
-    html_.element("output", "", {{"id", "said"}, {"for", "filter"}, {"role", "status"}});
-    html_.element("button", "Theme", {{"id", "theme"}, {"type", "button"}});
-    html_.close();
-    html_.close();
-    html_.open("main", {{"id", "main"}});
-    top_ = html_.depth();
-  }
+      : Document(std::move(clean)), title_(title), unlimited_(unlimited) {}
 
   Limits limits() const override { return unlimited_ ? kWholePage : kPage; }
   bool has_links() const override { return true; }
@@ -145,19 +100,19 @@ class HtmlPage final : public Document {
   void close_details() override { html_.close(); }
 
   std::string take() override {
-    while (html_.depth() >= top_) html_.close();
-    html_.asset("script", kPageScript);
-    std::string page = std::move(html_).take();
+    std::string body = std::move(html_).take();
     HtmlWriter parts;
     for (std::size_t i = 0; i < std::min(parts_.size(), kParts); ++i) {
       parts.element("a", parts_[i], {{"href", fmt::format("#part-{}", i + 1)}});
       parts.text(" ");
     }
-    const auto fill = [&](std::string_view here, const std::string& text) {
-      page.insert(page.find(here) + here.find("</"), text);
-    };
-    fill(kPartsHere, std::move(parts).take());
-    fill(kTitleHere, escape_markup(title_));
+    if (const std::size_t here = body.find(kPartsHere); here != std::string::npos)
+      body.insert(here + kPartsHere.find("</"), std::move(parts).take());
+    // {body} stays: it is large.
+    std::string page = expand(kPageTemplate, {{"sheet", base64_of_hex(kPageSheetHash)},
+                                              {"script", base64_of_hex(kPageScriptHash)},
+                                              {"title", escape_markup(title_)}});
+    page.replace(page.find(kBodyHere) + kBodyHere.find('{'), kBodyHere.size() - kBodyHere.find('{'), body);
     return page;
   }
 
@@ -320,7 +275,6 @@ class HtmlPage final : public Document {
   std::string section_;  ///< the last heading, which names the tables under it
   std::string title_;
   std::vector<std::string> parts_;  ///< headings of the page's parts
-  std::size_t top_ = 0;             ///< elements that are open around all findings
   bool unlimited_;
 };
 

@@ -9,41 +9,21 @@
 #include "analyzer/render/share.h"
 
 namespace kshim::analysis {
+KSHIM_JSON(ImageVerdict, kind, arch, isa, count, fits, reason)
+KSHIM_JSON(SeenIn, host, rank, pid, run, count)
+KSHIM_JSON(DeadEnd, action, why)
+KSHIM_JSON(BlindProcess, pid, exe, reason)
+
 namespace {
 
-Json to_json(const Place& place) {
-  Json out = {{"file", text_or_null(place.file)},
-              {"line", place.line == 0 ? Json(nullptr) : Json(place.line)},
-              {"function", text_or_null(place.function)},
-              {"language", place.python ? "python" : "native"}};
-  if (!place.python) {
-    out["object"] = text_or_null(place.object);
-    out["offset"] = place.offset;
-  }
+template <class Arguments>
+Json arguments_json(const Arguments& arguments) {
+  Json out = Json::object();
+  for (const auto& [name, value] : arguments) out[std::string(name)] = value;
   return out;
 }
 
-Json to_json(const ImageVerdict& image) {
-  return {{"kind", image.kind},   {"arch", image.arch}, {"isa", text_or_null(image.isa)},
-          {"count", image.count}, {"fits", image.fits}, {"reason", image.reason}};
-}
-
-Json to_json(const Fix& fix) {
-  Json arguments = Json::object();
-  for (const auto& [name, value] : fix.arguments) arguments[std::string(name)] = value;
-  return {{"kind", to_name(fix.kind)},          {"title", fix.title},
-          {"commands", fix.commands},           {"why", text_or_null(fix.why)},
-          {"caveat", text_or_null(fix.caveat)}, {"id", fix.id.empty() ? Json(nullptr) : Json(fix.id)},
-          {"arguments", std::move(arguments)}};
-}
-
-Json to_json(const SeenIn& seen) {
-  return {{"host", text_or_null(seen.host)},
-          {"rank", value_or_null(seen.rank)},
-          {"pid", seen.pid},
-          {"run", text_or_null(seen.run)},
-          {"count", seen.count}};
-}
+Json number_or_null(std::uint64_t line) { return line == 0 ? Json(nullptr) : Json(line); }
 
 // A sentence that ends with the report line that proves it.
 std::string sentence(const Evidence& evidence) {
@@ -51,72 +31,73 @@ std::string sentence(const Evidence& evidence) {
   return evidence.text + " (" + evidence.at.text() + ")";
 }
 
-Json to_json(const Device& device) {
-  static constexpr const char* kKinds[] = {"present", "assumed", "target", "named"};
-  return {{"kind", kKinds[static_cast<std::size_t>(device.kind)]},
-          {"ordinal", value_or_null(device.ordinal)},
-          {"name", text_or_null(device.name)},
-          {"compute_capability", device.cc ? Json(image::to_name(*device.cc).view()) : Json(nullptr)},
-          {"simulated", device.simulated}};
-}
-
-Json proof(const Evidence& evidence) {
-  Json arguments = Json::object();
-  for (const auto& [name, value] : evidence.arguments) arguments[std::string(name)] = value;
-  return {{"id", to_name(evidence.id)},
-          {"arguments", std::move(arguments)},
-          {"file", text_or_null(evidence.at.file)},
-          {"line", evidence.at.line == 0 ? Json(nullptr) : Json(evidence.at.line)}};
-}
-
 }  // namespace
 
-Json package_json(const PackageName& package) {
-  if (package.empty()) return nullptr;
-  return {{"name", text_or_null(package.name)},
-          {"version", text_or_null(package.version)},
-          {"installer", text_or_null(package.installer)}};
+inline Json to_json(const Place& from) {
+  Json out = {{"file", json_of(from.file)},
+              {"line", number_or_null(from.line)},
+              {"function", json_of(from.function)},
+              {"language", from.python ? "python" : "native"}};
+  if (!from.python) {
+    KSHIM_JSON_FIELDS(object, offset)
+  }
+  return out;
 }
 
-Json to_json(const Finding& finding) {
-  Json out = {{"cause", row_of(finding.cause).name},
-              {"severity", to_name(finding.severity)},
-              {"confidence", finding.confidence},
-              {"code", value_or_null(finding.code)},
-              {"code_name", text_or_null(finding.code_name)},
-              {"headline", headline_of(finding)},
-              {"object", text_or_null(finding.object)},
-              {"package", text_or_null(finding.package.text())},
-              {"kernels", finding.kernels},
-              {"kernels_complete", finding.kernels_complete},
-              {"kernels_total", finding.kernels_total == 0 ? Json(nullptr) : Json(finding.kernels_total)},
-              {"have", finding.have},
-              {"need", text_or_null(finding.need)}};
-  if (!finding.other_objects.empty()) out["other_objects"] = finding.other_objects;
-  out["images"] = json_list(finding.images, [](const ImageVerdict& image) { return to_json(image); });
-  out["devices"] = json_list(finding.devices, [](const Device& device) { return text_of(device); });
-  out["count"] = finding.count;
-  out["failed_call"] = text_or_null(finding.failed_call);
-  out["failed_kernel"] = text_or_null(finding.failed_kernel);
-  if (const Place& kernel = finding.kernel_source; !kernel.file.empty() && kernel.line != 0)
+inline Json to_json(const Fix& from) {
+  Json out = {{"kind", to_name(from.kind)}};
+  KSHIM_JSON_FIELDS(title, commands, why, caveat, id)
+  out["arguments"] = arguments_json(from.arguments);
+  return out;
+}
+
+inline Json to_json(const Device& from) {
+  static constexpr const char* kKinds[] = {"present", "assumed", "target", "named"};
+  Json out = {{"kind", kKinds[static_cast<std::size_t>(from.kind)]}};
+  KSHIM_JSON_FIELDS(ordinal, name)
+  out["compute_capability"] = json_of(from.cc);
+  out["simulated"] = from.simulated;
+  return out;
+}
+
+inline Json to_json(const Evidence& from) {
+  return {{"id", to_name(from.id)},
+          {"arguments", arguments_json(from.arguments)},
+          {"file", json_of(from.at.file)},
+          {"line", number_or_null(from.at.line)}};
+}
+
+Json to_json(const PackageName& from) {
+  if (from.empty()) return nullptr;
+  Json out;
+  KSHIM_JSON_FIELDS(name, version, installer)
+  return out;
+}
+
+Json to_json(const Finding& from) {
+  Json out = {{"cause", row_of(from.cause).name}};
+  KSHIM_JSON_FIELDS(severity, confidence, code, code_name)
+  out["headline"] = headline_of(from);
+  out["object"] = json_of(from.object);
+  out["package"] = json_of(from.package.text());
+  KSHIM_JSON_FIELDS(kernels, kernels_complete)
+  out["kernels_total"] = number_or_null(from.kernels_total);
+  KSHIM_JSON_FIELDS(have, need)
+  if (!from.other_objects.empty()) out["other_objects"] = from.other_objects;
+  out["images"] = json_of(from.images);
+  out["devices"] = json_list(from.devices, [](const Device& device) { return text_of(device); });
+  KSHIM_JSON_FIELDS(count, failed_call, failed_kernel)
+  if (const Place& kernel = from.kernel_source; !kernel.file.empty() && kernel.line != 0)
     out["kernel_source"] = {{"file", kernel.file}, {"line", kernel.line}};
-  out["evidence"] = json_list(finding.evidence, sentence);
-  out["where"] = finding.where.empty() ? Json(nullptr) : to_json(finding.where.front());
-  out["stack"] = json_list(finding.where, [](const Place& place) { return to_json(place); });
-  out["fixes"] = json_list(finding.fixes, [](const Fix& fix) { return to_json(fix); });
-  out["dead_ends"] = json_list(finding.dead_ends, [](const DeadEnd& end) {
-    return Json{{"action", end.action}, {"why", end.why}};
-  });
-  out["remarks"] = finding.remarks;
-  out["build_id"] = text_or_null(finding.build_id);
-  out["seen_in"] = text_or_null(finding.seen_in);
-  out["processes"] = json_list(finding.processes, [](const SeenIn& seen) { return to_json(seen); });
-  out["processes_total"] = finding.processes_total;
-  out["package_info"] = package_json(finding.package);
-  out["device"] = finding.devices.empty() ? Json(nullptr) : to_json(finding.devices.front());
-  out["gpus"] = json_list(finding.devices, [](const Device& device) { return to_json(device); });
-  out["hypothetical"] = is_hypothetical(finding);
-  out["evidence_items"] = json_list(finding.evidence, proof);
+  out["evidence"] = json_list(from.evidence, sentence);
+  out["where"] = from.where.empty() ? Json(nullptr) : to_json(from.where.front());
+  out["stack"] = json_of(from.where);
+  KSHIM_JSON_FIELDS(fixes, dead_ends, remarks, build_id, seen_in, processes, processes_total)
+  out["package_info"] = to_json(from.package);
+  out["device"] = from.devices.empty() ? Json(nullptr) : to_json(from.devices.front());
+  out["gpus"] = json_of(from.devices);
+  out["hypothetical"] = is_hypothetical(from);
+  out["evidence_items"] = json_of(from.evidence);
   return out;
 }
 
@@ -133,61 +114,34 @@ void add_knowledge(Json& out) {
   out["knowledge_files"] = knowledge_files();
 }
 
-namespace {
-
-Json to_json(const DeviceSummary& device) {
-  return {{"host", text_or_null(device.host)},
-          {"ordinal", device.ordinal},
-          {"name", text_or_null(device.name)},
-          {"compute_capability", device.cc ? Json(image::to_name(*device.cc).view()) : Json(nullptr)},
-          {"uuid", text_or_null(device.uuid)},
-          {"pci", text_or_null(device.pci)},
-          {"driver_cuda", text_or_null(device.driver_cuda)},
-          {"kernel_module", text_or_null(device.kernel_module)},
-          {"simulated", device.simulated},
-          {"findings", device.findings}};
+inline Json to_json(const DeviceSummary& from) {
+  Json out;
+  KSHIM_JSON_FIELDS(host, ordinal, name)
+  out["compute_capability"] = json_of(from.cc);
+  KSHIM_JSON_FIELDS(uuid, pci, driver_cuda, kernel_module, simulated, findings)
+  return out;
 }
-
-Json to_json(const ProcessSummary& process, bool full) {
-  return {{"report", process.report},
-          {"host", text_or_null(process.host)},
-          {"pid", process.pid},
-          {"rank", value_or_null(process.rank)},
-          {"exe", text_or_null(process.exe)},
-          {"argv", full ? process.argv : program_and_script(process.argv)},
-          {"failures", process.failures},
-          {"modules", process.modules},
-          {"complete", process.complete},
-          {"lost", process.lost},
-          {"run", text_or_null(process.run)}};
+inline Json process_json(const ProcessSummary& from, bool full) {
+  Json out;
+  KSHIM_JSON_FIELDS(report, host, pid, rank, exe)
+  out["argv"] = full ? from.argv : program_and_script(from.argv);
+  KSHIM_JSON_FIELDS(failures, modules, complete, lost, run)
+  return out;
 }
+KSHIM_JSON(RunSummary, run, processes, hosts, ranks, failed, incomplete)
 
-Json to_json(const RunSummary& run) {
-  return {{"run", text_or_null(run.id)}, {"processes", run.processes}, {"hosts", run.hosts},
-          {"ranks", run.ranks},          {"failed", run.failed},       {"incomplete", run.incomplete}};
-}
-
-}  // namespace
-
-std::string render_json(const Analysis& analysis, Format, const RenderOptions& options) {
-  Json out = {{"schema", "kshim-analysis/1"}, {"verdict", to_name(analysis.verdict)}};
-  out["devices"] = json_list(analysis.devices, [](const DeviceSummary& device) { return to_json(device); });
-  out["processes"] = json_list(analysis.processes,
-                               [&](const ProcessSummary& process) { return to_json(process, options.full); });
-  out["findings"] = json_list(analysis.findings, [&](const Finding& finding) {
+std::string render_json(const Analysis& from, Format, const RenderOptions& options) {
+  Json out = {{"schema", "kshim-analysis/1"}, {"verdict", to_name(from.verdict)}};
+  out["devices"] = json_of(from.devices);
+  out["processes"] = json_list(
+      from.processes, [&](const ProcessSummary& process) { return process_json(process, options.full); });
+  out["findings"] = json_list(from.findings, [&](const Finding& finding) {
     Json row = to_json(finding);
     if (options.verbose)
       row["failures"] = json_list(finding.failures, [](const ReportLine& at) { return at.text(); });
     return row;
   });
-  out["notes"] = analysis.notes;
-  out["blind"] = json_list(analysis.blind, [](const BlindProcess& process) {
-    return Json{{"pid", process.pid}, {"exe", text_or_null(process.exe)}, {"reason", process.reason}};
-  });
-  out["runs"] = json_list(analysis.runs, [](const RunSummary& run) { return to_json(run); });
-  out["fleet"] = json_list(analysis.fleet, [](const FleetPlan& plan) { return to_json(plan); });
-  out["exit_status"] = value_or_null(analysis.exit_status);
-  out["term_signal"] = value_or_null(analysis.term_signal);
+  KSHIM_JSON_FIELDS(notes, blind, runs, fleet, exit_status, term_signal)
   add_knowledge(out);
   return dumped(out);
 }

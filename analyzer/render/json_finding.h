@@ -12,18 +12,35 @@ using Json = nlohmann::ordered_json;
 /// Keys stand in the order of the contract, additions behind them. What is not known is null; lists are never
 /// null.
 Json to_json(const Finding& finding);
-Json package_json(const PackageName& package);
+Json to_json(const PackageName& package);
+inline Json to_json(Severity severity) { return to_name(severity); }
 /// Pure ASCII with a newline at the end: what a stranger's file holds cannot steer a terminal, and is not
 /// lost. Bytes that are no UTF-8 become U+FFFD, and `##[` is written so that GitHub's runner sees no command.
 std::string dumped(const Json& json);
 
-inline Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-inline Json version_or_null(image::Version version) {
-  return version.known() ? Json(image::to_name(version).view()) : Json(nullptr);
-}
+/// A value as JSON: null for what is empty or not known. A struct of ours is what its to_json() makes of it.
 template <class T>
-Json value_or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
+Json json_of(const T& value) {
+  if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::vector<std::string>>) {
+    return value;
+  } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+    const std::string_view text = value;
+    return text.empty() ? Json(nullptr) : Json(text);
+  } else if constexpr (requires { value.has_value(); }) {
+    return value ? json_of(*value) : Json(nullptr);
+  } else if constexpr (std::is_same_v<T, image::Version>) {
+    return value.known() ? Json(image::to_name(value).view()) : Json(nullptr);
+  } else if constexpr (std::is_same_v<T, image::ComputeCapability>) {
+    return image::to_name(value).view();
+  } else if constexpr (std::is_same_v<T, image::Arch>) {
+    return image::to_name(image::ImageKind::cubin, value).view();
+  } else if constexpr (requires { value.begin(); }) {
+    Json out = Json::array();
+    for (const auto& item : value) out.push_back(json_of(item));
+    return out;
+  } else {
+    return to_json(value);
+  }
 }
 template <class Items, class Make>
 Json json_list(const Items& items, Make&& make) {
@@ -31,6 +48,16 @@ Json json_list(const Items& items, Make&& make) {
   for (const auto& item : items) out.push_back(make(item));
   return out;
 }
+
+// Members of `from` that are called as in the JSON, into `out`; and a struct whose members all are.
+#define KSHIM_JSON_FIELD(field) out[#field] = ::kshim::analysis::json_of(from.field);
+#define KSHIM_JSON_FIELDS(...) NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(KSHIM_JSON_FIELD, __VA_ARGS__))
+#define KSHIM_JSON(Type, ...)             \
+  inline Json to_json(const Type& from) { \
+    Json out;                             \
+    KSHIM_JSON_FIELDS(__VA_ARGS__)        \
+    return out;                           \
+  }
 
 /// `knowledge` and `knowledge_files`: the tables that the answer is by. Last in every JSON.
 void add_knowledge(Json& out);

@@ -45,7 +45,7 @@ struct ProcessSummary {
 
 /// The processes of one run; those that name none together.
 struct RunSummary {
-  std::string id;
+  std::string run;
   std::uint64_t processes = 0;
   std::uint64_t hosts = 0;
   std::uint64_t ranks = 0;       ///< distinct

@@ -201,11 +201,13 @@ void drop_answered_doubts(std::vector<Finding>& findings) {
 /// with their size.
 class Run {
  public:
-  Run(const Options& options, Analysis& out, ObjectFiles& files, Advised& advised)
+  Run(const Options& options, Analysis& out, ObjectFiles& files, Advised& advised,
+      GivenAdvice* given = nullptr)
       : options_(options),
         out_(out),
         files_(files),
         advised_(advised),
+        given_(given),
         processes_(out),
         devices_(out.devices),
         compilers_(options, files_, notes_) {}
@@ -277,7 +279,7 @@ class Run {
     drop_answered_doubts(out_.findings);
     processes_.summarise_runs();
     sort_findings(out_.findings);
-    advise(out_.findings);
+    advise(out_.findings, given_);
     out_.fleet = fleet_plans(out_, options_, listed_, files_);
     unused_.note(out_, notes_);
     notes_.take(out_.notes);
@@ -381,6 +383,7 @@ class Run {
   ObjectFiles& files_;
   FindingTable findings_;
   Advised& advised_;
+  GivenAdvice* given_;
   FileGaps file_gaps_;
   Processes processes_;
   DeviceTable devices_;
@@ -445,6 +448,7 @@ struct EachReport::Known {
   };
   explicit Known(const Options& options) : files(options.root, options.patience) {}
   ObjectFiles files;
+  GivenAdvice given;
   std::unordered_map<std::string, Program> programs;
 };
 
@@ -461,7 +465,7 @@ Analysis EachReport::judge(const Report& report) {
       known_->programs[report.process.exe + '\n' +
                        (report.process.argv.empty() ? std::string() : report.process.argv.front())];
   Analysis out;
-  Run run(options_, out, known_->files, program.advised);
+  Run run(options_, out, known_->files, program.advised, &known_->given);
   run.judge(report);
   run.finish();
   out.verdict = verdict_of(out);

@@ -191,9 +191,8 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
                                       image::to_name(facts.input_isa).view())
                         : fmt::format("{} does not compile for {}", version_text(facts), out.need);
   if (row != nullptr) {
-    for (const std::string& name :
-         doctor::split(is_tile_compiler(facts.name) ? row->tile_targets : row->targets, " "))
-      out.have.push_back("sm_" + name);
+    for (const image::Arch arch : is_tile_compiler(facts.name) ? row->tile_targets : row->targets)
+      out.have.emplace_back(image::to_name(image::ImageKind::cubin, arch).view());
   }
   if (waiter != nullptr) out.where = waiter->where;
   const ReportLine line = location(report, record.line);

@@ -3,8 +3,7 @@
 // info/run_exports.json (CEP 46), the variables of an image's configuration.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "analyzer/core/foreign_json.h"
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/image_archive.h"
 #include "analyzer/input/files/walk.h"
@@ -19,12 +18,6 @@ constexpr std::string_view kVariant = ".dist-info/variant.json";
 constexpr std::string_view kIndex = "info/index.json";
 constexpr std::string_view kRunExports = "info/run_exports.json";  // what those who build with it depend on
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 20;
-
-const Json& part_of(const Json& json, const char* key) {
-  static const Json none;
-  const auto at = json.is_object() ? json.find(key) : json.end();
-  return json.is_object() && at != json.end() ? *at : none;
-}
 
 // No Json is copied: a copy of one that is nested deeply takes all of the stack.
 template <class Visit>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/fleet_plans.h"
 
+#include "analyzer/diagnose/scene.h"
+
 namespace kshim::analysis {
 namespace {
 
@@ -9,22 +11,6 @@ using image::ComputeCapability;
 constexpr std::size_t kMostListed = 4096;
 constexpr std::size_t kMostPlans = 256;
 constexpr std::size_t kMostBreaks = 256;
-
-std::optional<image::Candidate> candidate_of(std::string_view arch, std::string_view isa) {
-  image::Candidate out;
-  if (arch.starts_with("sm_")) {
-    out.kind = image::ImageKind::cubin;
-  } else if (arch.starts_with("compute_")) {
-    out.kind = image::ImageKind::ptx;
-  } else {
-    return std::nullopt;
-  }
-  const auto parsed = image::parse_arch(arch);
-  if (!parsed) return std::nullopt;
-  out.arch = *parsed;
-  if (out.kind == image::ImageKind::ptx) out.isa = image::parse_version(isa).value_or(image::Version{});
-  return out;
-}
 
 std::vector<ComputeCapability> fleet_of(const Analysis& analysis, const Options& options) {
   std::set<ComputeCapability> out;
@@ -105,7 +91,8 @@ void ListedImages::add(const Report& report, const std::vector<Finding>& finding
     std::vector<ImageCount>& out = images_[key];
     for (const ImageEntry& image : *row.images) {
       const auto candidate = candidate_of(image.arch, image.isa);
-      if (candidate && out.size() < 256) out.push_back({*candidate, image.count, image.bytes});
+      if (candidate && candidate->kind != image::ImageKind::ltoir && out.size() < 256)
+        out.push_back({*candidate, image.count, image.bytes});
     }
   }
 }

@@ -116,7 +116,7 @@ std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t 
 void Processes::summarise_runs() {
   for (const Run& run : runs_) {
     RunSummary summary;
-    summary.id = run.id;
+    summary.run = run.id;
     std::set<std::string> hosts;
     std::set<unsigned> ranks;
     for (const std::uint32_t index : run.processes) {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kshim/files/open_file.h"
 #include "kshim/report/trusted_folder.h"
 
 namespace kshim::analysis {
@@ -56,6 +57,24 @@ void add_folder(const fs::path& folder, std::vector<ReportFile>& out, std::vecto
 }
 
 }  // namespace
+
+bool is_report(const fs::path& path) {
+  constexpr std::size_t kFirstBytes = 4096;
+  const std::string first = files::read_up_to(path, kFirstBytes).value_or("");
+  const std::size_t begin = first.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  return begin != std::string::npos && first[begin] == '{' &&
+         first.substr(0, first.find('\n')).find("kshim-report/") != std::string::npos;
+}
+
+bool holds_reports(const fs::path& path) {
+  constexpr std::size_t kTried = 20;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return fs::is_regular_file(path, error) && is_report(path);
+  std::vector<std::string> ignored;
+  const std::vector<ReportFile> files = find_report_files({path}, ignored);
+  return std::ranges::any_of(std::span(files).first(std::min(files.size(), kTried)),
+                             [](const ReportFile& file) { return is_report(file.path); });
+}
 
 bool is_another_users_link(const fs::path& path) {
   struct stat status {};

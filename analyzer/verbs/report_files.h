@@ -13,10 +13,14 @@ struct ReportFile {
   uid_t owner = 0;
 };
 
-/// The files themselves, and every *.jsonl below the folders, each once, ordered by path. What is not there
-/// or cannot be listed becomes a note.
+/// By its first line.
+bool is_report(const std::filesystem::path& path);
+/// Whether it is a report, or a folder with some.
+bool holds_reports(const std::filesystem::path& path);
 /// Whether it is a link of another user, who would choose which file is read with the caller's rights.
 bool is_another_users_link(const std::filesystem::path& path);
+/// The files themselves, and every *.jsonl below the folders, each once, ordered by path. What is not there
+/// or cannot be listed becomes a note.
 std::vector<ReportFile> find_report_files(const std::vector<std::filesystem::path>& paths,
                                           std::vector<std::string>& notes);
 

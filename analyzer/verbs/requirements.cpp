@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "analyzer/core/foreign_json.h"
 #include "analyzer/core/gpu_conditions.h"
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
@@ -95,11 +94,11 @@ class Artifact {
   Artifact(const nlohmann::json& json, ComputeCapability cc) : json_(json), cc_(cc) {}
 
   bool allows() const {
-    const auto& sets = list(json_, "compatibilities");
+    const Json& sets = list_at(json_, "compatibilities");
     return std::ranges::any_of(sets, [&](const Json& set) {
-      const auto& rules = list(set, "rules");
+      const auto& rules = list_at(set, "rules");
       return std::ranges::all_of(rules, [&](const Json& rule) {
-        const auto& any = list(rule, "matchAny");
+        const auto& any = list_at(rule, "matchAny");
         return matches(rule) &&
                (any.empty() || std::ranges::any_of(any, [&](const Json& each) { return matches(each); }));
       });
@@ -109,14 +108,8 @@ class Artifact {
  private:
   using Json = nlohmann::json;
 
-  static const Json& list(const Json& json, const char* key) {
-    static const Json none = Json::array();
-    const auto at = json.is_object() ? json.find(key) : json.end();
-    return json.is_object() && at != json.end() && at->is_array() ? *at : none;
-  }
-
   bool matches(const Json& rule) const {
-    for (const Json& feature : list(rule, "matchFeatures"))
+    for (const Json& feature : list_at(rule, "matchFeatures"))
       for (const auto& [key, number] : {std::pair{kMajor, cc_.major}, std::pair{kMinor, cc_.minor}}) {
         const Json::json_pointer at = Json::json_pointer("/matchExpressions") / key;
         if (feature.contains(at) && !meets(feature[at], number)) return false;
@@ -125,7 +118,7 @@ class Artifact {
   }
 
   static bool meets(const Json& expression, unsigned have) {
-    const Json& values = list(expression, "value");
+    const Json& values = list_at(expression, "value");
     const std::string op = expression.is_object() ? expression.value("op", "") : "";
     const auto is = [&](const Json& value) { return value == std::to_string(have) || value == have; };
     if (op == "In") return std::ranges::any_of(values, is);

@@ -23,6 +23,7 @@ struct Options {
   image::Version driver;             ///< CUDA version of the driver to judge for; unknown = newest
   bool kernels = false;              ///< read payloads and name kernels
   bool sizes = false;                ///< say what takes the bytes; asks for kernels too
+  bool sha256 = false;               ///< hash files with device code, which reads all of them
   unsigned jobs = 0;                 ///< threads; 0 = one a core
   /// Whose file it is: asked of each file with device code that is in no archive, from one thread at a time.
   std::function<Owner(const std::string& path)> owner;
@@ -80,6 +81,7 @@ struct ScannedObject {
   std::string path;
   std::string member;  ///< inside `path` where that is an archive or wheel; else empty
   std::string build_id;
+  std::string sha256;  ///< with Options::sha256
   std::string format;  ///< "ELF x86-64", "PE x86-64", "fatbin", "cubin", "PTX", "LTO-IR"
   PackageName package;
   bool requested = false;   ///< the package was, by name, not as what another one needs

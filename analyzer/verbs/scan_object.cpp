@@ -9,6 +9,7 @@
 #include "analyzer/diagnose/places.h"
 #include "analyzer/diagnose/rules.h"
 #include "analyzer/verbs/scan_parts.h"
+#include "kshim/report/hmac.h"
 
 namespace kshim::scan {
 namespace {
@@ -123,6 +124,10 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
       cover(code, options.targets, options.driver, options.kernels ? &table : nullptr,
             facts ? facts->needed : std::vector<std::string>());
   object.build_id = code.build_id;
+  if (options.sha256) {
+    const auto hash = report::sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    object.sha256.assign(hash.data(), hash.size());
+  }
   Owner owner;
   if (object.package.empty() && object.member.empty() && options.owner) {
     owner = options.owner(object.path);

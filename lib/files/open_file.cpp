@@ -102,6 +102,11 @@ class OwnLastOpened {
   LastOpened* own_ = nullptr;
 };
 
+void remember(const fs::path& path) {
+  thread_local OwnLastOpened last;
+  last.set(path.native());
+}
+
 }  // namespace
 
 std::string last_opened(int thread) {
@@ -114,10 +119,21 @@ Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+OpenFile open_to_read(const fs::path& path, int folder, const char* name) {
+  OpenFile out;
+  remember(path);
+  struct stat before {};
+  if (::fstatat(folder, name, &before, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(before.st_mode) ||
+      before.st_blocks == 0)  // nor is it the kernel's
+    return out;
+  Descriptor file(::openat(folder, name, kRead | O_NOFOLLOW));
+  if (file && ::fstat(file.get(), &out.status) == 0 && is_same(out.status, before)) out.fd = std::move(file);
+  return out;
+}
+
 OpenFile open_to_read(const fs::path& path, Kinds kinds) {
   OpenFile out;
-  thread_local OwnLastOpened last;
-  last.set(path.native());
+  remember(path);
   const Descriptor entry(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!entry || ::fstat(entry.get(), &out.status) != 0) {
     out.error = errno;

@@ -24,9 +24,15 @@ constexpr std::uint32_t kRounds[] = {
 
 class Sha256 {
  public:
+  void add(std::string_view bytes) noexcept {
+    const auto* at = reinterpret_cast<const std::uint8_t*>(bytes.data());
+    const std::uint8_t* const end = at + bytes.size();
+    for (; size_ % kBlock == 0 && end - at >= std::ptrdiff_t{kBlock}; at += kBlock, size_ += kBlock) take(at);
+    for (; at != end; ++at) add(*at);
+  }
   void add(std::uint8_t byte) noexcept {
     block_[size_++ % kBlock] = byte;
-    if (size_ % kBlock == 0) take_block();
+    if (size_ % kBlock == 0) take(block_);
   }
   Digest finish() noexcept {
     const std::uint64_t bits = size_ * 8;
@@ -40,11 +46,11 @@ class Sha256 {
   }
 
  private:
-  void take_block() noexcept {
+  void take(const std::uint8_t* block) noexcept {
     std::uint32_t words[64];
     for (std::size_t i = 0; i < 16; ++i) {
       words[i] = 0;
-      for (std::size_t byte = 0; byte < 4; ++byte) words[i] = words[i] << 8U | block_[4 * i + byte];
+      for (std::size_t byte = 0; byte < 4; ++byte) words[i] = words[i] << 8U | block[4 * i + byte];
     }
     for (std::size_t i = 16; i < 64; ++i) {
       const std::uint32_t a = words[i - 15];
@@ -72,7 +78,24 @@ class Sha256 {
   std::uint64_t size_ = 0;
 };
 
+std::array<char, 64> hex_of(const Digest& digest) noexcept {
+  std::array<char, 64> hex{};
+  std::size_t at = 0;
+  for (const std::uint8_t byte : digest) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    hex[at++] = kDigits[byte >> 4U];
+    hex[at++] = kDigits[byte & 15U];
+  }
+  return hex;
+}
+
 }  // namespace
+
+std::array<char, 64> sha256(std::string_view bytes) noexcept {
+  Sha256 hash;
+  hash.add(bytes);
+  return hex_of(hash.finish());
+}
 
 std::array<char, 64> hmac_sha256(std::string_view key, std::string_view text) noexcept {
   std::uint8_t block[kBlock] = {};
@@ -80,24 +103,17 @@ std::array<char, 64> hmac_sha256(std::string_view key, std::string_view text) no
     for (std::size_t i = 0; i < key.size(); ++i) block[i] = static_cast<std::uint8_t>(key[i]);
   } else {
     Sha256 hash;
-    for (const char c : key) hash.add(static_cast<std::uint8_t>(c));
+    hash.add(key);
     const Digest digest = hash.finish();
     for (std::size_t i = 0; i < kDigest; ++i) block[i] = digest[i];
   }
   Sha256 inner;
   for (const std::uint8_t byte : block) inner.add(byte ^ 0x36U);
-  for (const char c : text) inner.add(static_cast<std::uint8_t>(c));
+  inner.add(text);
   Sha256 outer;
   for (const std::uint8_t byte : block) outer.add(byte ^ 0x5cU);
   for (const std::uint8_t byte : inner.finish()) outer.add(byte);
-  std::array<char, 64> hex{};
-  std::size_t at = 0;
-  for (const std::uint8_t byte : outer.finish()) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    hex[at++] = kDigits[byte >> 4U];
-    hex[at++] = kDigits[byte & 15U];
-  }
-  return hex;
+  return hex_of(outer.finish());
 }
 
 }  // namespace kshim::report

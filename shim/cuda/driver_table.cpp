@@ -39,7 +39,16 @@ std::uintptr_t g_table = 0;  ///< the table with our wrappers in it
 bool g_given_up = false;
 
 std::atomic<bool> g_unwatched{false};
-std::atomic<bool> g_loads_libraries[kMaxIdentities];  // by identity of the file
+
+/// Files that load by cuLibraryLoadData: a bit for each identity.
+constexpr std::uint32_t kBits = 64;
+std::atomic<std::uint64_t> g_loads_libraries[kMaxIdentities / kBits];
+constexpr std::uint64_t bit_of(std::uint32_t identity) noexcept {
+  return std::uint64_t{1} << identity % kBits;
+}
+bool loads_libraries(std::uint32_t identity) noexcept {
+  return (g_loads_libraries[identity / kBits].load(std::memory_order_relaxed) & bit_of(identity)) != 0;
+}
 
 bool is_libcuda(const LoadedObject& object) noexcept {
   return base_name(object.path).starts_with("libcuda.so");
@@ -91,9 +100,7 @@ std::string_view watch_table(std::uintptr_t table) noexcept {
 
 void watch_load_table(std::uintptr_t table, const void* caller) noexcept {
   const LoadedObject asker = find_object_in_use(caller);
-  if (!asker || is_driver_file(asker.path) ||
-      g_loads_libraries[asker.identity].load(std::memory_order_relaxed))
-    return;
+  if (!asker || is_driver_file(asker.path) || loads_libraries(asker.identity)) return;
   if (!options().patch_table) {
     if (!g_unwatched.exchange(true))
       log_line(LogLevel::info,
@@ -119,7 +126,8 @@ bool has_unwatched_table() noexcept { return g_unwatched.load(std::memory_order_
 
 void note_loads_libraries(const void* caller) noexcept {
   const std::uint32_t identity = find_object_in_use(caller).identity;
-  if (identity != 0) g_loads_libraries[identity].store(true, std::memory_order_relaxed);
+  if (identity != 0)
+    g_loads_libraries[identity / kBits].fetch_or(bit_of(identity), std::memory_order_relaxed);
 }
 
 }  // namespace kshim::shim

@@ -79,7 +79,8 @@ namespace {
 
 /// Our export would be libc's answer to RTLD_NEXT: the caller comes before the shim in link order (the
 /// program, an earlier preload), and nothing between them has such a definition.
-bool shim_is_next_of(const LoadedObject& caller, const char* name, const char* version) noexcept {
+[[gnu::noinline]] bool shim_is_next_of(const LoadedObject& caller, const char* name,
+                                       const char* version) noexcept {
   const std::string_view wanted = version == nullptr ? std::string_view() : version;
   bool after_caller = false;
   bool broken = false;
@@ -145,10 +146,18 @@ bool may_reach_driver(std::size_t row) noexcept {
   return true;
 }
 
+// Not inlined: a LoadedObject has 600 bytes, which are not to be on the host's stack while the real look-up
+// runs. Compilers differ in what they inline by themselves.
+
+[[gnu::noinline]] bool is_driver_itself(const void* caller) noexcept {
+  return is_driver_file(find_object_in_use(caller).path);
+}
+
 /// The preload comes first in the global scope, so libc's answer is our export even in a process without
 /// CUDA. A probe for CUDA must get the same answer with and without the shim.
-bool is_there_without_shim(void* handle, const char* name, const LoadedObject& caller, const char* version,
-                           std::size_t row) noexcept {
+[[gnu::noinline]] bool is_there_without_shim(void* handle, const char* name, const void* asking,
+                                             const char* version, std::size_t row) noexcept {
+  const LoadedObject caller = find_object_in_use(asking);
   if (handle == RTLD_NEXT && !shim_is_next_of(caller, name, version)) return true;  // libc will not find ours
   if (handle == RTLD_DEFAULT && !is_shim(look_up_plainly(RTLD_DEFAULT, name, version))) return true;
   // Asked from here, RTLD_NEXT means "after the shim". If it fails, dlerror() is about this name.
@@ -183,12 +192,11 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   const std::size_t row = find_hook(name);
   if (row == kHookCount) return kNotOurs;
   const ErrnoKeeper keeper;
-  const LoadedObject asking = find_object_in_use(caller);
-  if (is_driver_file(asking.path)) return kNotOurs;
+  if (is_driver_itself(caller)) return kNotOurs;
   if (names_none) {
     // The meaning of RTLD_NEXT depends on the caller, which only a jump to libc preserves. The look-up before
     // it has failed where there is nothing: its NULL and dlerror() are what the caller expects.
-    return is_there_without_shim(handle, name, asking, version, row) ? kNotOurs : LookupAnswer{nullptr, 1};
+    return is_there_without_shim(handle, name, caller, version, row) ? kNotOurs : LookupAnswer{nullptr, 1};
   }
   void* address = look_up_plainly(handle, name, version);
   // The handle is the program's (dlopen(NULL), ctypes.CDLL(None)): it searches the global scope, where the

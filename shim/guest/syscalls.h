@@ -134,11 +134,22 @@ inline int shorten_file(int fd, off_t size) noexcept {
 }
 /// Maps zeroed private memory; nullptr if that fails.
 inline void* map_memory(std::size_t size, int more_flags = 0) noexcept {
-  const long got =
-      call(SYS_mmap, nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | more_flags, -1, 0L);
-  return got == -1 ? nullptr : reinterpret_cast<void*>(got);
+  constexpr int kRights = PROT_READ | PROT_WRITE;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | more_flags;
+#ifdef __SANITIZE_THREAD__  // sees libc's calls alone, and would take memory that is mapped again for the old
+  void* const got = ::mmap(nullptr, size, kRights, flags, -1, 0);
+#else
+  auto* const got = reinterpret_cast<void*>(call(SYS_mmap, nullptr, size, kRights, flags, -1, 0L));
+#endif
+  return got == MAP_FAILED ? nullptr : got;
 }
-inline void unmap_memory(void* memory, std::size_t size) noexcept { call(SYS_munmap, memory, size); }
+inline void unmap_memory(void* memory, std::size_t size) noexcept {
+#ifdef __SANITIZE_THREAD__
+  ::munmap(memory, size);
+#else
+  call(SYS_munmap, memory, size);
+#endif
+}
 inline int advise(void* memory, std::size_t size, int advice) noexcept {
   return static_cast<int>(call(SYS_madvise, memory, size, advice));
 }

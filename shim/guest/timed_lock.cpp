@@ -24,8 +24,7 @@ bool TimedLock::acquire(bool& inherited) noexcept {
   for (int i = 0; i < kSpins; ++i)
     if (try_acquire(inherited)) return true;
   const ErrnoKeeper keeper;
-  waiting_.fetch_add(1);
-  const bool acquired = wait_and_acquire(inherited);
+  const bool acquired = waiting_.fetch_add(1) < most_waiting_ && wait_and_acquire(inherited);
   waiting_.fetch_sub(1);
   return acquired;
 }

@@ -11,11 +11,13 @@ namespace kshim::shim {
 /// - a fork's child takes over a lock that another thread of the parent owned;
 /// - acquire() fails at once if this thread already owns the lock;
 /// - acquire() fails after 2 s in which nobody released the lock, and after 10 s in any case;
-/// - once a thread has seen no release for that long, no thread waits until the lock is released.
+/// - once a thread has seen no release for that long, no thread waits until the lock is released;
+/// - acquire() fails at once if 1,024 threads wait already: the last of ten thousand would wait for seconds.
 /// Time in which the whole process was stopped (SIGSTOP, a debugger, a suspended machine) does not count. Not
 /// for the launch path. A caller that does not get the lock drops the record and counts it.
 class TimedLock {
  public:
+  constexpr explicit TimedLock(std::uint32_t most_waiting = 1024) noexcept : most_waiting_(most_waiting) {}
   bool acquire() noexcept {
     bool inherited = false;
     return acquire(inherited);
@@ -32,8 +34,9 @@ class TimedLock {
 
   std::atomic<std::uint64_t> owner_{0};     ///< thread_token()
   std::atomic<std::uint32_t> releases_{0};  ///< the word that waiting threads sleep on
-  std::atomic<std::uint32_t> waiting_{0};   ///< threads; in a fork's child also those of the parent
+  std::atomic<std::uint32_t> waiting_{0};   ///< in a fork's child, the parent's count
   std::atomic<bool> abandoned_{false};      ///< a thread has waited without success
+  std::uint32_t most_waiting_;
 };
 
 class LockGuard {

@@ -268,8 +268,14 @@ void examine_memory(std::uintptr_t image, LoadResult result, DeviceCode& out) no
   if (out.wrapped && wrapper.version == 2 && wrapper.prelinked != 0) add_prelinked(wrapper.prelinked, out);
   // Constant data of a file is identified by its place, and so is code that a runtime has registered.
   if (bytes.empty() || (object && (out.wrapped || !object.elf.is_writable(out.address)))) return;
-  out.sample = sample_hash(kind, bytes);
-  out.hash = result == LoadResult::loaded ? out.sample : content_hash(bytes);
+  out.sample = out.hash = sample_hash(kind, bytes);
+}
+
+void hash_in_full(DeviceCode& code) noexcept {
+  if (code.sample == 0 || code.size <= kHashedInFull) return;
+  ReadableRange reach(find_object_in_use(code.address), code.address);
+  const Bytes bytes = reach.first(code.size);
+  code.hash = content_hash(bytes.first(std::min(bytes.size(), static_cast<std::size_t>(code.size))));
 }
 
 std::uint64_t DeviceCode::key() const noexcept {

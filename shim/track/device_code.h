@@ -29,10 +29,10 @@ struct DeviceCode {
   std::uint64_t size = 0;      ///< bytes; 0 where unknown
   std::uint32_t object = 0;    ///< identity of the file it lies in; 0 = a loose blob
   std::uint64_t offset = 0;    ///< link-time address within that file
-  std::uint64_t sample =
-      0;  ///< hash of what tells images apart: headers, tables, samples; 0 = constant data of a file
-  std::uint64_t hash =
-      0;  ///< of a loose blob, or of a buffer that the program writes to, for the report; 0 = none
+  /// Hash of what tells images apart: headers, tables, samples. 0 = constant data of a file.
+  std::uint64_t sample = 0;
+  /// For the report: the sample, or the hash of all bytes (hash_in_full()).
+  std::uint64_t hash = 0;
   bool wrapped = false;  ///< through a fatbin wrapper, as the runtime does
   image::Packaging packaging = image::Packaging::loose;
   image::Version toolkit;  ///< that made a bare cubin; unknown for what a file holds, which the command reads
@@ -50,7 +50,8 @@ struct DeviceCode {
   std::uint64_t key() const noexcept;
 };
 
-/// Bytes of an image up to which all of it is hashed; of a larger one that loads well, a sample.
+/// Bytes of an image up to which all of it is hashed; of a larger one a sample, unless it is recorded as
+/// failed.
 constexpr std::uint64_t kHashedInFull = 16384;
 
 /// What a load came to. `refused`: the driver answered before it looked at the image (no context, for one).
@@ -61,6 +62,8 @@ LoadResult load_result(int code) noexcept;
 
 /// `image`: the argument of the load function. Only `address` is set if the image cannot be read.
 void examine_memory(std::uintptr_t image, LoadResult result, DeviceCode& out) noexcept;
+/// Makes `hash` that of all bytes: once for a record, because it reads all of a large image.
+void hash_in_full(DeviceCode& code) noexcept;
 /// The kernels of a cubin or PTX text that lies in no file, while it is being loaded: later the memory may be
 /// something else.
 void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept;

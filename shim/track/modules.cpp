@@ -108,7 +108,10 @@ void Modules::add(const CallArgs& facts, std::uint64_t nanoseconds, std::optiona
   module.number = g_count.fetch_add(1, std::memory_order_relaxed) + 1;
   module.report = report.begin();
   module.record = choose_record(facts, module, device);
-  if (module.record == module.number) write_module(facts, module, nanoseconds, device, report, driver);
+  if (module.record == module.number) {
+    if (result != LoadResult::loaded) hash_in_full(module.code);
+    write_module(facts, module, nanoseconds, device, report, driver);
+  }
   remember(module);
 }
 

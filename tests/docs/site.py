@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The documents as a web site: it builds, each cause has its page with real output, nothing is asked of another host, and in a real
-browser no page is wider than a telephone."""
+browser no page is wider than a telephone and every text can be read in both themes."""
+import html
 import json
 import os
 import pathlib
@@ -17,20 +18,57 @@ BUILD = pathlib.Path(os.environ["KSHIM_BUILD_DIR"])
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SITE = pathlib.Path(tempfile.mkdtemp(prefix="kshim-site-")) / "site"
 
+# Of every page how wide it is on a telephone, and how many titles it has. Of some, both themes: texts with less than WCAG's contrast.
 FRAME = """<!DOCTYPE html><meta charset=utf-8><body><script>
+const numbers = color => color.match(/[\\d.]+/g).map(Number);
+const light = color => color.map(part => part / 255).map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+const over = (top, under) => [0, 1, 2].map(at => under[at] + (top[at] - under[at]) * (top[3] ?? 1));
+function weak(view) {
+  const ground = element => {
+    const color = numbers(view.getComputedStyle(element).backgroundColor);
+    const under = (color[3] ?? 1) === 1 ? color : element.parentElement ? ground(element.parentElement) : [255, 255, 255];
+    return over(color, under);
+  };
+  const found = [];
+  let texts = 0;
+  for (const element of view.document.body.querySelectorAll("*")) {
+    const own = [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim());
+    if (!own || ["SCRIPT", "STYLE"].includes(element.tagName) || !element.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue;
+    const style = view.getComputedStyle(element), paper = ground(element);
+    const [one, other] = [light(over(numbers(style.color), paper)), light(paper)].sort((a, b) => a - b);
+    ++texts;
+    if ((other + 0.05) / (one + 0.05) < (parseFloat(style.fontSize) >= 24 ? 3 : 4.5)) found.push(element.outerHTML.slice(0, 100));
+  }
+  return [texts, found];
+}
 (async () => {
-  const out = {};
-  for (const page of %s) {
+  const widths = {}, contrast = {};
+  const open = async (page, width) => {
     const frame = document.createElement("iframe");
-    frame.width = 400; frame.height = 900; frame.src = page;
+    frame.width = width; frame.height = 900; frame.src = page;
     await new Promise(done => { frame.onload = done; document.body.append(frame); });
-    const root = frame.contentDocument.documentElement;
-    out[page] = [root.scrollWidth, frame.contentDocument.querySelectorAll("h1").length];
+    return frame;
+  };
+  for (const page of %s) {
+    const frame = await open(page, 400), root = frame.contentDocument.documentElement;
+    widths[page] = [root.scrollWidth, frame.contentDocument.querySelectorAll("h1").length];
     frame.remove();
   }
-  document.body.innerText = "MEASURED" + JSON.stringify(out) + "END";
+  for (const page of %s) {
+    const frame = await open(page, 1300), still = frame.contentDocument.createElement("style");
+    still.textContent = "* { transition: none !important }";
+    frame.contentDocument.head.append(still);
+    for (const theme of ["default", "slate"]) {
+      frame.contentDocument.body.dataset.mdColorScheme = theme;
+      contrast[page + " " + theme] = weak(frame.contentWindow);
+    }
+    frame.remove();
+  }
+  document.body.innerText = "MEASURED" + JSON.stringify([widths, contrast]) + "END";
 })();
 </script>"""
+READ = ("index.html", "messages/no-kernel-image-is-available.html", "comparison.html", "hacking.html")
 
 
 def causes():
@@ -60,18 +98,21 @@ class Site(unittest.TestCase):
                 self.assertNotRegex(tag, r'(?:src|href)="?(?:https?:)?//', page)
 
     @unittest.skipUnless(BROWSER, "no Chromium: Debian's package is `chromium`")
-    def test_no_page_is_wider_than_a_telephone(self):
+    def test_in_a_browser(self):
         pages = [str(page.relative_to(SITE)) for page in sorted(SITE.rglob("*.html")) if page.name != "404.html"]
-        (SITE / "measure.html").write_text(FRAME % json.dumps(pages))
+        (SITE / "measure.html").write_text(FRAME % (json.dumps(pages), json.dumps(READ)))
         with tempfile.TemporaryDirectory() as profile:
             done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
                                    "--virtual-time-budget=120000", f"--user-data-dir={profile}", "--dump-dom",
                                    (SITE / "measure.html").as_uri()], capture_output=True, text=True, timeout=300, check=False)
-        measured = json.loads(re.search("MEASURED(.*)END", done.stdout, re.S).group(1))
-        self.assertEqual(set(measured), set(pages))
-        wide = {page: width for page, (width, _) in measured.items() if width > 400}
-        self.assertEqual(wide, {})
-        self.assertEqual({page: count for page, (_, count) in measured.items() if count != 1}, {})
+        widths, contrast = json.loads(html.unescape(re.search("MEASURED(.*)END", done.stdout, re.S).group(1)))
+        self.assertEqual(set(widths), set(pages))
+        self.assertEqual({page: width for page, (width, _) in widths.items() if width > 400}, {})
+        self.assertEqual({page: titles for page, (_, titles) in widths.items() if titles != 1}, {})
+        self.assertEqual(len(contrast), 2 * len(READ))
+        for page, (texts, weak) in contrast.items():
+            self.assertGreater(texts, 100, page)
+            self.assertEqual(weak, [], page)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`kshim scan --expect`: files of nvcc held to lists in all notations, by options and by [tool.kshim]; what is not as expected fails."""
+import hashlib
 import json
 import os
 import re
@@ -244,6 +245,12 @@ class Budget(Expect):
         self.assertEqual(self.scan("--budget", "wheel=1k", wheel, status=1)["budget"][0]["bytes"], wheel.stat().st_size)
         for budget in ("many", "file=", "wheels=3M", "-3M"):
             self.refused("--budget", budget, wheel)
+
+    def test_sha256(self):
+        scan = self.scan("--sha256", SAXPY, self.wheel(_C=SAXPY))
+        self.assertEqual([row["sha256"] for row in scan["objects"]], 2 * [hashlib.sha256(SAXPY.read_bytes()).hexdigest()])
+        self.assertEqual(schemas.errors(schemas.validator("scan"), scan), [])
+        self.assertNotIn("sha256", self.scan(SAXPY)["objects"][0])
 
     def test_sizes(self):
         scan = self.scan("--sizes", SAXPY)

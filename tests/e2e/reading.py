@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every verb over FIFOs, devices, links to them, sparse files, and files that shrink: none waits, none opens a device, and a file
 costs no more than itself."""
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -81,25 +82,31 @@ class Reading(e2e.Case):
         yield "analyze", "-o", folder / "a/b/f.log", report
         yield "analyze", "-o", folder / "a/b/z.so", report
 
+    def at_once(self, rows, command, timeout):
+        """(row, what became of its command) for each row. They wait more than they compute."""
+        def run(row):
+            return subprocess.run([str(word) for word in command(row)], timeout=timeout, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  errors="replace", env=e2e.clean_environment(), check=False, cwd=self.folder)
+
+        rows = list(rows)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            return list(zip(rows, pool.map(run, rows)))
+
     # shows: FIFOs, devices, links to them and sparse files of 2 TB among files that are read, in every verb
     def test_nothing_waits(self):
-        folder = self.tree()
-        for words in self.verbs(folder):
+        for words, done in self.at_once(self.verbs(self.tree()), lambda words: (e2e.KSHIM, *words), timeout=60):
             with self.subTest(" ".join(map(str, words))):
-                done = subprocess.run([e2e.KSHIM, *map(str, words)], timeout=60, stdin=subprocess.DEVNULL, capture_output=True,
-                                      env=e2e.clean_environment(), check=False)
                 self.assertIn(done.returncode, (0, 1, 2, 3), done.stderr)
 
     # shows: a device that a report names (opening a watchdog, a tape, a serial line is using it)
     @unittest.skipUnless(STRACE, "needs strace")
     def test_no_device_is_opened(self):
-        folder = self.tree()
-        for words in self.verbs(folder):
+        def traced(row):
+            return STRACE, "-f", "-qq", "-e", "trace=open,openat", "-o", self.folder / f"strace.{row[0]}", e2e.KSHIM, *row[1]
+
+        for (number, words), _ in self.at_once(enumerate(self.verbs(self.tree())), traced, timeout=100):
             with self.subTest(" ".join(map(str, words))):
-                log = self.folder / "strace"
-                subprocess.run([STRACE, "-f", "-qq", "-e", "trace=open,openat", "-o", log, e2e.KSHIM, *map(str, words)], timeout=100,
-                               stdin=subprocess.DEVNULL, capture_output=True, env=e2e.clean_environment(), check=False)
-                text = log.read_text(errors="replace")
+                text = (self.folder / f"strace.{number}").read_text(errors="replace")
                 self.assertIn("open", text)
                 for line in text.splitlines():
                     opened = re.search(r'open(?:at)?\((?:AT_FDCWD, )?"([^"]*)", ([A-Z_|0-9]+)', line)
@@ -153,14 +160,17 @@ class Reading(e2e.Case):
         dead = self.folder / "dead"
         dead.mkdir()
         apart = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
-        for silent, words in (("ALL", ("scan", dead / "lib.so")), ("ALL", ("analyze", dead / "lib.so")), ("ALL", ("scan", dead)),
-                              ("READ", ("scan", dead / "lib.so")), ("READ", ("analyze", dead / "lib.so")), ("READ", ("diff", dead / "lib.so", dead / "lib.so")),
-                              ("READ", ("explain", "--log", dead / "lib.so")), ("READ", ("doctor", dead / "lib.so")), ("ALL", ("doctor", "--root", dead)),
-                              ("READ", ("export", dead / "lib.so", "-o", self.folder / "tables")), ("READ", ("scan", "--knowledge", dead / "lib.so", self.folder))):
+        rows = (("ALL", ("scan", dead / "lib.so")), ("ALL", ("analyze", dead / "lib.so")), ("ALL", ("scan", dead)),
+                ("READ", ("scan", dead / "lib.so")), ("READ", ("analyze", dead / "lib.so")), ("READ", ("diff", dead / "lib.so", dead / "lib.so")),
+                ("READ", ("explain", "--log", dead / "lib.so")), ("READ", ("doctor", dead / "lib.so")), ("ALL", ("doctor", "--root", dead)),
+                ("READ", ("export", dead / "lib.so", "-o", self.folder / "tables")), ("READ", ("scan", "--knowledge", dead / "lib.so", self.folder)))
+
+        def served(row):
+            silent, (verb, *words) = row
+            return *apart, sys.executable, e2e.SOURCE / "tests/support/silent_fs.py", dead, silent, e2e.KSHIM, verb, "--io-timeout", "1", *words
+
+        for (silent, words), done in self.at_once(rows, served, timeout=100):
             with self.subTest(" ".join(map(str, words)), silent=silent):
-                done = subprocess.run([*apart, sys.executable, e2e.SOURCE / "tests/support/silent_fs.py", dead, silent, e2e.KSHIM, words[0], "--io-timeout",
-                                       "1", *words[1:]], timeout=100, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                      env=e2e.clean_environment(), check=False)
                 if done.returncode == 77 or "unshare" in done.stderr:
                     self.skipTest(f"no FUSE in a namespace of its own: {done.stderr}")
                 self.assertEqual(done.returncode, 3, done.stderr)
@@ -249,15 +259,18 @@ class Reading(e2e.Case):
                    f"file = os.open('{program}/lib.so', os.O_RDONLY)\n"
                    f"subprocess.run(['mount', '--bind', '{dead}', '{program}'], check=True)\n"
                    "os.execve(file, ['sleep', '60'], os.environ)\n")
-        for silent, options, status, command in (
-                ("READ", (), 0, ("sh", "-c", leaves_report)), ("READ", (), 7, ("sh", "-c", leaves_report + "; exit 7")),
+        dead.mkdir()
+        rows = (("READ", (), 0, ("sh", "-c", leaves_report)), ("READ", (), 7, ("sh", "-c", leaves_report + "; exit 7")),
                 ("READ", ("--fail-on", "error"), 125, ("sh", "-c", leaves_report)),
-                ("ALL", ("--timeout", "2"), 128 + 15, (sys.executable, "-c", covered))):
+                ("ALL", ("--timeout", "2"), 128 + 15, (sys.executable, "-c", covered)))
+
+        def served(row):
+            silent, options, _, command = row
+            return ("unshare", "--mount", sys.executable, e2e.SOURCE / "tests/support/silent_fs.py", dead, silent, e2e.KSHIM, "run", "--io-timeout", "1",
+                    *options, "--", *command)
+
+        for (silent, _, status, _), done in self.at_once(rows, served, timeout=100):
             with self.subTest(silent=silent, status=status):
-                dead.mkdir(exist_ok=True)
-                done = subprocess.run(["unshare", "--mount", sys.executable, e2e.SOURCE / "tests/support/silent_fs.py", dead, silent, e2e.KSHIM, "run",
-                                       "--io-timeout", "1", *options, "--", *command], timeout=100, stdin=subprocess.DEVNULL, capture_output=True,
-                                      text=True, env=e2e.clean_environment(), check=False, cwd=self.folder)
                 if done.returncode == 77 or "unshare" in done.stderr:
                     self.skipTest(f"no FUSE in a namespace of its own: {done.stderr}")
                 self.assertEqual(done.returncode, status, done.stderr)

@@ -3,6 +3,7 @@
 """Each way of getting a release, tried on what tools/release-packages and tools/release-channels left: pip, uvx and pipx, apt from the signed
 repository into a new Debian, the image under podman, conda's recipe built by rattler-build; and what PyPI asks of a wheel (twine).
 Minutes, network and root: KSHIM_TEST_CHANNELS=1 asks for it (tools/release does)."""
+import email
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tarfile
 import unittest
+import zipfile
 
 import e2e
 import podman_here
@@ -81,7 +83,14 @@ class Channels(e2e.Case):
         self.check(self.folder / "bin/kshim")
 
     def test_what_pypi_asks(self):
-        self.tool(TOOLS / "bin/twine", "check", "--strict", *self.wheels)
+        self.tool(TOOLS / "bin/twine", "check", "--strict", *FLOOR.glob("*/dist/*.whl"))
+        for wheel in FLOOR.glob("*/dist/*.whl"):
+            with zipfile.ZipFile(wheel) as archive:
+                [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+                metadata = email.message_from_bytes(archive.read(name))
+            self.assertIn("Operating System :: POSIX :: Linux", metadata.get_all("Classifier"), wheel)
+            if url := os.environ.get("KSHIM_RELEASE_URL"):
+                self.assertIn(f"Source, {url.partition('/releases/')[0]}", metadata.get_all("Project-URL"), wheel)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_apt(self):

@@ -142,11 +142,12 @@ class Export(unittest.TestCase):
         scan = self.folder / "scan.json"
         image = {"kind": "cubin", "arch": "sm_80", "isa": None, "count": 2, "bytes": 4096, "stored": 100}
         scan.write_text(json.dumps({"schema": "kshim-scan/1", "findings": [], "objects": [
-            {"path": "/sw/lib\"a\n.so", "member": None, "build_id": "aa", "fatbins": 1, "images": [image], "package": "torch 2.9.1"},
+            {"path": "/sw/lib\"a\n.so", "member": None, "build_id": "aa", "sha256": "1f" * 32, "fatbins": 1, "images": [image], "package": "torch 2.9.1"},
             {"path": "/sw/b.whl", "member": "b/lib.so", "build_id": None, "fatbins": 1, "images": [image], "package": None}, 7, {}]}))
         self.export(scan)
         self.assertEqual([(row["path"], row["file_id"], row["package"], row["version"], row["arch"], row["count"]) for row in self.rows("images")],
                          [("/sw/lib\"a\n.so", "aa", "torch", "2.9.1", "sm_80", 2), ("/sw/b.whl/b/lib.so", "/sw/b.whl/b/lib.so", None, None, "sm_80", 2)])
+        self.assertEqual([row["sha256"] for row in self.rows("images")], ["1f" * 32, None])
         how = {(row["file_id"], row["compute_capability"]): (row["how"], row["family"]) for row in self.rows("serves")}
         self.assertEqual([how["aa", gpu] for gpu in ("8.0", "8.6", "9.0", "8.7")], [("sass", "8.0"), ("sass", "8.0"), ("none", "9.0"), ("none", "8.7")])
         self.assertIn("1 exported before", self.export(scan).stdout)

@@ -140,6 +140,19 @@ class Questions(unittest.TestCase):
         rows = json.loads(self.fleet("sql", lake, "select count(*) as n, max(queue) as queue from processes", "--format", "json").stdout)["rows"]
         self.assertEqual(rows, [{"n": 12, "queue": "b"}], "the newest counts")
 
+    def test_a_hash_outlives_later_rows_without_one(self):
+        facts, lake = self.folder / "hashed", self.folder / "hashed-lake"
+        folder = facts / "table=images/date=2026-11-21"
+        folder.mkdir(parents=True)
+        for at, (build_id, path, sha256) in enumerate((("aa", "/a.so", "1f" * 32), (None, "/b.so", "2f" * 32), ("aa", "/a.so", None), (None, "/b.so", None))):
+            row = {"row_id": path, "file_id": path, "build_id": build_id, "path": path, "sha256": sha256, "kind": "cubin", "arch": "sm_80", "count": at}
+            (folder / f"{at}.ndjson").write_text(json.dumps(row) + "\n")
+            os.utime(folder / f"{at}.ndjson", (at, at))
+        self.fleet("ingest", facts, lake)
+        rows = json.loads(self.fleet("sql", lake, "select path, sha256, count from images order by path", "--format", "json").stdout)["rows"]
+        # A file without a build id may be another one by now.
+        self.assertEqual(rows, [{"path": "/a.so", "sha256": "1f" * 32, "count": 2}, {"path": "/b.so", "sha256": None, "count": 3}])
+
     def copied(self, name):
         facts = self.folder / name
         shutil.copytree(self.folder / "facts", facts)

@@ -83,6 +83,29 @@ class Sandbox(hostile.Case):
                         self.skipTest(f"no {how} here")
                     self.assertEqual((done.returncode, done.stdout), (3, "open\nsealed 1\n"))
 
+    def landlocked(self, start, what):
+        done = start(*self.scenario("landlock", what))
+        if done.returncode == 77:
+            self.skipTest("no Landlock here")
+        return done
+
+    def test_landlock(self):
+        """Landlock forbids the program to write files, or also to read outside of the system's folders, before the driver starts or after | nothing | all of it, but: none where no file can be made from the start"""
+        for what in ("write", "read"):
+            for when, codes in (("early", []), ("late", [BOTH])):
+                with self.subTest(what=what, when=when):
+                    self.landlocked(self.same, f"{what}:{when}")
+                    self.assertEqual([self.codes(records) for records in self.found(complete=False)], codes)
+
+    def test_a_program_that_cannot_read_the_preload(self):
+        """a program confines itself so that libkshim.so cannot be read, and starts another program | ld.so says on that program's stderr that the preload is ignored | - |"""
+        if str(e2e.SHIM).startswith("/usr/"):
+            self.skipTest("the shim lies in a system folder")
+        bare, shimmed = (self.landlocked(start, "starts:late") for start in (self.bare, self.shimmed))
+        self.assertEqual((bare.returncode, shimmed.returncode, bare.stdout), (0, 0, shimmed.stdout))
+        lines = hostile.without_ours(shimmed.stderr).splitlines()
+        self.assertTrue(lines and all(line.startswith("ERROR: ld.so") for line in lines), lines)
+
 
 if __name__ == "__main__":
     e2e.main()

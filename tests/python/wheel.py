@@ -162,7 +162,7 @@ class Wheels(e2e.Case):
         with tarfile.open(archive) as tar:
             names = {name.partition("/")[2] for name in tar.getnames()}
         for name in ("CMakeLists.txt", "LICENSE", "README.md", "cmake/KshimPython.cmake", "cmake/version.py.in",
-                     "python/kshim/__init__.py", "shim/cuda/hooks.def", "analyzer/cli/main.cpp", "lib/CMakeLists.txt"):
+                     "python/kshim/__init__.py", "shim/cuda/hooks.def", "analyzer/cli/dispatch.cpp", "lib/CMakeLists.txt"):
             self.assertIn(name, names)
         self.assertFalse([name for name in names if name.startswith(("build/", ".git/"))])
         self.assertLess(archive.stat().st_size, 10 << 20)

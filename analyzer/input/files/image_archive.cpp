@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/files/image_archive.h"
 
-#include <nlohmann/json.hpp>
-
+#include "analyzer/core/foreign_json.h"
 #include "analyzer/input/files/container.h"
 
 namespace kshim::scan {
@@ -20,16 +19,6 @@ constexpr int kDeepestIndex = 4;
 constexpr const char* kBase = "org.opencontainers.image.base.name";
 constexpr std::string_view kWhiteout = ".wh.";
 constexpr std::string_view kOpaque = ".wh..wh..opq";
-
-std::string string_at(const Json& json, const char* key) {
-  const auto at = json.is_object() ? json.find(key) : json.end();
-  return json.is_object() && at != json.end() && at->is_string() ? at->get<std::string>() : std::string();
-}
-const Json& part_of(const Json& json, const char* key) {
-  static const Json none;
-  const auto at = json.is_object() ? json.find(key) : json.end();
-  return json.is_object() && at != json.end() ? *at : none;
-}
 
 std::string platform_of(const Json& json) {
   const std::string os = string_at(json, "os");

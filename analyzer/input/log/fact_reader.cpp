@@ -530,8 +530,8 @@ void PatternSet::compile() const {
 }
 
 void PatternSet::match(std::string_view line, std::vector<int>& found) const {
-  constexpr std::size_t kFew = 2;
-  constexpr std::size_t kShort = 256;
+  constexpr std::size_t kFew = 100;
+  constexpr std::size_t kShort = 1024;
   found.clear();
   if (!set_ && (++lines_ > kFew || line.size() > kShort)) compile();
   if (set_) {

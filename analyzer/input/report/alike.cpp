@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/report/alike.h"
 
+#include <fmt/format.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <iterator>
+#include <map>
 #include <system_error>
 
 #include "kshim/base/hash.h"
@@ -123,6 +127,34 @@ std::size_t place_of_t(std::string_view line, std::string_view& type) {
   return line.substr(at).starts_with(kT) ? at + kT.size() : std::string_view::npos;
 }
 
+/// Milliseconds of compilation by object, as jit_taxes() adds them up.
+using Compiled = std::map<std::uint64_t, double>;
+bool add_to(Compiled& compiled, std::string_view module, double ms) {
+  constexpr std::string_view kObject = ",\"object\":";
+  const std::size_t at = module.find(kObject);
+  if (at == std::string_view::npos) return false;
+  const std::string_view value = module.substr(at + kObject.size());
+  std::uint64_t object = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), object);
+  if (!value.starts_with("null,") &&
+      (error != std::errc{} || end == value.data() + value.size() || *end != ','))
+    return false;
+  compiled[object] += ms;
+  return true;
+}
+
+/// What of the times of compilation decides: which took longest, and whether all are worth a warning.
+void put(std::string& out, const Compiled& compiled) {
+  std::vector<std::pair<std::uint64_t, double>> rows(compiled.begin(), compiled.end());
+  std::ranges::stable_sort(rows, std::greater(), &std::pair<std::uint64_t, double>::second);
+  double total = 0;
+  for (const auto& [object, ms] : rows) {
+    fmt::format_to(std::back_inserter(out), "{} ", object);
+    total += ms;
+  }
+  out += total > kNoticeableJit ? '1' : '0';
+}
+
 bool is_whole(std::string_view text) {
   return !text.empty() && (text == "0" || text.front() != '0') && text.find('.') == std::string_view::npos &&
          text.size() < 19;
@@ -132,6 +164,7 @@ bool is_whole(std::string_view text) {
 
 Alike alike_of(const Report& report, std::string_view lines) {
   Alike out;
+  Compiled compiled;
   out.text = text_of(report);
   out.text.reserve(out.text.size() + lines.size());
   while (!lines.empty()) {
@@ -145,11 +178,13 @@ Alike alike_of(const Report& report, std::string_view lines) {
     const bool flat = type == "module" || type == "device" || type == "end";
     if (flat && line.find('{', 1) != std::string_view::npos) return {};
     if (type == "module") {
-      // The time that the driver compiles is told.
       const std::size_t jit = cutter.find_back(",\"jit\":");
-      const bool loaded = jit != std::string_view::npos && line.substr(jit).starts_with("false");
-      out.ms.push_back(0);
-      if (loaded && !parse_ms(cutter.cut(cutter.find_back(",\"ms\":")), out.ms.back())) return {};
+      if (jit == std::string_view::npos ||
+          !parse_ms(cutter.cut(cutter.find_back(",\"ms\":")), out.ms.emplace_back()))
+        return {};
+      if (line.substr(jit).starts_with("true") && line.find(",\"result\":0,") != std::string_view::npos &&
+          !add_to(compiled, line, out.ms.back()))
+        return {};
     } else if (type == "device") {
       out.gpus.push_back({std::string(cutter.cut(",\"uuid\":")), std::string(cutter.cut(",\"pci\":"))});
     } else if (type == "failure") {
@@ -159,6 +194,7 @@ Alike alike_of(const Report& report, std::string_view lines) {
     }
     cutter.finish();
   }
+  put(out.text, compiled);
   // A command may name one of several GPUs.
   if (out.gpus.size() > 1)
     for (const auto& gpu : out.gpus) put(out.text, gpu.front());
@@ -176,8 +212,7 @@ void become(Report& report, Report&& other, Alike&& alike) {
   report.owner = other.owner;
   report.linked = other.linked;
   report.process = std::move(other.process);
-  for (std::size_t at = 0; at < alike.ms.size(); ++at)
-    if (report.modules[at].jit == false) report.modules[at].ms = alike.ms[at];
+  for (std::size_t at = 0; at < alike.ms.size(); ++at) report.modules[at].ms = alike.ms[at];
   for (std::size_t at = 0; at < alike.gpus.size(); ++at) {
     auto& [uuid, pci] = alike.gpus[at];
     if (!uuid.empty()) report.devices[at].uuid = std::move(uuid);

@@ -19,6 +19,7 @@ struct CudaLibrary {
   std::string version;           ///< the longest that is known: "13.1.0.3", or "13"
   std::optional<unsigned> cuda;  ///< of cuDNN: the CUDA major that it was built for
   std::string package;           ///< "nvidia-cublas-cu12", where pip brought it
+  bool operator==(const CudaLibrary&) const = default;
 };
 
 std::vector<CudaLibrary> cuda_libraries(const Report& report, ObjectFiles& files);

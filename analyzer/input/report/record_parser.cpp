@@ -247,37 +247,30 @@ void check_end(Report& report, Whole whole) {
 }  // namespace
 
 RecordLimit limit_of(report::RecordType type) {
-  constexpr std::size_t kMiB = std::size_t{1} << 20;
-  switch (type) {
-    case RecordType::process:
-    case RecordType::driver:
-    case RecordType::end:
-    case RecordType::compiler:
-    case RecordType::repeat:  // are counted with their failures
-      return {1, 4 * kMiB};
-    case RecordType::device:
-      return {1024, 2 * kMiB};
-    case RecordType::object:
-      return {16384, 16 * kMiB};
-    case RecordType::module:
-      return {65536, 32 * kMiB};
-    case RecordType::failure:
-      return {4096, 32 * kMiB};
-    case RecordType::read:
-      return {4096, 16 * kMiB};
-    case RecordType::gap:
-      return {65536, 32 * kMiB};
-    case RecordType::library:
-      return {4096, 8 * kMiB};
-    case RecordType::bypass:
-    case RecordType::child:
-      return {256, 2 * kMiB};
-    case RecordType::package:
-      return {16384, 8 * kMiB};
-    case RecordType::coverage:
-      return {std::size_t{1} << 18, 80 * kMiB};
-  }
-  return {};
+  struct Row {
+    RecordType type;
+    std::size_t records, mebibytes;
+  };
+  static constexpr Row kRows[] = {{RecordType::device, 1024, 2},
+                                  {RecordType::object, 16384, 16},
+                                  {RecordType::module, 65536, 32},
+                                  {RecordType::failure, 4096, 32},
+                                  {RecordType::read, 4096, 16},
+                                  {RecordType::gap, 65536, 32},
+                                  {RecordType::library, 4096, 8},
+                                  {RecordType::bypass, 256, 2},
+                                  {RecordType::child, 256, 2},
+                                  {RecordType::package, 16384, 8},
+                                  {RecordType::coverage, std::size_t{1} << 18, 80}};
+  // process, driver, compiler and end come once; repeats are counted with their failures.
+  static_assert(std::size(kRows) + 5 == std::size(report::kRecords));
+  static constexpr auto kLimits = [] {
+    std::array<RecordLimit, std::size(report::kRecords)> out;
+    out.fill({1, std::size_t{4} << 20});
+    for (const Row& row : kRows) out[static_cast<std::size_t>(row.type)] = {row.records, row.mebibytes << 20};
+    return out;
+  }();
+  return kLimits[static_cast<std::size_t>(type)];
 }
 
 std::size_t fill_same_stacks(Report& report, std::size_t room) {

@@ -92,22 +92,11 @@ class RecordParser {
     std::size_t bytes = 0;
     std::uint64_t left_out = 0;
   };
-  std::string process(const Fields& from, std::uint32_t line);
-  std::string driver(const Fields& from, std::uint32_t line);
-  std::string device(const Fields& from, std::uint32_t line);
-  std::string object(const Fields& from, std::uint32_t line);
-  std::string module(const Fields& from, std::uint32_t line);
-  std::string failure(const Fields& from, std::uint32_t line);
-  std::string repeat(const Fields& from, std::uint32_t line);
-  std::string read(const Fields& from, std::uint32_t line);
-  std::string gap(const Fields& from, std::uint32_t line);
-  std::string library(const Fields& from, std::uint32_t line);
-  std::string bypass(const Fields& from, std::uint32_t line);
-  std::string package(const Fields& from, std::uint32_t line);
-  std::string coverage(const Fields& from, std::uint32_t line);
-  std::string compiler(const Fields& from, std::uint32_t line);
-  std::string child(const Fields& from, std::uint32_t line);
-  std::string end(const Fields& from, std::uint32_t line);
+#define KSHIM_RECORD(type, meaning) std::string type(const Fields& from, std::uint32_t line);
+#define KSHIM_FIELD(record, field, kind, required, meaning)
+#include "kshim/report/schema.def"
+#undef KSHIM_RECORD
+#undef KSHIM_FIELD
 
   using Ids = std::unordered_map<std::uint64_t, std::size_t>;  ///< index into the list, by id
   /// A record that others refer to by its id.

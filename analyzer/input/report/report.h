@@ -43,6 +43,7 @@ struct ProcessEntry {
 
 struct Record {
   std::uint32_t line = 0;  ///< in the file, from 1
+  bool operator==(const Record&) const = default;
 };
 struct ProcessRecord : Record {
   std::string shim, run, host, uid, time, exe, cwd;
@@ -76,6 +77,9 @@ struct ModuleRecord : Record {
   std::optional<bool> jit;
   double ms = 0;
 };
+/// Milliseconds that the driver may compile in one process: more is worth a warning.
+constexpr double kNoticeableJit = 1000;
+
 struct FailureRecord : Record {
   std::uint64_t id = 0, count = 1;
   std::string stage, kernel;
@@ -110,6 +114,7 @@ struct GapRecord : Record {
 };
 struct LibraryRecord : Record {
   std::string soname, path, version, build_id;
+  bool operator==(const LibraryRecord&) const = default;
 };
 struct BypassRecord : Record {
   std::string path, how;

@@ -264,27 +264,28 @@ std::string read_lines(const files::OpenFile& file, LineBuffer& buffer, LineRead
   return reader.finish();
 }
 
-/// Whether the path leads to the opened file without a link of another user. The owner of such a link
-/// chose the file, and may choose another one meanwhile.
-bool is_reached_by_own_links(const std::filesystem::path& path, const struct stat& opened, Folder& folder) {
-  const auto walked = [](std::string_view to, bool any_kind) {
-    int fd = -1;
-    report::FolderWalk<report::LibcCalls>::open(to, {.any_kind = any_kind}, fd);
-    return files::Descriptor(fd);
-  };
+files::Descriptor walked(std::string_view to, bool any_kind) {
+  int fd = -1;
+  report::FolderWalk<report::LibcCalls>::open(to, {.any_kind = any_kind}, fd);
+  return files::Descriptor(fd);
+}
+
+/// `linked`: the path leads to the file by a link of another user, who chose the file, and may choose another
+/// one meanwhile.
+files::OpenFile open_report(const std::filesystem::path& path, Folder& folder, bool& linked) {
   const std::string_view text = path.native();
   const std::size_t slash = std::min(text.rfind('/'), text.size());
   const std::string_view parent =
       slash == text.size() ? "." : text.substr(0, std::max<std::size_t>(slash, 1));
   const std::string_view name = slash == text.size() ? text : text.substr(slash + 1);
   if (!folder.fd || folder.path != parent) folder = {std::string(parent), walked(parent, false)};
+  if (files::OpenFile file = files::open_to_read(path, folder.fd.get(), name.data()); file) return file;
+  files::OpenFile file = files::open_to_read(path);
+  const files::Descriptor entry = walked(text, true);
   struct stat there {};
-  if (!folder.fd || ::fstatat(folder.fd.get(), name.data(), &there, AT_SYMLINK_NOFOLLOW) != 0) return false;
-  if (S_ISLNK(there.st_mode)) {
-    const files::Descriptor entry = walked(text, true);
-    if (!entry || ::fstat(entry.get(), &there) != 0) return false;
-  }
-  return there.st_dev == opened.st_dev && there.st_ino == opened.st_ino;
+  linked = !entry || ::fstat(entry.get(), &there) != 0 || there.st_dev != file.status.st_dev ||
+           there.st_ino != file.status.st_ino;
+  return file;
 }
 
 using namespace std::string_view_literals;
@@ -315,12 +316,11 @@ constexpr Magic kMagics[] = {
 std::variant<Report, std::string> read_report(const std::filesystem::path& path,
                                               const std::function<void(std::uint64_t)>& read, Homes homes,
                                               const IsKnown& is_known) {
-  const files::OpenFile file = files::open_to_read(path);
-  if (!file) return file.why;
   Report report;
-  report.owner = file.status.st_uid;
   thread_local Folder folder;
-  report.linked = !is_reached_by_own_links(path, file.status, folder);
+  const files::OpenFile file = open_report(path, folder, report.linked);
+  if (!file) return file.why;
+  report.owner = file.status.st_uid;
   report.foreign = report.linked || report::is_another_user(file.status.st_uid, ::geteuid());
   report.path = path.string();
   thread_local std::optional<Workspace> workspace;

@@ -3,7 +3,6 @@
 
 #include "analyzer/render/ci_formats.h"
 #include "analyzer/render/finding_page.h"
-#include "analyzer/render/json_finding.h"
 
 namespace kshim::scan {
 namespace {
@@ -144,110 +143,78 @@ std::string render(const Scan& scan, Format format, const RenderOptions& options
   return {};
 }
 
+KSHIM_JSON(ScannedImage, path, name, platform, base, layers)
+KSHIM_JSON(BudgetUse, name, of, bytes, limit)
+KSHIM_JSON(Expected, list, source, reason, skipped, missing, surplus)
+KSHIM_JSON(ModuleSize, offset, images, stored, bytes, kernel)
+
+inline Json to_json(const KernelNeeds& from) {
+  Json out = {{"arch", from.arch}};
+  for (const auto& [name, value] :
+       {std::pair("registers", from.registers), std::pair("shared_bytes", from.shared_bytes),
+        std::pair("local_bytes", from.local_bytes), std::pair("max_threads", from.max_threads)})
+    out[name] = value != image::KernelInfo::kUnknown ? Json(value) : Json(nullptr);
+  out["code_bytes"] = from.code_bytes;
+  return out;
+}
+
+inline Json to_json(const ScannedKernel& from) {
+  return {{"name", from.name},
+          {"demangled", from.demangled},
+          {"archs", from.archs()},
+          {"images", json_of(from.images)}};
+}
+
+Json image_json(const ImageCount& from) {
+  const image::Candidate& candidate = from.candidate;
+  Json out = {{"kind", image::to_name(candidate.kind)},
+              {"arch", image::to_name(candidate.kind, candidate.arch).view()},
+              {"isa", json_of(candidate.isa)}};
+  KSHIM_JSON_FIELDS(count, bytes)
+  return out;
+}
+
 namespace {
 
-Json to_json(const ImageCount& image) {
-  const image::Candidate& candidate = image.candidate;
-  return {{"kind", image::to_name(candidate.kind)},
-          {"arch", image::to_name(candidate.kind, candidate.arch).view()},
-          {"isa", version_or_null(candidate.isa)},
-          {"count", image.count},
-          {"bytes", image.bytes},
-          {"stored", image.stored}};
+Json verdict_json(const TargetVerdict& from) {
+  Json out;
+  KSHIM_JSON_FIELDS(target, sass, jit, lacking)
+  return out;
 }
 
-Json known_or_null(std::uint32_t value) {
-  return value != image::KernelInfo::kUnknown ? Json(value) : Json(nullptr);
-}
-
-Json to_json(const KernelNeeds& image) {
-  return {{"arch", image.arch},
-          {"registers", known_or_null(image.registers)},
-          {"shared_bytes", known_or_null(image.shared_bytes)},
-          {"local_bytes", known_or_null(image.local_bytes)},
-          {"max_threads", known_or_null(image.max_threads)},
-          {"code_bytes", image.code_bytes}};
-}
-
-Json to_json(const ScannedKernel& kernel) {
-  return {{"name", kernel.name},
-          {"demangled", kernel.demangled},
-          {"archs", kernel.archs()},
-          {"images", json_list(kernel.images, [](const KernelNeeds& image) { return to_json(image); })}};
-}
-
-Json to_json(const TargetVerdict& verdict) {
-  return {{"target", image::to_name(image::ImageKind::cubin, verdict.target).view()},
-          {"sass", verdict.sass},
-          {"jit", verdict.jit},
-          {"lacking", verdict.lacking}};
-}
-
-Json to_json(const Expected& expected) {
-  return {{"list", text_or_null(expected.list)},
-          {"source", expected.source},
-          {"reason", text_or_null(expected.reason)},
-          {"skipped", expected.skipped},
-          {"missing", expected.missing},
-          {"surplus", expected.surplus}};
-}
-
-Json to_json(const ModuleSize& module) {
-  return {{"offset", module.offset},
-          {"images", module.images},
-          {"stored", module.stored},
-          {"bytes", module.bytes},
-          {"kernel", text_or_null(module.kernel)}};
-}
-
-Json to_json(const ScannedObject& object, bool sizes) {
-  Json out = {{"path", object.path},
-              {"member", text_or_null(object.member)},
-              {"build_id", text_or_null(object.build_id)},
-              {"fatbins", object.fatbins}};
-  out["images"] = json_list(object.images, [](const ImageCount& image) { return to_json(image); });
-  if (object.kernels) {
-    out["kernels"] = json_list(*object.kernels, [](const ScannedKernel& kernel) { return to_json(kernel); });
-  }
-  out["format"] = text_or_null(object.format);
-  out["package"] = text_or_null(object.package.label());
-  out["package_info"] = package_json(object.package);
-  out["bytes"] = object.bytes;
-  out["modules"] = object.modules;
-  out["targets"] = json_list(object.targets, [](const TargetVerdict& verdict) { return to_json(verdict); });
-  if (object.expected) out["expected"] = to_json(*object.expected);
-  if (sizes)
-    out["largest_modules"] =
-        json_list(object.largest, [](const ModuleSize& module) { return to_json(module); });
+Json object_json(const ScannedObject& from, bool sizes) {
+  Json out;
+  KSHIM_JSON_FIELDS(path, member, build_id, fatbins)
+  if (!from.sha256.empty()) out["sha256"] = from.sha256;
+  out["images"] = json_list(from.images, [](const ImageCount& image) {
+    Json row = image_json(image);
+    row["stored"] = image.stored;
+    return row;
+  });
+  if (from.kernels) out["kernels"] = json_of(*from.kernels);
+  out["format"] = json_of(from.format);
+  out["package"] = json_of(from.package.label());
+  out["package_info"] = json_of(from.package);
+  KSHIM_JSON_FIELDS(bytes, modules)
+  out["targets"] = json_list(from.targets, verdict_json);
+  if (from.expected) out["expected"] = json_of(*from.expected);
+  if (sizes) out["largest_modules"] = json_of(from.largest);
   return out;
 }
 
 }  // namespace
 
-std::string render_json(const Scan& scan, Format, const RenderOptions&) {
+std::string render_json(const Scan& from, Format, const RenderOptions&) {
   Json out = {{"schema", "kshim-scan/1"}};
   out["objects"] =
-      json_list(scan.objects, [&](const ScannedObject& object) { return to_json(object, scan.sizes); });
-  out["findings"] = json_list(scan.findings, [](const Finding& finding) { return to_json(finding); });
-  out["targets"] = json_list(scan.targets, [](const image::Arch& target) {
-    return Json(image::to_name(image::ImageKind::cubin, target).view());
-  });
-  out["driver"] = version_or_null(scan.driver);
-  out["totals"] = {{"files", scan.files}, {"bytes", scan.bytes}, {"duplicates", scan.duplicates}};
-  out["images"] = json_list(scan.images, [](const ScannedImage& image) {
-    return Json{{"path", image.path},
-                {"name", text_or_null(image.name)},
-                {"platform", text_or_null(image.platform)},
-                {"base", text_or_null(image.base)},
-                {"layers", image.layers}};
-  });
-  if (!scan.budget.empty())
-    out["budget"] = json_list(scan.budget, [](const BudgetUse& use) {
-      return Json{{"name", use.name}, {"of", use.of}, {"bytes", use.bytes}, {"limit", use.limit}};
-    });
-  out["notes"] = scan.notes;
-  for (const std::string& note : scan.newer) out["notes"].push_back(note);
-  out["fleet"] = json_list(scan.fleet, [](const FleetPlan& plan) { return to_json(plan); });
+      json_list(from.objects, [&](const ScannedObject& object) { return object_json(object, from.sizes); });
+  KSHIM_JSON_FIELDS(findings, targets, driver)
+  out["totals"] = {{"files", from.files}, {"bytes", from.bytes}, {"duplicates", from.duplicates}};
+  out["images"] = json_of(from.images);
+  if (!from.budget.empty()) out["budget"] = json_of(from.budget);
+  out["notes"] = from.notes;
+  for (const std::string& note : from.newer) out["notes"].push_back(note);
+  out["fleet"] = json_of(from.fleet);
   add_knowledge(out);
   return dumped(out);
 }

@@ -4,6 +4,7 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/render/formats.h"
+#include "analyzer/render/json_finding.h"
 #include "analyzer/verbs/scan.h"
 
 namespace kshim::scan {
@@ -40,6 +41,8 @@ std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution);
 // A scan in the formats of analyzer/core/formats.def; what each is, analyzer/render/render.h says. The JSON
 // is kshim-scan/1, as docs/schema/scan.json describes it.
 
+/// Without what it takes in the file.
+Json image_json(const ImageCount& image);
 std::string render(const Scan& scan, Format format, const RenderOptions& options);
 
 #define KSHIM_FORMAT(id, writer) \

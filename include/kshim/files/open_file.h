@@ -50,6 +50,9 @@ struct OpenFile {
   explicit operator bool() const noexcept { return static_cast<bool>(fd); }
 };
 OpenFile open_to_read(const std::filesystem::path& path, Kinds kinds = Kinds::regular);
+/// The same for a regular file that lies in an opened folder itself, in half the time; no link is followed.
+/// Not open, without a reason, where it is not that simple.
+OpenFile open_to_read(const std::filesystem::path& path, int folder, const char* name);
 /// What a thread (gettid) has opened last, its first 512 bytes: which file it is whose pages do not come.
 std::string last_opened(int thread);
 

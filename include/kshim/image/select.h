@@ -40,6 +40,7 @@ struct JitSwitches {
   bool force_jit = false;        ///< CUDA_FORCE_JIT, overridden by force_ptx_jit
   bool disable_jit = false;      ///< CUDA_DISABLE_JIT, overridden by disable_ptx_jit
   bool compiler_present = true;  ///< libnvidia-ptxjitcompiler.so.1
+  bool operator==(const JitSwitches&) const = default;
 };
 
 struct Platform {

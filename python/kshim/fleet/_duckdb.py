@@ -89,10 +89,13 @@ def ingest(facts: pathlib.Path, lake: pathlib.Path, memory: str = "2GB") -> Dict
                      f"JOIN (VALUES {ages}) f(name, newness) ON f.name = r.filename WHERE row_id IS NOT NULL")
             if whole.exists():
                 query += f" UNION ALL BY NAME SELECT *, 0 AS newness FROM read_parquet({named(whole)}, hive_partitioning=false)"
+            # A report of a file that was scanned before does not have its hash.
+            known_hash = "if(build_id IS NULL, NULL, max(sha256) OVER (PARTITION BY row_id))"
+            columns = "* EXCLUDE (newness)" + (f" REPLACE (coalesce(sha256, {known_hash}) AS sha256)" if table == "images" else "")
             with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=day) as temporary:
                 partial, beside = pathlib.Path(temporary, "rows.parquet"), pathlib.Path(temporary, "ingested.json")
                 connection.execute(
-                    f"COPY (SELECT * EXCLUDE (newness) FROM ({query}) QUALIFY row_number() OVER (PARTITION BY row_id ORDER BY newness DESC) = 1) "
+                    f"COPY (SELECT {columns} FROM ({query}) QUALIFY row_number() OVER (PARTITION BY row_id ORDER BY newness DESC) = 1) "
                     f"TO {quoted(partial)} (FORMAT parquet, COMPRESSION zstd)")
                 beside.write_text(json.dumps(sorted(known | set(files))))
                 partial.replace(whole)

@@ -132,7 +132,7 @@ def main():
     chosen = [cell for cell in cells() if list(cell[:len(wanted)]) == wanted and all(word in table.HOLDS for word in wanted[:1])]
     run = Run()
     listed = known.Known("hostile.locks")
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+    with concurrent.futures.ThreadPoolExecutor(32) as pool:
         results = dict(zip(chosen, pool.map(lambda cell: run.compare(*cell), chosen)))
     shutil.rmtree(run.folder, ignore_errors=True)
     status = 0

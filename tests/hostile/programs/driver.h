@@ -2,6 +2,7 @@
 // The driver as a program meets it that looks every function up: a context on device 0, loads and launches.
 #pragma once
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -12,7 +13,9 @@ namespace hostile {
 template <class Function>
 Function driver_function(const char* name) {
   static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
-  return reinterpret_cast<Function>(dlsym(driver, name));
+  void* const address = driver == nullptr ? nullptr : dlsym(driver, name);
+  if (address == nullptr) _exit(1);  // a small RLIMIT_AS leaves no room for the driver
+  return reinterpret_cast<Function>(address);
 }
 
 using Launch = int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,

@@ -270,6 +270,7 @@ const std::map<std::string, std::function<int()>>& scenarios() {
       {"processes", [] { return hostile::limited(RLIMIT_NPROC); }},
       {"recursion", hostile::recursion},
       {"sandbox", hostile::sandboxed},
+      {"landlock", hostile::landlocked},
       {"threads", many_threads},
       {"until-killed", until_killed},
       {"until-full", hostile::until_full},

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -132,6 +133,44 @@ int sandboxed() {
   if (driver_function<void*>("cuInit") == nullptr) return 1;
   if (std::strcmp(when, "late") == 0) use("before");
   if (!refuse(number, error)) return 77;
+  use("host");
+  return 0;
+}
+
+namespace {
+
+/// From now on files can be read below these folders only, if at all, and none can be written or made. False
+/// where there is no Landlock.
+bool confine(bool reads) {
+  constexpr std::uint64_t kRead = LANDLOCK_ACCESS_FS_READ_FILE;
+  landlock_ruleset_attr rules{};
+  rules.handled_access_fs =
+      LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG;
+  if (reads) rules.handled_access_fs |= kRead;
+  const long set = syscall(SYS_landlock_create_ruleset, &rules, sizeof rules.handled_access_fs, 0);
+  if (set < 0) return false;
+  for (const char* folder : {"/usr", "/lib", "/lib64", "/bin", "/etc", "/proc"}) {
+    landlock_path_beneath_attr below{};
+    below.allowed_access = kRead;
+    below.parent_fd = open(folder, O_PATH | O_CLOEXEC);
+    if (reads) syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &below, 0);
+    close(below.parent_fd);
+  }
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  const bool done = syscall(SYS_landlock_restrict_self, set, 0) == 0;
+  close(static_cast<int>(set));
+  return done;
+}
+
+}  // namespace
+
+/// ARGUMENT: write:early|late, read:early|late or starts:late, which starts a program in there.
+int landlocked() {
+  const bool late = g_argument.ends_with("late");
+  if (driver_function<void*>("cuInit") == nullptr) return 1;
+  if (late) use("before");
+  if (!confine(!g_argument.starts_with("write"))) return 77;
+  if (g_argument.starts_with("starts")) return std::system("/bin/true");
   use("host");
   return 0;
 }

@@ -39,6 +39,7 @@ int step() {
   if (g_step == "failing-launch") return hostile::launch(g_function, 4096);
   if (g_step == "runtime") return g_plugin();
   if (g_step == "dlsym") return hostile::driver_function<void*>("cuLaunchKernel_ptsz") != nullptr ? 0 : 1;
+  if (g_step == "dlsym-default") return dlsym(RTLD_DEFAULT, "cuLaunchKernel_ptsz") == nullptr ? 0 : 1;
   return -2;
 }
 

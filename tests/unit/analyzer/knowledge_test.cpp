@@ -52,7 +52,6 @@ void each_sources(Visit&& visit) {
   each("toolkits", toolkits());
   each("gpus", gpus());
   each("wheels", wheels());
-  each("companions", knowledge().companions);
   each("switches", switches());
 }
 

@@ -25,18 +25,12 @@ std::string at(const WheelRow& row) {
          std::string(row.platform);
 }
 
-std::size_t count_words(std::string_view text) {
-  return text.empty() ? 0 : static_cast<std::size_t>(std::count(text.begin(), text.end(), ' ')) + 1;
-}
-
 TEST(Wheels, NameOnlyArchitecturesThatAGpuAndAToolkitKnow) {
   ASSERT_GT(wheels().size(), 100U);
   for (const WheelRow& row : wheels()) {
-    const auto images = images_of(row);
-    EXPECT_EQ(images.size(), count_words(row.real) + count_words(row.ptx))
-        << at(row) << ": a word that is no architecture";
-    EXPECT_FALSE(row.real.empty()) << at(row);
-    for (const image::Candidate& image : images) {
+    ASSERT_FALSE(row.images.empty()) << at(row);
+    EXPECT_EQ(row.images.front().kind, image::ImageKind::cubin) << at(row);
+    for (const image::Candidate& image : row.images) {
       EXPECT_NE(find_gpu(image.arch.cc), nullptr) << at(row);
       // 10.7 is older knowledge than the newest toolkit of the table.
       if (image.arch.cc == ComputeCapability{10, 7}) continue;
@@ -79,7 +73,7 @@ TEST(Wheels, HoldWhatTheirCudaCanBuild) {
     const bool coarse = row.variant.starts_with("cuda");
     const unsigned number =
         static_cast<unsigned>(std::stoul(std::string(row.variant.substr(coarse ? 4 : 2))));
-    for (const image::Candidate& image : images_of(row)) {
+    for (const image::Candidate& image : row.images) {
       bool can = image.arch.cc == ComputeCapability{10, 7};
       for (const ToolkitRow& toolkit : toolkits()) {
         const unsigned major = coarse && number < 20 ? number : number / 10;
@@ -131,7 +125,12 @@ TEST(Wheels, AreFoundByWhatIsWrittenInAReport) {
   const auto real = [](std::string_view package, std::string_view version, std::string_view variant = {},
                        std::string_view platform = kLinux) {
     const WheelRow* row = find_wheel(package, version, variant, platform);
-    return std::string(row != nullptr ? row->real : "none");
+    std::string out;
+    for (const image::Candidate& image : row != nullptr ? row->images : std::vector<image::Candidate>())
+      if (image.kind == image::ImageKind::cubin)
+        out +=
+            (out.empty() ? "" : " ") + std::string(image::to_name(image.kind, image.arch).view()).substr(3);
+    return row != nullptr ? out : "none";
   };
   EXPECT_EQ(real("torch", "2.9.1+cu128"), "70 75 80 86 90 100 120");
   EXPECT_EQ(real("torch", "2.9.1"), "70 75 80 86 90 100 120") << "PyPI's is cu128";

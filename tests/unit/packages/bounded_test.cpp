@@ -77,9 +77,11 @@ TEST(PathIndex, OwnersComeInOrderAndOnce) {
   index.add("/x", 1);
   index.add("/x", 2);
   index.add("/y", 3);
-  index.seal();
-  EXPECT_THAT(index.owners("/x"), ElementsAre(1U, 2U));
-  EXPECT_THAT(index.owners("/z"), IsEmpty());
+  for (int question = 0; question < 40; ++question) {  // few and many are answered in other ways
+    EXPECT_THAT(index.owners("/x"), ElementsAre(1U, 2U)) << question;
+    EXPECT_THAT(index.owners("/y"), ElementsAre(3U)) << question;
+    EXPECT_THAT(index.owners("/z"), IsEmpty()) << question;
+  }
 }
 
 }  // namespace

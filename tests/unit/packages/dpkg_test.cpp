@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+
+#include <set>
 
 #include "analyzer/owner/databases.h"
 #include "analyzer/owner/finder.h"
@@ -19,8 +22,13 @@ class Dpkg : public ::testing::Test {
   void status(std::string_view text) { root_.write("var/lib/dpkg/status", text); }
   std::string owner(const std::string& path) {
     DpkgDatabase database(root_.path(), budget_);
-    const auto found = database.owner(names_of(root_.path(), path));
-    return found ? found->label() : "nobody";
+    std::set<std::string> answers;
+    for (int question = 0; question < 20;
+         ++question) {  // the first are answered in another way than the rest
+      const auto found = database.owner(names_of(root_.path(), path));
+      answers.insert(found ? found->label() : "nobody");
+    }
+    return fmt::format("{}", fmt::join(answers, " or "));
   }
   test::TemporaryFolder root_;
   Budget budget_;

@@ -25,7 +25,7 @@ class StringWalk {
   }
   void walk(FleetBreak& row) const { each(row.host, row.gpu); }
   void walk(FleetPlan& plan) const { each(plan.object, plan.build_id, plan.breaks, plan.basis); }
-  void walk(RunSummary& run) const { each(run.id); }
+  void walk(RunSummary& row) const { each(row.run); }
   void walk(SeenIn& seen) const { each(seen.run, seen.host); }
   void walk(BlindProcess& process) const { each(process.exe, process.reason); }
   void walk(ImageVerdict& image) const { each(image.kind, image.arch, image.isa, image.reason); }

@@ -30,6 +30,21 @@ TEST(Hmac, IsThatOfRfc4231) {
       "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2");
 }
 
+// FIPS 180-4's examples, and lengths around the end of a block against sha256sum.
+TEST(Sha256, IsThatOfFips180) {
+  const auto hash = [](std::string_view bytes) {
+    const auto hex = sha256(bytes);
+    return std::string(hex.data(), hex.size());
+  };
+  EXPECT_EQ(hash(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(hash("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(hash(std::string(1000000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  std::string chain;
+  for (std::size_t size = 0; size < 200; ++size) chain = hash(std::string(size, 'x') + chain);
+  EXPECT_EQ(chain, "68438abffc1e61f86f920581a8e33b5d5a120aacee74564920d7a5cd503afdd3");
+}
+
 // Every length around the end of a block, against Python's hmac: the chain of all of them.
 TEST(Hmac, TakesEveryLength) {
   std::string chain;

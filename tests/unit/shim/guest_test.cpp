@@ -260,6 +260,27 @@ TEST(TimedLock, IsHadByAllOfManyThreadsThatKeepReleasingIt) {
   EXPECT_EQ(acquired, kThreads * kRounds);
 }
 
+TEST(TimedLock, LetsNoMoreThanSoManyWait) {
+  constexpr int kWait = 4;
+  constexpr int kTooMany = 2;
+  static TimedLock g_lock(kWait);
+  std::atomic<int> acquired{0};
+  std::atomic<int> refused{0};
+  ASSERT_TRUE(g_lock.acquire());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kWait + kTooMany; ++i)
+    threads.emplace_back([&] {
+      const bool got = g_lock.acquire();
+      if (got) g_lock.release();
+      ++(got ? acquired : refused);
+    });
+  while (refused < kTooMany) std::this_thread::yield();
+  g_lock.release();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(acquired, kWait);
+  EXPECT_EQ(refused, kTooMany);
+}
+
 TEST(Clock, IsLibcsWithoutLibc) {
   for (const clockid_t clock : {CLOCK_MONOTONIC, CLOCK_REALTIME}) {
     timespec before{}, ours{}, after{};
