@@ -82,7 +82,6 @@ TEST(Toolkits, AscendAndAreWellFormed) {
     EXPECT_LT(before, row.version);
     EXPECT_LE(isa_before, row.isa);
     EXPECT_EQ(image::ptx_isa_of_cuda(row.version), row.isa) << "the image library has another";
-    for (const std::string& word : words(row.targets)) EXPECT_TRUE(image::parse_arch(word).ok()) << word;
     EXPECT_TRUE(
         builds_for(row, {image::ComputeCapability::from_number(row.default_arch), image::Suffix::none}));
     EXPECT_TRUE(!row.driver.empty() || &row == &toolkits().back()) << "only the newest may lack its driver";
