@@ -10,7 +10,7 @@ constexpr std::uint64_t kLargestList = std::uint64_t{64} << 20;
 constexpr std::uint64_t kLargestStatus = std::uint64_t{256} << 20;
 constexpr std::size_t kMostPackages = 100'000;
 constexpr std::size_t kMostText = std::size_t{64} << 20;  // of a machine: 11 to 30 MB
-constexpr unsigned kWorthIndex = 8;                       // it takes as long as some twenty searches
+constexpr unsigned kWorthIndex = 4;  // one file has so many names; an index takes as long as twenty searches
 constexpr std::string_view kList = ".list";
 
 // Debian Policy 5.6.1 and 5.6.8: the characters of names and architectures.

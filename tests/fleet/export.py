@@ -82,16 +82,22 @@ class Export(unittest.TestCase):
     def test_reports_that_are_alike_are_judged_once_and_say_the_same(self):
         cases = ["no-image-for-arch", "jit-tax", "healthy", "device-fault", "nvrtc-arch-unsupported", "python-package", "two-gpus"]
         lines = {case: [json.loads(line) for line in (GOLDEN / case / "report.jsonl").read_text().splitlines()] for case in cases}
+        # Which file's compilation took longest decides the order of findings, all of it how severe they are.
+        again = {"object": {"id": 77, "path": "/sw/again.so", "build_id": "77"}, "module": {"id": 77, "object": 77}}
+        *first, last = lines["jit-tax"]
+        more = [{**row, **again[row["type"]]} for row in first if row["type"] in again] + [{**last, "modules": 2}]
+        lines["several"] = [*first, *({**row, "seq": len(first) + at} for at, row in enumerate(more))]
+        cases.append("several")
         draw = random.Random(1)
         rows = {}
         reports = []
-        for number in range(1400):
+        for number in range(1600):
             case = cases[number % len(cases)]
             changed = []
             for row in lines[case]:
                 new = {"process": {"pid": number + 1, "host": f"n{number % 3}", "start": number, "rank": number % 8, "time": f"2026-01-0{1 + number % 9}T00:00:00Z",
                                    "sample": number % 4 or None},
-                       "module": {"ms": draw.randrange(10 ** 6) / 1000}, "failure": {"tid": number}, "end": {"time": f"2026-02-0{1 + number % 9}T00:00:00Z"},
+                       "module": {"ms": draw.randrange(2 * 10 ** 6) / 1000}, "failure": {"tid": number}, "end": {"time": f"2026-02-0{1 + number % 9}T00:00:00Z"},
                        "device": {"uuid": f"GPU-{number}" if number % 5 else None, "pci": f"0000:{number % 100:02}:00.0"}}.get(row["type"], {})
                 changed.append({**row, **new, "t": row["t"] and number * 1000})
             reports.append((self.reports / f"{number:04}.jsonl", changed))
