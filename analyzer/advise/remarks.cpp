@@ -111,8 +111,9 @@ void add_other_variants(const AdviceInput& at, std::vector<DeadEnd>& out) {
 
 // The GPU has an image, and its kernel is missing or empty: the list of architectures is not what is wrong.
 void add_guard(const AdviceInput& at, std::vector<DeadEnd>& out) {
-  // The guard may let the GPU's own through; and where no image is known, the list may be what is wrong.
-  const bool own = at.taken && !(at.device && at.taken->arch.cc < *at.device);
+  // The guard may let the GPU's own through; and where a message is all there is, the list may be what is
+  // wrong.
+  const bool own = at.taken ? !(at.device && at.taken->arch.cc < *at.device) : at.message.empty();
   const bool guard = (at.cause == Cause::compiled_out && own) ||
                      (at.cause == Cause::latent_gap && at.guarded) ||
                      (at.cause == Cause::kernel_missing_from_image && !at.kernel_images.empty());

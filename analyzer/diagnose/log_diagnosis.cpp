@@ -201,7 +201,7 @@ Judgement judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
       std::string harmless;
       if (!codes.empty() || (list != nullptr && device != nullptr))
         suspects.push_back(by_rules(clues, facts, list));
-      bool bare = false;  // CUDA's own words, of which one is enough
+      bool bare = false;  // CUDA's own words: the first are enough
       for (const Hit* hit : line) {
         if (!hit->id.empty()) {
           suspects.push_back(judge_words(clues, *hit, facts, harmless));

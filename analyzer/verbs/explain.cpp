@@ -37,12 +37,9 @@ void add_meaning(Explanation& out, int code, std::string note) {
 
 void add_also(Explanation& out, int code, Cause first) {
   if (first == Cause::unknown) {
-    const Facts facts = [&] {
-      Facts bare;
-      bare.codes = {code};
-      return bare;
-    }();
-    const Diagnosis usual = diagnose(facts);
+    Facts bare;
+    bare.codes = {code};
+    const Diagnosis usual = diagnose(bare);
     if (usual.cause != Cause::unknown)
       out.also.push_back({usual.cause, std::string(row_of(usual.cause).when)});
   }
@@ -291,12 +288,6 @@ bool looks_like_a_name(std::string_view text) {
          });
 }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
-
 }  // namespace
 
 std::string_view to_name(Asked asked) {
@@ -306,7 +297,7 @@ std::string_view to_name(Asked asked) {
 
 Explanation explain_text(std::string_view text, const Options& options) {
   Explanation out;
-  text = trimmed(text);
+  text = analysis::trim(text);
   out.subject = plain_line(text.substr(0, std::min<std::size_t>(text.size(), 400)));
   if (const auto number = bare_number(text)) {
     out.asked = Asked::number;

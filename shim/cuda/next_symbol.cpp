@@ -3,6 +3,7 @@
 
 #include "guest/scratch_stack.h"
 #include "guest/text_buffer.h"
+#include "process/link_map.h"
 #include "process/scattered_read.h"
 
 namespace kshim::shim {
@@ -127,6 +128,25 @@ void fill_driver(std::uint64_t load) noexcept {
   });
 }
 
+/// The library's own function, where no memory can be mapped for the search, which then finds nothing: a
+/// program that lacks memory for a moment must not be told that it has no driver. Maps nothing.
+AnyFunction find_without_memory(Hook hook, std::size_t runtime) noexcept {
+  const HookRow& row = row_of(hook);
+  const bool driver = row.layer == Layer::driver;
+  MapNode node;
+  bool broken = false;
+  for (bool more = read_node(link_map_head(), node); more; more = next_node(node, broken)) {
+    char path[512];
+    if (!read_name(node, path, sizeof path)) continue;
+    if (!base_name(path).starts_with(driver ? "libcuda.so" : "libcudart")) continue;
+    const LoadedElf elf = read_elf(node, path, nullptr);
+    if (driver) return elf.find_function(row.name, row.gnu_hash);
+    if (is_runtime(elf, static_cast<Runtime>(runtime)))
+      return elf.find_function(row.name, row.gnu_hash, kRuntimeSonames[runtime]);
+  }
+  return nullptr;
+}
+
 /// The object that a runtime's table was filled from.
 struct RuntimeObject {
   std::atomic<std::uintptr_t> low{0};
@@ -154,6 +174,12 @@ void set_driver_own(Hook hook, AnyFunction address) noexcept {
     if (g_driver_address[known - 1U].load(std::memory_order_acquire) == address) return;
   }
   g_address_table_full.store(true, std::memory_order_release);
+}
+
+bool has_next_at_start(Hook hook) noexcept {
+  if (current_driver() == 0) find_driver();
+  const AnyFunction next = g_driver_rtld_next_address[index_of(hook)].load(std::memory_order_acquire);
+  return next != nullptr && find_object_in_use(next).at_start;
 }
 
 std::size_t row_at(AnyFunction address) noexcept {
@@ -202,6 +228,14 @@ bool adopt_driver(const LoadedObject& object) noexcept {
 
 void find_driver() noexcept { fill_driver(0); }
 
+AnyFunction find_driver(Hook hook, bool exported) noexcept {
+  fill_driver(0);
+  std::atomic<AnyFunction>& place = (exported ? g_driver_rtld_next : g_libcuda_entry)[index_of(hook)];
+  if (g_driver_low.load(std::memory_order_acquire) == 0)
+    place.store(wrap_for_counting(hook, exported, find_without_memory(hook, 0)), std::memory_order_release);
+  return place.load(std::memory_order_acquire);
+}
+
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
   const auto index = static_cast<std::size_t>(runtime);
   with_search(Layer::runtime, index, 0, [index](const Search& search) {
@@ -211,7 +245,10 @@ AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
     g_runtime_objects[index].load.store(search.library.load, std::memory_order_relaxed);
     g_runtime_objects[index].low.store(search.library.elf.low(), std::memory_order_release);
   });
-  return runtime_real(runtime, hook);
+  std::atomic<AnyFunction>& place = g_runtime_real[index][index_of(hook)];
+  if (g_runtime_objects[index].low.load(std::memory_order_acquire) == 0)
+    place.store(find_without_memory(hook, index), std::memory_order_release);
+  return place.load(std::memory_order_acquire);
 }
 
 void recheck_runtime(Runtime runtime) noexcept {

@@ -21,6 +21,8 @@ extern std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
 /// Whether the next definition in link order is libcuda's function, with nothing between.
 bool is_driver_next(Hook hook) noexcept;
+/// Whether an object that was loaded at program start defines a driver function behind the shim.
+bool has_next_at_start(Hook hook) noexcept;
 
 inline AnyFunction driver_export(Hook hook) noexcept {
   return g_driver_rtld_next[index_of(hook)].load(std::memory_order_relaxed);
@@ -37,6 +39,9 @@ std::size_t row_at(AnyFunction address) noexcept;
 
 /// Fills the tables from the loaded objects; nullptr for functions that none of them defines.
 void find_driver() noexcept;
+/// The same for one function of the driver (`exported`: the next definition, else libcuda's own), also where
+/// there is no memory for the tables' search.
+AnyFunction find_driver(Hook hook, bool exported) noexcept;
 /// Whether a file is that runtime or a replacement: it defines the version that references to the runtime
 /// carry. Sonames are not reliable: wheels rename the file (libcudart-e409450e.so.11.0).
 inline bool is_runtime(const LoadedElf& elf, Runtime runtime) noexcept {

@@ -34,6 +34,7 @@ void* look_up_plainly(void* handle, const char* name, const char* version) noexc
 /// Replaces a function that was looked up in a handle by its wrapper, if it is the driver's or a shared
 /// runtime's.
 void* wrap_dlsym_result(void* address, std::size_t row) noexcept {
+  if (in_driver(address)) return wrap_driver_function(address);
   const LoadedObject owner = find_object_in_use(address);
   if (!owner) return address;
   const std::string_view file = base_name(owner.path);
@@ -77,10 +78,17 @@ void kshim_find_real_lookups(void) noexcept {
 
 namespace {
 
+/// Whether there is a definition behind the shim. The next dlsym may be another tool's, and answer NULL where
+/// a thread asks a second time (HAMi-core).
+bool has_next(const char* name, const char* version, std::size_t row) noexcept {
+  return look_up_plainly(RTLD_NEXT, name, version) != nullptr ||
+         (kHooks[row].layer == Layer::driver && has_next_at_start(static_cast<Hook>(row)));
+}
+
 /// Our export would be libc's answer to RTLD_NEXT: the caller comes before the shim in link order (the
 /// program, an earlier preload), and nothing between them has such a definition.
-[[gnu::noinline]] bool shim_is_next_of(const LoadedObject& caller, const char* name,
-                                       const char* version) noexcept {
+[[gnu::noinline]] bool shim_is_next_of(const void* asking, const char* name, const char* version) noexcept {
+  const std::uint64_t caller = find_object_in_use(asking).load;
   const std::string_view wanted = version == nullptr ? std::string_view() : version;
   bool after_caller = false;
   bool broken = false;
@@ -89,7 +97,7 @@ namespace {
     const LoadedObject object = find_loaded_object(reinterpret_cast<const void*>(node.map.l_ld));
     if (is_shim(object.elf.base())) return after_caller;
     if (after_caller && object.elf.find_symbol(name, gnu_hash(name), wanted) != nullptr) return false;
-    after_caller = after_caller || (caller && object.load == caller.load);
+    after_caller = after_caller || (caller != 0 && object.load == caller);
   }
   return false;
 }
@@ -153,20 +161,25 @@ bool may_reach_driver(std::size_t row) noexcept {
   return is_driver_file(find_object_in_use(caller).path);
 }
 
-/// The preload comes first in the global scope, so libc's answer is our export even in a process without
-/// CUDA. A probe for CUDA must get the same answer with and without the shim.
-[[gnu::noinline]] bool is_there_without_shim(void* handle, const char* name, const void* asking,
-                                             const char* version, std::size_t row) noexcept {
+/// Whether libc may find it for a library that was opened later, among what that was opened with.
+[[gnu::noinline]] bool is_there_for(const void* asking, const char* name, const char* version,
+                                    std::size_t row) noexcept {
   const LoadedObject caller = find_object_in_use(asking);
-  if (handle == RTLD_NEXT && !shim_is_next_of(caller, name, version)) return true;  // libc will not find ours
-  if (handle == RTLD_DEFAULT && !is_shim(look_up_plainly(RTLD_DEFAULT, name, version))) return true;
-  // Asked from here, RTLD_NEXT means "after the shim". If it fails, dlerror() is about this name.
-  if (look_up_plainly(RTLD_NEXT, name, version) != nullptr) return true;
-  if (handle != RTLD_DEFAULT || !caller || caller.at_start) return false;
+  if (!caller || caller.at_start) return false;
   if (caller.elf.find_symbol(name, gnu_hash(name)) != nullptr) return true;
   // The driver has no versions: a look-up with one cannot mean it.
   return kHooks[row].layer != Layer::driver ? is_defined_somewhere(row)
                                             : version == nullptr && may_reach_driver(row);
+}
+
+/// The preload comes first in the global scope, so libc's answer is our export even in a process without
+/// CUDA. A probe for CUDA must get the same answer with and without the shim.
+bool is_there_without_shim(void* handle, const char* name, const void* asking, const char* version,
+                           std::size_t row) noexcept {
+  if (handle == RTLD_NEXT && !shim_is_next_of(asking, name, version)) return true;  // libc will not find ours
+  if (handle == RTLD_DEFAULT && !is_shim(look_up_plainly(RTLD_DEFAULT, name, version))) return true;
+  // Asked from here, RTLD_NEXT means "after the shim". If it fails, dlerror() is about this name.
+  return has_next(name, version, row) || (handle == RTLD_DEFAULT && is_there_for(asking, name, version, row));
 }
 
 bool is_get_proc_address(std::size_t row) noexcept {
@@ -201,7 +214,7 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   void* address = look_up_plainly(handle, name, version);
   // The handle is the program's (dlopen(NULL), ctypes.CDLL(None)): it searches the global scope, where the
   // shim is.
-  if (is_shim(address) && look_up_plainly(RTLD_NEXT, name, version) == nullptr) return {nullptr, 1};
+  if (is_shim(address) && !has_next(name, version, row)) return {nullptr, 1};
   if (!options().enabled) return {address, 1};
   if (address == nullptr && is_get_proc_address(row)) {
     report_old_driver_version(handle);

@@ -7,6 +7,7 @@
 #include "guest/options.h"
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
+#include "track/device_code.h"
 
 namespace kshim::shim {
 
@@ -37,9 +38,9 @@ void read_jit_log(const CallArgs& call, JitLog& out) noexcept {
   }
 }
 
-DriverLog::DriverLog() noexcept {
+DriverLog::DriverLog(abi::Result code) noexcept {
   using Dump = int (*)(unsigned* iterator, char* buffer, std::size_t* size, unsigned flags);
-  if (!options().driver_log) return;
+  if (!options().driver_log || load_result(code) == LoadResult::refused) return;
   const auto dump = reinterpret_cast<Dump>(driver_function("cuLogsDumpToMemory"));
   if (dump == nullptr) return;
   memory_ = static_cast<char*>(raw::map_memory(kRoom));

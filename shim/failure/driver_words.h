@@ -19,7 +19,9 @@ void read_jit_log(const CallArgs& call, JitLog& out) noexcept;
 /// lock must not be held. Registers no callback, and leaves the log as it is.
 class DriverLog {
  public:
-  DriverLog() noexcept;
+  /// `code`: what the call answered. Where the driver refused it before it looked, it is not asked: a child
+  /// of fork would wait for a lock that a thread of its parent holds.
+  explicit DriverLog(abi::Result code) noexcept;
   ~DriverLog();
   DriverLog(const DriverLog&) = delete;
   DriverLog& operator=(const DriverLog&) = delete;

@@ -130,7 +130,7 @@ void on_call_failed(const CallArgs& facts) noexcept {
   const SlowPath path;
   if (!path) return;
   const Device asked = ask_current_device();
-  const DriverLog log;
+  const DriverLog log(facts.code);
   path.run([&](State& state) {
     add_driver_failure(state, {facts, 0, state.driver.device_or_only(asked)}, log.text());
   });
@@ -144,7 +144,7 @@ void on_runtime_returned(const CallArgs& returned) noexcept {
   // The runtime has asked the driver for its version and for nothing else.
   if (returned.code == kInsufficientDriver && current_driver() != 0) learn_driver(path, false);
   const Device asked = ask_current_device();
-  const DriverLog log;
+  const DriverLog log(returned.code);
   path.run([&](State& state) {
     add_runtime_return(state, returned, state.driver.device_or_only(asked), log.text());
   });
@@ -159,7 +159,7 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
   if (!path) return;
   const Device asked = ask_current_device();
   std::optional<DriverLog> log;
-  if (facts.code != 0) log.emplace();
+  if (facts.code != 0) log.emplace(facts.code);
   path.run([&](State& state) {
     if (state.report.begin() == 0 && !state.report.waits_for_failure()) return;
     const Device device = state.driver.device_or_only(asked);
@@ -260,14 +260,12 @@ void on_launch(std::uintptr_t handle) noexcept {
 
 void* resolve_export(Hook hook) noexcept {
   const ErrnoKeeper keeper;
-  find_driver();
-  return driver_export(hook);
+  return find_driver(hook, true);
 }
 
 void* resolve_routed(Hook hook) noexcept {
   const ErrnoKeeper keeper;
-  find_driver();
-  return driver_routed(hook);
+  return find_driver(hook, false);
 }
 
 void* resolve_runtime(Runtime runtime, Hook hook) noexcept {

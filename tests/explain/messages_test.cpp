@@ -471,7 +471,8 @@ TEST(Messages, AloneAndInALogAreTakenForTheSame) {
   const PatternSet all = patterns();
   PatternSet few;
   std::vector<int> found, wanted;
-  all.match(std::string(100'000, ' '), found);  // a long line is matched with all of them, and so is what follows
+  all.match(std::string(100'000, ' '),
+            found);  // a long line is matched with all of them, and so is what follows
   for (std::size_t number = 0; const Row& row : kRows) {
     if (number++ % 50 == 0) few = patterns();  // and so are many lines
     few.match(row.text, found);

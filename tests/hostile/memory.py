@@ -60,6 +60,10 @@ class Memory(hostile.Case):
             with self.subTest(kind):
                 self.assertEqual(self.plain("tight", kind).stdout, "0 209 209\n")
 
+    def test_no_memory_for_a_linked_program(self):
+        """a program that is linked to the driver has no address space left when it first calls it | nothing | -"""
+        self.assertEqual(self.plain(None, program=hostile.HERE / "no_room").stdout, "0 0 0, later 0\n")
+
     def test_files_that_shrink(self):
         """a loaded library's file and a mapped device code file are truncated while in use | nothing | the failures"""
         for folder in ("bare", "shim"):

@@ -50,6 +50,11 @@ class Preloads(hostile.Case):
         """mimalloc, the same | nothing | all of it"""
         self.orders(library("libmimalloc.so.2*"))
 
+    def test_a_dlsym_that_answers_once(self):
+        """a tool with a dlsym of its own, which answers NULL where a thread asks `RTLD_NEXT` a second time (HAMi-core), the same | nothing | all of it"""
+        path = hostile.HERE / "libasks_once.so"
+        self.orders(path if path.exists() else None)
+
     def test_faketime(self):
         """libfaketime, with time standing still, the same | nothing | all of it; `time` and `t` are as it says"""
         for name in ("libfaketime.so.1", "libfaketimeMT.so.1"):

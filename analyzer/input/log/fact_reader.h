@@ -33,8 +33,8 @@ class PatternSet {
 
  private:
   RE2::Options options_;
-  /// All patterns together, compiled for a long log: it takes as long as reading a megabyte. A name, a message
-  /// or a short log is matched with the few patterns whose texts each line has.
+  /// All patterns together, compiled for a long log: it takes as long as reading a megabyte. A name, a
+  /// message or a short log is matched with the few patterns whose texts each line has.
   mutable std::unique_ptr<RE2::Set> set_;
   /// One pattern for itself: compiled once a line has it, as hardly any log has many of them.
   struct Single {
