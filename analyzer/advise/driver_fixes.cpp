@@ -444,7 +444,10 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
   if (add_program_fixes(compiler, advice)) return;
   if (compiler.asked.cc.major == 0 && at.device) compiler.asked = {*at.device, image::Suffix::none};
   if (at.caller_package.empty() && add_other_ways(at, advice.fixes) && !advice.fixes.empty()) return;
-  if (compiler.asked.cc.major == 0) return add_plain_fixes(at, advice.fixes);
+  if (compiler.asked.cc.major == 0) {
+    if (!at.torch) add_plain_fixes(at, advice.fixes);
+    return;
+  }
   if (compiler.name.empty()) compiler.name = "the compiler";
   const image::Arch plain{compiler.asked.cc, image::Suffix::none};
   const std::string asked(image::to_name(image::ImageKind::ptx, plain).view());

@@ -196,7 +196,7 @@ class Completion(Plugged):
         for command in re.findall(r"(?m)^  (\w+) ", self.kshim("help").stdout.split("Examples:")[0]):
             if command == "help":
                 continue
-            shown = set(re.findall(r"(?m)^  (?:-\w, )?(--[a-z-]+)", self.kshim(command, "--help").stdout))
+            shown = set(re.findall(r"(?m)^  (?:-\w, )?(--[a-z0-9-]+)", self.kshim(command, "--help").stdout))
             rows = self.kshim("__complete", command, "--").stdout.splitlines()
             self.assertTrue(all("\t" in row for row in rows), rows)
             self.assertLessEqual(shown, {row.split("\t")[0] for row in rows}, command)
