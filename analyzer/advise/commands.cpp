@@ -223,9 +223,36 @@ bool is_assignment(std::string_view word) {
   });
 }
 
+// Where NVIDIA's installer puts a toolkit there, lists with semicolons, variables as PowerShell has them. A
+// program of its own to start has an & before it.
+std::string with_windows_paths(std::string word, bool starts) {
+  constexpr std::string_view kToolkit = "/usr/local/cuda";
+  bool any = false;
+  for (std::size_t at = word.find(kToolkit); at != std::string::npos; at = word.find(kToolkit, at)) {
+    any = true;
+    std::size_t end = at + kToolkit.size();
+    std::string folder = "$env:CUDA_PATH";
+    if (end < word.size() && word[end] == '-') {
+      const std::size_t behind = std::min(word.find_first_not_of("0123456789.", end + 1), word.size());
+      folder =
+          R"(C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v)" + word.substr(end + 1, behind - end - 1);
+      end = behind;
+    }
+    for (; end < word.size() && word[end] != ':' && word[end] != '"'; ++end)
+      folder += word[end] == '/' ? '\\' : word[end];
+    if (end < word.size() && word[end] == ':') word[end] = ';';
+    word.replace(at, end - at, folder);
+    at += folder.size();
+  }
+  if (!any) return word;
+  std::erase(word, '"');
+  if (const std::size_t path = word.find("$PATH"); path != std::string::npos) word.insert(path + 1, "env:");
+  return (starts ? "& \"" : "\"") + word + '"';
+}
+
 std::string assigned(std::string_view word) {
   const std::size_t mark = word.find('=');
-  std::string value(word.substr(mark + 1));
+  std::string value = with_windows_paths(std::string(word.substr(mark + 1)), false);
   if (!value.starts_with('"')) value = '"' + value + '"';
   return "$env:" + std::string(word.substr(0, mark)) + " = " + value;
 }
@@ -234,7 +261,7 @@ std::string joined(const std::vector<std::string>& words, std::size_t from) {
   std::string out;
   for (std::size_t i = from; i < words.size(); ++i) {
     if (!out.empty()) out += ' ';
-    out += words[i];
+    out += with_windows_paths(words[i], i == from);
   }
   return out;
 }
@@ -307,7 +334,8 @@ std::optional<std::string> for_windows(const std::string& command) {
   for (const std::string& part : commands_of(command)) {
     if (part.find(" | ") != std::string::npos) return std::nullopt;  // into grep, in all of them
     const auto one = one_command(part);
-    if (!one) continue;
+    // A folder of Linux helps nobody there.
+    if (!one || one->find("/usr/") != std::string::npos || one->find("/opt/") != std::string::npos) continue;
     out += (out.empty() ? "" : "; ") + *one;
   }
   if (out.empty()) return std::nullopt;

@@ -88,7 +88,9 @@ std::string driver_text(const AdviceInput& at, std::string_view of_linux) {
   const auto& rows = knowledge().windows_drivers;
   const auto row = std::find_if(rows.begin(), rows.end(),
                                 [&](const WindowsDriverRow& each) { return each.of_linux == of_linux; });
-  return std::string(at.windows && row != rows.end() ? row->of_windows : of_linux);
+  if (!at.windows) return std::string(of_linux);
+  // Both systems count branches alike, and releases each by itself.
+  return std::string(row != rows.end() ? row->of_windows : of_linux.substr(0, of_linux.find('.')));
 }
 
 const ToolkitRow* toolkit_that_driver_reads(const AdviceInput& at) {
@@ -443,9 +445,12 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
   CompilerFacts compiler = at.compiler.value_or(CompilerFacts{});
   if (add_program_fixes(compiler, advice)) return;
   if (compiler.asked.cc.major == 0 && at.device) compiler.asked = {*at.device, image::Suffix::none};
+  // NVRTC refuses a GPU that is too new in the same words as one that is too old.
+  if (!at.device && compiler.asked.cc.major == 0 && at.message == "nvrtc_option")
+    add_plain_fixes(at, advice.fixes);
   if (at.caller_package.empty() && add_other_ways(at, advice.fixes) && !advice.fixes.empty()) return;
   if (compiler.asked.cc.major == 0) {
-    if (!at.torch) add_plain_fixes(at, advice.fixes);
+    if (!at.torch && advice.fixes.empty()) add_plain_fixes(at, advice.fixes);
     return;
   }
   if (compiler.name.empty()) compiler.name = "the compiler";

@@ -149,7 +149,14 @@ void add_listed_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
                                 image::to_name(*at.device).view());
   // PyPI has TensorRT from 8.6 on.
   const bool on_pypi = library != "TensorRT" || !older || compare_releases(row->last, "8.6") >= 0;
-  if (installer != nullptr && on_pypi && at.manager != "conda" && at.manager != "dpkg" &&
+  // From 8.6 on, pip's are for CUDA 12 and newer.
+  const bool beyond_driver = library == "TensorRT" && !older && at.driver.known() && at.driver.major < 12;
+  if (beyond_driver)
+    fix.caveat = fmt::format(
+        "take its build for CUDA {}, which this driver serves, from NVIDIA's archive: what pip installs is "
+        "for CUDA 12 or newer",
+        at.driver.major);
+  if (installer != nullptr && on_pypi && !beyond_driver && at.manager != "conda" && at.manager != "dpkg" &&
       at.manager != "rpm") {
     // cuDNN for CUDA 13 begins after the releases that served what 7.5 came after.
     const bool cuda13 = !older && (at.toolkit.major >= 13 || at.package.ends_with("13"));

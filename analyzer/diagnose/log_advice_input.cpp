@@ -39,6 +39,16 @@ void set_ptx(const Clues& clues, AdviceInput& at) {
   if (row != nullptr) at.ptx = version_of(std::string(row->isa));
 }
 
+// Whose cache it is, by what compiles there.
+void set_cache(const Clues& clues, AdviceInput& at) {
+  at.cache = "the compiler";
+  for (const analysis::CacheRow& row : analysis::caches()) {
+    if (!clues.compiler.starts_with(row.who)) continue;
+    at.cache = row.who;
+    at.cache_variable = row.variable;
+  }
+}
+
 // What the runtime is, or what a container's image demands.
 void set_runtime(const Hit* hit, AdviceInput& at) {
   const image::Version asked = hit != nullptr ? version_of(group(*hit, "needcuda")) : image::Version{};
@@ -82,6 +92,9 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
   at.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";
   // A file of its own that was looked at is not PyTorch's.
   const PackageClue* package = package_that_failed(clues, judgement.hit);
+  // What a package says that it was built for tells of no other.
+  if (judgement.list != nullptr && judgement.list->by_itself)
+    if (const PackageClue* owner = find_package(clues, judgement.list->owner)) package = owner;
   const bool another = package != nullptr && package->name == "torch" && judgement.list != nullptr &&
                        !judgement.list->by_itself && judgement.list->owner.find("torch") == std::string::npos;
   if (package != nullptr && package->name == "torch" && at.device) {
@@ -102,10 +115,19 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
       at.origin = analysis::Origin::installed;
     }
   }
+  // A package that no table of ours knows: pip brought it built, and nobody here has its sources.
+  if (package == nullptr && !at.torch && !at.extension.empty()) at.released = true;
+  // Only what PyTorch's extension builder builds reads it.
+  at.torch = at.torch || clues.env.contains("TORCH_CUDA_ARCH_LIST");
   // What compiles at run time makes PTX of its own compiler's version.
   if (clues.run_time_compiler && finding.cause == Cause::ptx_newer_than_driver)
     at.origin = analysis::Origin::memory;
   at.links_torch = at.torch;
+  if (finding.cause == Cause::stale_cache_artifact) set_cache(clues, at);
+  // A build for one GPU of several would take the code of the others away.
+  if (judgement.list != nullptr && judgement.list->by_itself && at.device)
+    for (const DeviceClue& each : clues.devices)
+      if (each.cc != *at.device) at.other_devices.push_back(each.cc);
   for (const analysis::SwitchRow& row : analysis::switches()) {
     const auto set = clues.env.find(std::string(row.variable));
     if (set != clues.env.end() && !set->second.empty() && set->second != "0")

@@ -174,6 +174,11 @@ std::optional<Suspect> no_image_by_another_name(const Surroundings& at) {
   const bool fermi = at.facts.device && at.facts.device->major < 3;
   const bool old =
       at.hit.old_code == 8 || fermi || (at.clues.toolkit.known() && at.clues.toolkit < kRenumbered);
+  if (at.hit.code == 98 && has_list(at.facts) && !at.facts.device)
+    return Suspect{
+        Cause::no_image_for_arch, 0.45,
+        "The log says what was built for, and not which GPU there is: on one that this leaves out, "
+        "98 may stand for it"};
   if (has_list(at.facts)) return std::nullopt;
   if (at.hit.code == 98 && old)
     return Suspect{

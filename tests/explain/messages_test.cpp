@@ -170,6 +170,10 @@ constexpr Row kRows[] = {
     {"RuntimeError: FlashAttention only supports Ampere GPUs or newer.", Cause::library_refuses, 0},
     {"FATAL: kernel `fmha_cutlassF_f16_sm80` is for sm80-sm90, but was built for sm70", Cause::compiled_out,
      0},
+    {"Attempting to use wgmma.fence without CUTE_ARCH_MMA_SM90A_ENABLED", Cause::compiled_out, 0},
+    {"nvrtc: error: failed to load builtins", Cause::library_not_found, 0},
+    {"RuntimeError: Cuda error: k_copy: invalid device function.", Cause::stale_cache_artifact, 98},
+    {"add.cu:31: void verify(int*): Assertion `c[i] == a[i] + b[i]' failed.", Cause::unchecked_failure, 0},
     {"CUDA kernel mul_mat_q has no device code compatible with CUDA arch 520. ggml-cuda.cu was compiled for: "
      "520",
      Cause::compiled_out, 0},

@@ -224,10 +224,20 @@ void FactReader::add_image(image::ImageKind kind, std::string_view arch_text, co
   if (!known && list->images.size() < kMostImages) list->images.push_back({kind, *arch, {}});
 }
 
+// "detectron2 arch flags  sm_75" is said of detectron2, and of nothing that stands below it.
+std::string FactReader::owner_of_list(const std::string& text) const {
+  static const RE2 kOwner(R"(^\s*([A-Za-z][\w-]{1,40}) (?:CUDA )?arch(?:itecture)?s? flags\b)");
+  std::string owner;
+  return RE2::PartialMatch(text, kOwner, &owner) ? owner : file_;
+}
+
 // "sm_50 sm_60 compute_90" in one line, as torch.cuda.get_arch_list() and its relatives print them.
 void FactReader::add_words(const std::string& words, const std::string& owner) {
   static const RE2 kWord(R"(\b(sm_|compute_)(\d{2,3}[af]?)\b)");
-  re2::StringPiece rest(words);
+  static const RE2 kStage(R"(arch=compute_\w+ ?, ?code=)");  // PTX that is embedded stands behind "code="
+  std::string embedded = words;
+  RE2::GlobalReplace(&embedded, kStage, "code=");
+  re2::StringPiece rest(embedded);
   std::string kind;
   std::string number;
   while (RE2::FindAndConsume(&rest, kWord, &kind, &number))
@@ -236,7 +246,7 @@ void FactReader::add_words(const std::string& words, const std::string& owner) {
 
 void FactReader::add_numbers(const std::string& words, image::ImageKind kind, const std::string& owner,
                              bool hundredfold) {
-  static const RE2 kNumber(R"((\d{1,2}\.\d|\d{2,4}[af]?))");
+  static const RE2 kNumber(R"((\d{1,2}\.\d[af]?|\d{2,4}[af]?))");
   re2::StringPiece rest(words);
   std::string number;
   while (RE2::FindAndConsume(&rest, kNumber, &number)) {
@@ -254,8 +264,11 @@ void FactReader::add_software(int pattern, const std::string& text) {
   for (int i = 0; i < kMostInALine; ++i) {
     const std::vector<std::string> groups = patterns_.next_groups(pattern, text, from);
     if (groups.size() < 4) break;
-    const bool from_source = groups[0].find("source") != std::string::npos;
+    static const RE2 kInstalled(R"((?i)\binstalled from\b.*: *source\b)");
+    const bool from_source =
+        groups[0].find("source") != std::string::npos || RE2::PartialMatch(text, kInstalled);
     const std::string_view before = std::string_view(text).substr(0, from - groups[0].size());
+    if (groups[0].starts_with('/') && before.ends_with("CUDA")) break;  // "CUDA/cuDNN version: 10.2"
     if (is_toolkit_of_build(before, groups[0], leading_version(groups[2]))) {
       note_package({name, groups[1], {}, {}, clues_.lines, from_source});
       if (!clues_.toolkit.known()) set_toolkit(leading_version(groups[2]));
@@ -281,7 +294,11 @@ void FactReader::note_package(const PackageClue& package) {
     if (clues_.packages.size() >= kMostPackages) return;
     clues_.packages.push_back(package);
   } else if (known->version.empty() && !package.version.empty()) {
+    const bool from_source = known->from_source;
     *known = package;
+    known->from_source = known->from_source || from_source;
+  } else {
+    known->from_source = known->from_source || package.from_source;
   }
   if (package.variant.starts_with("cu")) set_tag(package.variant.substr(2));
 }
@@ -334,7 +351,7 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
       file_ = fact;
       return;
     case ClueKind::arch_list:
-      return add_words(fact, file_);
+      return add_words(fact, owner_of_list(text));
     case ClueKind::arch_words:
       return add_numbers(fact, kCubin, file_, false);
     case ClueKind::ptx_words:
@@ -420,9 +437,9 @@ void FactReader::add_env(const std::string& fact) {
   std::string key = fact.substr(0, mark);
   while (!key.empty() && key.back() == ' ') key.pop_back();
   std::string value = fact.substr(mark + 1);
-  value.erase(
-      std::remove_if(value.begin(), value.end(), [](char c) { return c == '"' || c == '\'' || c == ' '; }),
-      value.end());
+  std::erase_if(value, [](char c) { return c == '"' || c == '\''; });
+  value.erase(0, std::min(value.find_first_not_of(' '), value.size()));
+  std::replace(value.begin(), value.end(), ' ', ';');  // "6.0 6.1" and "6.0;6.1" are one list
   if (clues_.env.size() < kMostEnv) clues_.env.emplace(std::move(key), std::move(value));
 }
 

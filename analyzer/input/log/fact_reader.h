@@ -95,6 +95,7 @@ class FactReader {
   void add_capabilities(int pattern, const std::string& text);
   void add_device(std::optional<image::ComputeCapability> cc, std::string name = {});
   void add_image(image::ImageKind kind, std::string_view arch, const std::string& owner, bool by_itself);
+  std::string owner_of_list(const std::string& text) const;
   void add_words(const std::string& words, const std::string& owner);
   void add_numbers(const std::string& words, image::ImageKind kind, const std::string& owner,
                    bool hundredfold);

@@ -44,6 +44,8 @@ constexpr const char* kNumberPatterns[] = {
     R"(\[(\d{1,3})\] Call to cu)",
     R"(\bcode (\d{3}), ERROR_)",
     R"(\b(?:check failed|error == cudaSuccess).{0,40}\((\d{1,3}) vs\. 0\))",
+    R"(\binvalid device function[ :=#]*\(?(8|98)\b)",
+    R"(\berr(?:or)?(?: code)?[ :=#(]+(8|98)\)? *[:,-]? *"?invalid device function)",
 };
 // Beside one of these, a number of three digits may be CUDA's; a disk's error 700 is not.
 constexpr const char* kCudaWordPattern =
@@ -324,6 +326,12 @@ Clues Miner::take() {
   const auto is_vague = [](const Hit& hit) { return hit.vague; };
   if (!clues.others.empty() || !std::all_of(clues.hits.begin(), clues.hits.end(), is_vague))
     std::erase_if(clues.hits, is_vague);
+  // PyTorch alone says it like that, and need not be named anywhere.
+  const bool by_torch = std::any_of(clues.hits.begin(), clues.hits.end(), [](const Hit& hit) {
+    return hit.quote.find("RuntimeError: CUDA error: ") != std::string::npos;
+  });
+  if (by_torch && clues.packages.empty() && !clues.env.contains("TORCH_CUDA_ARCH_LIST"))
+    clues.packages.push_back({"torch", "torch", {}, {}, clues.lines});
   return std::move(clues);
 }
 
