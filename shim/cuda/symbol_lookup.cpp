@@ -85,6 +85,19 @@ bool has_next(const char* name, const char* version, std::size_t row) noexcept {
          (kHooks[row].layer == Layer::driver && has_next_at_start(static_cast<Hook>(row)));
 }
 
+/// Whether dlsym(RTLD_NEXT) sets an error for dlerror() where it fails. glibc before 2.24 sets none (its bug
+/// 19509); 2.24 gave quick_exit a new version.
+bool next_sets_error() noexcept {
+  enum : std::uint8_t { kUnknown, kNo, kYes };
+  static std::atomic<std::uint8_t> known{kUnknown};
+  if (known.load(std::memory_order_relaxed) == kUnknown) {
+    const bool is_new = kshim_real_dlvsym == nullptr ||  // musl
+                        look_up_plainly(RTLD_NEXT, "quick_exit", "GLIBC_2.24") != nullptr;
+    known.store(is_new ? kYes : kNo, std::memory_order_relaxed);
+  }
+  return known.load(std::memory_order_relaxed) == kYes;
+}
+
 /// Our export would be libc's answer to RTLD_NEXT: the caller comes before the shim in link order (the
 /// program, an earlier preload), and nothing between them has such a definition.
 [[gnu::noinline]] bool shim_is_next_of(const void* asking, const char* name, const char* version) noexcept {
@@ -206,15 +219,20 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   if (row == kHookCount) return kNotOurs;
   const ErrnoKeeper keeper;
   if (is_driver_itself(caller)) return kNotOurs;
+  const bool sets_error = next_sets_error();  // asked first: a look-up that succeeds clears the error
+  const auto none = [&]() noexcept -> LookupAnswer {
+    if (!sets_error && handle != RTLD_NEXT) look_up_plainly(handle, name, "none");
+    return {nullptr, 1};
+  };
   if (names_none) {
     // The meaning of RTLD_NEXT depends on the caller, which only a jump to libc preserves. The look-up before
     // it has failed where there is nothing: its NULL and dlerror() are what the caller expects.
-    return is_there_without_shim(handle, name, caller, version, row) ? kNotOurs : LookupAnswer{nullptr, 1};
+    return is_there_without_shim(handle, name, caller, version, row) ? kNotOurs : none();
   }
   void* address = look_up_plainly(handle, name, version);
   // The handle is the program's (dlopen(NULL), ctypes.CDLL(None)): it searches the global scope, where the
   // shim is.
-  if (is_shim(address) && !has_next(name, version, row)) return {nullptr, 1};
+  if (is_shim(address) && !has_next(name, version, row)) return none();
   if (!options().enabled) return {address, 1};
   if (address == nullptr && is_get_proc_address(row)) {
     report_old_driver_version(handle);

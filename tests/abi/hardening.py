@@ -32,8 +32,9 @@ def command(path, optimized):
         yield "is not position-independent"
     _, needed = dynamic_symbols(path)
     names = {name.split("@")[0] for name in needed}
-    # zig links the failure's function in, so that only the canary's place tells: the thread's, at 0x28 on x86-64.
-    if optimized and "__stack_chk_fail" not in names and "%fs:0x28" not in output("objdump", "-d", "--no-show-raw-insn", path):
+    # zig links the failure's function in, so that only the canary's place tells: the thread's, at 0x28 on x86-64, a variable elsewhere.
+    canary = not names.isdisjoint({"__stack_chk_fail", "__stack_chk_guard"})
+    if optimized and not canary and "%fs:0x28" not in output("objdump", "-d", "--no-show-raw-insn", path):
         yield "no stack protector"
     if optimized and not any(name.endswith("_chk") for name in names):
         yield "no FORTIFY"

@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """libkshim.so as readelf shows it, and the rows of hooks.def."""
 import os
+import platform
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 SOURCE = Path(os.environ.get("KSHIM_SOURCE_DIR", Path(__file__).resolve().parents[2]))
 
 
 def output(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    """What readelf or objdump prints of the file that is the last word. objdump reads its own machine's files alone."""
+    program, path = command[0], command[-1]
+    if program == "objdump" and machine(path) != platform.machine():
+        program = f"{machine(path)}-linux-gnu-objdump"
+        if shutil.which(program) is None:
+            sys.exit(f"{path}: {program} is not installed: apt install binutils-{machine(path).replace('_', '-')}-linux-gnu")
+    return subprocess.run([program, *command[1:]], check=True, capture_output=True, text=True).stdout
 
 
 def machine(path):

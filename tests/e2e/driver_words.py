@@ -27,6 +27,27 @@ print(json.dumps({"result": result, "jit": log.value.decode(), "driver": held.va
 sys.exit(3)
 """
 
+# A thread loads modules that fail; meanwhile children of fork make a call, which the driver refuses (3) before it takes a lock.
+FORKS = """
+import ctypes, os, threading
+cu = ctypes.CDLL("libcuda.so.1")
+context, out = ctypes.c_void_p(), ctypes.c_void_p()
+assert cu.cuInit(0) == 0 and cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+def fail():
+    cu.cuCtxSetCurrent(context)
+    while True:
+        cu.cuModuleLoadData(ctypes.byref(out), b"no image at all")
+threading.Thread(target=fail, daemon=True).start()
+refused = 0
+for _ in range(100):
+    child = os.fork()
+    if child == 0:
+        os._exit(cu.cuMemAlloc_v2(ctypes.byref(out), 1))
+    refused += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+print(refused, flush=True)
+os._exit(0)
+"""
+
 
 class DriverWords(e2e.Case):
     def failure(self, room, **env):
@@ -64,6 +85,15 @@ class DriverWords(e2e.Case):
         self.assertNotEqual(record["driver_log"], "")
         self.assertIn(record["driver_log"], saw["driver"])
         self.assertEqual(evidence["driver-log"]["text"], record["driver_log"])
+
+    def test_children_of_fork_do_not_ask(self):
+        """Another thread of the parent may have held the lock of the driver's log."""
+        host = self.folder / "forks.py"
+        host.write_text(FORKS, encoding="utf-8")
+        _, done = self.analysis("--simulate", "7.5,driver=13.0", "--report", self.folder / "r", "--", "/usr/bin/env", "python3", host,
+                                env=e2e.clean_environment(KSHIM_DRIVER_LOG="1"))
+        self.assertEqual(done.stdout, "100\n", done.stderr)
+
 
 
 if __name__ == "__main__":
