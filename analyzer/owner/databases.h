@@ -44,16 +44,11 @@ class DpkgDatabase {
   void load_lists();
   void load_status();
   std::string version_of(const std::string& list_name) const;
-  std::optional<std::size_t> list_of(const std::string& path);
-  void index();
 
   std::filesystem::path root_;
   Budget& budget_;
   bool loaded_ = false;
-  std::vector<std::string> lists_;   ///< "libc6:amd64"
-  std::string text_;                 ///< of lists, each between newlines, until `files_` has their paths
-  std::vector<std::size_t> begins_;  ///< of the lists in it, the last ones
-  std::uint64_t asked_ = 0;
+  std::vector<std::string> lists_;  ///< "libc6:amd64"
   PathIndex files_;
   std::map<std::string, std::string, std::less<>> versions_;  ///< by "libc6:amd64" and by "libc6"
 };

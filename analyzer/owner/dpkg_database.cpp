@@ -9,8 +9,6 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kLargestList = std::uint64_t{64} << 20;
 constexpr std::uint64_t kLargestStatus = std::uint64_t{256} << 20;
 constexpr std::size_t kMostPackages = 100'000;
-constexpr std::size_t kMostText = std::size_t{64} << 20;  // of a machine: 11 to 30 MB
-constexpr unsigned kWorthIndex = 4;  // one file has so many names; an index takes as long as twenty searches
 constexpr std::string_view kList = ".list";
 
 // Debian Policy 5.6.1 and 5.6.8: the characters of names and architectures.
@@ -38,42 +36,15 @@ std::optional<std::string_view> value_of(std::string_view line, std::string_view
 std::optional<Package> DpkgDatabase::owner(const std::vector<std::string>& names) {
   load();
   for (const std::string& path : names) {
-    const auto list = list_of(path);
-    if (!list) continue;
+    const auto owners = files_.owners(path);
+    if (owners.empty()) continue;
     Package out;
-    out.name = name_of(lists_[*list]);
-    out.version = version_of(lists_[*list]);
+    out.name = name_of(lists_[owners.front()]);
+    out.version = version_of(lists_[owners.front()]);
     out.manager = "dpkg";
     return out;
   }
   return std::nullopt;
-}
-
-std::optional<std::size_t> DpkgDatabase::list_of(const std::string& path) {
-  if (path.find('\n') != std::string::npos) return std::nullopt;
-  if (asked_++ < kWorthIndex) {
-    const std::string line = '\n' + path + '\n';
-    const void* const found = ::memmem(text_.data(), text_.size(), line.data(), line.size());
-    if (found == nullptr) return std::nullopt;
-    const auto at = static_cast<std::size_t>(static_cast<const char*>(found) - text_.data());
-    return static_cast<std::size_t>(std::ranges::upper_bound(begins_, at) - begins_.begin()) - 1;
-  }
-  index();
-  const auto owners = files_.owners(path);
-  return owners.empty() ? std::nullopt : std::optional<std::size_t>(owners.front());
-}
-
-void DpkgDatabase::index() {
-  const std::size_t first = lists_.size() - begins_.size();
-  for (std::size_t i = 0; i < begins_.size(); ++i) {
-    const std::size_t end = i + 1 < begins_.size() ? begins_[i + 1] : text_.size();
-    each_line(std::string_view(text_).substr(begins_[i], end - begins_[i]), [&](std::string_view line) {
-      if (line.starts_with('/')) files_.add(line, static_cast<PathIndex::Owner>(first + i));
-      return true;
-    });
-  }
-  begins_.clear();
-  text_ = {};
 }
 
 std::string DpkgDatabase::version_of(const std::string& list_name) const {
@@ -97,12 +68,12 @@ void DpkgDatabase::load_lists() {
     if (!is_list_name(package)) continue;
     const auto text = read_bounded(folder / name, kLargestList, budget_);
     if (!text) continue;
+    const auto owner = static_cast<PathIndex::Owner>(lists_.size());
     lists_.push_back(package);
-    begins_.push_back(text_.size());
-    text_.append(1, '\n').append(*text).append(1, '\n');
-    if (text_.size() < kMostText) continue;
-    asked_ = kWorthIndex;
-    index();
+    each_line(*text, [&](std::string_view line) {
+      if (line.starts_with('/')) files_.add(line, owner);
+      return true;
+    });
   }
 }
 
