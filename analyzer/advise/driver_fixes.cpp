@@ -103,7 +103,8 @@ void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
   const bool closed = at.origin == Origin::installed || at.released;
   // What a log tells without a list of images need not be a build of the reader's.
   const bool driver_first = closed || at.have.empty();
-  if (at_run_time && !at.loose) {
+  const bool compiled_here = at_run_time && !at.loose;
+  if (compiled_here) {
     // A program that compiles for the present GPU gains nothing from a build for that GPU.
     if (!add_other_ways(at, advice.fixes)) {
       add_older_compiler_fix(at, advice.fixes);
@@ -118,7 +119,7 @@ void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
           fix_of("build-with-older-cuda", {{"cuda", name(row->version)}, {"isa", name(row->isa)}}));
     add_rebuild_fixes(at, advice.fixes);
   }
-  if (at_run_time || !driver_first) add_driver_fix(at, advice);
+  if (compiled_here || !driver_first) add_driver_fix(at, advice);  // once
 }
 
 // Within a CUDA major version, an older driver reads newer cubins.
