@@ -30,6 +30,7 @@ const std::vector<GpuName>& all_names() {
     std::vector<GpuName> out;
     for (const analysis::GpuNameRow& row : analysis::knowledge().gpu_names)
       out.push_back({std::string(row.name), row.cc});
+    for (const analysis::OldGpuRow& row : analysis::old_gpus()) out.push_back({std::string(row.name), row.cc});
     std::ranges::stable_sort(
         out, [](const GpuName& a, const GpuName& b) { return a.name.size() > b.name.size(); });
     return out;
@@ -84,16 +85,21 @@ std::string joined(const std::vector<std::string>& words) { return fmt::format("
 std::string gpu_name_pattern() {
   std::string plain;
   std::string prefixed;
+  std::string common = "T4|L4";  // of these and of three letters, "on a K80" is enough
   for (const GpuName& gpu : all_names()) {
-    std::string& to = gpu.name.size() <= kShort && gpu.name.find(' ') == std::string::npos ? prefixed : plain;
+    const bool is_short = gpu.name.size() <= kShort && gpu.name.find(' ') == std::string::npos;
+    std::string& to = is_short ? prefixed : plain;
     if (!to.empty()) to += '|';
     to += quoted(gpu.name);
+    if (is_short && gpu.name.size() == kShort) common += '|' + gpu.name;
   }
   // gpu-p40-02 and p100-node3 are names of machines, h200:221 is a process on one.
   const std::string end =
       R"()(?:[^\w.:-]|:(?:\D|$)|-(?:SXM|PCI|FHHL|DGX|NVL|MAXQ|\d{1,2}[QCAB]\b|\d+G)|\.?$|\.\s))";
   return R"((?:(?:^|[^\w.-]|(?:NVIDIA|Tesla|GeForce)-)()" + plain + end +
-         R"()|(?:(?:NVIDIA|Tesla|GPU[ :=\d]*)[ -]()" + prefixed + end + ")";
+         R"()|(?:(?:(?:NVIDIA|Tesla|GPU[ :=\d]*|Colab|\b\d ?x)[ -]|\xe7\x89\xb9\xe6\x96\xaf\xe6\x8b\x89 ?)()" + prefixed +
+         end + R"()|\b(?:on|with|using|have|got|my) (?:(?:an?|the|my|one|two|\d) )?()" + common + end + R"(|\b()" +
+         common + R"() (?:GPUs?|cards?)\b)";
 }
 
 std::vector<GpuName> gpus_named_in(std::string_view text) {
@@ -107,11 +113,14 @@ std::vector<GpuName> gpus_named_in(std::string_view text) {
   re2::StringPiece rest(text.data(), text.size());
   std::string plain;
   std::string prefixed;
+  std::string in_words;
+  std::string before_gpu;
   constexpr std::size_t kMost = 16;
-  while (out.size() < kMost && RE2::FindAndConsume(&rest, kPattern, &plain, &prefixed)) {
+  while (out.size() < kMost &&
+         RE2::FindAndConsume(&rest, kPattern, &plain, &prefixed, &in_words, &before_gpu)) {
     // The letter behind a name is part of its match, and may be the one before the next.
     if (!rest.empty() && rest.data() != text.data()) rest = {rest.data() - 1, rest.size() + 1};
-    const std::string key = folded(plain.empty() ? prefixed : plain);
+    const std::string key = folded(plain + prefixed + in_words + before_gpu);
     const auto row =
         std::ranges::find_if(all_names(), [&](const GpuName& gpu) { return folded(gpu.name) == key; });
     if (row != all_names().end()) out.push_back(*row);
@@ -129,13 +138,13 @@ NamedGpus gpus_called(std::string_view name) {
   if (wanted.empty()) return out;
   const std::string key = joined(wanted);
   for (const GpuName& gpu : all_names())
-    if (joined(words_of(gpu.name)) == key) out.found.push_back(gpu);
+    if (joined(words_of(gpu.name)) == key && analysis::find_gpu(gpu.cc) != nullptr) out.found.push_back(gpu);
   if (!out.found.empty()) return out;
   for (const GpuName& gpu : all_names()) {
     const std::vector<std::string> words = words_of(gpu.name);
     const bool all = std::ranges::all_of(
         wanted, [&](const std::string& word) { return std::ranges::find(words, word) != words.end(); });
-    if (all) out.found.push_back(gpu);
+    if (all && analysis::find_gpu(gpu.cc) != nullptr) out.found.push_back(gpu);
   }
   std::ranges::stable_sort(out.found, {}, &GpuName::cc);
   if (!out.found.empty()) return out;

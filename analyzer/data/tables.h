@@ -20,7 +20,7 @@ KSHIM_WORDS(FrameOwner, user, library, generated, launcher, plumbing)
 KSHIM_WORDS(FrameMatch, begins, holds, script, file_begins, path_begins, path_holds, symbol_begins,
             symbol_holds, source_holds)
 KSHIM_WORDS(MessageScope, anywhere, hint, brief, vague)
-KSHIM_WORDS(ClueKind, cc, cc_found, cc2, sm, driver_module, driver_cuda, toolkit, toolkit_tag, cubin, ptx,
+KSHIM_WORDS(ClueKind, cc, cc_found, cc2, sm, driver_module, driver_cuda, toolkit, toolkit_said, toolkit_tag, cubin, ptx,
             file, arch_list, arch_words, ptx_words, arch100, traceback, frame, env, container, nccl,
             sanitizer, run_time_compiler, python, windows, posix, portable, released, gpu_number, build_make,
             build_cmake, build_meson, build_bazel, build_cargo)

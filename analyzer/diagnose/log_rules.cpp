@@ -184,6 +184,11 @@ std::optional<Suspect> no_image_by_another_name(const Surroundings& at) {
     return Suspect{
         Cause::no_image_for_arch, 0.5,
         "The runtime of CUDA before 10.1 says \"invalid device function\" where no image fits the GPU"};
+  // CUB and Thrust ask for a kernel's attributes before they start it, and get 98 where a launch gives 209.
+  if (at.hit.code == 98 && !at.clues.run_time_compiler)
+    return Suspect{Cause::no_image_for_arch, 0.4,
+                   "98 mostly means that the program was built for other GPUs: what asks for a kernel's "
+                   "attributes first, as CUB and Thrust do, gets 98 where a launch gives 209"};
   if (at.hit.code == 500)
     return Suspect{Cause::no_image_for_arch, 0.45,
                    "A library of relocatable device code answers 500 where it has no image for the GPU"};

@@ -150,10 +150,18 @@ void FactReader::set_driver(Version version) {
 
 void FactReader::set_toolkit(Version version) { clues_.toolkit = version; }
 
-// "7.5", "75", "sm_75", "7, 5", and 750 as ggml counts.
+// "CUDA 11.4" in a person's words counts where no program says it, and is no toolkit's where the driver's is
+// meant.
+void FactReader::say_toolkit(Version version) {
+  const analysis::ToolkitRow* row = analysis::toolkit_at_most(version);
+  if (clues_.toolkit.known() || version == clues_.driver || row == nullptr || row->version != version) return;
+  set_toolkit(version);
+}
+
+// "7.5", "75", "sm_75", "7, 5", "7, minor: 5", and 750 as ggml counts.
 std::optional<ComputeCapability> capability_in(std::string text) {
-  std::replace(text.begin(), text.end(), ',', '.');
-  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  static const RE2 kTwo(R"(^\s*(\d{1,2})\W+(?:(?i)minor\W+)?(\d)\b.*)");
+  RE2::Replace(&text, kTwo, R"(\1.\2)");
   if (const auto cc = known_cc(text)) return cc;
   if (text.size() > 2 && text.back() == '0') text.pop_back();
   return known_cc(text);
@@ -192,19 +200,18 @@ void FactReader::add_device(std::optional<ComputeCapability> cc, std::string nam
   clues_.devices.push_back({*cc, std::move(name_text), clues_.lines, by_name});
 }
 
-// Every capability that the line has, but what it asks for: "3.0 or higher".
-void FactReader::add_capabilities(int pattern, const std::string& text) {
+// The first that is there, and not what the line asks for: "3.0 or higher", "requires CUDA 11.8".
+std::string FactReader::fact_there(int pattern, const std::string& text) const {
   constexpr int kMostInALine = 4;
   std::size_t from = 0;
   for (int i = 0; i < kMostInALine; ++i) {
     const std::vector<std::string> groups = patterns_.next_groups(pattern, text, from);
-    if (groups.size() < 2) return;
+    if (groups.size() < 2) break;
     const std::string_view line = text;
-    if (!is_requirement(line.substr(0, from - groups[1].size()), line.substr(from))) {
-      add_device(known_cc(groups[1]));
-      return;
-    }
+    const std::size_t begin = from - groups[0].size() + groups[0].find(groups[1]);
+    if (!is_requirement(line.substr(0, begin), line.substr(begin + groups[1].size()))) return groups[1];
   }
+  return {};
 }
 
 void FactReader::add_image(image::ImageKind kind, std::string_view arch_text, const std::string& owner,
@@ -251,7 +258,8 @@ void FactReader::add_numbers(const std::string& words, image::ImageKind kind, co
   std::string number;
   while (RE2::FindAndConsume(&rest, kNumber, &number)) {
     std::erase(number, '.');
-    add_image(kind, hundredfold && number.size() > 2 ? number.substr(0, number.size() - 1) : number, owner,
+    const bool by_hundred = hundredfold || !known_cc("sm_" + number);  // 610 as ggml counts
+    add_image(kind, by_hundred && number.size() > 2 ? number.substr(0, number.size() - 1) : number, owner,
               true);
   }
 }
@@ -319,16 +327,17 @@ void FactReader::take(int index, const std::string& text) {
     add_software(index, text);
     return;
   }
-  const std::string fact = patterns_.first_group(index, text);
-  if (!fact.empty())
-    take_clue(knowledge().clues[static_cast<std::size_t>(index - own_.first)].kind, index, fact, text);
+  const ClueKind kind = knowledge().clues[static_cast<std::size_t>(index - own_.first)].kind;
+  const bool may_ask =
+      kind == ClueKind::cc || kind == ClueKind::driver_module || kind == ClueKind::toolkit_said;
+  const std::string fact = may_ask ? fact_there(index, text) : patterns_.first_group(index, text);
+  if (!fact.empty()) take_clue(kind, index, fact, text);
 }
 
 void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, const std::string& text) {
   constexpr auto kCubin = image::ImageKind::cubin;
   switch (kind) {
     case ClueKind::cc:
-      return add_capabilities(index, text);
     case ClueKind::cc_found:
       return add_device(known_cc(fact));
     case ClueKind::cc2:
@@ -341,6 +350,8 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
       return set_driver(leading_version(fact));
     case ClueKind::toolkit:
       return set_toolkit(leading_version(fact));
+    case ClueKind::toolkit_said:
+      return say_toolkit(leading_version(fact));
     case ClueKind::toolkit_tag:
       return set_tag(fact);
     case ClueKind::cubin:
@@ -408,12 +419,18 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
 
 // Exact where the branch has a row; the CUDA version printed beside it says more and comes with another
 // pattern.
-void FactReader::set_module(const std::string& fact) {
+void FactReader::set_module(std::string fact) {
   if (!clues_.kernel_module.empty()) return;
-  clues_.kernel_module = fact;
+  static const RE2 kOfWindows(R"(\d{2}\.\d{1,2}\.\d*(\d)\.(\d{2})(\d{2}))");  // 31.0.15.3623 is 536.23
+  std::string hundreds;
+  std::string rest;
+  std::string minor;
+  if (RE2::FullMatch(fact, kOfWindows, &hundreds, &rest, &minor)) fact = hundreds + rest + '.' + minor;
   unsigned branch = 0;
   std::from_chars(fact.data(), fact.data() + fact.size(), branch);
   const analysis::ToolkitRow* row = analysis::toolkit_of_branch(branch);
+  if (row == nullptr && fact.find('.') == std::string::npos) return;
+  clues_.kernel_module = std::move(fact);
   if (row == nullptr || clues_.driver.known()) return;
   set_driver(row->version);
 }
@@ -444,7 +461,7 @@ void FactReader::add_env(const std::string& fact) {
 }
 
 Version leading_version(std::string_view text) {
-  // 2.1.0 and 13.0.96 are versions too: the first two numbers count.
+  // 2.1.0 and 13.0.96 are versions too: the first two numbers count. 12040 is CUDA's number for 12.4.
   std::size_t dots = 0;
   std::size_t end = 0;
   while (end < text.size() &&
@@ -452,6 +469,10 @@ Version leading_version(std::string_view text) {
     if (text[end] == '.' && ++dots == 2) break;
     ++end;
   }
+  constexpr unsigned kFirstNumber = 1000;
+  unsigned number = 0;
+  std::from_chars(text.data(), text.data() + end, number);
+  if (dots == 0 && number >= kFirstNumber) return Version::from_cuda_number(static_cast<int>(number));
   const auto version = image::parse_version(text.substr(0, end));
   return version ? *version : Version{};
 }
@@ -467,7 +488,7 @@ bool is_requirement(std::string_view before, std::string_view after) {
       R"(\)?\s*(?:\+|>=|(?:or|and) (?:up|higher|above|newer|greater|later|better|more|over)\b|(?:is |are )?(?:the )?(?:required|minimum|needed)\b))",
       without_case());
   static const RE2 kBefore(
-      R"(.*\b(?:minimum|at least|requires?|required|needs?|supports?)\b[^,;]{0,60}|.*\b(?:GPUs|devices|cards) (?:with|of|having)\b[^,;]{0,30}|.*\b(?:kernels?|code|binary|library|was|is|were|are) (?:compiled|built) for (?:CUDA )?(?:compute )?capability |.*(?:>=? ?|< ?|\b(?:below|under|lower than|less than|older than) (?:sm_?)?))",
+      R"(.*\b(?:minimum|at least|requires?|required|needs?|supports?)\b[^,;]{0,60}|.*\b(?:GPUs|devices|cards) (?:with|of|having)\b[^,;]{0,30}|(?:.*\b(?:kernels?|code|binary|library|was|is|were|are) |\W*)(?:compiled|built) (?:for|with) (?:CUDA )?(?:compute )?capabilit(?:y|ies):? |.*(?:>=? ?|< ?|\b(?:below|under|lower than|less than|older than) (?:sm_?)?))",
       without_case());
   constexpr std::size_t kReach = 100;
   const std::string_view near = before.substr(before.size() - std::min(before.size(), kReach));

@@ -92,7 +92,7 @@ class FactReader {
  private:
   void take_answer(int row, const std::string& fact);
   void take_clue(analysis::ClueKind kind, int index, const std::string& fact, const std::string& text);
-  void add_capabilities(int pattern, const std::string& text);
+  std::string fact_there(int pattern, const std::string& text) const;
   void add_device(std::optional<image::ComputeCapability> cc, std::string name = {});
   void add_image(image::ImageKind kind, std::string_view arch, const std::string& owner, bool by_itself);
   std::string owner_of_list(const std::string& text) const;
@@ -104,9 +104,10 @@ class FactReader {
   void add_frame(const std::vector<std::string>& groups);
   void add_env(const std::string& fact);
   void set_tag(const std::string& digits);
-  void set_module(const std::string& fact);
+  void set_module(std::string fact);
   void set_driver(image::Version version);
   void set_toolkit(image::Version version);
+  void say_toolkit(image::Version version);
 
   const PatternSet& patterns_;
   const FactPatterns& own_;
