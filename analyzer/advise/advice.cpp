@@ -215,7 +215,10 @@ void add_jit_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
 
 // Which GPU it is decides everything else.
 void add_fix_for_any_gpu(const AdviceInput& at, std::vector<Fix>& fixes) {
-  fixes.push_back(fix_of(comes_built(at) ? "have-code-built/package" : "have-code-built/source"));
+  add_other_ways(at, fixes);
+  if (!fixes.empty()) return;
+  if (comes_built(at) || at.released || !at.builds) return add_other_build_fix(at, fixes);
+  fixes.push_back(fix_of("have-code-built/source"));
 }
 
 void add_hiding_fix(const AdviceInput& at, std::vector<Fix>& fixes) {

@@ -17,6 +17,8 @@ std::string remove_command(const AdviceInput& at);
 /// Rebuilding the file with code for the device: with the toolkit that built it where that can, else with the
 /// one that can.
 void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes);
+/// Another release of a program or package that its user did not build.
+void add_other_build_fix(const AdviceInput& at, std::vector<Fix>& fixes);
 /// Rebuilding a package that was compiled against PyTorch, where it is not known which.
 void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes);
 /// Rebuilding the file with a toolkit whose cubins the driver reads.

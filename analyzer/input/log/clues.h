@@ -126,6 +126,7 @@ struct Clues {
   bool of_windows() const { return windows && !posix; }
   bool rocm = false;         ///< AMD's HIP is at work
   std::string build_system;  ///< make, cmake, meson, bazel, cargo
+  bool builds = false;       ///< something else that shows that the user builds the program
   std::uint64_t lines = 0;
   std::uint64_t bytes = 0;
   std::uint64_t cut_lines = 0;  ///< longer than what is looked at
