@@ -126,6 +126,9 @@ struct Clues {
   bool of_windows() const { return windows && !posix; }
   bool rocm = false;         ///< AMD's HIP is at work
   std::string build_system;  ///< make, cmake, meson, bazel, cargo
+  /// The variable by which the project's build is told its architectures, where a command line has it.
+  std::string arch_variable;
+  bool arch_dots = false;  ///< with values such as 8.6
   std::uint64_t lines = 0;
   std::uint64_t bytes = 0;
   std::uint64_t cut_lines = 0;  ///< longer than what is looked at
