@@ -39,8 +39,6 @@ std::string remove_command(const AdviceInput& at) {
   return at.removable.empty() ? std::string() : "rm -r " + shell_quote(at.removable);
 }
 
-namespace {
-
 void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   // Of a code with rows of its own those, else the rows of every code of the cause.
   int code = at.code.value_or(0);
@@ -61,6 +59,8 @@ void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   for (const CauseFixRow& row : cause_fixes()) add(row);
   for (const CodeMeaningRow& row : code_meanings()) add(row);
 }
+
+namespace {
 
 void add_switch_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const bool bypassed = at.cause == Cause::sass_bypassed;
@@ -253,7 +253,22 @@ void add_fallback(const AdviceInput& at, std::vector<Fix>& fixes) {
            fix.kind == FixKind::upgrade_driver;
   });
   if (!may || at.cause == Cause::latent_gap || quick || !may_do_without(at)) return;
-  fixes.push_back(fix_of("run-on-cpu", {}, at.program));
+  // Hours of building for a GPU that nobody builds for any more come last.
+  const bool hopeless = !fixes.empty() && fixes.front().id == "build-from-source" && at.device &&
+                        at.device->major < 4;
+  fixes.insert(hopeless ? fixes.begin() : fixes.end(), fix_of("run-on-cpu", {}, at.program));
+}
+
+// Where the commands belong if it ran in a container.
+void add_container_note(std::vector<Fix>& fixes) {
+  if (fixes.empty()) return;
+  Fix& first = fixes.front();
+  const bool changes = first.kind == FixKind::reinstall || first.kind == FixKind::rebuild ||
+                       first.kind == FixKind::downgrade;
+  if (!changes && first.kind != FixKind::upgrade_driver) return;
+  if (!first.caveat.empty()) first.caveat += "; ";
+  first.caveat += changes ? "in a container it belongs into the image: a RUN line of its Dockerfile, or a newer image"
+                          : "a container has the driver of its host: update it there";
 }
 
 // What follows from what is said: the package from the software, the toolkit from the wheel's variant.
@@ -382,6 +397,7 @@ Advice advise(const AdviceInput& given) {
   }
   add_hiding_fix(at, advice.fixes);
   add_fallback(at, advice.fixes);
+  if (at.container) add_container_note(advice.fixes);
   add_dead_ends(at, serving, advice);
   add_remarks(told, serving, advice);
   explain::add_remedies(at, advice);

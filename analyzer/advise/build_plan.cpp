@@ -151,6 +151,7 @@ std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeW
                  {"build", words.build},
                  {"package", words.package},
                  {"tag", words.tag},
+                 {"variable", words.variable},
                  {"program", words.program}});
 }
 

@@ -51,6 +51,7 @@ struct RecipeWords {
   std::string build = "build";
   std::string package = ".";
   std::string program = "PROGRAM";  ///< the command line, quoted
+  std::string variable;             ///< of CMake, for the architectures
   std::string tag;                  ///< of the release in the project's repository: "@v0.24.1", or nothing
 };
 /// `pip install` with the options that rebuild a package.

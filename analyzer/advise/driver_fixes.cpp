@@ -360,7 +360,10 @@ void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool d
   fix.commands = {fmt::format("export CUDA_HOME=/usr/local/cuda-{} PATH=/usr/local/cuda-{}/bin:\"$PATH\"",
                               name(good), name(good)),
                   "nvcc --version"};
-  fix.why = fmt::format("{} build for {}", toolkit_range(asked.cc), sm_name(asked.cc));
+  fix.why = asked.suffix == image::Suffix::none
+                ? fmt::format("{} build for {}", toolkit_range(asked.cc), sm_name(asked.cc))
+                : fmt::format("CUDA {} is the first that builds for {}", name(good),
+                              image::to_name(image::ImageKind::cubin, asked).view());
   fix.caveat = "start again in an empty build folder: CMake keeps the compiler that it found";
   fixes.push_back(std::move(fix));
 }
@@ -487,8 +490,9 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
                {{"own", std::string(own.view())}, {"compiler", compiler.name}, {"asked", asked}}));
     return;
   }
-  const ToolkitRow* first = first_toolkit_for(plain);
-  const ToolkitRow* last = last_toolkit_for(plain);
+  const image::Arch wanted = first_toolkit_for(compiler.asked) != nullptr ? compiler.asked : plain;
+  const ToolkitRow* first = first_toolkit_for(wanted);
+  const ToolkitRow* last = last_toolkit_for(wanted);
   advice.dead_ends.push_back(no_driver_update(
       fmt::format("{} comes with CUDA or with a package, not with the driver", compiler.name)));
   if (first == nullptr) return;
@@ -499,6 +503,13 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
   const bool same_major = compiler.version.known() && good.major == compiler.version.major;
   if (at.torch) add_wheel_fix(at, advice.fixes, "torch");
   if (compiler.name == "ptxas" && !dropped && add_ptxas_fix(at, good, advice.fixes)) return;
+  // What the log names would have built it: another one was found first.
+  const ToolkitRow* named = compiler.version.known() ? find_toolkit(compiler.version) : nullptr;
+  if (compiler.name == "nvcc" && compiler.path.empty() && named != nullptr && builds_for(*named, wanted)) {
+    advice.fixes.push_back(fix_of("build-with-named-cuda",
+                                  {{"cuda", name(named->version)}, {"gpu", sm_name(wanted.cc)}}));
+    return;
+  }
   if (compiler.name == "nvcc") {
     add_nvcc_fix(at, compiler.asked, good, dropped, advice.fixes);
     return;

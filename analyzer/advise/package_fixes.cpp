@@ -203,7 +203,7 @@ bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes) {
   std::vector<std::string> notes = {"it takes hours", "only this machine's GPUs get code"};
   if (is_below(*source->row, *at.device))
     notes.emplace_back(
-        "no published build had code for a GPU as old as this: whether all of the source compiles for it is "
+        "no published build that kshim knows has code for a GPU as old as this: whether all of the source compiles for it is "
         "not "
         "known");
   if (const GpuRow* gpu = find_gpu(*at.device); gpu != nullptr && gpu->last_branch != 0)

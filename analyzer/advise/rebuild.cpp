@@ -54,6 +54,7 @@ RecipeWords words_for(const AdviceInput& at, const Chosen& chosen) {
   if (!at.build_folder.empty()) words.build = shell_quote(at.build_folder);
   if (!at.package.empty() && comes_built(at)) words.package = shell_quote(at.package);
   words.tag = release_tag(at);
+  words.variable = at.arch_variable;
   if (!at.program.empty()) words.program = at.program;
   return words;
 }
@@ -72,6 +73,8 @@ std::vector<std::string_view> recipes_for(const AdviceInput& at, const Chosen& c
     if (own->recipe == "flash_attn" && at.device == ComputeCapability{8, 7}) return {"flash_attn_nvcc"};
     return {own->recipe};
   }
+  if (!at.arch_variable.empty() && at.arch_variable != "CMAKE_CUDA_ARCHITECTURES")
+    return {at.arch_dots ? "cmake_own_dots" : "cmake_own"};
   if (at.links_torch) return {torch};
   if (at.build_system == "make") return {"make", "make_sms"};
   if (at.build_system == "meson") return {"meson"};

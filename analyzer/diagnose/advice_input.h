@@ -55,6 +55,9 @@ struct AdviceInput : Facts {
   bool windows = false;      ///< its commands are to be those of Windows
   std::string interpreter;   ///< what starts Python there, where a log names one of its own
   std::string build_system;  ///< make, cmake, meson, bazel or cargo, where a log tells; else empty
+  std::string arch_variable;  ///< of that build, for its architectures; empty: not known
+  bool arch_dots = false;     ///< with values such as 8.6
+  bool container = false;     ///< it ran in a container
   std::string device_name;
   std::vector<image::ComputeCapability> other_devices;  ///< of the machine, that are not to lose their code
   std::vector<image::ComputeCapability> also;  ///< that lack code in the same way: one build is for all

@@ -88,6 +88,9 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
   if (judgement.hit != nullptr) at.extension = package_that_called(clues, *judgement.hit);
   at.platform = clues.windows ? "windows x86_64" : "";
   at.build_system = clues.build_system;
+  at.arch_variable = clues.arch_variable;
+  at.arch_dots = clues.arch_dots;
+  at.container = clues.container;
   at.released = clues.released && clues.build_system.empty() && (!clues.python || clues.packages.empty());
   at.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";
   // A file of its own that was looked at is not PyTorch's.
@@ -115,7 +118,7 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
       at.origin = analysis::Origin::installed;
     }
   }
-  at.builds = clues.builds || !clues.build_system.empty() || at.from_source || !at.images.empty() ||
+  at.builds = clues.builds || !clues.build_system.empty() || !clues.arch_variable.empty() || at.from_source || !at.images.empty() ||
               clues.env.contains("TORCH_CUDA_ARCH_LIST");
   // A package that no table of ours knows: pip brought it built, and nobody here has its sources.
   if (package == nullptr && !at.torch && !at.extension.empty()) at.released = true;
@@ -127,9 +130,10 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
   at.links_torch = at.torch;
   if (finding.cause == Cause::stale_cache_artifact) set_cache(clues, at);
   // A build for one GPU of several would take the code of the others away.
-  if (judgement.list != nullptr && judgement.list->by_itself && at.device)
-    for (const DeviceClue& each : clues.devices)
-      if (each.cc != *at.device) at.other_devices.push_back(each.cc);
+  const bool of_list = judgement.list != nullptr && judgement.list->by_itself;
+  for (const DeviceClue& each : clues.devices)
+    if (at.device && each.cc != *at.device && (of_list || (each.by_name && judgement.device->by_name)))
+      at.other_devices.push_back(each.cc);
   for (const analysis::SwitchRow& row : analysis::switches()) {
     const auto set = clues.env.find(std::string(row.variable));
     if (set != clues.env.end() && !set->second.empty() && set->second != "0")

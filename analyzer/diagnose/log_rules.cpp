@@ -141,14 +141,21 @@ std::optional<Suspect> compiled_what_is_invalid(const Surroundings& at) {
 // Jetson's driver is part of its system, and what is installed beside it is newer.
 std::optional<Suspect> foreign_ptx(const Surroundings& at) {
   constexpr image::ComputeCapability kDefaultTarget{7, 5};
-  if (at.hit.code != 218 || has_list(at.facts) || !at.facts.device) return std::nullopt;
+  if (at.hit.code != 218 || has_list(at.facts)) return std::nullopt;
+  // What the compiler says of the PTX's version decides, wherever it stands.
+  const auto& hits = at.clues.hits;
+  if (std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return !group(hit, "reads").empty(); }))
+    return std::nullopt;
+  const Suspect broken{Cause::invalid_image, 0.4,
+                       "the driver could not compile the PTX that it was given, and its log says which line"};
+  if (!at.facts.device) return broken;
   const analysis::GpuRow* gpu = analysis::find_gpu(*at.facts.device);
   if (gpu != nullptr && gpu->tegra && at.clues.toolkit.known() && !at.clues.driver.known())
     return Suspect{Cause::ptx_newer_than_driver, 0.5,
                    fmt::format("a Jetson's driver comes with its system, and CUDA {}, which is installed "
                                "beside it, may write newer PTX than it reads",
                                name(at.clues.toolkit))};
-  if (!(*at.facts.device < kDefaultTarget)) return std::nullopt;
+  if (!(*at.facts.device < kDefaultTarget)) return broken;
   return Suspect{Cause::ptx_newer_than_device, 0.5,
                  fmt::format("PTX that a program brings along is mostly for newer GPUs than {}, and fails "
                              "with 218 there",
@@ -185,7 +192,8 @@ std::optional<Suspect> no_image_by_another_name(const Surroundings& at) {
         Cause::no_image_for_arch, 0.5,
         "The runtime of CUDA before 10.1 says \"invalid device function\" where no image fits the GPU"};
   // CUB and Thrust ask for a kernel's attributes before they start it, and get 98 where a launch gives 209.
-  if (at.hit.code == 98 && !at.clues.run_time_compiler)
+  const bool bare = !at.facts.device && at.hit.quote.find("98") != std::string::npos;
+  if (at.hit.code == 98 && !at.clues.run_time_compiler && !bare)
     return Suspect{Cause::no_image_for_arch, 0.4,
                    "98 mostly means that the program was built for other GPUs: what asks for a kernel's "
                    "attributes first, as CUB and Thrust do, gets 98 where a launch gives 209"};

@@ -127,6 +127,9 @@ struct Clues {
   bool rocm = false;         ///< AMD's HIP is at work
   std::string build_system;  ///< make, cmake, meson, bazel, cargo
   bool builds = false;       ///< something else that shows that the user builds the program
+  /// The variable by which the project's build is told its architectures, where a command line has it.
+  std::string arch_variable;
+  bool arch_dots = false;  ///< with values such as 8.6
   std::uint64_t lines = 0;
   std::uint64_t bytes = 0;
   std::uint64_t cut_lines = 0;  ///< longer than what is looked at

@@ -251,6 +251,14 @@ void FactReader::add_words(const std::string& words, const std::string& owner) {
     add_image(kind == "sm_" ? image::ImageKind::cubin : image::ImageKind::ptx, number, owner, true);
 }
 
+// -DCUDA_ARCHITECTURES="8.0 8.6+PTX": what was built, and how this project is told.
+void FactReader::add_option(const std::vector<std::string>& groups) {
+  if (groups.size() < 3) return;
+  add_numbers(groups[2], image::ImageKind::cubin, file_, false);
+  clues_.arch_variable = groups[1];
+  clues_.arch_dots = groups[2].find('.') != std::string::npos;
+}
+
 void FactReader::add_numbers(const std::string& words, image::ImageKind kind, const std::string& owner,
                              bool hundredfold) {
   static const RE2 kNumber(R"((\d{1,2}\.\d[af]?|\d{2,4}[af]?))");
@@ -277,6 +285,8 @@ void FactReader::add_software(int pattern, const std::string& text) {
         groups[0].find("source") != std::string::npos || RE2::PartialMatch(text, kInstalled);
     const std::string_view before = std::string_view(text).substr(0, from - groups[0].size());
     if (groups[0].starts_with('/') && before.ends_with("CUDA")) break;  // "CUDA/cuDNN version: 10.2"
+    const bool tag = groups[0].find(':') != std::string::npos && before.ends_with("nvidia");
+    if (groups[0].starts_with('/') && tag) break;  // "nvcr.io/nvidia/pytorch:21.05"
     if (is_toolkit_of_build(before, groups[0], leading_version(groups[2]))) {
       note_package({name, groups[1], {}, {}, clues_.lines, from_source});
       if (!clues_.toolkit.known()) set_toolkit(leading_version(groups[2]));
@@ -286,7 +296,8 @@ void FactReader::add_software(int pattern, const std::string& text) {
     static const RE2 kConda(R"(\bconda\b|\bpy\d|::|=\d)");
     const bool own = !groups[3].empty() || groups[0].find("version") != std::string::npos ||
                      !RE2::PartialMatch(text, kConda);
-    note_package({name, own && groups[1] == "pytorch" ? name : groups[1], groups[2], groups[3], clues_.lines,
+    const std::string version = groups[2].substr(0, groups[2].find_last_not_of('.') + 1);
+    note_package({name, own && groups[1] == "pytorch" ? name : groups[1], version, groups[3], clues_.lines,
                   from_source});
     if (!groups[2].empty()) break;
     --from;  // what stands behind the name may stand before the next
@@ -363,6 +374,8 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
       return;
     case ClueKind::arch_list:
       return add_words(fact, owner_of_list(text));
+    case ClueKind::arch_option:
+      return add_option(patterns_.groups(index, text));
     case ClueKind::arch_words:
       return add_numbers(fact, kCubin, file_, false);
     case ClueKind::ptx_words:

@@ -101,6 +101,7 @@ class FactReader {
                    bool hundredfold);
   void add_software(int pattern, const std::string& text);
   void note_package(const PackageClue& package);
+  void add_option(const std::vector<std::string>& groups);
   void add_frame(const std::vector<std::string>& groups);
   void add_env(const std::string& fact);
   void set_tag(const std::string& digits);
