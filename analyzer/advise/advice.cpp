@@ -215,8 +215,9 @@ void add_jit_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
 
 // Which GPU it is decides everything else.
 void add_fix_for_any_gpu(const AdviceInput& at, std::vector<Fix>& fixes) {
+  const std::size_t before = fixes.size();
   add_other_ways(at, fixes);
-  if (!fixes.empty()) return;
+  if (fixes.size() != before) return;
   if (comes_built(at) || at.released || !at.builds) return add_other_build_fix(at, fixes);
   fixes.push_back(fix_of("have-code-built/source"));
 }
