@@ -39,8 +39,6 @@ std::string remove_command(const AdviceInput& at) {
   return at.removable.empty() ? std::string() : "rm -r " + shell_quote(at.removable);
 }
 
-namespace {
-
 void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   // Of a code with rows of its own those, else the rows of every code of the cause.
   int code = at.code.value_or(0);
@@ -61,6 +59,8 @@ void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   for (const CauseFixRow& row : cause_fixes()) add(row);
   for (const CodeMeaningRow& row : code_meanings()) add(row);
 }
+
+namespace {
 
 void add_switch_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const bool bypassed = at.cause == Cause::sass_bypassed;
@@ -215,7 +215,10 @@ void add_jit_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
 
 // Which GPU it is decides everything else.
 void add_fix_for_any_gpu(const AdviceInput& at, std::vector<Fix>& fixes) {
-  fixes.push_back(fix_of(comes_built(at) ? "have-code-built/package" : "have-code-built/source"));
+  add_other_ways(at, fixes);
+  if (!fixes.empty()) return;
+  if (comes_built(at) || at.released || !at.builds) return add_other_build_fix(at, fixes);
+  fixes.push_back(fix_of("have-code-built/source"));
 }
 
 void add_hiding_fix(const AdviceInput& at, std::vector<Fix>& fixes) {

@@ -114,9 +114,11 @@ void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
     if (at_run_time) add_older_compiler_fix(at, advice.fixes);
     if (driver_first) add_driver_fix(at, advice);
     const ToolkitRow* row = toolkit_that_driver_reads(at);
-    if (!at_run_time && !closed && (!at.device || at.have.empty()) && row != nullptr)
+    if (!at_run_time && !closed && (!at.device || at.have.empty()))
       advice.fixes.push_back(
-          fix_of("build-with-older-cuda", {{"cuda", name(row->version)}, {"isa", name(row->isa)}}));
+          row == nullptr
+              ? fix_of("build-for-driver")
+              : fix_of("build-with-older-cuda", {{"cuda", name(row->version)}, {"isa", name(row->isa)}}));
     add_rebuild_fixes(at, advice.fixes);
   }
   if (compiled_here || !driver_first) add_driver_fix(at, advice);  // once
@@ -156,6 +158,22 @@ std::string_view oldest_driver(const AdviceInput& at, unsigned major) {
   return later ? first->driver : row->minor_driver;
 }
 
+namespace {
+
+// The driver that a newer runtime asks for at least, " to 525.60.13 or newer": since CUDA 11 one driver runs all
+// releases of its major version.
+std::string driver_beyond(const AdviceInput& at) {
+  const bool by_major = at.driver.major >= 11;
+  for (const ToolkitRow& row : toolkits()) {
+    if (by_major ? row.version.major <= at.driver.major : !(at.driver < row.version)) continue;
+    const std::string_view driver = by_major ? oldest_driver(at, row.version.major) : row.driver;
+    return driver.empty() ? std::string() : fmt::format(" to {} or newer", driver_text(at, driver));
+  }
+  return {};
+}
+
+}  // namespace
+
 // 35: within a CUDA major version any driver of that version will do; an image of a container names the minor
 // version, too.
 void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
@@ -166,7 +184,9 @@ void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
     const bool newest = last.known() && !(at.driver < last);
     if (at.driver.known())
       advice.fixes.push_back(fix_of(newest ? "use-older-build/program" : "take-newer-driver",
-                                    {{"cuda", name(at.driver)}, {"major", std::to_string(at.driver.major)}}));
+                                    {{"cuda", name(at.driver)},
+                                     {"major", std::to_string(at.driver.major)},
+                                     {"release", driver_beyond(at)}}));
     return;
   }
   const ToolkitRow* row = toolkit_at_most(at.runtime);

@@ -14,9 +14,14 @@ Fix fix_of(std::string_view id, const TemplateWords& words = {}, std::string_vie
 /// Deletes what of the caller's own caches may be deleted; empty where nothing may.
 std::string remove_command(const AdviceInput& at);
 
+/// What the tables have for the cause, whatever else is known.
+void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes);
+
 /// Rebuilding the file with code for the device: with the toolkit that built it where that can, else with the
 /// one that can.
 void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes);
+/// Another release of a program or package that its user did not build.
+void add_other_build_fix(const AdviceInput& at, std::vector<Fix>& fixes);
 /// Rebuilding a package that was compiled against PyTorch, where it is not known which.
 void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes);
 /// Rebuilding the file with a toolkit whose cubins the driver reads.

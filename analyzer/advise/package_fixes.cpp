@@ -26,6 +26,20 @@ void add_extension_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
                          {{"name", std::string(basename_of(folder))}, {"remove", remove_command(at)}}));
 }
 
+void add_other_build_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+  const std::string& named = !at.package.empty() ? at.package : !at.software.empty() ? at.software : at.extension;
+  const std::string what = named.empty() ? "the program" : named;
+  if (!at.device) return fixes.push_back(fix_of("have-code-built/package", {{"what", what}}));
+  const ToolkitRow* last = last_with_code_for(*at.device);
+  const ToolkitRow* first = first_toolkit_for({*at.device, image::Suffix::none});
+  const bool dropped = last != nullptr && last != &toolkits().back();
+  const std::string cuda = dropped            ? fmt::format("CUDA {} or older", name(last->version))
+                           : first != nullptr ? fmt::format("CUDA {} or newer", name(first->version))
+                                              : "another CUDA";
+  fixes.push_back(
+      fix_of("take-release-with-code", {{"what", what}, {"gpu", sm_name(*at.device)}, {"cuda", cuda}}));
+}
+
 void add_package_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (at.package.empty()) return;
   const std::string package = shell_quote(at.package);

@@ -176,6 +176,7 @@ Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
                   : fmt::format("CUDA {} ({}) does not know {} yet: {} can build for it", name(at.toolkit),
                                 at.toolkit_how, sm_name(*at.device), toolkit_range(*at.device));
   }
+  if (!at.builds && !comes_built(at)) fix.title = "If you build it yourself: " + fix.title;
   if (chosen.plan.by_ptx)
     fix.caveat +=
         fmt::format("{}PTX is compiled at the first load, which takes time", fix.caveat.empty() ? "" : "; ");
@@ -326,9 +327,7 @@ void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes) {
 void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (!at.device) return;
   if (at.loose) return add_compiler_fix(at, fixes);
-  if (at.released)
-    return fixes.push_back(fix_of("take-release-with-code",
-                                  {{"gpu", sm_name(*at.device)}, {"range", toolkit_range(*at.device)}}));
+  if (at.released) return add_other_build_fix(at, fixes);
   if (is_vendors(at)) return add_release_fix(at, fixes);
   if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
   add_extension_fix(at, fixes);
@@ -342,6 +341,7 @@ void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (comes_built(at) && at.manager != "conda" && add_source_build(at, fixes))
     return add_package_fix(at, fixes);
   if (comes_built(at) && source_asks_beyond(at).known()) return add_package_fix(at, fixes);
+  if (!at.builds && !comes_built(at)) add_other_build_fix(at, fixes);
   const auto have = list_to_keep(at);
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   const ToolkitRow* other = recommend_toolkit(

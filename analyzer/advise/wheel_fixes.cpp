@@ -190,8 +190,9 @@ bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_v
   }
   const std::string served = image_that_serves(*choice->row, *at.device);
   const bool compiled = serves(*choice->row, *at.device) == image::Choice::jit;
+  if (compiled && at.cause == Cause::jit_tax) return false;  // the same compiling at each start
   Fix fix = install(at, *choice, wheel);
-  fix.title += ", which has code for this GPU";
+  fix.title += compiled ? ", which has PTX for this GPU" : ", which has code for this GPU";
   const std::string_view which = choice->row->variant;
   fix.why = fmt::format("{} {}, {}", which.empty() ? "it has" : fmt::format("the build for {} has", which),
                         served, compiled ? "which the driver compiles for it" : "which runs on it");
@@ -227,8 +228,11 @@ void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& adv
   advice.fixes.push_back(fix_of(
       "update-other-package",
       {{"gpu", gpu},
-       {"extension", at.extension.empty() ? "EXTENSION" : shell_quote(at.extension)},
-       {"update", at.manager == "conda" ? "conda update" : "pip install --upgrade"},
+       {"whose", at.extension.empty() ? "the scan names the package of that file"
+                                      : fmt::format("{} is the package that called", at.extension)},
+       {"update", at.extension.empty() ? ""
+                  : fmt::format("{} {}", at.manager == "conda" ? "conda update" : "pip install --upgrade",
+                                shell_quote(at.extension))},
        {"title", std::string(title)},
        {"version", wheel.version},
        {"image", image},

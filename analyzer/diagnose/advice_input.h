@@ -51,6 +51,7 @@ struct AdviceInput : Facts {
   std::string message;       ///< the row of the table messages that decides, where a log has it
   bool from_source = false;  ///< the user built `software` from its source
   bool released = false;     ///< a finished program: its user builds nothing
+  bool builds = true;        ///< false where nothing shows that the user built it
   bool windows = false;      ///< its commands are to be those of Windows
   std::string interpreter;   ///< what starts Python there, where a log names one of its own
   std::string build_system;  ///< make, cmake, meson, bazel or cargo, where a log tells; else empty

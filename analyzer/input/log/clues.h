@@ -126,6 +126,7 @@ struct Clues {
   bool of_windows() const { return windows && !posix; }
   bool rocm = false;         ///< AMD's HIP is at work
   std::string build_system;  ///< make, cmake, meson, bazel, cargo
+  bool builds = false;       ///< something else that shows that the user builds the program
   /// The variable by which the project's build is told its architectures, where a command line has it.
   std::string arch_variable;
   bool arch_dots = false;  ///< with values such as 8.6

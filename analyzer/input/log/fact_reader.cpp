@@ -420,6 +420,9 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
     case ClueKind::portable:
       clues_.portable = true;
       return;
+    case ClueKind::builds:
+      clues_.builds = true;
+      return;
     case ClueKind::released:
       clues_.released = true;
       return;
