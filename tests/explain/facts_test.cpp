@@ -49,6 +49,65 @@ TEST(Facts, OneLineOfPrintHoldsTheListAndTheGpu) {
   EXPECT_EQ(clues.lists.front().images.size(), 3U);
 }
 
+struct Said {
+  const char* text;
+  const char* device;
+  image::Version toolkit;
+  const char* driver;
+  int images;  ///< architectures of what was built
+};
+
+TEST(Facts, AsProgramsAndPeopleWordThem) {
+  const Said rows[] = {
+      {"major=3, minor=5", "3.5 ", {}, "", 0},
+      {"name: x major: 6 minor: 1 memoryClockRate", "6.1 ", {}, "", 0},
+      {"compute capability: (6, 1)", "6.1 ", {}, "", 0},
+      {"GPU #0: SM 3.0 2048 MB", "3.0 ", {}, "", 0},
+      {"I have two Geforce 820M", "2.1 ", {}, "", 0},
+      {"Google Colab T4", "7.5 ", {}, "", 0},
+      {"an instance with a K80", "3.7 ", {}, "", 0},
+      {"the new a4000 GPU", "8.6 ", {}, "", 0},
+      {"train.py on 4090", "8.9 ", {}, "", 0},
+      {"4090 images loaded", "", {}, "", 0},
+      {"Platform: CUDA Toolkit 10.1, Driver: 418.67", "", {10, 1}, "418.67", 0},
+      {"CUDA 9.1", "", {9, 1}, "", 0},
+      {"/usr/local/cuda-8.0/bin/nvcc", "", {8, 0}, "", 0},
+      {"requires CUDA 11.8", "", {}, "", 0},
+      {"CUDA 11.8 or newer", "", {}, "", 0},
+      {"CUDA Runtime Version: 11020", "", {11, 2}, "", 0},
+      {"-- Found CUDA: /usr/local/cuda (found version \"9.1\")", "", {9, 1}, "", 0},
+      {"| NVIDIA-SMI 450.51.05 Driver Version: 450.51.05 CUDA Version: 11.0 |", "", {}, "450.51.05", 0},
+      {"driver 31.0.15.3623", "", {}, "536.23", 0},
+      {"nvidia-driver-535", "", {}, "535", 0},
+      {"needs driver 525.60.13 or newer", "", {}, "", 0},
+      {"driver: 500 requests", "", {}, "", 0},
+      {"nvcc -O3 -arch=sm_52 -c a.cu", "", {}, "", 1},
+      {"-DCMAKE_CUDA_ARCHITECTURES=\"80;86\"", "", {}, "", 2},
+      {"-D CUDA_ARCH_BIN=7.5", "", {}, "", 1},
+      {"./configure --with-cuda-arch=53", "", {}, "", 1},
+      {"-DGPU_ARCH=sm_60", "", {}, "", 1},
+      {"ARCHS = 600,610,1200", "", {}, "", 3},
+      {"Built for compute capability 7.0", "", {}, "", 1},
+  };
+  for (const Said& row : rows) {
+    const Clues clues = clues_of(std::string(row.text) + '\n');
+    EXPECT_EQ(devices_of(std::string(row.text) + '\n'), row.device) << row.text;
+    EXPECT_EQ(clues.toolkit, row.toolkit) << row.text;
+    EXPECT_EQ(clues.kernel_module, row.driver) << row.text;
+    std::size_t images = 0;
+    for (const ImageList& list : clues.lists) images += list.images.size();
+    EXPECT_EQ(images, static_cast<std::size_t>(row.images)) << row.text;
+  }
+}
+
+TEST(Facts, TheOptionThatTellsAProjectItsArchitectures) {
+  const Clues clues = clues_of("cmake -DCUDA_ARCHITECTURES=\"8.0 8.6+PTX\" ..\n");
+  EXPECT_EQ(clues.arch_variable, "CUDA_ARCHITECTURES");
+  EXPECT_TRUE(clues.arch_dots);
+  ASSERT_EQ(clues.lists.size(), 1U);
+  EXPECT_EQ(clues.lists.front().images.size(), 2U);
+}
+
 TEST(Facts, AnAnswerIsOneOnlyBehindItsQuestion) {
   EXPECT_EQ(devices_of("(12, 0)\n"), "");
   EXPECT_EQ(devices_of("get_device_capability()\nsome other line\n(12, 0)\n"), "");

@@ -24,6 +24,16 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"GPU #0: FATAL: the 't' kernel requires 5.0 capability!", Cause::library_refuses, 0},
+    {"ImportError: GPU with CUDA capability 7 0 is not supported", Cause::library_refuses, 0},
+    {"void cutlass::arch::ldsm(cutlass::Array<unsigned int, MatrixCount, true> &, const void *) not implemented",
+     Cause::compiled_out, 0},
+    {"invalid Gpu device number. If the number of available Gpus is > 12, add required lines",
+     Cause::stale_cache_artifact, 0},
+    {"UNAVAILABLE: No PTX compilation provider is available. Neither ptxas/nvlink nor nvjtlink is available.",
+     Cause::jit_compiler_missing, 0},
+    {"nvcc fatal   : Unsupported gpu architecture 'compute_1'", none, 0},
+    {"nvcc fatal   : Value '[sm_61]' is not defined for option 'gpu-architecture'", none, 0},
     {"NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 41000", Cause::invalid_device,
      0},
     {"NCCL WARN socketStartConnect: Connect to 172.17.0.3<58141> failed : Connection refused", none, 0},
