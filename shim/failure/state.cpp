@@ -27,6 +27,8 @@ State* map_state() noexcept {
   }
   auto* const state = static_cast<State*>(memory);
   state->stack.prepare();
+  // A core dump has the stack, for a debugger, and none of the tables.
+  raw::advise(&state->report, sizeof(State) - sizeof state->stack, MADV_DONTDUMP);
   return state;
 }
 

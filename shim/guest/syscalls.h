@@ -153,6 +153,12 @@ inline void unmap_memory(void* memory, std::size_t size) noexcept {
 inline int advise(void* memory, std::size_t size, int advice) noexcept {
   return static_cast<int>(call(SYS_madvise, memory, size, advice));
 }
+/// For a large table that stays: its untouched pages take no memory, and a core dump does not have it.
+inline void* map_table(std::size_t size) noexcept {
+  void* const table = map_memory(size, MAP_NORESERVE);
+  if (table != nullptr) advise(table, size, MADV_DONTDUMP);
+  return table;
+}
 /// By this number, a thread reads its own memory also if the main thread has ended, and in a child of vfork.
 inline std::uint32_t thread() noexcept { return static_cast<std::uint32_t>(call(SYS_gettid)); }
 inline std::uint32_t process() noexcept { return static_cast<std::uint32_t>(call(SYS_getpid)); }

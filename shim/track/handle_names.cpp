@@ -42,7 +42,7 @@ Table* open_table() noexcept {
   Table* table = g_table.load(std::memory_order_acquire);
   if (table != nullptr) return table;
   const ErrnoKeeper keeper;
-  void* fresh = raw::map_memory(sizeof(Table), MAP_NORESERVE);
+  void* fresh = raw::map_table(sizeof(Table));
   if (fresh == nullptr) return nullptr;
   if (g_table.compare_exchange_strong(table, static_cast<Table*>(fresh), std::memory_order_acq_rel))
     return static_cast<Table*>(fresh);
