@@ -27,8 +27,7 @@ State* map_state() noexcept {
   }
   auto* const state = static_cast<State*>(memory);
   state->stack.prepare();
-  // A core dump has the stack, for a debugger, and none of the tables.
-  raw::advise(&state->report, sizeof(State) - sizeof state->stack, MADV_DONTDUMP);
+  raw::advise(&state->stack, sizeof state->stack, MADV_DODUMP);  // for a debugger
   return state;
 }
 

@@ -54,7 +54,7 @@ Counts* open_counts() noexcept {
   Counts* counts = g_counts.load(std::memory_order_acquire);
   if (counts != nullptr) return counts;
   const ErrnoKeeper keeper;
-  void* fresh = raw::map_table(sizeof(Counts));
+  void* fresh = raw::map_memory(sizeof(Counts), MAP_NORESERVE);
   if (fresh == nullptr) return nullptr;
   if (g_counts.compare_exchange_strong(counts, static_cast<Counts*>(fresh), std::memory_order_acq_rel))
     return static_cast<Counts*>(fresh);

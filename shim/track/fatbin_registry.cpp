@@ -220,7 +220,7 @@ struct FatbinRegistry::Tables {
 };
 
 void FatbinRegistry::apply(const Registration& registration) noexcept {
-  if (tables_ == nullptr) tables_ = static_cast<Tables*>(raw::map_table(sizeof(Tables)));
+  if (tables_ == nullptr) tables_ = static_cast<Tables*>(raw::map_memory(sizeof(Tables), MAP_NORESERVE));
   if (tables_ == nullptr) return;
   if (registration.fatbin != 0)
     tables_->add_fatbin(registration);

@@ -42,7 +42,7 @@ Table* open_table() noexcept {
   Table* table = g_table.load(std::memory_order_acquire);
   if (table != nullptr) return table;
   const ErrnoKeeper keeper;
-  void* fresh = raw::map_table(sizeof(Table));
+  void* fresh = raw::map_memory(sizeof(Table), MAP_NORESERVE);
   if (fresh == nullptr) return nullptr;
   if (g_table.compare_exchange_strong(table, static_cast<Table*>(fresh), std::memory_order_acq_rel))
     return static_cast<Table*>(fresh);
@@ -178,7 +178,7 @@ void recall_handle(std::uintptr_t handle, HandleInfo& out) noexcept {
   if (!find_meaning(handle, meaning)) return;
   out.module = meaning.module;
   // Copied first and verified afterwards: the ring may be overwritten meanwhile.
-  std::memcpy(out.name_text, meaning.name.data(), meaning.name.size());
+  if (!meaning.name.empty()) std::memcpy(out.name_text, meaning.name.data(), meaning.name.size());
   const std::string_view copy(out.name_text, meaning.name.size());
   Table& table = *g_table.load(std::memory_order_acquire);
   std::atomic_thread_fence(std::memory_order_acquire);
