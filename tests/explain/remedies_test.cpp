@@ -241,7 +241,7 @@ TEST(Situations, NumbersThatAreNotCudas) {
 
 std::vector<std::string> fix_ids(const Finding& finding) {
   std::vector<std::string> out;
-  for (const analysis::Fix& fix : finding.fixes) out.push_back(fix.id);
+  for (const analysis::Fix& fix : finding.fixes) out.emplace_back(fix.id);
   return out;
 }
 
