@@ -218,8 +218,9 @@ void add_jit_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
 
 // Which GPU it is decides everything else.
 void add_fix_for_any_gpu(const AdviceInput& at, std::vector<Fix>& fixes) {
+  const std::size_t before = fixes.size();
   add_other_ways(at, fixes);
-  if (!fixes.empty()) return;
+  if (fixes.size() != before) return;
   if (comes_built(at) || at.released || !at.builds) return add_other_build_fix(at, fixes);
   fixes.push_back(fix_of("have-code-built/source"));
 }
@@ -257,8 +258,8 @@ void add_fallback(const AdviceInput& at, std::vector<Fix>& fixes) {
   });
   if (!may || at.cause == Cause::latent_gap || quick || !may_do_without(at)) return;
   // Hours of building for a GPU that nobody builds for any more come last.
-  const bool hopeless = !fixes.empty() && fixes.front().id == "build-from-source" && at.device &&
-                        at.device->major < 4;
+  const bool hopeless =
+      !fixes.empty() && fixes.front().id == "build-from-source" && at.device && at.device->major < 4;
   fixes.insert(hopeless ? fixes.begin() : fixes.end(), fix_of("run-on-cpu", {}, at.program));
 }
 
@@ -266,12 +267,13 @@ void add_fallback(const AdviceInput& at, std::vector<Fix>& fixes) {
 void add_container_note(std::vector<Fix>& fixes) {
   if (fixes.empty()) return;
   Fix& first = fixes.front();
-  const bool changes = first.kind == FixKind::reinstall || first.kind == FixKind::rebuild ||
-                       first.kind == FixKind::downgrade;
+  const bool changes =
+      first.kind == FixKind::reinstall || first.kind == FixKind::rebuild || first.kind == FixKind::downgrade;
   if (!changes && first.kind != FixKind::upgrade_driver) return;
   if (!first.caveat.empty()) first.caveat += "; ";
-  first.caveat += changes ? "in a container it belongs into the image: a RUN line of its Dockerfile, or a newer image"
-                          : "a container has the driver of its host: update it there";
+  first.caveat +=
+      changes ? "in a container it belongs into the image: a RUN line of its Dockerfile, or a newer image"
+              : "a container has the driver of its host: update it there";
 }
 
 // What follows from what is said: the package from the software, the toolkit from the wheel's variant.

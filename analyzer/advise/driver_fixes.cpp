@@ -69,6 +69,7 @@ void add_driver_fix(const AdviceInput& at, Advice& advice) {
               : fmt::format("it is the first that reads more than PTX {}; how new the PTX is was not said",
                             name(toolkit_that_driver_reads(at)->isa));
   }
+  if (gpu != nullptr && gpu->tegra) fix.title = "Update JetPack, which brings the driver";
   if (last.known())
     fix.caveat = fmt::format("stay within branch R{}: it is the last one for this GPU", gpu->last_branch);
   advice.fixes.push_back(std::move(fix));
@@ -115,10 +116,9 @@ void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
     if (driver_first) add_driver_fix(at, advice);
     const ToolkitRow* row = toolkit_that_driver_reads(at);
     if (!at_run_time && !closed && (!at.device || at.have.empty()))
-      advice.fixes.push_back(
-          row == nullptr
-              ? fix_of("build-for-driver")
-              : fix_of("build-with-older-cuda", {{"cuda", name(row->version)}, {"isa", name(row->isa)}}));
+      advice.fixes.push_back(row == nullptr ? fix_of("build-for-driver")
+                                            : fix_of("build-with-older-cuda", {{"cuda", name(row->version)},
+                                                                               {"isa", name(row->isa)}}));
     add_rebuild_fixes(at, advice.fixes);
   }
   if (compiled_here || !driver_first) add_driver_fix(at, advice);  // once
@@ -160,8 +160,8 @@ std::string_view oldest_driver(const AdviceInput& at, unsigned major) {
 
 namespace {
 
-// The driver that a newer runtime asks for at least, " to 525.60.13 or newer": since CUDA 11 one driver runs all
-// releases of its major version.
+// The driver that a newer runtime asks for at least, " to 525.60.13 or newer": since CUDA 11 one driver runs
+// all releases of its major version.
 std::string driver_beyond(const AdviceInput& at) {
   const bool by_major = at.driver.major >= 11;
   for (const ToolkitRow& row : toolkits()) {
@@ -506,8 +506,8 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
   // What the log names would have built it: another one was found first.
   const ToolkitRow* named = compiler.version.known() ? find_toolkit(compiler.version) : nullptr;
   if (compiler.name == "nvcc" && compiler.path.empty() && named != nullptr && builds_for(*named, wanted)) {
-    advice.fixes.push_back(fix_of("build-with-named-cuda",
-                                  {{"cuda", name(named->version)}, {"gpu", sm_name(wanted.cc)}}));
+    advice.fixes.push_back(
+        fix_of("build-with-named-cuda", {{"cuda", name(named->version)}, {"gpu", sm_name(wanted.cc)}}));
     return;
   }
   if (compiler.name == "nvcc") {

@@ -27,7 +27,9 @@ void add_extension_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
 }
 
 void add_other_build_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
-  const std::string& named = !at.package.empty() ? at.package : !at.software.empty() ? at.software : at.extension;
+  const std::string& named = !at.package.empty()    ? at.package
+                             : !at.software.empty() ? at.software
+                                                    : at.extension;
   const std::string what = named.empty() ? "the program" : named;
   if (!at.device) return fixes.push_back(fix_of("have-code-built/package", {{"what", what}}));
   const ToolkitRow* last = last_with_code_for(*at.device);
@@ -203,7 +205,8 @@ bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes) {
   std::vector<std::string> notes = {"it takes hours", "only this machine's GPUs get code"};
   if (is_below(*source->row, *at.device))
     notes.emplace_back(
-        "no published build that kshim knows has code for a GPU as old as this: whether all of the source compiles for it is "
+        "no published build that kshim knows has code for a GPU as old as this: whether all of the source "
+        "compiles for it is "
         "not "
         "known");
   if (const GpuRow* gpu = find_gpu(*at.device); gpu != nullptr && gpu->last_branch != 0)

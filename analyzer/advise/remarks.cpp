@@ -50,7 +50,8 @@ void add_newer_than_known(const AdviceInput& at, std::vector<std::string>& remar
   for (const image::ComputeCapability cc : {at.device.value_or(asked), asked}) {
     if (cc < gpus().front().cc || find_gpu(cc) != nullptr) continue;
     remarks.push_back(
-        fmt::format("No GPU of compute capability {1} was known when this kshim was made ({0}): the advice follows from the number alone.",
+        fmt::format("No GPU of compute capability {1} was known when this kshim was made ({0}): the advice "
+                    "follows from the number alone.",
                     knowledge_date(), image::to_name(cc).view()));
     break;
   }
@@ -143,7 +144,8 @@ void add_attempts(const AdviceInput& at, Advice& advice) {
   const bool serves = serving_already(at) != nullptr;
   if (image && at.device) add_same_major(at, out);
   if (image && at.device && !serves) add_other_variants(at, out);
-  if (image && installed && !serves && !builds(advice) && knows_wheels_of(wheel_name(at.package).distribution))
+  if (image && installed && !serves && !builds(advice) &&
+      knows_wheels_of(wheel_name(at.package).distribution))
     out.push_back({"installing a CUDA toolkit",
                    "the package brings its own CUDA libraries, and its kernels come built"});
   if (image && installed)

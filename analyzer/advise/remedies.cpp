@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/remedies.h"
 
+#include "analyzer/advise/build_plan.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 
@@ -17,23 +18,47 @@ std::string major_of_library(std::string_view file) {
   return std::string(rest.substr(0, rest.find('.')));
 }
 
+// For PyTorch's variable: the GPU, else the newest that the CUDA of the log builds for; of no known CUDA,
+// what all of its releases since 11.1 build.
+std::string torch_list(const AdviceInput& at) {
+  using analysis::ArchList;
+  const analysis::ToolkitRow* named = at.toolkit.known() ? analysis::toolkit_at_most(at.toolkit) : nullptr;
+  const analysis::ToolkitRow& toolkit = named != nullptr ? *named : *analysis::find_toolkit({11, 1});
+  if (at.device)
+    if (const auto plan = analysis::plan_build({}, *at.device,
+                                               named != nullptr ? toolkit : analysis::toolkits().back(), {}))
+      return arch_list(*plan, ArchList::torch);
+  std::vector<image::Candidate> common;
+  for (const image::ComputeCapability cc :
+       {image::ComputeCapability{7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {12, 0}})
+    if (builds_for(toolkit, {cc, image::Suffix::none}))
+      common.push_back({image::ImageKind::cubin, {cc, image::Suffix::none}, {}});
+  if (common.empty()) return "X.Y";
+  const auto plan = analysis::plan_build(common, common.back().arch.cc, toolkit, {});
+  return plan ? arch_list(*plan, ArchList::torch) : "X.Y";
+}
+
 // nullopt for a row that is about a GPU of another kind, or asks which one it is where that is known.
 std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
   const std::optional<image::ComputeCapability>& device = at.device;
   const bool about_one = asks_for(row.title, "sm");
   if (about_one && (!device || first_toolkit_for({*device, image::Suffix::a}) == nullptr))
     return std::nullopt;
-  const std::string& package = at.package.empty() ? at.software : at.package;
+  const std::string& package = !at.package.empty()    ? at.package
+                               : !at.software.empty() ? at.software
+                                                      : at.extension;
   if (package.empty() && asks_for(row.title, "package")) return std::nullopt;
-  TemplateWords words = {{"package", package.empty() ? "PACKAGE" : shell_quote(package)},
+  TemplateWords words = {{"package", shell_quote(package)},
                          {"major", major_of_library(at.object)},
+                         {"torch_list", torch_list(at)},
                          {"library", shell_quote(at.object)}};
   if (device)
     words.insert(words.end(), {{"sm", fmt::format("{}{}", device->major, device->minor)},
                                {"cc", image::to_name(*device).c_str()}});
   const auto filled = [&](std::string_view text) { return expand(text, words); };
   Fix fix{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message};
-  if (!row.command.empty()) fix.commands.push_back(filled(row.command));
+  const bool unnamed = package.empty() && asks_for(row.command, "package");
+  if (!row.command.empty() && !unnamed) fix.commands.push_back(filled(row.command));
   return fix;
 }
 

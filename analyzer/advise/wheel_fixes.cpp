@@ -230,9 +230,10 @@ void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& adv
       {{"gpu", gpu},
        {"whose", at.extension.empty() ? "the scan names the package of that file"
                                       : fmt::format("{} is the package that called", at.extension)},
-       {"update", at.extension.empty() ? ""
-                  : fmt::format("{} {}", at.manager == "conda" ? "conda update" : "pip install --upgrade",
-                                shell_quote(at.extension))},
+       {"update", at.extension.empty()
+                      ? ""
+                      : fmt::format("{} {}", at.manager == "conda" ? "conda update" : "pip install --upgrade",
+                                    shell_quote(at.extension))},
        {"title", std::string(title)},
        {"version", wheel.version},
        {"image", image},
@@ -261,9 +262,15 @@ void add_wheel_remarks(const AdviceInput& at, std::vector<std::string>& remarks)
   if (installer == nullptr || !knows_wheels_of(wheel.distribution, platform) ||
       serving_already(at) != nullptr || choose_wheel(wheel, manager, *at.device, platform, at.driver))
     return;
-  remarks.push_back(
-      fmt::format("No build of {} that {} installs is known to have code for compute capability {}.",
-                  installer->title, manager, image::to_name(*at.device).view()));
+  std::string_view oldest;  // what came before was not looked at
+  for (const WheelRow& row : wheels())
+    if (row.distribution == wheel.distribution && row.platform == platform &&
+        (oldest.empty() || compare_releases(row.first, oldest) < 0))
+      oldest = row.first;
+  remarks.push_back(fmt::format(
+      "No build of {} that {} installs is known to have code for compute capability {}; kshim's table begins "
+      "with release {}.",
+      installer->title, manager, image::to_name(*at.device).view(), oldest));
 }
 
 std::vector<std::string> useless_variants(const AdviceInput& at) {

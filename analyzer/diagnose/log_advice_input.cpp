@@ -118,8 +118,8 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
       at.origin = analysis::Origin::installed;
     }
   }
-  at.builds = clues.builds || !clues.build_system.empty() || !clues.arch_variable.empty() || at.from_source || !at.images.empty() ||
-              clues.env.contains("TORCH_CUDA_ARCH_LIST");
+  at.builds = clues.builds || !clues.build_system.empty() || !clues.arch_variable.empty() || at.from_source ||
+              !at.images.empty() || clues.env.contains("TORCH_CUDA_ARCH_LIST");
   // A package that no table of ours knows: pip brought it built, and nobody here has its sources.
   if (package == nullptr && !at.torch && !at.extension.empty()) at.released = true;
   // Only what PyTorch's extension builder builds reads it.

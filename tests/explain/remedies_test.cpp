@@ -239,6 +239,70 @@ TEST(Situations, NumbersThatAreNotCudas) {
             Cause::unknown);
 }
 
+std::vector<std::string> fix_ids(const Finding& finding) {
+  std::vector<std::string> out;
+  for (const analysis::Fix& fix : finding.fixes) out.emplace_back(fix.id);
+  return out;
+}
+
+// Where nothing shows that the user builds the program.
+TEST(Remedies, AnotherReleaseOfAFinishedProgramComesBeforeItsRebuild) {
+  const std::string failure = "GPU #0: no kernel image is available for execution on the device\n";
+  const auto first = [&](const std::string& rest) {
+    const Finding finding = finding_of((failure + rest).c_str());
+    return fix_ids(finding).empty() ? std::string() : fix_ids(finding).front();
+  };
+  const std::string gpu = "GPU 0: GeForce 940MX (compute capability 5.0)\n";
+  EXPECT_EQ(first(gpu), "take-release-with-code");
+  EXPECT_EQ(fix_ids(finding_of((failure + gpu).c_str())).at(1), "rebuild");
+  EXPECT_EQ(first(""), "have-code-built");
+  for (const char* builds :
+       {"$ nvcc -o a a.cu\n", "$ ./stixels ../example/ 128\n", "make: *** [all] Error 2\n",
+        "cmake3 -DCUDA_ARCH=60;61;62 .\n", "at src/tracer.cu:135\n"})
+    EXPECT_EQ(first(gpu + builds), "rebuild") << builds;
+  // Nobody has the source of a miner.
+  const Finding miner = finding_of((failure + gpu + "Starting on stratum+tcp://pool:3374\n").c_str());
+  EXPECT_EQ(fix_ids(miner), std::vector<std::string>{"take-release-with-code"});
+}
+
+TEST(Remedies, APackageWithAnIndexOfItsOwnIsTakenFromThereForAnyGpu) {
+  const Finding finding = finding_of(
+      "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
+      "torch_scatter version: 2.0.9\n");
+  ASSERT_FALSE(finding.fixes.empty());
+  EXPECT_EQ(finding.fixes.front().id, "workaround");
+  EXPECT_TRUE(any_command(finding, "data.pyg.org"));
+}
+
+TEST(Remedies, PtxThatTheDriverDoesNotReadHasASecondWay) {
+  EXPECT_EQ(
+      fix_ids(finding_of("CUDA failure 222: the provided PTX was compiled with an unsupported toolchain.")),
+      (std::vector<std::string>{"update-driver", "build-for-driver"}));
+}
+
+// 35 says that the runtime is newer than the driver's CUDA; since CUDA 11, of a newer major version.
+TEST(Remedies, ADriverThatIsTooOldHasTheNumberOfTheNext) {
+  const auto title = [](const std::string& driver) {
+    const Finding finding = finding_of(("CUDA driver version is insufficient for CUDA runtime version\n"
+                                        "| NVIDIA-SMI " +
+                                        driver + "   Driver Version: " + driver + " |\n")
+                                           .c_str());
+    return finding.fixes.empty() ? std::string() : finding.fixes.front().title;
+  };
+  EXPECT_NE(title("384.111").find(std::string(analysis::find_toolkit({9, 1})->driver)), std::string::npos);
+  EXPECT_NE(title("470.82.01").find(std::string(analysis::find_toolkit({12, 0})->minor_driver)),
+            std::string::npos);
+}
+
+TEST(Remedies, AListForPyTorchNamesNothingThatTheCudaOfTheLogCannotBuild) {
+  const std::string failure =
+      "  File \"/x/torch/utils/cpp_extension.py\", line 1606, in _get_cuda_arch_flags\n"
+      "    arch_list[-1] += '+PTX'\nIndexError: list index out of range\n";
+  EXPECT_TRUE(any_command(finding_of((failure + "nvcc: release 11.4, V11.4.48\n").c_str()), "8.6+PTX\""));
+  EXPECT_FALSE(any_command(finding_of((failure + "nvcc: release 11.4, V11.4.48\n").c_str()), "8.9"));
+  EXPECT_TRUE(any_command(finding_of((failure + "nvcc: release 12.8, V12.8.61\n").c_str()), "12.0+PTX\""));
+}
+
 TEST(Windows, CommandsOfPowerShell) {
   EXPECT_EQ(for_windows("pip install 'torch==2.11.*' x"), "pip install \"torch==2.11.*\" x");
   EXPECT_EQ(for_windows("A=1 B='2 3' python x.py"), "$env:A = \"1\"; $env:B = \"2 3\"; python x.py");
