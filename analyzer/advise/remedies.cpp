@@ -23,10 +23,13 @@ std::string major_of_library(std::string_view file) {
 std::string torch_list(const AdviceInput& at) {
   using analysis::ArchList;
   const analysis::ToolkitRow* named = at.toolkit.known() ? analysis::toolkit_at_most(at.toolkit) : nullptr;
-  const analysis::ToolkitRow& toolkit = named != nullptr ? *named : *analysis::find_toolkit({11, 1});
+  // An extension builder that does not know an architecture is older than it.
+  const bool newest = named == nullptr && at.device && at.message != "torch_arch_word";
+  const analysis::ToolkitRow& toolkit = named != nullptr ? *named
+                                        : newest         ? analysis::toolkits().back()
+                                                         : *analysis::find_toolkit({11, 1});
   if (at.device)
-    if (const auto plan = analysis::plan_build({}, *at.device,
-                                               named != nullptr ? toolkit : analysis::toolkits().back(), {}))
+    if (const auto plan = analysis::plan_build({}, *at.device, toolkit, {}))
       return arch_list(*plan, ArchList::torch);
   std::vector<image::Candidate> common;
   for (const image::ComputeCapability cc :
