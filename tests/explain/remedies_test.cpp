@@ -310,7 +310,7 @@ TEST(Remedies, AListForPyTorchNamesNothingThatTheCudaOfTheLogCannotBuild) {
 TEST(Remedies, AListForAnOlderPyTorchLeavesOutWhatItRefused) {
   const Finding old =
       finding_of("ValueError: Unknown CUDA arch (8.9) or GPU not supported\nNVIDIA GeForce RTX 4060 Ti\n");
-  EXPECT_TRUE(any_command(old, "TORCH_CUDA_ARCH_LIST=\"8.6+PTX\""));
+  EXPECT_TRUE(any_command(old, "TORCH_CUDA_ARCH_LIST=\"8.0+PTX\""));
   const Finding named = finding_of(
       "ValueError: Unknown CUDA arch (9.0+PTX) or GPU not supported\n"
       "Cuda compilation tools, release 11.7, V11.7.64\n");
