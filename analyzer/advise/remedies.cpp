@@ -25,9 +25,10 @@ std::string torch_list(const AdviceInput& at) {
   const analysis::ToolkitRow* named = at.toolkit.known() ? analysis::toolkit_at_most(at.toolkit) : nullptr;
   // A builder that does not know an architecture: what all since PyTorch 1.7 know.
   const bool refused = at.message == "torch_arch_word";
+  const analysis::ToolkitRow* last = at.device ? analysis::last_with_code_for(*at.device) : nullptr;
   const analysis::ToolkitRow& toolkit = refused            ? *analysis::find_toolkit({11, 0})
                                         : named != nullptr ? *named
-                                        : at.device        ? analysis::toolkits().back()
+                                        : last != nullptr  ? *last
                                                            : *analysis::find_toolkit({11, 1});
   if (at.device)
     if (const auto plan = analysis::plan_build({}, *at.device, toolkit, {}))
