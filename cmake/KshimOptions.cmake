@@ -9,7 +9,7 @@ option(KSHIM_BUILD_TESTS "unit, abi, e2e and sample tests" ${PROJECT_IS_TOP_LEVE
 option(KSHIM_BUILD_BENCH "benchmarks (need Google Benchmark)" OFF)
 option(KSHIM_WERROR "warnings are errors" ${PROJECT_IS_TOP_LEVEL})
 set(KSHIM_GLIBC_FLOOR "" CACHE STRING "oldest glibc that the files must run on, such as 2.17: set by tools/release-build, checked by abi.floor")
-set(KSHIM_SANITIZE "" CACHE STRING "sanitizers for everything but the injected library, such as address,undefined")
+set(KSHIM_SANITIZE "" CACHE STRING "sanitizers, such as address,undefined; of these the injected library has undefined alone, as traps")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
@@ -34,7 +34,7 @@ set_property(GLOBAL PROPERTY CXX_EXTENSIONS OFF)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-# What the sanitizer presets instrument: everything except code that runs inside other people's processes.
+# What the sanitizer presets instrument: everything except code that runs inside other people's processes (kshim_sanitize_guest).
 add_library(kshim_sanitize INTERFACE)
 if(KSHIM_SANITIZE)
   target_compile_options(kshim_sanitize INTERFACE -fsanitize=${KSHIM_SANITIZE} -fno-omit-frame-pointer
@@ -45,6 +45,12 @@ if(KSHIM_SANITIZE)
     target_compile_options(kshim_sanitize INTERFACE -Wno-maybe-uninitialized -Wno-tsan)
   endif()
   target_link_options(kshim_sanitize INTERFACE -fsanitize=${KSHIM_SANITIZE})
+endif()
+
+# The shim has no sanitizer's runtime in somebody else's process; undefined behavior ends that process, which needs none.
+add_library(kshim_sanitize_guest INTERFACE)
+if(KSHIM_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  target_compile_options(kshim_sanitize_guest INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=undefined;-fno-sanitize=vptr;-fsanitize-undefined-trap-on-error>)
 endif()
 
 # What a process that enforces it (CET on x86-64, BTI and PAC on aarch64) wants of each file in it: our files must not be why

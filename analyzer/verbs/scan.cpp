@@ -107,13 +107,10 @@ class Scanner {
     }
     if (threads.empty()) work(0);
     report_progress(threads.size());
+    const bool shared_memory = threads.size() > 1;
     threads.clear();
-    for (std::size_t i = 0; i < found_.size(); ++i) {
-      if (!found_[i].no_memory) continue;
-      const Input& input = inputs_.files[tasks_[i].input];
-      found_[i].notes.push_back(fmt::format("{}: {}", input.shown(), no_memory_clause()));
-      found_[i].named_unread = found_[i].named_unread || input.named;
-    }
+    for (std::size_t i = 0; i < found_.size(); ++i)
+      if (found_[i].no_memory && !(shared_memory && look_again(i))) note_no_memory(i);
   }
 
   std::vector<Found> take() && { return std::move(found_); }
@@ -196,6 +193,29 @@ class Scanner {
     }
   }
 
+  /// The file of a task whose memory other threads had part of: alone now, and from its start. False where it
+  /// needs too much alone, too; what the threads found of it stays then.
+  bool look_again(std::size_t index) {
+    const Task& task = tasks_[index];
+    Found found;
+    try {
+      look_at(inputs_.files[task.input], {task.input, 1, nullptr, std::make_shared<Reading>(), task.layer},
+              found);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    for (std::size_t i = 1; i < tasks_.size(); ++i)
+      if (tasks_[i].input == task.input && tasks_[i].layer == task.layer) found_[i] = {};
+    found_[index] = std::move(found);
+    return true;
+  }
+
+  void note_no_memory(std::size_t index) {
+    const Input& input = inputs_.files[tasks_[index].input];
+    found_[index].notes.push_back(fmt::format("{}: {}", input.shown(), no_memory_clause()));
+    found_[index].named_unread = found_[index].named_unread || input.named;
+  }
+
   std::size_t workers() const { return std::min<std::size_t>(jobs_, tasks_.size()); }
 
   void work(std::size_t thread) {
@@ -207,7 +227,7 @@ class Scanner {
       try {
         look_at(input, task, found_[index]);
       } catch (const std::bad_alloc&) {
-        found_[index].no_memory = true;  // the note is made when the other threads have let go of theirs
+        found_[index].no_memory = true;  // run() sees to it when the other threads have let go of theirs
       }
       // What was skipped in it is done too.
       if (task.reading->ended.fetch_add(1) + 1 == task.shares) advance(task, input.bytes);

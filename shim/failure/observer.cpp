@@ -13,6 +13,7 @@
 #include "guest/options.h"
 #include "guest/syscalls.h"
 #include "process/loaded_objects.h"
+#include "process/stack/native.h"
 #include "track/coverage.h"
 #include "track/fatbin_registry.h"
 #include "track/handle_names.h"
@@ -101,6 +102,13 @@ void register_code(const Registration& registration) noexcept {
   stage_registration(registration);
 }
 
+/// Only where DriverLog has to know: the walk takes microseconds.
+bool is_in_handler(const SlowPath& path) noexcept {
+  bool in_handler = false;
+  if (options().driver_log) path.run([&](State&) { in_handler = is_in_signal_handler(); });
+  return in_handler;
+}
+
 bool is_recording(const void* caller) noexcept { return options().enabled && !in_driver(caller); }
 
 }  // namespace
@@ -130,7 +138,7 @@ void on_call_failed(const CallArgs& facts) noexcept {
   const SlowPath path;
   if (!path) return;
   const Device asked = ask_current_device();
-  const DriverLog log(facts.code);
+  const DriverLog log(facts.code, is_in_handler(path));
   path.run([&](State& state) {
     add_driver_failure(state, {facts, 0, state.driver.device_or_only(asked)}, log.text());
   });
@@ -144,7 +152,7 @@ void on_runtime_returned(const CallArgs& returned) noexcept {
   // The runtime has asked the driver for its version and for nothing else.
   if (returned.code == kInsufficientDriver && current_driver() != 0) learn_driver(path, false);
   const Device asked = ask_current_device();
-  const DriverLog log(returned.code);
+  const DriverLog log(returned.code, is_in_handler(path));
   path.run([&](State& state) {
     add_runtime_return(state, returned, state.driver.device_or_only(asked), log.text());
   });
@@ -159,7 +167,7 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
   if (!path) return;
   const Device asked = ask_current_device();
   std::optional<DriverLog> log;
-  if (facts.code != 0) log.emplace(facts.code);
+  if (facts.code != 0) log.emplace(facts.code, is_in_handler(path));
   path.run([&](State& state) {
     if (state.report.begin() == 0 && !state.report.waits_for_failure()) return;
     const Device device = state.driver.device_or_only(asked);

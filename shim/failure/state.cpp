@@ -27,6 +27,7 @@ State* map_state() noexcept {
   }
   auto* const state = static_cast<State*>(memory);
   state->stack.prepare();
+  raw::advise(&state->stack, sizeof state->stack, MADV_DODUMP);  // for a debugger
   return state;
 }
 

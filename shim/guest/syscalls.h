@@ -132,7 +132,10 @@ inline int status_of_link(const char* path, struct stat& out) noexcept {
 inline int shorten_file(int fd, off_t size) noexcept {
   return static_cast<int>(call(SYS_ftruncate, fd, size));
 }
-/// Maps zeroed private memory; nullptr if that fails.
+inline int advise(void* memory, std::size_t size, int advice) noexcept {
+  return static_cast<int>(call(SYS_madvise, memory, size, advice));
+}
+/// Maps zeroed private memory; nullptr if that fails. A core dump does not have what is large.
 inline void* map_memory(std::size_t size, int more_flags = 0) noexcept {
   constexpr int kRights = PROT_READ | PROT_WRITE;
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | more_flags;
@@ -141,7 +144,10 @@ inline void* map_memory(std::size_t size, int more_flags = 0) noexcept {
 #else
   auto* const got = reinterpret_cast<void*>(call(SYS_mmap, nullptr, size, kRights, flags, -1, 0L));
 #endif
-  return got == MAP_FAILED ? nullptr : got;
+  if (got == MAP_FAILED) return nullptr;
+  constexpr std::size_t kLarge = std::size_t{256} << 10U;
+  if (size >= kLarge) advise(got, size, MADV_DONTDUMP);
+  return got;
 }
 inline void unmap_memory(void* memory, std::size_t size) noexcept {
 #ifdef __SANITIZE_THREAD__
@@ -149,9 +155,6 @@ inline void unmap_memory(void* memory, std::size_t size) noexcept {
 #else
   call(SYS_munmap, memory, size);
 #endif
-}
-inline int advise(void* memory, std::size_t size, int advice) noexcept {
-  return static_cast<int>(call(SYS_madvise, memory, size, advice));
 }
 /// By this number, a thread reads its own memory also if the main thread has ended, and in a child of vfork.
 inline std::uint32_t thread() noexcept { return static_cast<std::uint32_t>(call(SYS_gettid)); }

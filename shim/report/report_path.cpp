@@ -28,14 +28,17 @@ constexpr unsigned kMostTries = 256;
 
 /// Descriptors below this number are left to hosts that expect low ones (shells; daemons that close 0, 1, 2
 /// and reopen them). Where there is room for it, the number is one that a host hardly chooses itself.
-int move_up(int fd) noexcept {
+/// `before` is the number that the report had: with the same one in the tables of several threads
+/// (unshare(CLONE_FILES)), each of them opens it once.
+int move_up(int fd, int before) noexcept {
   constexpr rlim_t kWanted = 1000;
   constexpr rlim_t kSpread = 3000;
   rlimit limit{};
   if (raw::get_limit(RLIMIT_NOFILE, limit) != 0) limit.rlim_cur = 256;
   rlim_t lowest = limit.rlim_cur > kWanted + 24 ? kWanted : limit.rlim_cur / 2;
   if (limit.rlim_cur > kWanted + kSpread + 24) lowest += 1 + now_nanoseconds() / 64 % kSpread;
-  const int high = raw::duplicate_above(fd, static_cast<int>(lowest));
+  int high = before < 0 ? -1 : raw::duplicate_above(fd, before);
+  if (high < 0) high = raw::duplicate_above(fd, static_cast<int>(lowest));
   if (high < 0 && fd > STDERR_FILENO) return fd;
   raw::close_file(fd);
   return high;
@@ -224,7 +227,7 @@ int create_in(int folder, std::string_view path, unsigned mode, ReportFile& out)
     }
     if (fd < 0) return errno;
     struct stat info {};
-    out.fd = move_up(fd);
+    out.fd = move_up(fd, -1);
     if (out.fd < 0 || raw::status_of(out.fd, info) != 0) return errno;
     // Independent of the umask.
     if ((info.st_mode & 0777U) != mode) raw::change_mode(out.fd, mode);
@@ -353,7 +356,7 @@ bool reopen_report(ReportFile& file) noexcept {
     raw::close_file(fd);
     return false;
   }
-  file.fd = move_up(fd);
+  file.fd = move_up(fd, file.fd);
   return file.fd >= 0;
 }
 

@@ -16,8 +16,9 @@ namespace {
 constexpr std::uint64_t kStaged = 1024;
 constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15ULL;
 
-/// `check` is a hash of the other words and of the entry's number. It tells an entry that is whole from one
-/// that is being written, was left half written, or was written late by a thread that was stopped meanwhile.
+/// `check` is a sum of the other words and of the entry's number, each times an odd number of 64 bits. It
+/// tells an entry that is whole from one that is being written, was left half written, or was written late by
+/// a thread that was stopped meanwhile.
 struct Staged {
   std::atomic<std::uintptr_t> handle;
   std::atomic<std::uintptr_t> address;
@@ -34,13 +35,9 @@ struct Ring {
 std::atomic<Ring*> g_ring{nullptr};
 
 std::uint64_t check_of(std::uint64_t number, const Registration& of) noexcept {
-  std::uint64_t hash = (number + 1) * kMix;
-  for (const std::uintptr_t word : {reinterpret_cast<std::uintptr_t>(of.handle), of.address, of.fatbin,
-                                    reinterpret_cast<std::uintptr_t>(of.kernel)}) {
-    hash = (hash ^ word) * kMix;
-    hash ^= hash >> 29U;
-  }
-  return hash;
+  return (number + 1) * kMix + reinterpret_cast<std::uintptr_t>(of.handle) * 0xff51afd7ed558ccdULL +
+         of.address * 0xc4ceb9fe1a85ec53ULL + of.fatbin * 0xbf58476d1ce4e5b9ULL +
+         reinterpret_cast<std::uintptr_t>(of.kernel) * 0x94d049bb133111ebULL;
 }
 
 Ring* open_ring() noexcept {

@@ -178,7 +178,7 @@ void recall_handle(std::uintptr_t handle, HandleInfo& out) noexcept {
   if (!find_meaning(handle, meaning)) return;
   out.module = meaning.module;
   // Copied first and verified afterwards: the ring may be overwritten meanwhile.
-  std::memcpy(out.name_text, meaning.name.data(), meaning.name.size());
+  if (!meaning.name.empty()) std::memcpy(out.name_text, meaning.name.data(), meaning.name.size());
   const std::string_view copy(out.name_text, meaning.name.size());
   Table& table = *g_table.load(std::memory_order_acquire);
   std::atomic_thread_fence(std::memory_order_acquire);

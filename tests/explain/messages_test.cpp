@@ -485,12 +485,15 @@ TEST(Messages, AloneAndInALogAreTakenForTheSame) {
   }
 }
 TEST(Messages, TextsOfAPattern) {
-  using Texts = std::vector<std::string>;
+  using Texts = RequiredTexts;
   EXPECT_EQ(required_texts(R"(\bCUDA (?:runtime )?error: ([A-Z]\w+)s?x+y{2,3}z\.)"),
-            (Texts{"cuda ", "error: ", "x", "z."}));
-  EXPECT_EQ(required_texts("a|b"), Texts());
-  EXPECT_EQ(required_texts("[]|]ab[^]]c"), (Texts{"ab", "c"}));
-  EXPECT_EQ(required_texts(R"((a\)|b)c)"), Texts{"c"});
+            (Texts{{"cuda "}, {"error: "}, {"x"}, {"z."}}));
+  EXPECT_EQ(required_texts("a|b"), (Texts{{"a", "b"}}));
+  EXPECT_EQ(required_texts("[]|]ab[^]]c"), (Texts{{"ab"}, {"c"}}));
+  EXPECT_EQ(required_texts(R"((a\)|b)c)"), (Texts{{"a)", "b"}, {"c"}}));
+  EXPECT_EQ(required_texts("(?:ab|cd(?:e|fg)+|h.ijk)l"), (Texts{{"ab", "cd", "ijk"}, {"l"}}));
+  EXPECT_EQ(required_texts(R"((?-i:A|\d)|b)"), Texts());  // a digit has no text
+  EXPECT_EQ(required_texts("(?P<cc>ab)?(?:cd){0,2}e(?i)f"), (Texts{{"e"}, {"f"}}));
 }
 
 TEST(Messages, EveryRowIsReached) {

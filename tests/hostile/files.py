@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Where the report goes: full and read-only disks, a changed root, other users, and names that somebody laid in the way."""
+import ctypes
 import json
 import os
 import pathlib
 import platform
+import select
 import shutil
 import signal
 import stat
@@ -152,6 +154,42 @@ class Places(hostile.Case):
         folder.chmod(0o777)
         self.run_once(folder / "r.jsonl")
         self.made(folder, "r.jsonl")
+
+    def starts(self, folder, env):
+        """How often a server is started, four times at most, that is started again where a file in its folder has changed."""
+        folder.mkdir()
+        for count in range(1, 5):
+            before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+            self.assertEqual(self.run_program(*self.scenario("once"), env=env, cwd=folder).returncode, 3)
+            if before == {path: path.stat().st_mtime_ns for path in folder.rglob("*")}:
+                return count
+        return 4
+
+    def test_a_server_that_starts_again(self):
+        """a server that is started again when a file in its folder changes (`uvicorn --reload`) | each start is a change, and the server starts again for ever; with KSHIM_REPORT elsewhere, nothing | all of it, from each start"""
+        env = e2e.simulated("9.0")
+        preloaded = env | {"LD_PRELOAD": str(e2e.SHIM)}
+        elsewhere = preloaded | {"KSHIM_REPORT": str(self.folder / "reports" / "%p.jsonl")}
+        starts = [self.starts(self.folder / name, env) for name, env in (("bare", env), ("shim", preloaded), ("elsewhere", elsewhere))]
+        self.assertEqual(starts, [1, 4, 1])
+        self.assertEqual([self.codes(records) for records in self.found()], [BOTH] * 4)
+
+    def test_a_folder_with_many_files(self):
+        """a folder that may have KSHIM_MAX_FILES files | each process reads the names in it when it makes its report; one that is too small for so many is not read | all of it"""
+        folder = self.folder / "reports"
+        folder.mkdir()
+        for number in range(200):
+            (folder / f"{number:0200}").touch()
+        libc = ctypes.CDLL(None, use_errno=True)
+        watch = libc.inotify_init1(os.O_NONBLOCK)
+        self.assertGreaterEqual(libc.inotify_add_watch(watch, str(folder).encode(), 0x1), 0)  # IN_ACCESS
+        self.addCleanup(os.close, watch)
+        for most, reads in ((250, True), (65536, False)):
+            with self.subTest(most):
+                self.same(*self.scenario("once"), variables={"KSHIM_REPORT": folder / f"{most}.jsonl", "KSHIM_MAX_FILES": most})
+                self.assertEqual(bool(select.select([watch], [], [], 0)[0]), reads)
+                self.assertEqual(self.codes(hostile.report_check.load(folder / f"{most}.jsonl", complete=True)), BOTH)
+                os.read(watch, 1 << 16)  # that was a read, too
 
     def test_a_working_directory_that_is_gone(self):
         """started in a directory that was removed | nothing | all of it, in TMPDIR"""

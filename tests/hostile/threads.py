@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads, fibers, collectors and signal handlers that leave the shim by other ways than they came in."""
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -147,7 +148,7 @@ class Threads(hostile.Case):
         """no address randomization, the legacy memory layout, everything executable (`setarch`) | nothing | all of it"""
         for options in ("-R", "-L", "-RX"):
             with self.subTest(options):
-                self.plain(options, hostile.PLAIN_HOST, "crowd", program=hostile.pathlib.Path("/usr/bin/setarch"))
+                self.plain(platform.machine(), options, hostile.PLAIN_HOST, "crowd", program=hostile.pathlib.Path("/usr/bin/setarch"))
 
     def test_before_and_after_main(self):
         """a program uses the driver before all constructors, in a library's constructor, in destructors | nothing | what fails before the shim's destructor"""
@@ -239,6 +240,18 @@ class Threads(hostile.Case):
         # What a program waits for is one failure, whichever call reports it: the fifth call repeats the fourth.
         self.assertEqual(apis, ["cuModuleLoadData", "cuModuleUnload", "cuModuleGetGlobal_v2", "cuCtxSynchronize"])
         self.assertEqual([(repeat["id"], repeat["count"]) for repeat in e2e.of_type(records, "repeat")], [(failures[3]["id"], 2)])
+
+    def test_a_handler_inside_the_driver(self):
+        """`KSHIM_DRIVER_LOG=1`; a signal interrupts the driver, which holds the lock of its log, and a call fails in the handler | nothing: the driver is not asked for its log in a handler | both failures; the driver's log for the one outside the handler"""
+        self.assertEqual(self.plain("interrupted", variables={"KSHIM_DRIVER_LOG": "1"}, timeout=20).stdout, "209 209\n")
+        records = self.only()
+        self.assertEqual({name: self.failure(records, name)["driver_log"] for name in ("handler", "interrupted")}, {"handler": None, "interrupted": "a line"})
+
+    def test_tables_of_descriptors_of_their_own(self):
+        """two threads with descriptor tables of their own (`unshare(CLONE_FILES)`), in which they have closed everything; their calls fail by turns | one descriptor in each table | every failure"""
+        self.assertEqual(self.plain("own-tables").stdout, "more than one: 0 0\n")
+        records = self.only()
+        self.assertEqual((len(e2e.of_type(records, "failure")), records[-1]["dropped"]), (101, 0))
 
     def test_a_collector(self):
         """Boehm's garbage collector stops threads with a signal and scans their stacks, 300 times, while calls fail in four threads | nothing | all of it"""

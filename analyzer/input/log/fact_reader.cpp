@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/log/fact_reader.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <iterator>
 #include <stdexcept>
 
 #include "analyzer/data/gpu_names.h"
@@ -76,64 +78,107 @@ re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()
 }  // namespace
 
 namespace {
+
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// Reads a pattern for required_texts().
+class TextsOfPattern {
+ public:
+  explicit TextsOfPattern(std::string_view pattern) : pattern_(pattern) {}
+
+  /// Up to the end of the group that is open, or of the pattern.
+  RequiredTexts alternatives() {
+    RequiredTexts all = sequence();
+    if (next() != '|') return all;
+    // One of several: any of the best text of each, where each has one.
+    AnyOf any;
+    bool each_has_one = true;
+    for (;; all = sequence()) {
+      const auto best = std::ranges::max_element(all, {}, shortest);
+      each_has_one = each_has_one && best != all.end();
+      if (best != all.end()) any.insert(any.end(), best->begin(), best->end());
+      if (next() != '|') break;
+      ++at_;
+    }
+    return each_has_one ? RequiredTexts{std::move(any)} : RequiredTexts();
+  }
+
+ private:
+  static std::size_t shortest(const AnyOf& texts) {
+    return std::ranges::min(texts, {}, &std::string::size).size();
+  }
+  char next(std::size_t ahead = 0) const {
+    return at_ + ahead < pattern_.size() ? pattern_[at_ + ahead] : '\0';
+  }
+  bool at_end() const { return at_ >= pattern_.size() || next() == ')'; }
+
+  RequiredTexts sequence() {
+    RequiredTexts out;
+    std::string text;
+    const auto end_text = [&] {
+      if (!text.empty()) out.push_back({std::exchange(text, {})});
+    };
+    while (!at_end() && next() != '|') {
+      const char c = next();
+      if (c == '(') {
+        end_text();
+        RequiredTexts inside = group();
+        if (!may_be_missing()) std::ranges::move(inside, std::back_inserter(out));
+      } else if (c == '[') {
+        end_text();
+        skip_class();
+      } else if (c == '\\' && std::isalnum(static_cast<unsigned char>(next(1))) != 0) {
+        end_text();  // a class or an assertion
+        at_ += 2;
+      } else if (c == '.' || c == '^' || c == '$' || c == '+' || static_cast<unsigned char>(c) >= 0x80) {
+        end_text();
+        ++at_;
+      } else if (may_be_missing()) {
+        if (!text.empty()) text.pop_back();
+        end_text();
+      } else {
+        if (c == '\\') ++at_;
+        text += lower(next());
+        ++at_;
+      }
+    }
+    end_text();
+    return out;
+  }
+
+  RequiredTexts group() {
+    ++at_;
+    if (next() == '?')  // (?: (?i) (?-i: (?P<name>
+      while (!at_end() && next() != ':' && next() != '>') ++at_;
+    if (next() == ':' || next() == '>') ++at_;
+    RequiredTexts out = alternatives();
+    ++at_;
+    return out;
+  }
+
+  void skip_class() {
+    at_ += next(1) == '^' ? 2U : 1U;
+    if (next() == ']') ++at_;
+    for (; at_ < pattern_.size() && next() != ']'; ++at_)
+      if (next() == '\\') ++at_;
+    ++at_;
+  }
+
+  /// Passes what repeats the thing before. "{2,}" is taken for one that may be missing, too.
+  bool may_be_missing() {
+    const char c = next();
+    if (c != '?' && c != '*' && c != '{') return false;
+    at_ = c == '{' ? std::min(pattern_.find('}', at_), pattern_.size() - 1) + 1 : at_ + 1;
+    return true;
+  }
+
+  std::string_view pattern_;
+  std::size_t at_ = 0;
+};
+
 }  // namespace
 
-std::vector<std::string> required_texts(std::string_view pattern) {
-  std::vector<std::string> out;
-  std::string text;
-  const auto end_text = [&] {
-    if (!text.empty()) out.push_back(std::exchange(text, {}));
-  };
-  // Behind the group or class that opens at `at`.
-  const auto behind = [&](std::size_t at) {
-    std::size_t depth = 0;
-    for (bool in_class = false; at < pattern.size(); ++at) {
-      const char c = pattern[at];
-      if (c == '\\') {
-        ++at;
-      } else if (in_class) {
-        in_class = c != ']';
-      } else if (c == '[') {
-        in_class = true;
-        if (at + 1 < pattern.size() && pattern[at + 1] == '^') ++at;
-        if (at + 1 < pattern.size() && pattern[at + 1] == ']') ++at;
-      } else {
-        depth += c == '(' ? 1 : 0;
-        depth -= c == ')' ? 1 : 0;
-      }
-      if (depth == 0 && !in_class) return at + 1;
-    }
-    return pattern.size();
-  };
-  for (std::size_t at = 0; at < pattern.size();) {
-    const char c = pattern[at];
-    const char next = at + 1 < pattern.size() ? pattern[at + 1] : '\0';
-    const bool alone = c == '\\' && std::isalnum(static_cast<unsigned char>(next)) != 0;
-    if (c == '|' || (alone && next != 'b' && next != 'd' && next != 'w' && next != 's' && next != 'S'))
-      return {};
-    if (c == '(' || c == '[') {
-      end_text();
-      at = behind(at);
-    } else if (alone) {
-      end_text();
-      at += 2;
-    } else if (c == '?' || c == '*' || c == '{') {
-      if (!text.empty()) text.pop_back();
-      end_text();
-      at = c == '{' ? std::min(pattern.find('}', at), pattern.size() - 1) + 1 : at + 1;
-    } else if (c == '.' || c == '^' || c == '$' || c == '+' || static_cast<unsigned char>(c) >= 0x80) {
-      end_text();
-      ++at;
-    } else {
-      const bool escaped = c == '\\';
-      text += lower(escaped ? next : c);
-      at += escaped ? 2 : 1;
-    }
-  }
-  end_text();
-  return out;
-}
+RequiredTexts required_texts(std::string_view pattern) { return TextsOfPattern(pattern).alternatives(); }
 
 FactPatterns::FactPatterns(PatternSet& patterns) : first(patterns.size()) {
   for (const auto& row : knowledge().clues) patterns.add(row.pattern);
@@ -559,10 +604,11 @@ void PatternSet::match(std::string_view line, std::vector<int>& found) const {
   std::string low(line);
   std::transform(low.begin(), low.end(), low.begin(), lower);
   for (int index = 0; index < size(); ++index) {
-    const std::vector<std::string>& texts = single_[static_cast<std::size_t>(index)].texts;
-    const bool may = std::all_of(texts.begin(), texts.end(), [&low](const std::string& text) {
-      return low.find(text) != std::string::npos;
-    });
+    const bool may =
+        std::ranges::all_of(single_[static_cast<std::size_t>(index)].texts, [&low](const AnyOf& any) {
+          return std::ranges::any_of(
+              any, [&low](const std::string& text) { return low.find(text) != std::string::npos; });
+        });
     if (may && RE2::PartialMatch(piece(line), single(index))) found.push_back(index);
   }
 }

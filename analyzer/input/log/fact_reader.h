@@ -12,6 +12,15 @@ namespace kshim::explain {
 
 // Many regular expressions over one line at once. RE2: its time is linear in the text whatever a log holds.
 
+/// Texts in lower case, one of which must be there.
+using AnyOf = std::vector<std::string>;
+/// All of which must be there.
+using RequiredTexts = std::vector<AnyOf>;
+
+/// What every match of a pattern holds: the plain characters outside of classes and repetitions. Not all of
+/// it, and nothing where one of several alternatives has none.
+RequiredTexts required_texts(std::string_view pattern);
+
 class PatternSet {
  public:
   PatternSet();
@@ -39,7 +48,7 @@ class PatternSet {
   /// One pattern for itself: compiled once a line has it, as hardly any log has many of them.
   struct Single {
     std::string pattern;
-    std::vector<std::string> texts;
+    RequiredTexts texts;
     std::unique_ptr<RE2> compiled;
   };
   const RE2& single(int index) const;
@@ -47,10 +56,6 @@ class PatternSet {
   mutable std::vector<Single> single_;
   mutable std::size_t lines_ = 0;
 };
-
-/// What every match of a pattern holds, in lower case: the plain characters outside of groups, classes and
-/// repetitions. Not all of it; nothing where alternatives are not in a group.
-std::vector<std::string> required_texts(std::string_view pattern);
 
 /// Where the patterns of a FactReader are among the others.
 struct FactPatterns {

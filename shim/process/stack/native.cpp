@@ -18,6 +18,7 @@ namespace {
 struct Addresses {
   std::uintptr_t rows[NativeStack::kMaxFrames];
   std::size_t count = 0;
+  bool handler = false;  ///< one of the frames is the kernel's, below a signal handler
 };
 
 /// Whether words on a stack can be read. Words of a page that was read before can.
@@ -56,6 +57,7 @@ void unwind(void* context_of_walk) noexcept {
     // The shim's frames may be on two stacks (scratch_stack.h); the host's are on one.
     if (stack <= last_stack && !(is_shim(address) || is_on_own_stack(last_stack))) return;
     if (!pages.can_read(stack)) return;
+    out.handler = out.handler || unw_is_signal_frame(&cursor) > 0;
     last_stack = stack;
     outside = outside || !is_shim(address);
     if (outside) out.rows[out.count++] = address;
@@ -103,6 +105,13 @@ void NativeStack::name_frames(std::size_t first, std::size_t kernel_frames, std:
     rows_[frames.rows[i]].symbol = name;
     names_used_ += rows_[frames.rows[i]].symbol.size() + 1;
   }
+}
+
+bool is_in_signal_handler() noexcept {
+  const ErrnoKeeper keeper;
+  Addresses found;
+  guarded_walk(unwind, &found);
+  return found.handler;
 }
 
 void NativeStack::capture(bool name_kernel) noexcept {

@@ -10,6 +10,9 @@
 
 namespace kshim::shim {
 
+/// Whether a signal handler is among the innermost frames of the calling thread. Under the shim's lock.
+bool is_in_signal_handler() noexcept;
+
 /// About 16 KiB: keep it in the State, under the shim's lock.
 class NativeStack {
  public:

@@ -102,6 +102,8 @@ int handles();
 int many_failures();
 int environment();
 int pending();
+int interrupted();
+int own_tables();
 int ends();
 int worker();
 [[noreturn]] int main_ends();

@@ -40,6 +40,8 @@ int main(int argc, char** argv) {
       {"many-failures", many_failures},
       {"environment", environment},
       {"pending", pending},
+      {"interrupted", interrupted},
+      {"own-tables", own_tables},
       {"ends", ends},
       {"worker", worker},
       {"main-ends", main_ends},

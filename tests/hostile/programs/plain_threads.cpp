@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads, fibers and signal handlers that leave the shim by other ways than they came in.
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -364,6 +366,53 @@ int pending() {
     std::thread([&row] { runtime().call(row[0], 0); }).join();
   }
   std::printf("done\n");
+  return 0;
+}
+
+namespace {
+volatile int g_in_handler = 0;
+}
+
+/// A signal arrives while the driver is at work on a call that fails; another call fails in its handler.
+int interrupted() {
+  start();
+  fail_as("before");
+  struct sigaction action {};
+  action.sa_handler = [](int) { g_in_handler = fail_as("handler"); };
+  sigaction(SIGUSR1, &action, nullptr);
+  driver().settings->calls = [](long, long, long, long, long, long, long, long, long, long, long,
+                                long) -> long {
+    driver().settings->calls = nullptr;
+    return raise(SIGUSR1);
+  };
+  const int outside = fail_as("interrupted");
+  std::printf("%d %d\n", outside, g_in_handler);
+  return 0;
+}
+
+/// Calls fail by turns in two threads, each with a table of descriptors of its own, in which it has closed
+/// all.
+int own_tables() {
+  constexpr int kRounds = 50;
+  constexpr int kDescriptors = 65536;
+  start();
+  fail_as("before");
+  pthread_barrier_t turn;
+  pthread_barrier_init(&turn, nullptr, 2);
+  int more[2] = {};
+  const auto fail = [&turn, &more](unsigned which) {
+    unshare(CLONE_FILES);
+    for (int i = 0; i < kDescriptors; ++i) close(i);
+    for (unsigned round = 0; round < kRounds; ++round) {
+      pthread_barrier_wait(&turn);
+      fail_as(Name(which * kRounds + round).text);
+    }
+    for (int i = 0; i < kDescriptors; ++i) more[which] += fcntl(i, F_GETFD) >= 0 ? 1 : 0;
+  };
+  std::thread other(fail, 1);
+  std::thread(fail, 0).join();
+  other.join();
+  std::printf("more than one: %d %d\n", more[0] > 1, more[1] > 1);
   return 0;
 }
 
