@@ -30,7 +30,8 @@ const std::vector<GpuName>& all_names() {
     std::vector<GpuName> out;
     for (const analysis::GpuNameRow& row : analysis::knowledge().gpu_names)
       out.push_back({std::string(row.name), row.cc});
-    for (const analysis::OldGpuRow& row : analysis::old_gpus()) out.push_back({std::string(row.name), row.cc});
+    for (const analysis::OldGpuRow& row : analysis::old_gpus())
+      out.push_back({std::string(row.name), row.cc});
     std::ranges::stable_sort(
         out, [](const GpuName& a, const GpuName& b) { return a.name.size() > b.name.size(); });
     return out;
@@ -97,9 +98,9 @@ std::string gpu_name_pattern() {
   const std::string end =
       R"()(?:[^\w.:-]|:(?:\D|$)|-(?:SXM|PCI|FHHL|DGX|NVL|MAXQ|\d{1,2}[QCAB]\b|\d+G)|\.?$|\.\s))";
   return R"((?:(?:^|[^\w.-]|(?:NVIDIA|Tesla|GeForce)-)()" + plain + end +
-         R"()|(?:(?:(?:NVIDIA|Tesla|GPU[ :=\d]*|Colab|\b\d ?x)[ -]|\xe7\x89\xb9\xe6\x96\xaf\xe6\x8b\x89 ?)()" + prefixed +
-         end + R"()|\b(?:on|with|using|have|got|my) (?:(?:an?|the|my|one|two|\d) )?()" + common + end + R"(|\b()" +
-         common + R"() (?:GPUs?|cards?)\b)";
+         R"()|(?:(?:(?:NVIDIA|Tesla|GPU[ :=\d]*|Colab|\b\d ?x)[ -]|\xe7\x89\xb9\xe6\x96\xaf\xe6\x8b\x89 ?)()" +
+         prefixed + end + R"()|\b(?:on|with|using|have|got|my) (?:(?:an?|the|my|one|two|\d) )?()" + common +
+         end + R"(|\b()" + common + R"() (?:GPUs?|cards?)\b)";
 }
 
 std::vector<GpuName> gpus_named_in(std::string_view text) {

@@ -26,13 +26,16 @@ const Cause none = Cause::unknown;
 constexpr Row kRows[] = {
     {"GPU #0: FATAL: the 't' kernel requires 5.0 capability!", Cause::library_refuses, 0},
     {"ImportError: GPU with CUDA capability 7 0 is not supported", Cause::library_refuses, 0},
-    {"void cutlass::arch::ldsm(cutlass::Array<unsigned int, MatrixCount, true> &, const void *) not implemented",
+    {"void cutlass::arch::ldsm(cutlass::Array<unsigned int, MatrixCount, true> &, const void *) not "
+     "implemented",
      Cause::compiled_out, 0},
     {"invalid Gpu device number. If the number of available Gpus is > 12, add required lines",
      Cause::stale_cache_artifact, 0},
     {"UNAVAILABLE: No PTX compilation provider is available. Neither ptxas/nvlink nor nvjtlink is available.",
      Cause::jit_compiler_missing, 0},
     {"nvcc fatal   : Unsupported gpu architecture 'compute_1'", none, 0},
+    {"FLAMEGPU2 has not been built with an appropriate compute capability for device 1.",
+     Cause::no_image_for_arch, 0},
     {"nvcc fatal   : Value '[sm_61]' is not defined for option 'gpu-architecture'", none, 0},
     {"NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 41000", Cause::invalid_device,
      0},
@@ -129,7 +132,8 @@ constexpr Row kRows[] = {
     {"[222] Call to cuLinkAddData results in CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
      Cause::ptx_newer_than_driver, 222},
     {"pycuda._driver.LogicError: cuModuleLoadDataEx failed: device kernel image is invalid -", none, 200},
-    {"ERROR: CUDA error: a PTX JIT compilation failed (code 218, ERROR_INVALID_PTX)", none, 218},
+    {"ERROR: CUDA error: a PTX JIT compilation failed (code 218, ERROR_INVALID_PTX)", Cause::invalid_image,
+     218},
     {"Check failed: error == cudaSuccess (48 vs. 0)  no kernel image is available for execution on the "
      "device",
      Cause::no_image_for_arch, 209},
