@@ -27,9 +27,7 @@ void add_extension_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
 }
 
 void add_other_build_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
-  const std::string& named = !at.package.empty()    ? at.package
-                             : !at.software.empty() ? at.software
-                                                    : at.extension;
+  const std::string& named = at.package.empty() ? at.extension : at.package;
   const std::string what = named.empty() ? "the program" : named;
   if (!at.device) return fixes.push_back(fix_of("have-code-built/package", {{"what", what}}));
   const ToolkitRow* last = last_with_code_for(*at.device);

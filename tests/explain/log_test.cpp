@@ -149,7 +149,7 @@ const User kUsers[] = {
      Cause::nvrtc_arch_unsupported, "cuda-12.8", "CUDA_VISIBLE_DEVICES="},
     {"U4: nor has CuPy",
      "cupy_backends.cuda.api.driver.CUDADriverError: CUDA_ERROR_NO_BINARY_FOR_GPU: x\nRTX 5090\n",
-     Cause::no_image_for_arch, "", "CUDA_VISIBLE_DEVICES="},
+     Cause::no_image_for_arch, "take-release-with-code", "CUDA_VISIBLE_DEVICES="},
     {"U13: CMake names its compiler",
      "-- The CUDA compiler identification is NVIDIA 13.0.88 with host compiler GNU 13.3.0\n"
      "nvcc fatal   : Unsupported gpu architecture 'compute_70'\n",

@@ -32,7 +32,7 @@ constexpr Row kRows[] = {
     {"invalid Gpu device number. If the number of available Gpus is > 12, add required lines",
      Cause::stale_cache_artifact, 0},
     {"UNAVAILABLE: No PTX compilation provider is available. Neither ptxas/nvlink nor nvjtlink is available.",
-     Cause::jit_compiler_missing, 0},
+     Cause::library_not_found, 0},
     {"nvcc fatal   : Unsupported gpu architecture 'compute_1'", none, 0},
     {"FLAMEGPU2 has not been built with an appropriate compute capability for device 1.",
      Cause::no_image_for_arch, 0},

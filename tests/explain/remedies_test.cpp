@@ -298,9 +298,12 @@ TEST(Remedies, AListForPyTorchNamesNothingThatTheCudaOfTheLogCannotBuild) {
   const std::string failure =
       "  File \"/x/torch/utils/cpp_extension.py\", line 1606, in _get_cuda_arch_flags\n"
       "    arch_list[-1] += '+PTX'\nIndexError: list index out of range\n";
-  EXPECT_TRUE(any_command(finding_of((failure + "nvcc: release 11.4, V11.4.48\n").c_str()), "8.6+PTX\""));
-  EXPECT_FALSE(any_command(finding_of((failure + "nvcc: release 11.4, V11.4.48\n").c_str()), "8.9"));
-  EXPECT_TRUE(any_command(finding_of((failure + "nvcc: release 12.8, V12.8.61\n").c_str()), "12.0+PTX\""));
+  EXPECT_TRUE(any_command(finding_of((failure + "Cuda compilation tools, release 11.4, V11.4.48\n").c_str()),
+                          "8.6+PTX\""));
+  EXPECT_FALSE(
+      any_command(finding_of((failure + "Cuda compilation tools, release 11.4, V11.4.48\n").c_str()), "8.9"));
+  EXPECT_TRUE(any_command(finding_of((failure + "Cuda compilation tools, release 12.8, V12.8.61\n").c_str()),
+                          "12.0+PTX\""));
 }
 
 TEST(Windows, CommandsOfPowerShell) {

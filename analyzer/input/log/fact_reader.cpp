@@ -338,7 +338,7 @@ void FactReader::add_software(int pattern, const std::string& text) {
       break;
     }
     // "pytorch 2.6" is PyTorch itself; conda's package of that name stands in conda's lists and commands.
-    static const RE2 kConda(R"(\bconda\b|\bpy\d|::|=\d)");
+    static const RE2 kConda(R"(\bconda\b|\bpy\d|::|[^=]=\d)");
     const bool own = !groups[3].empty() || groups[0].find("version") != std::string::npos ||
                      !RE2::PartialMatch(text, kConda);
     const std::string version = groups[2].substr(0, groups[2].find_last_not_of('.') + 1);

@@ -120,10 +120,10 @@ TEST(Told, AnInstalledBuildThatServesTheGpu) {
 TEST(Told, TensorFlowOfThePast) {
   expect(told(Cause::no_image_for_arch, "tensorflow", "", ComputeCapability{12, 0}),
          {"nvcr.io/nvidia/tensorflow:", "No build of TensorFlow that pip installs"},
-         {"1.4", "pip install --"});
+         {"==1.4", "pip install --"});
   expect(told(Cause::no_image_for_arch, "tensorflow", "2.15.0", ComputeCapability{3, 0}),
          {"No build of TensorFlow that pip installs", "asks for CUDA 11.8"},
-         {"1.4", "pip install --", "bazel"});
+         {"==1.4", "pip install --", "bazel"});
   expect(told(Cause::no_image_for_arch, "tensorflow", "1.12.0", ComputeCapability{3, 0}),
          {"'tensorflow-gpu==1.4.*'"}, {"and-cuda"});
   expect(told(Cause::no_image_for_arch, "tensorflow", "2.4.1", ComputeCapability{8, 9}),
