@@ -24,6 +24,7 @@ std::optional<Arch> best_target(const ToolkitRow& toolkit, ImageKind kind, Compu
   std::optional<Arch> best;
   for (const Arch arch : toolkit.targets) {
     if (arch.suffix != Suffix::none || odd_ptx(kind, arch.cc, device)) continue;
+    if (arch.cc == ComputeCapability{2, 1}) continue;  // there is no compute_21, and sm_20 runs on it
     if (!image::judge({kind, arch, toolkit.isa}, {device, driver, {}}).fits) continue;
     if (!best || *best < arch) best = arch;
   }

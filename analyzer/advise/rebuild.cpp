@@ -161,7 +161,9 @@ Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
                                 : fmt::format("Rebuild with {} added", added);
     fix.why =
         at.toolkit.known()
-            ? fmt::format("CUDA {}, which built the file ({}), can do it", name(at.toolkit), at.toolkit_how)
+            ? fmt::format(fmt::runtime(at.object.empty() ? "CUDA {} can do it ({})"
+                                                         : "CUDA {}, which built the file ({}), can do it"),
+                          name(at.toolkit), at.toolkit_how)
         : comes_built(at)
             ? fmt::format("the nvcc of {} can target {}; which of them {} builds with, its own documents say",
                           toolkit_range(chosen.plan), added, at.package.empty() ? "the package" : at.package)

@@ -87,7 +87,7 @@ WheelName wanted(const AdviceInput& at, std::string_view distribution, bool& by_
   WheelName wheel = wheel_of(at);
   // bitsandbytes has a library for each CUDA in one package, and takes that of PyTorch's: another PyTorch is
   // the answer where one of these libraries has code for the GPU.
-  by_torch = wheel.distribution == "bitsandbytes" &&
+  by_torch = wheel.distribution == "bitsandbytes" && (is_plain(wheel.version) || at.torch) &&
              (!at.device || release_serves(wheel, *at.device, platform_of(at)));
   if (by_torch) distribution = "torch";
   if (!distribution.empty() && wheel.distribution != distribution && wheel.distribution != "pytorch-gpu") {
@@ -221,6 +221,7 @@ bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes) {
 
 void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& advice) {
   const WheelName wheel = wheel_of(at);
+  const std::string other = wheel_name(at.extension).distribution == wheel.distribution ? "" : at.extension;
   const InstallerRow* installer = find_installer(wheel.distribution, manager_of(at));
   const std::string title(installer != nullptr ? installer->title : there.distribution);
   const std::string image = image_that_serves(there, *at.device);
@@ -228,12 +229,12 @@ void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& adv
   advice.fixes.push_back(fix_of(
       "update-other-package",
       {{"gpu", gpu},
-       {"whose", at.extension.empty() ? "the scan names the package of that file"
-                                      : fmt::format("{} is the package that called", at.extension)},
-       {"update", at.extension.empty()
+       {"whose", other.empty() ? "the scan names the package of that file"
+                               : fmt::format("{} is the package that called", other)},
+       {"update", other.empty()
                       ? ""
                       : fmt::format("{} {}", at.manager == "conda" ? "conda update" : "pip install --upgrade",
-                                    shell_quote(at.extension))},
+                                    shell_quote(other))},
        {"title", std::string(title)},
        {"version", wheel.version},
        {"image", image},
@@ -268,8 +269,8 @@ void add_wheel_remarks(const AdviceInput& at, std::vector<std::string>& remarks)
         (oldest.empty() || compare_releases(row.first, oldest) < 0))
       oldest = row.first;
   remarks.push_back(fmt::format(
-      "No build of {} that {} installs is known to have code for compute capability {}; kshim's table begins "
-      "with release {}.",
+      "No build of {} that {} installs is known to have code for compute capability {} (releases before {} "
+      "were not looked at).",
       installer->title, manager, image::to_name(*at.device).view(), oldest));
 }
 

@@ -81,7 +81,7 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
   at.kernel_module = clues.kernel_module;
   at.driver = clues.driver;
   at.toolkit = clues.toolkit;
-  at.toolkit_how = clues.toolkit_assumed ? "as --assume-toolkit says" : "it stands in the log";
+  at.toolkit_how = clues.toolkit_assumed ? "as --assume-toolkit says" : "the log names it";
   at.python = clues.python;
   at.torch = find_package(clues, "torch") != nullptr;
   at.links_torch = at.torch;

@@ -325,6 +325,25 @@ TEST(Remedies, AnOlderCudaIsOneThatTheDriverRuns) {
   EXPECT_TRUE(any_command(finding, "cuda-9.1"));
 }
 
+// nvcc has an sm_21 and no compute_21.
+TEST(Remedies, NoCommandNamesAnArchitectureThatNvccDoesNotHave) {
+  const Finding fermi = finding_of(
+      "$ nvcc -o a a.cu\nGPU 0: GeForce GTX 550 Ti (compute capability 2.1)\n"
+      "CUDA error: no kernel image is available for execution on the device\n");
+  EXPECT_TRUE(any_command(fermi, "compute_20"));
+  EXPECT_FALSE(any_command(fermi, "compute_21"));
+}
+
+// Another PyTorch leaves the file as it is.
+TEST(Remedies, ThePackageThatIsNamedIsTheOneToReplace) {
+  const Finding finding = finding_of(
+      "Error no kernel image is available for execution on the device at line 167 in file "
+      "/tmp/bitsandbytes/csrc/ops.cu\nGPU: GTX 1080 Ti\n");
+  ASSERT_FALSE(finding.fixes.empty());
+  for (const auto& [key, value] : finding.fixes.front().arguments)
+    if (key == "package") EXPECT_EQ(value, "bitsandbytes");
+}
+
 TEST(Windows, CommandsOfPowerShell) {
   EXPECT_EQ(for_windows("pip install 'torch==2.11.*' x"), "pip install \"torch==2.11.*\" x");
   EXPECT_EQ(for_windows("A=1 B='2 3' python x.py"), "$env:A = \"1\"; $env:B = \"2 3\"; python x.py");
