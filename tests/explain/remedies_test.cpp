@@ -340,8 +340,10 @@ TEST(Remedies, ThePackageThatIsNamedIsTheOneToReplace) {
       "Error no kernel image is available for execution on the device at line 167 in file "
       "/tmp/bitsandbytes/csrc/ops.cu\nGPU: GTX 1080 Ti\n");
   ASSERT_FALSE(finding.fixes.empty());
-  for (const auto& [key, value] : finding.fixes.front().arguments)
-    if (key == "package") EXPECT_EQ(value, "bitsandbytes");
+  const auto& arguments = finding.fixes.front().arguments;
+  EXPECT_TRUE(std::any_of(arguments.begin(), arguments.end(), [](const auto& each) {
+    return each.first == "package" && each.second == "bitsandbytes";
+  }));
 }
 
 TEST(Windows, CommandsOfPowerShell) {
