@@ -30,6 +30,7 @@ struct ExportOptions {
   bool verify = false;
   bool zstd = false;
   bool watch = false;
+  unsigned jobs = 0;
   unsigned settle_s = 600;
 };
 
@@ -73,6 +74,7 @@ int export_facts(const ExportOptions& options) {
   exports::Options to{.folder = options.output,
                       .zstd = options.zstd,
                       .settle_s = options.settle_s,
+                      .jobs = options.jobs,
                       .progress = [&bar](std::uint64_t done, std::uint64_t total) {
                         if (bar) bar->update(done, total);
                       }};
@@ -209,6 +211,7 @@ std::function<int()> set_up_export(Arguments& arguments) {
   arguments.add("--declared", options->declared);
   arguments.add("--zstd", options->zstd);
   arguments.add("--watch", options->watch);
+  arguments.add("-j,--jobs", options->jobs);
   arguments.add("--settle", options->settle_s);
   return [options] {
     if (options->to == kOpenMetrics) return export_open_metrics(*options);

@@ -10,15 +10,18 @@
 #include <charconv>
 #include <chrono>
 #include <climits>
-#include <deque>
-#include <future>
+#include <condition_variable>
+#include <exception>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <system_error>
 #include <thread>
 #include <tuple>
 #include <variant>
 
+#include "analyzer/core/memory_limit.h"
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
 #include "analyzer/export/row.h"
@@ -50,10 +53,9 @@ constexpr std::size_t kLargestScan = std::size_t{1} << 30;
 struct Input : analysis::ReportFile {
   std::uint64_t id = 0;
 };
-struct Got {
-  std::variant<Report, std::string> read;
-  analysis::Alike alike;
-  bool known = false;  ///< the report has its process record alone
+/// A file as a report or a scan names it.
+struct File {
+  std::string_view id, path, build_id, package, version, sha256 = {};
 };
 
 /// Judged reports. A report that is the same but for what alike.h leaves out is neither judged nor read
@@ -65,82 +67,104 @@ class Judged {
     Report report;
     analysis::ReportIndex index;
     analysis::Analysis analysis;
-    std::string text;
+    std::vector<std::pair<std::string, std::string>> packages;  ///< of files here: name, version
+    std::vector<File> files;                                    ///< of the objects
+    std::vector<bool> readable;                                 ///< whether their images are known
+    std::string text, program;
   };
   /// That of another program where nothing was found: only advice depends on the program.
-  Row* find(const analysis::Alike& alike) {
+  std::shared_ptr<const Row> find(const analysis::Alike& alike) {
     if (alike.text.empty()) return nullptr;
     const std::lock_guard lock(mutex_);
-    for (const auto& key : {Key(alike.hash, {}), Key(alike.hash, alike.program)})
-      for (const auto* rows : {&late_, &early_})
-        if (const auto found = rows->find(key); found != rows->end() && found->second->text == alike.text)
-          return found->second.get();
+    for (const auto* rows : {&late_, &early_}) {
+      const auto [first, end] = rows->equal_range(alike.hash);
+      for (auto at = first; at != end; ++at) {
+        const Row& row = *at->second;
+        if ((row.program.empty() || row.program == alike.program) && row.text == alike.text)
+          return at->second;
+      }
+    }
     return nullptr;
   }
-  void add(std::unique_ptr<Row> row, analysis::Alike&& alike) {
+  void add(std::shared_ptr<Row> row, analysis::Alike&& alike) {
     const std::size_t weight = 4 * row->report.kept + alike.text.size();
-    if (row->analysis.findings.empty() && row->report.failures.empty()) alike.program.clear();
+    if (!row->analysis.findings.empty() || !row->report.failures.empty())
+      row->program = std::move(alike.program);
     row->text = std::move(alike.text);
     const std::lock_guard lock(mutex_);
     if (weight_ + weight > kMostBytes / 2) early_ = std::exchange(late_, {}), weight_ = 0;
-    if (late_.try_emplace({alike.hash, std::move(alike.program)}, std::move(row)).second) weight_ += weight;
+    late_.emplace(alike.hash, std::move(row));
+    weight_ += weight;
   }
 
  private:
   static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
-  using Key = std::pair<std::uint64_t, std::string>;  ///< hash of the text, program
+  using Rows = std::unordered_multimap<std::uint64_t, std::shared_ptr<const Row>>;  ///< by hash of the text
   std::mutex mutex_;
-  std::map<Key, std::unique_ptr<Row>> late_, early_;  ///< the early ones go when there is no room for more
-  std::size_t weight_ = 0;                            ///< of the late ones
+  Rows late_, early_;       ///< the early ones go when there is no room for more
+  std::size_t weight_ = 0;  ///< of the late ones
 };
 
-/// Reads batches of reports ahead, each in a thread of its own; hands out the reports in their order.
-class ReadAhead {
+/// Files whose images were written: once an export, because what a file holds does not change with its build
+/// id. Those that there is no room for are written again and again.
+class ListedFiles {
  public:
-  ReadAhead(const std::vector<Input>& inputs, Judged& judged) : inputs_(inputs), judged_(judged) {
-    for (unsigned count = std::clamp(std::thread::hardware_concurrency(), 1U, 4U); count != 0; --count)
-      begin();
+  bool contains(std::string_view id) {
+    const std::lock_guard lock(mutex_);
+    return ids_.contains(id);
   }
-  Got next() {
-    if (at_ == batch_.size()) {
-      batch_ = ahead_.front().get();
-      ahead_.pop_front();
-      at_ = 0;
-      begin();
-    }
-    return std::move(batch_[at_++]);
+  /// False where it was there.
+  bool add(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    return ids_.size() < kMost ? ids_.insert(id).second : !ids_.contains(id);
+  }
+  static constexpr std::size_t kMost = 65536;
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string, std::less<>> ids_;
+};
+
+/// Users of this machine, asked for once.
+class Users {
+ public:
+  struct User {
+    std::string name, home;
+  };
+  /// nullptr for one that nobody knows.
+  const User* find(uid_t uid) {
+    const std::lock_guard lock(mutex_);
+    const auto [row, fresh] = users_.try_emplace(uid);
+    if (const passwd* entry = fresh ? ::getpwuid(uid) : nullptr; entry != nullptr)
+      row->second = User{entry->pw_name, entry->pw_dir};
+    return row->second ? &*row->second : nullptr;
   }
 
  private:
-  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
-  static constexpr std::size_t kMostReports = 256;
-  void begin() {
-    const std::size_t first = begun_;
-    for (std::uint64_t bytes = 0;
-         begun_ < inputs_.size() && begun_ - first < kMostReports && bytes < kMostBytes; ++begun_)
-      bytes += inputs_[begun_].bytes;
-    if (begun_ == first) return;
-    ahead_.push_back(std::async(std::launch::async, [this, first, last = begun_] {
-      std::vector<Got> batch;
-      for (std::size_t at = first; at < last; ++at) {
-        Got& got = batch.emplace_back();
-        got.read = analysis::read_report(inputs_[at].path, {}, analysis::Homes::hidden,
-                                         [&](const Report& report, std::string_view lines) {
-                                           got.alike = analysis::alike_of(report, lines);
-                                           return got.known = judged_.find(got.alike) != nullptr;
-                                         });
-        if (const auto* report = std::get_if<Report>(&got.read); report != nullptr && report->linked)
-          got.read = "is reached by a link of another user";
-      }
-      return batch;
-    }));
-  }
-  const std::vector<Input>& inputs_;
-  Judged& judged_;
-  std::deque<std::future<std::vector<Got>>> ahead_;
-  std::vector<Got> batch_;
-  std::size_t at_ = 0;
-  std::size_t begun_ = 0;
+  std::mutex mutex_;
+  std::unordered_map<uid_t, std::optional<User>> users_;
+};
+
+/// What all threads of an export use.
+struct Shared {
+  const Options& options;
+  Judged judged = {};
+  ListedFiles listed = {};
+  Users users = {};
+};
+
+/// What a batch of inputs comes to.
+struct Batch {
+  struct Lines {
+    std::string text;
+    std::uint64_t rows = 0;
+  };
+  using Tables = std::map<std::pair<Table, std::string>, Lines>;  ///< by table and day
+  Tables tables;
+  std::vector<std::pair<std::string, Tables>> files;  ///< by id: written where ListedFiles has none of it
+  std::vector<std::uint64_t> taken;
+  Result counts;
+  std::uint64_t bytes = 0;  ///< of the inputs
 };
 
 std::string hash_of(std::string_view text) { return fmt::format("{:016x}", content_hash(bytes_of(text))); }
@@ -150,40 +174,6 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string();
 }
 
-std::string user_name(uid_t uid) {
-  static std::unordered_map<uid_t, std::string> names;
-  const auto [row, fresh] = names.try_emplace(uid);
-  if (fresh) {
-    const passwd* entry = ::getpwuid(uid);
-    row->second = entry != nullptr ? entry->pw_name : fmt::format("{}", uid);
-  }
-  return row->second;
-}
-
-/// Whose process it was, as this machine names the user id: another user's report is that user's, whatever it
-/// says. With KSHIM_PRIVATE what the report has instead, or what the export makes of the user id.
-std::string user_of(const Report& report, uid_t owner, const Options& options) {
-  const std::string& said = report.process.uid;
-  if (report.process.hidden && (!said.empty() || options.key.empty())) return said;
-  uid_t uid = owner;
-  if (!report.foreign && !report.process.hidden) std::from_chars(said.data(), said.data() + said.size(), uid);
-  if (!options.hide_users) return user_name(uid);
-  if (options.key.empty()) return {};
-  const auto hash = report::hmac_sha256(options.key, std::to_string(uid));
-  return {hash.data(), hash.size()};
-}
-
-/// A path without the name of the user, where users are hidden.
-std::string without_user(const std::string& path, uid_t owner, const Options& options) {
-  const passwd* entry = options.hide_users ? ::getpwuid(owner) : nullptr;
-  if (entry == nullptr) return path;
-  const report::Person person{entry->pw_dir, entry->pw_name};
-  std::string out;
-  report::RedactedPieces pieces(path, &person);
-  for (std::string_view piece; pieces.next(piece);) out += piece;
-  return out;
-}
-
 /// What the report says of its job; earlier shims wrote the variables of SLURM alone.
 std::string first_set(const analysis::ProcessRecord& process, const char* key, const char* variable) {
   if (const auto row = process.job.find(key); row != process.job.end()) return row->second;
@@ -191,49 +181,127 @@ std::string first_set(const analysis::ProcessRecord& process, const char* key, c
   return row != process.env.end() ? row->second : std::string();
 }
 
-/// The rows of reports, one report after the other.
+std::int64_t now_s() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+/// Makes rows of inputs, one after the other. For one thread.
 class Rows {
  public:
-  Rows(TableFiles& out, const Options& to, Judged& judged) : out_(out), to_(to), judged_(judged) {}
+  explicit Rows(Shared& shared) : shared_(shared), to_(shared.options) {}
 
-  void add(Report&& report, uid_t owner, analysis::Alike&& alike) {
-    auto row = std::make_unique<Judged::Row>(std::move(report));
+  Batch take(std::span<const Input> inputs) {
+    Batch out;
+    out_ = &out;
+    begun_.clear();
+    for (const Input& input : inputs) take(input);
+    return out;
+  }
+
+ private:
+  void take(const Input& input) {
+    out_->bytes += input.bytes;
+    learnt_ = nullptr;
+    analysis::Alike alike;
+    std::shared_ptr<const Judged::Row> like;
+    auto read = analysis::read_report(input.path, {}, analysis::Homes::hidden,
+                                      [&](const Report& report, std::string_view lines) {
+                                        alike = analysis::alike_of(report, lines);
+                                        like = shared_.judged.find(alike);
+                                        return like != nullptr;
+                                      });
+    if (const auto* report = std::get_if<Report>(&read); report != nullptr && report->linked)
+      read = "is reached by a link of another user";
+    if (const auto* why = std::get_if<std::string>(&read)) {
+      if (!analysis::is_another_users_link(input.path) && add_scan(input.path)) {
+        ++out_->counts.scans;
+      } else {
+        reject(without_user(input.path, input.owner), 0, *why);
+        ++out_->counts.rejected;
+      }
+    } else {
+      Report& report = std::get<Report>(read);
+      if (!(like != nullptr ? like->report.end : report.end) &&
+          now_s() - input.changed_ns / 1'000'000'000 < to_.settle_s) {
+        ++out_->counts.unsettled;
+        return;
+      }
+      if (like != nullptr)
+        add(*like, report, alike, input.owner);
+      else
+        judge(std::move(report), input.owner, std::move(alike));
+      ++out_->counts.reports;
+    }
+    out_->taken.push_back(input.id);
+  }
+
+  void judge(Report&& report, uid_t owner, analysis::Alike&& alike) {
+    auto row = std::make_shared<Judged::Row>(std::move(report));
     row->analysis = judge_.judge(row->report);
-    files_ = &judge_.files();
-    add(*row, owner);
-    if (!files_->left_out().empty()) {
-      reject(without_user(row->report.path, owner, to_), 0, "a file that it names " + files_->left_out());
+    learnt_ = &row->report;
+    know_files(*row);
+    add(*row, row->report, {}, owner);
+    learnt_ = nullptr;
+    if (const std::string& why = judge_.files().left_out(); !why.empty()) {
+      reject(without_user(row->report.path, owner), 0, "a file that it names " + why);
       return;
     }
     if (alike.text.empty() || !analysis::has_places(row->report, alike)) return;
-    judged_.add(std::move(row), std::move(alike));
+    shared_.judged.add(std::move(row), std::move(alike));
   }
 
-  void add(const Judged::Row& row, uid_t owner) {
+  /// `own`: what the report says of its process. `alike`: what it has in place of the values of `row`; empty
+  /// where it is that report itself.
+  void add(const Judged::Row& row, const Report& own, const analysis::Alike& alike, uid_t owner) {
     const Report& report = row.report;
     const analysis::Analysis& analysis = row.analysis;
-    const analysis::ReportIndex& index = row.index;
-    if (packages_.size() + listed_.size() > kMostKnown) packages_.clear(), listed_.clear();
-    const analysis::ProcessRecord& process = report.process;
+    const analysis::ProcessRecord& process = own.process;
     id_ = fmt::format("{}.{}.{}.{}", process.host, process.pid, process.start, process.time);
     // No user's rows replace another's.
-    if (report.foreign) id_ += "." + (to_.hide_users ? user_of(report, owner, to_) : std::to_string(owner));
+    if (own.foreign) id_ += "." + (to_.hide_users ? user_of(own, owner) : std::to_string(owner));
     time_ = is_time(process.time) ? process.time : std::string();
     day_ = time_.empty() ? "unknown" : time_.substr(0, 10);
-    if (time_.empty())
-      reject(without_user(report.path, owner, to_), process.line,
-             "`process`: `time` is no time in UTC, taken as not known");
-    know_files(report, index);
-    process_row(report, analysis, owner);
-    for (const analysis::DeviceRecord& device : report.devices) device_row(device);
-    for (const analysis::ObjectRecord& object : report.objects) image_rows(object);
-    load_rows(report, index);
+    const std::string path = without_user(own.path, owner);
+    if (time_.empty()) reject(path, process.line, "`process`: `time` is no time in UTC, taken as not known");
+    process_row(report, own, path, analysis, owner);
+    for (std::size_t at = 0; at < report.devices.size(); ++at)
+      device_row(report.devices[at], alike.gpus.empty() ? analysis::Alike::Gpu() : alike.gpus[at]);
+    for (std::size_t at = 0; at < report.objects.size(); ++at)
+      if (row.readable[at]) image_rows(report, report.objects[at], row.files[at]);
+    load_rows(row, alike);
     const std::map<std::uint64_t, std::size_t> explained = finding_rows(analysis);
-    for (const analysis::FailureRecord& failure : report.failures)
-      failure_row(report, index, failure, analysis, explained);
-    kernel_rows(report, index);
-    for (const analysis::ReportNote& note : report.notes)
-      reject(without_user(report.path, owner, to_), note.line, note.text);
+    for (const analysis::FailureRecord& failure : report.failures) failure_row(row, failure, explained);
+    kernel_rows(row);
+    for (const analysis::ReportNote& note : report.notes) reject(path, note.line, note.text);
+  }
+
+  /// Whose process it was, as this machine names the user id: another user's report is that user's, whatever
+  /// it says. With KSHIM_PRIVATE what the report has instead, or what the export makes of the user id.
+  std::string user_of(const Report& report, uid_t owner) {
+    const std::string& said = report.process.uid;
+    if (report.process.hidden && (!said.empty() || to_.key.empty())) return said;
+    uid_t uid = owner;
+    if (!report.foreign && !report.process.hidden)
+      std::from_chars(said.data(), said.data() + said.size(), uid);
+    if (!to_.hide_users) {
+      const Users::User* user = shared_.users.find(uid);
+      return user != nullptr ? user->name : fmt::format("{}", uid);
+    }
+    if (to_.key.empty()) return {};
+    const auto hash = report::hmac_sha256(to_.key, std::to_string(uid));
+    return {hash.data(), hash.size()};
+  }
+
+  /// A path without the name of the user, where users are hidden.
+  std::string without_user(const std::string& path, uid_t owner) {
+    const Users::User* user = to_.hide_users ? shared_.users.find(owner) : nullptr;
+    if (user == nullptr) return path;
+    const report::Person person{user->home, user->name};
+    std::string out;
+    report::RedactedPieces pieces(path, &person);
+    for (std::string_view piece; pieces.next(piece);) out += piece;
+    return out;
   }
 
   /// The files and plans of what `kshim scan` or `kshim analyze --format json` wrote; false where it is no
@@ -279,7 +347,7 @@ class Rows {
           .texts(C::plans_smallest, archs)
           .text(C::plans_cmake, text_of(plan, "cmake"))
           .texts(C::plans_toolkits, texts_of(list_of(plan, "toolkits")));
-      out_.add(row, day_);
+      put(row, day_, out_->tables);
     }
     for (const nlohmann::json& object : list_of(scan, "objects")) {
       const std::string member = text_of(object, "member");
@@ -296,14 +364,14 @@ class Rows {
                       space < package.size() ? package.substr(space + 1) : std::string_view(),
                       sha256};
       const auto rows = object.is_object() ? object.find("images") : object.end();
-      if (file.id.empty() || rows == object.end() || !rows->is_array() || !listed_.emplace(file.id).second)
-        continue;
+      if (file.id.empty() || rows == object.end() || !rows->is_array() || is_listed(file.id)) continue;
       std::vector<analysis::ImageEntry> images;
       for (const nlohmann::json& row : *rows) {
         if (row.is_object())
           images.push_back({text_of(row, "kind"), text_of(row, "arch"), text_of(row, "isa"),
                             count_of(row, "count"), count_of(row, "bytes")});
       }
+      begin_file(file.id);
       entry_rows(file, images);
     }
     return true;
@@ -315,14 +383,8 @@ class Rows {
         .text(C::rejected_path, path)
         .text(C::rejected_reason, why);
     if (line != 0) row.integer(C::rejected_line, line);
-    out_.add(row, today());
+    put(row, today(), out_->tables);
   }
-
- private:
-  /// As the report at hand and packages_ have it.
-  struct File {
-    std::string_view id, path, build_id, package, version, sha256 = {};
-  };
 
   static std::string today() {
     const std::time_t now = std::time(nullptr);
@@ -349,8 +411,9 @@ class Rows {
     return day.ok() && number(11) < 24 && number(14) < 60 && number(17) < 60;
   }
 
-  void process_row(const Report& report, const analysis::Analysis& analysis, uid_t owner) {
-    const analysis::ProcessRecord& process = report.process;
+  void process_row(const Report& report, const Report& own, const std::string& path,
+                   const analysis::Analysis& analysis, uid_t owner) {
+    const analysis::ProcessRecord& process = own.process;
     Row row(Table::processes);
     row.text(C::processes_row_id, id_)
         .text(C::processes_time, time_)
@@ -359,7 +422,7 @@ class Rows {
         .integer(C::processes_pid, process.pid)
         .integer(C::processes_ppid, process.ppid)
         .integer(C::processes_rank, process.rank)
-        .text(C::processes_user, user_of(report, owner, to_))
+        .text(C::processes_user, user_of(own, owner))
         .text(C::processes_job, first_set(process, "id", "SLURM_JOB_ID"))
         .text(C::processes_account, first_set(process, "account", "SLURM_JOB_ACCOUNT"))
         .text(C::processes_queue, first_set(process, "queue", "SLURM_JOB_PARTITION"))
@@ -374,58 +437,79 @@ class Rows {
         .integer(C::processes_failures, report.failures.size())
         .integer(C::processes_dropped, report.missing + (report.end ? report.end->dropped : 0))
         .integer(C::processes_sample, report.failures.empty() ? process.sample.value_or(1) : 1)
-        .text(C::processes_report, without_user(report.path, owner, to_));
+        .text(C::processes_report, path);
     if (report.compiler) row.integer(C::processes_exit, std::uint64_t{report.compiler->status});
     if (report.driver) {
       row.text(C::processes_driver, report.driver->cuda_version)
           .text(C::processes_kernel_module, report.driver->kernel_module)
           .boolean(C::processes_simulated, report.driver->simulated);
     }
-    out_.add(row, day_);
+    put(row, day_, out_->tables);
   }
 
-  void device_row(const analysis::DeviceRecord& device) {
+  void device_row(const analysis::DeviceRecord& device, const analysis::Alike::Gpu& own) {
+    const auto& [uuid, pci] = own;
     Row row(Table::devices);
     row.text(C::devices_row_id, fmt::format("{}/device{}", id_, device.ordinal))
         .text(C::devices_process_id, id_)
         .integer(C::devices_ordinal, std::uint64_t{device.ordinal})
         .text(C::devices_name, device.name)
         .text(C::devices_compute_capability, device.compute_capability)
-        .text(C::devices_uuid, device.uuid)
-        .text(C::devices_pci, device.pci);
-    out_.add(row, day_);
+        .text(C::devices_uuid, uuid.empty() ? device.uuid : uuid)
+        .text(C::devices_pci, pci.empty() ? device.pci : pci);
+    put(row, day_, out_->tables);
   }
 
-  void know_files(const Report& report, const analysis::ReportIndex& index) {
-    objects_ = report.objects.data();
-    known_files_.clear();
-    for (const analysis::ObjectRecord& object : report.objects) {
-      File& file = known_files_.emplace_back();
+  void know_files(Judged::Row& row) {
+    const std::vector<analysis::ObjectRecord>& objects = row.report.objects;
+    row.packages.resize(objects.size());
+    for (std::size_t at = 0; at < objects.size(); ++at) {
+      const analysis::ObjectRecord& object = objects[at];
+      File& file = row.files.emplace_back();
       file = {
           object.build_id.empty() ? object.path : object.build_id, object.path, object.build_id, {}, {}, {}};
-      if (const analysis::PackageRecord* package = index.package(object.id)) {
+      row.readable.push_back(object.images || judge_.files().find(object) != nullptr);
+      if (const analysis::PackageRecord* package = row.index.package(object.id)) {
         file.package = package->name;
         file.version = package->version;
-        continue;
+      } else if (auto found = judge_.files().package(object)) {
+        row.packages[at] = {std::move(found->name), std::move(found->version)};
+        std::tie(file.package, file.version) = row.packages[at];
       }
-      const auto [row, fresh] = packages_.try_emplace(object.path + '\n' + object.build_id);
-      if (fresh)
-        if (const auto found = files_->package(object)) row->second = {found->name, found->version};
-      std::tie(file.package, file.version) = row->second;
     }
   }
-  File file_of(const analysis::ObjectRecord* object) const {
-    return object == nullptr ? File() : known_files_[static_cast<std::size_t>(object - objects_)];
+  static File file_of(const Judged::Row& row, std::optional<std::uint64_t> id) {
+    const analysis::ObjectRecord* object = row.index.object(id);
+    return object == nullptr ? File()
+                             : row.files[static_cast<std::size_t>(object - row.report.objects.data())];
   }
 
-  // Once an export and file: what a file holds does not change with its build id.
-  void image_rows(const analysis::ObjectRecord& object) {
-    const File file = file_of(&object);
-    if (listed_.contains(file.id)) return;
-    const auto listed = listed_.emplace(file.id).first;
+  bool is_listed(std::string_view id) {
+    if (seen_.contains(id)) return true;
+    if (begun_.contains(id)) return true;
+    if (!shared_.listed.contains(id)) return false;
+    if (seen_.size() < ListedFiles::kMost) seen_.emplace(id);
+    return true;
+  }
+  void begin_file(std::string_view id) {
+    begun_.emplace(id);
+    out_->files.emplace_back(id, Batch::Tables());
+  }
+
+  void image_rows(const Report& report, const analysis::ObjectRecord& object, const File& file) {
+    if (is_listed(file.id)) return;
     if (object.images) {
+      begin_file(file.id);
       entry_rows(file, *object.images);
-    } else if (const analysis::ObjectFile* found = files_->find(object)) {
+      return;
+    }
+    if (learnt_ != &report) {
+      judge_.files().forget();
+      judge_.files().learn(report);
+      learnt_ = &report;
+    }
+    if (const analysis::ObjectFile* found = judge_.files().find(object)) {
+      begin_file(file.id);
       std::vector<image::Candidate> candidates;
       for (const analysis::ImageCount& image : found->image_counts()) {
         const image::Candidate& candidate = image.candidate;
@@ -437,8 +521,6 @@ class Rows {
         candidates.push_back(candidate);
       }
       if (!candidates.empty()) serves_rows(file, candidates);
-    } else {
-      listed_.erase(listed);  // another report may know
     }
   }
 
@@ -454,7 +536,13 @@ class Rows {
     if (!candidates.empty()) serves_rows(file, candidates);
   }
 
-  /// The earliest GPU whose machine code this one runs.
+  /// The earliest GPU whose machine code each one runs, in the order of the table of GPUs.
+  static std::vector<std::string> families() {
+    std::vector<std::string> out;
+    for (const image::ComputeCapabilityInfo& gpu : image::compat_tables().gpus)
+      out.push_back(family_of(gpu.cc));
+    return out;
+  }
   static std::string family_of(image::ComputeCapability gpu) {
     image::ComputeCapability out = gpu;
     for (const image::ComputeCapabilityInfo& other : image::compat_tables().gpus) {
@@ -467,6 +555,8 @@ class Rows {
   }
 
   void serves_rows(const File& file, const std::vector<image::Candidate>& candidates) {
+    static const std::vector<std::string> kFamilies = families();
+    auto family = kFamilies.begin();
     for (const image::ComputeCapabilityInfo& gpu : image::compat_tables().gpus) {
       const image::Selection selection =
           image::select_image(candidates, {.device = gpu.cc, .driver = {}, .jit = {}});
@@ -476,9 +566,9 @@ class Rows {
       row.text(C::serves_row_id, fmt::format("{}/{}", file.id, capability))
           .text(C::serves_file_id, file.id)
           .text(C::serves_compute_capability, capability)
-          .text(C::serves_family, family_of(gpu.cc))
+          .text(C::serves_family, *family++)
           .text(C::serves_how, kHow.at(static_cast<std::size_t>(selection.choice)));
-      out_.add(row, day_);
+      put(row, day_, out_->files.back().second);
     }
   }
 
@@ -502,10 +592,10 @@ class Rows {
       if (parsed->suffix != image::Suffix::none)
         row.text(C::images_suffix, std::string_view(arch).substr(arch.size() - 1));
     }
-    out_.add(row, day_);
+    put(row, day_, out_->files.back().second);
   }
 
-  void load_rows(const Report& report, const analysis::ReportIndex& index) {
+  void load_rows(const Judged::Row& of, const analysis::Alike& alike) {
     struct Sum {
       std::uint64_t count = 0;
       double ms = 0;
@@ -514,8 +604,9 @@ class Rows {
       bool one_device = true, one_image = true;
     };
     std::map<std::tuple<std::string_view, int, bool>, std::pair<File, Sum>> sums;
-    for (const analysis::ModuleRecord& module : report.modules) {
-      File file = file_of(index.object(module.object));
+    auto ms = alike.ms.begin();
+    for (const analysis::ModuleRecord& module : of.report.modules) {
+      File file = file_of(of, module.object);
       if (file.id.empty()) file.id = module.content_hash;
       auto& [known, sum] = sums[{file.id, module.result, module.jit.value_or(false)}];
       if (sum.count == 0) {
@@ -526,7 +617,7 @@ class Rows {
       sum.one_device = sum.one_device && sum.device == module.device;
       sum.one_image = sum.one_image && sum.selected == module.selected;
       ++sum.count;
-      sum.ms += module.ms;
+      sum.ms += alike.ms.empty() ? module.ms : *ms++;
     }
     for (const auto& [key, value] : sums) {
       const auto& [file, sum] = value;
@@ -544,7 +635,7 @@ class Rows {
           .number(C::loads_ms, sum.ms);
       if (sum.one_device) row.integer(C::loads_device, sum.device);
       if (sum.one_image) row.text(C::loads_selected, sum.selected);
-      out_.add(row, day_);
+      put(row, day_, out_->tables);
     }
   }
 
@@ -583,20 +674,17 @@ class Rows {
       if (!finding.where.empty() && !finding.where.front().file.empty())
         row.text(C::findings_where_file, finding.where.front().file)
             .integer(C::findings_where_line, std::uint64_t{finding.where.front().line});
-      out_.add(row, day_);
+      put(row, day_, out_->tables);
     }
     return explained;
   }
 
   std::string finding_id(std::size_t number) const { return fmt::format("{}/finding{}", id_, number); }
 
-  void failure_row(const Report& report, const analysis::ReportIndex& index,
-                   const analysis::FailureRecord& failure, const analysis::Analysis& analysis,
+  void failure_row(const Judged::Row& of, const analysis::FailureRecord& failure,
                    const std::map<std::uint64_t, std::size_t>& explained) {
-    const analysis::ModuleRecord* module = index.module(failure.module);
-    const File file = file_of(index.object(failure.object ? failure.object
-                                           : module       ? module->object
-                                                          : std::nullopt));
+    const analysis::ModuleRecord* module = of.index.module(failure.module);
+    const File file = file_of(of, failure.object ? failure.object : module ? module->object : std::nullopt);
     Row row(Table::failures);
     row.text(C::failures_row_id, fmt::format("{}/failure{}", id_, failure.id))
         .text(C::failures_process_id, id_)
@@ -612,27 +700,27 @@ class Rows {
     const auto finding = explained.find(failure.line);
     if (finding != explained.end()) {
       row.text(C::failures_finding_id, finding_id(finding->second))
-          .text(C::failures_cause, analysis::row_of(analysis.findings[finding->second].cause).name);
+          .text(C::failures_cause, analysis::row_of(of.analysis.findings[finding->second].cause).name);
     }
     if (!failure.layers.empty()) {
       if (failure.layers.front().code >= 0)
         row.integer(C::failures_code, static_cast<std::uint64_t>(failure.layers.front().code));
       row.text(C::failures_name, failure.layers.front().name);
     }
-    if (const analysis::DeviceRecord* device = index.device(failure.device))
+    if (const analysis::DeviceRecord* device = of.index.device(failure.device))
       row.text(C::failures_compute_capability, device->compute_capability);
-    if (report.driver) row.text(C::failures_driver, report.driver->cuda_version);
+    if (of.report.driver) row.text(C::failures_driver, of.report.driver->cuda_version);
     if (!failure.python.empty())
       row.text(C::failures_python_file, failure.python.front().file)
           .integer(C::failures_python_line, std::uint64_t{failure.python.front().line});
-    out_.add(row, day_);
+    put(row, day_, out_->tables);
   }
 
-  void kernel_rows(const Report& report, const analysis::ReportIndex& index) {
+  void kernel_rows(const Judged::Row& of) {
     std::size_t number = 0;
-    for (const analysis::CoverageRecord& kernel : report.coverage) {
-      const analysis::ModuleRecord* module = index.module(kernel.module);
-      File file = file_of(index.object(kernel.object));
+    for (const analysis::CoverageRecord& kernel : of.report.coverage) {
+      const analysis::ModuleRecord* module = of.index.module(kernel.module);
+      File file = file_of(of, kernel.object);
       if (file.id.empty() && module != nullptr) file.id = module->content_hash;
       Row row(Table::kernels);
       row.text(C::kernels_row_id, fmt::format("{}/kernel{}", id_, number++))
@@ -640,29 +728,147 @@ class Rows {
           .text(C::kernels_kernel, kernel.kernel)
           .text(C::kernels_file_id, file.id)
           .integer(C::kernels_launches, kernel.launches);
-      out_.add(row, day_);
+      put(row, day_, out_->tables);
     }
   }
 
-  static constexpr std::size_t kMostKnown = 65536;
+  static void put(const Row& row, const std::string& day, Batch::Tables& to) {
+    Batch::Lines& lines = to[{row.table(), day}];
+    row.add_to(lines.text);
+    ++lines.rows;
+  }
+
   static analysis::Options options() {
     analysis::Options out;
     out.keep_private = true;
     return out;
   }
-  TableFiles& out_;
+  Shared& shared_;
   const Options& to_;
-  Judged& judged_;
+  Batch* out_ = nullptr;
   std::string id_;
   std::string time_;  ///< of the report at hand; empty where it is none
   std::string day_;
   analysis::Options options_ = options();
   analysis::EachReport judge_{options_};
-  analysis::ObjectFiles* files_ = nullptr;
-  const analysis::ObjectRecord* objects_ = nullptr;  ///< of the report at hand
-  std::vector<File> known_files_;                    ///< of these objects
-  std::unordered_map<std::string, std::pair<std::string, std::string>> packages_;
-  std::set<std::string, std::less<>> listed_;
+  const Report* learnt_ = nullptr;            ///< that judge_.files() speaks of
+  std::set<std::string, std::less<>> seen_;   ///< files that are listed
+  std::set<std::string, std::less<>> begun_;  ///< files of this batch
+};
+
+/// Makes rows in several threads. They are written in the order of the inputs, each batch by the thread that
+/// finds it next.
+class Threads {
+ public:
+  Threads(std::span<const Input> inputs, Shared& shared, TableFiles& files, std::uint64_t total)
+      : inputs_(inputs), shared_(shared), files_(files), total_(total) {}
+
+  Batch run() {
+    constexpr unsigned kMost = 8;  // each has what it knows of files and packages for itself
+    jobs_ = shared_.options.jobs != 0 ? shared_.options.jobs
+                                      : std::clamp(std::thread::hardware_concurrency(), 1U, kMost);
+    std::vector<std::jthread> threads;
+    allow_threads(jobs_ - 1);
+    try {
+      while (threads.size() + 1 < jobs_) threads.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {  // no more than these
+    }
+    work();
+    threads.clear();
+    if (failed_) std::rethrow_exception(failed_);
+    return std::move(sum_);
+  }
+
+ private:
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 10;  // of a batch of several
+  static constexpr std::size_t kMostReports = 64;
+  static constexpr std::size_t kMostAhead = 2;  // batches a thread
+  static constexpr std::uint64_t kMostBytesAhead = std::uint64_t{64} << 20;
+
+  void work() noexcept {
+    try {
+      Rows rows(shared_);
+      for (std::unique_lock lock(mutex_);;) {
+        changed_.wait(lock, [&] { return failed_ || next_ == inputs_.size() || has_room(); });
+        if (failed_ || next_ == inputs_.size()) return;
+        const std::span<const Input> inputs = begin();
+        const std::size_t number = begun_++;
+        lock.unlock();
+        Batch batch = rows.take(inputs);
+        lock.lock();
+        ready_.emplace(number, std::move(batch));
+        write(lock);
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!failed_) failed_ = std::current_exception();
+      changed_.notify_all();
+    }
+  }
+
+  bool has_room() const {
+    return begun_ == written_ ||
+           (begun_ - written_ < kMostAhead * jobs_ && bytes_ahead_ + inputs_[next_].bytes <= kMostBytesAhead);
+  }
+
+  std::span<const Input> begin() {
+    const std::size_t first = next_;
+    for (std::uint64_t bytes = 0; next_ < inputs_.size() && next_ - first < kMostReports &&
+                                  (next_ == first || bytes + inputs_[next_].bytes <= kMostBytes);
+         ++next_) {
+      bytes += inputs_[next_].bytes;
+      bytes_ahead_ += inputs_[next_].bytes;
+    }
+    return inputs_.subspan(first, next_ - first);
+  }
+
+  /// What is ready, unless another thread does.
+  void write(std::unique_lock<std::mutex>& lock) {
+    if (writing_) return;
+    writing_ = true;
+    for (auto at = ready_.begin(); at != ready_.end() && at->first == written_; at = ready_.begin()) {
+      const Batch batch = std::move(at->second);
+      ready_.erase(at);
+      lock.unlock();
+      write(batch);
+      lock.lock();
+      bytes_ahead_ -= batch.bytes;
+      ++written_;
+      changed_.notify_all();
+    }
+    writing_ = false;
+  }
+
+  void write(const Batch& batch) {
+    write(batch.tables);
+    for (const auto& [id, tables] : batch.files)
+      if (shared_.listed.add(id)) write(tables);
+    sum_.taken.insert(sum_.taken.end(), batch.taken.begin(), batch.taken.end());
+    sum_.bytes += batch.bytes;
+    sum_.counts.reports += batch.counts.reports;
+    sum_.counts.unsettled += batch.counts.unsettled;
+    sum_.counts.scans += batch.counts.scans;
+    sum_.counts.rejected += batch.counts.rejected;
+    if (shared_.options.progress) shared_.options.progress(sum_.bytes, total_);
+  }
+  void write(const Batch::Tables& tables) {
+    for (const auto& [key, lines] : tables) files_.add(key.first, key.second, lines.text, lines.rows);
+  }
+
+  std::span<const Input> inputs_;
+  Shared& shared_;
+  TableFiles& files_;
+  std::uint64_t total_;
+  unsigned jobs_ = 1;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t next_ = 0;                 ///< input
+  std::size_t begun_ = 0, written_ = 0;  ///< batches
+  std::uint64_t bytes_ahead_ = 0;        ///< of inputs that were begun and not written
+  std::map<std::size_t, Batch> ready_;   ///< by number
+  bool writing_ = false;
+  std::exception_ptr failed_;
+  Batch sum_;  ///< of what was written
 };
 
 void write_manifest(const fs::path& folder, const std::string& name, const std::vector<std::uint64_t>& taken,
@@ -673,11 +879,6 @@ void write_manifest(const fs::path& folder, const std::string& name, const std::
   for (const std::uint64_t id : taken) manifest["inputs"].push_back(id);
   for (const auto& [table, rows] : result.rows) manifest["rows"][std::string(table)] = rows;
   TableFiles::write_file(folder, name + ".json", manifest.dump() + "\n");
-}
-
-std::int64_t now_s() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
 }
 
 }  // namespace
@@ -706,9 +907,10 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
   std::vector<Input> inputs;
   std::uint64_t total = 0;
   std::string all = host_name();
+  std::error_code ignored;
+  const std::string here = fs::current_path(ignored).string() + '/';
   for (analysis::ReportFile& file : analysis::find_report_files(paths, result.notes)) {
-    std::error_code ignored;
-    if (!file.path.starts_with('/')) file.path = fs::absolute(file.path, ignored).string();
+    if (!file.path.starts_with('/')) file.path.insert(0, here);
     const std::uint64_t id =
         content_hash(bytes_of(fmt::format("{}\n{}\n{}", file.path, file.bytes, file.changed_ns)));
     if (known_.count(id) != 0) {
@@ -724,41 +926,13 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
   std::ranges::stable_partition(inputs, [](const Input& input) { return input.path.ends_with(".json"); });
   const std::string name = hash_of(all);
   TableFiles files(options_.folder, name, options_.zstd);
-  Judged judged;
-  Rows rows(files, options_, judged);
-  ReadAhead reports(inputs, judged);
-  std::vector<std::uint64_t> taken;
-  std::uint64_t done = 0;
-  for (const Input& input : inputs) {
-    Got got = reports.next();
-    done += input.bytes;
-    if (options_.progress) options_.progress(done, total);
-    Judged::Row* const like = judged.find(got.alike);
-    if (got.known && like == nullptr)
-      got = {analysis::read_report(input.path, {}, analysis::Homes::hidden), {}};
-    if (const auto* why = std::get_if<std::string>(&got.read);
-        why != nullptr && !analysis::is_another_users_link(input.path) && rows.add_scan(input.path)) {
-      ++result.scans;
-    } else if (why != nullptr) {
-      rows.reject(without_user(input.path, input.owner, options_), 0, *why);
-      ++result.rejected;
-    } else {
-      Report& report = std::get<Report>(got.read);
-      if (!(like != nullptr ? like->report.end : report.end) &&
-          now_s() - input.changed_ns / 1'000'000'000 < options_.settle_s) {
-        ++result.unsettled;
-        continue;
-      }
-      if (like != nullptr) {
-        analysis::become(like->report, std::move(report), std::move(got.alike));
-        rows.add(*like, input.owner);
-      } else {
-        rows.add(std::move(report), input.owner, std::move(got.alike));
-      }
-      ++result.reports;
-    }
-    taken.push_back(input.id);
-  }
+  Shared shared{options_};
+  const Batch done = Threads(inputs, shared, files, total).run();
+  result.reports = done.counts.reports;
+  result.unsettled = done.counts.unsettled;
+  result.scans = done.counts.scans;
+  result.rejected = done.counts.rejected;
+  const std::vector<std::uint64_t>& taken = done.taken;
   if (taken.empty()) return result;
   files.finish();
   result.rows = files.rows();

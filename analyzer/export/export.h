@@ -24,6 +24,7 @@ struct Options {
   /// root's alone.
   bool hide_users = false;
   std::string key{};
+  unsigned jobs = 0;  ///< threads; 0: one a core, no more than eight
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 

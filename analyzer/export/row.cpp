@@ -78,7 +78,10 @@ Row& Row::texts(Column column, const std::vector<std::string>& values) {
 
 Row& Row::integer(Column column, std::uint64_t value) {
   if (value > std::numeric_limits<std::int64_t>::max()) return *this;  // no engine's column holds it
-  return put(column, [&] { text_ += fmt::format_int(value).c_str(); });
+  return put(column, [&] {
+    const fmt::format_int text(value);
+    text_.append(text.data(), text.size());
+  });
 }
 
 Row& Row::number(Column column, double value) {

@@ -88,14 +88,20 @@ TableFiles::~TableFiles() {
     if (files::Descriptor within; open_folder(folder, within) == 0) ::unlinkat(within.get(), name.c_str(), 0);
 }
 
-void TableFiles::add(const Row& row, std::string_view day) {
-  const Key key(row.table(), day);
+void TableFiles::add(Table table, const std::string& day, std::string_view lines, std::uint64_t rows) {
+  const Key key(table, day);
   File& file = files_[key];
-  const std::size_t before = file.pending.size();
-  row.add_to(file.pending);
-  pending_ += file.pending.size() - before;
-  ++rows_[kTableNames.at(static_cast<std::size_t>(row.table()))];
-  if (file.pending.size() >= kBlock) flush(key, file);
+  rows_[kTableNames.at(static_cast<std::size_t>(table))] += rows;
+  while (!lines.empty()) {
+    // A block ends with the row that fills it.
+    const std::size_t room = kBlock - file.pending.size();
+    const std::size_t newline = room > lines.size() ? std::string_view::npos : lines.find('\n', room - 1);
+    const std::string_view taken = lines.substr(0, newline == std::string_view::npos ? newline : newline + 1);
+    file.pending += taken;
+    pending_ += taken.size();
+    lines.remove_prefix(taken.size());
+    if (file.pending.size() >= kBlock) flush(key, file);
+  }
   if (pending_ >= kMostPending) flush_all();
 }
 

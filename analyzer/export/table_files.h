@@ -17,8 +17,8 @@ class TableFiles {
   TableFiles(const TableFiles&) = delete;
   TableFiles& operator=(const TableFiles&) = delete;
 
-  /// `day`: "2026-11-22".
-  void add(const Row& row, std::string_view day);
+  /// Lines of so many rows. `day`: "2026-11-22".
+  void add(Table table, const std::string& day, std::string_view lines, std::uint64_t rows);
   /// Writes what is left and gives the files their names. Without it the destructor removes them.
   void finish();
   const std::map<std::string_view, std::uint64_t>& rows() const noexcept { return rows_; }

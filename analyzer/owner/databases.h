@@ -127,6 +127,8 @@ class PythonDistributions {
   /// The folder of installed packages that a path lies in is one that editable() looks into.
   /// False where it was known.
   bool note(const std::string& path);
+  /// No folder is.
+  void forget() { noted_.clear(); }
   /// Whose the source folder is that a file lies in, by what installers note in the folders that were named:
   /// the innermost. The distribution must list the module (top_level.txt), or list none and the file be an
   /// extension module of Python's by its name.
@@ -148,6 +150,7 @@ class PythonDistributions {
   std::size_t choose(const std::string& folder, const Site& site, const std::vector<PathIndex::Owner>& owners,
                      const std::string& path);
   struct Editable {
+    std::string site;  ///< that notes it
     std::string folder;
     Package package;
     std::vector<std::string> modules;
@@ -158,7 +161,7 @@ class PythonDistributions {
   Budget& budget_;
   std::map<std::string, Site> sites_;
   std::set<std::string> noted_;
-  std::set<std::string> searched_;  ///< of the noted ones
+  std::set<std::string> searched_;  ///< noted now or earlier
   std::vector<Editable> editables_;
 };
 

@@ -49,28 +49,32 @@ Finder::Finder(const fs::path& root, Budget budget)
 
 const std::optional<Package>& Finder::of(const std::string& path) {
   static const std::optional<Package> none;
-  const auto known = known_.find(path);
-  if (known != known_.end()) return known->second;
-  if (known_.size() >= kMostAsked) return none;
+  for (const auto* known : {&known_, &by_notes_})
+    if (const auto found = known->find(path); found != known->end()) return found->second;
+  if (known_.size() + by_notes_.size() >= kMostAsked) return none;
   const std::string normal = normal_path(path);
-  auto found = normal.empty() ? std::nullopt : look_up(normal);
+  auto found = normal.empty() ? std::nullopt : listed(normal);
+  const bool by_notes = !found && !normal.empty() && !site_path(normal);
+  if (by_notes) {
+    found = python_.editable(normal);
+    if (!found) found = sources_.owner(normal);
+  }
   if (found && found->environment.empty()) found->environment = environment(normal);
-  return known_.emplace(path, std::move(found)).first->second;
+  return (by_notes ? by_notes_ : known_).emplace(path, std::move(found)).first->second;
 }
 
 // The best source first: what conda installed has a RECORD as well, and so has some of what Debian did.
-std::optional<Package> Finder::look_up(const std::string& path) {
+std::optional<Package> Finder::listed(const std::string& path) {
   if (auto out = conda_.owner(path)) return out;
+  struct stat info {};
+  const bool there = ::lstat((root_ / fs::path(path).relative_path()).c_str(), &info) == 0;
   if (site_path(path)) {
-    if (is_distributions_python(path)) {
+    if (there && is_distributions_python(path)) {
       if (auto out = system_owner(path)) return out;
     }
     if (auto out = python_.owner(path)) return out;
   }
-  if (auto out = system_owner(path)) return out;
-  if (site_path(path)) return std::nullopt;
-  if (auto out = python_.editable(path)) return out;
-  return sources_.owner(path);
+  return there ? system_owner(path) : std::nullopt;
 }
 
 std::optional<Package> Finder::in_root(const std::string& below) {
@@ -85,8 +89,12 @@ std::optional<Package> Finder::in_root(const std::string& below) {
 }
 
 void Finder::note(const std::string& path) {
-  if (!python_.note(path)) return;
-  std::erase_if(known_, [](const auto& each) { return !each.second; });  // they may be somebody's now
+  if (python_.note(path)) by_notes_.clear();  // they may be somebody's now
+}
+
+void Finder::forget() {
+  python_.forget();
+  by_notes_.clear();
 }
 
 void Finder::note_program(const std::string& path) {

@@ -47,12 +47,14 @@ class Finder {
   void note(const std::string& path);
   /// The same from a program at PREFIX/bin/NAME.
   void note_program(const std::string& path);
+  /// What was noted so far does not count.
+  void forget();
   /// Why nobody can be asked about a file of the system, as a clause about the database; empty where somebody
   /// can.
   std::string why_not(const std::string& path);
 
  private:
-  std::optional<Package> look_up(const std::string& path);
+  std::optional<Package> listed(const std::string& path);
   std::optional<Package> system_owner(const std::string& path);
   std::string environment(const std::string& path);
   std::filesystem::path root_;
@@ -63,6 +65,7 @@ class Finder {
   DpkgDatabase dpkg_;
   RpmDatabase rpm_;
   std::map<std::string, std::optional<Package>> known_;
+  std::map<std::string, std::optional<Package>> by_notes_;  ///< what depends on notes
 };
 
 }  // namespace kshim::packages

@@ -296,6 +296,7 @@ void PythonDistributions::find_editables(const std::string& folder) {
     Editable out;
     out.package = describe(folder, each);
     if (!out.package.source.starts_with(kEditable)) continue;
+    out.site = folder;
     out.folder = folder_of_source(out.package.source);
     if (const auto modules = read_bounded(info / "top_level.txt", kLargestNote, budget_))
       out.modules = lines_of(*modules);
@@ -311,7 +312,7 @@ std::optional<Package> PythonDistributions::editable(const std::string& path) {
   const bool extension = name.find(".cpython-") != std::string_view::npos || name.ends_with(".abi3.so");
   const Editable* best = nullptr;
   for (const Editable& each : editables_) {
-    if (!path.starts_with(each.folder + "/")) continue;
+    if (!path.starts_with(each.folder + "/") || !noted_.contains(each.site)) continue;
     std::string_view below = std::string_view(path).substr(each.folder.size() + 1);
     if (below.starts_with(kSourceFolder)) below.remove_prefix(kSourceFolder.size());
     const bool lists = each.modules.empty() ? extension : lists_module(each.modules, below);

@@ -70,8 +70,8 @@ struct Analysis {
 /// Reads reports and folders of them. What cannot be read becomes a note.
 Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const Options& options);
 
-/// Judges reports that were read, each by itself. What they share is read once: files, packages, and advice,
-/// which is that of the first report of the same program that says the same.
+/// Judges reports that were read, each by itself: what is said of one does not depend on the others. Files,
+/// packages and advice that they share are looked up once. For one thread.
 class EachReport {
  public:
   explicit EachReport(const Options& options);

@@ -201,12 +201,10 @@ void drop_answered_doubts(std::vector<Finding>& findings) {
 /// with their size.
 class Run {
  public:
-  Run(const Options& options, Analysis& out, ObjectFiles& files, Advised& advised,
-      GivenAdvice* given = nullptr)
+  Run(const Options& options, Analysis& out, ObjectFiles& files, GivenAdvice* given = nullptr)
       : options_(options),
         out_(out),
         files_(files),
-        advised_(advised),
         given_(given),
         processes_(out),
         devices_(out.devices),
@@ -382,7 +380,7 @@ class Run {
   Analysis& out_;
   ObjectFiles& files_;
   FindingTable findings_;
-  Advised& advised_;
+  Advised advised_;
   GivenAdvice* given_;
   FileGaps file_gaps_;
   Processes processes_;
@@ -429,8 +427,7 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
   note_assumptions(options, out.notes);
   const std::vector<ReportFile> reports = find_report_files(reports_or_folders, out.notes);
   ObjectFiles files(options.root, options.patience);
-  Advised advised;
-  Run run(options, out, files, advised);
+  Run run(options, out, files);
   run.read(reports);
   files.charge({});
   run.judge_idle();
@@ -442,40 +439,29 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
 }
 
 struct EachReport::Known {
-  struct Program {
-    Advised advised;
-    std::unordered_map<std::string, std::vector<Fix>> fixes;
-  };
   explicit Known(const Options& options) : files(options.root, options.patience) {}
   ObjectFiles files;
   GivenAdvice given;
-  std::unordered_map<std::string, Program> programs;
 };
 
 EachReport::EachReport(const Options& options) : options_(options) {}
 EachReport::~EachReport() = default;
 
-ObjectFiles& EachReport::files() { return known_->files; }
+ObjectFiles& EachReport::files() {
+  if (known_ == nullptr) known_ = std::make_unique<Known>(options_);
+  return known_->files;
+}
 
 Analysis EachReport::judge(const Report& report) {
   // So that memory does not grow with the number of reports.
   constexpr std::size_t kMostReports = 16384;
   if (reports_++ % kMostReports == 0) known_ = std::make_unique<Known>(options_);
-  Known::Program& program =
-      known_->programs[report.process.exe + '\n' +
-                       (report.process.argv.empty() ? std::string() : report.process.argv.front())];
+  known_->files.forget();
   Analysis out;
-  Run run(options_, out, known_->files, program.advised, &known_->given);
+  Run run(options_, out, known_->files, &known_->given);
   run.judge(report);
   run.finish();
   out.verdict = verdict_of(out);
-  for (Finding& finding : out.findings) {
-    std::vector<Fix>& fixes = program.fixes[key_of(finding)];
-    if (finding.fixes.empty())
-      finding.fixes = fixes;
-    else
-      fixes = finding.fixes;
-  }
   return out;
 }
 

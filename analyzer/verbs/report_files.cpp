@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/report_files.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,11 +13,13 @@ namespace kshim::analysis {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr std::string_view kEnding = ".jsonl";
 
-void add_file(const fs::path& path, std::vector<ReportFile>& out) {
+/// `name`: of `path` in an open folder.
+void add_file(std::string path, std::vector<ReportFile>& out, int folder, const char* name) {
   struct stat status {};
-  ReportFile& file = out.emplace_back(ReportFile{path.string()});
-  if (::stat(path.c_str(), &status) != 0) return;
+  ReportFile& file = out.emplace_back(ReportFile{std::move(path)});
+  if (::fstatat(folder, name, &status, 0) != 0) return;
   if (S_ISREG(status.st_mode)) file.bytes = static_cast<std::uint64_t>(status.st_size);
   file.changed_ns = status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
   file.owner = status.st_uid;
@@ -28,27 +32,47 @@ void add_folder(const fs::path& folder, std::vector<ReportFile>& out, std::vecto
   const std::size_t before = out.size();
   const std::size_t notes_before = notes.size();
   bool deeper = false;
-  std::vector<std::pair<fs::path, unsigned>> left{{folder, 0}};
+  std::vector<std::pair<std::string, unsigned>> left{{folder.string(), 0}};
   while (!left.empty()) {
     const auto [at, depth] = std::move(left.back());
     left.pop_back();
-    std::error_code error;
-    fs::directory_iterator walk(at, fs::directory_options::skip_permission_denied, error);
-    for (; !error && walk != fs::directory_iterator(); walk.increment(error)) {
-      std::error_code ignored;
-      const bool link = walk->is_symlink(ignored);
-      if (walk->is_directory(ignored)) {
+    const std::unique_ptr<DIR, int (*)(DIR*)> walk(::opendir(at.c_str()), ::closedir);
+    int error = walk == nullptr && errno != EACCES ? errno : 0;
+    while (walk != nullptr) {
+      errno = 0;
+      const dirent* const entry = ::readdir(walk.get());
+      if (entry == nullptr) {
+        error = errno;
+        break;
+      }
+      const std::string_view name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      const int fd = ::dirfd(walk.get());
+      struct stat status {};
+      // What d_type does not tell; where a link leads.
+      const bool link =
+          entry->d_type == DT_LNK ||
+          (entry->d_type == DT_UNKNOWN && ::fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISLNK(status.st_mode));
+      const bool is_folder = entry->d_type == DT_DIR ||
+                             ((link || entry->d_type == DT_UNKNOWN) &&
+                              ::fstatat(fd, entry->d_name, &status, 0) == 0 && S_ISDIR(status.st_mode));
+      std::string path = at;
+      if (!path.ends_with('/')) path += '/';
+      path += name;
+      if (is_folder) {
         deeper = deeper || (!link && depth == kDeepest);
-        if (!link && depth < kDeepest) left.emplace_back(walk->path(), depth + 1);
-      } else if (walk->path().extension() != ".jsonl") {
+        if (!link && depth < kDeepest) left.emplace_back(std::move(path), depth + 1);
+      } else if (!name.ends_with(kEnding) || name.size() == kEnding.size()) {
         continue;
-      } else if (link && is_another_users_link(walk->path())) {
-        notes.push_back(fmt::format("{}: is a link of another user", walk->path().string()));
+      } else if (link && is_another_users_link(path)) {
+        notes.push_back(fmt::format("{}: is a link of another user", path));
       } else {
-        add_file(walk->path(), out);
+        add_file(std::move(path), out, fd, entry->d_name);
       }
     }
-    if (error) notes.push_back(fmt::format("{}: cannot be listed: {}", at.string(), error.message()));
+    if (error != 0)
+      notes.push_back(fmt::format("{}: cannot be listed: {}", at, std::generic_category().message(error)));
   }
   if (deeper)
     notes.push_back(fmt::format("{}: folders below the {}th are not read", folder.string(), kDeepest));
@@ -95,14 +119,13 @@ std::vector<ReportFile> find_report_files(const std::vector<fs::path>& paths,
     } else if (fs::is_directory(status)) {
       add_folder(path, out, notes);
     } else {
-      add_file(path, out);
+      add_file(path.string(), out, AT_FDCWD, path.c_str());
     }
   }
-  // A folder's own files before those of a folder whose name goes on.
-  const auto before = [](char a, char b) { return a != b && (a == '/' || (b != '/' && a < b)); };
-  std::ranges::sort(out, [&](const ReportFile& a, const ReportFile& b) {
-    return std::lexicographical_compare(a.path.begin(), a.path.end(), b.path.begin(), b.path.end(), before);
-  });
+  // A folder's own files before those of a folder whose name goes on: as if a slash were the first character.
+  for (ReportFile& file : out) std::ranges::replace(file.path, '/', '\0');
+  std::ranges::sort(out, {}, &ReportFile::path);
+  for (ReportFile& file : out) std::ranges::replace(file.path, '\0', '/');
   const auto same = [](const ReportFile& a, const ReportFile& b) { return a.path == b.path; };
   out.erase(std::unique(out.begin(), out.end(), same), out.end());
   return out;

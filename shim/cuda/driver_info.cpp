@@ -10,6 +10,7 @@
 
 #include "cuda/cuda_abi.h"
 #include "cuda/next_symbol.h"
+#include "guest/reentry_guard.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
 #include "report/environment.h"
@@ -102,6 +103,8 @@ void write_devices(Report& report, const DriverAnswers& facts) noexcept {
 }  // namespace
 
 void ask_driver(bool initialized, DriverAnswers& facts) noexcept {
+  const ScopedQuestion question;
+  if (!question) return;
   facts.initialized = initialized;
   facts.path << driver_path();
   facts.driver = current_driver();
@@ -149,7 +152,8 @@ ContextDevice context_device(std::uint64_t initialized) noexcept {
 
 std::optional<std::uint64_t> ask_current_device() noexcept {
   const std::uint64_t driver = g_initialized.load(std::memory_order_relaxed);
-  if (driver == 0) return {};
+  const ScopedQuestion question;
+  if (driver == 0 || !question) return {};
   const ContextDevice current = context_device(driver);
   abi::CUdevice device = -1;
   if (current != nullptr && current(&device) == 0 && device >= 0) return static_cast<std::uint64_t>(device);

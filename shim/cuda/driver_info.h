@@ -35,7 +35,7 @@ struct DriverAnswers {
   DeviceInfo devices[kMaxDevices];
 };
 
-/// Calls the driver. Do not hold the shim's lock: another thread may be in the driver and wait for that lock.
+/// Calls the driver (ScopedQuestion: another thread may be in the driver and wait for the shim's lock).
 void ask_driver(bool initialized, DriverAnswers& out) noexcept;
 /// The ordinal of the calling thread's current device; none if the driver reports an error. Calls the driver,
 /// as above.

@@ -5,8 +5,8 @@
 
 #include "cuda/next_symbol.h"
 #include "guest/options.h"
+#include "guest/reentry_guard.h"
 #include "guest/safe_memory.h"
-#include "guest/signals.h"
 #include "guest/syscalls.h"
 #include "track/device_code.h"
 
@@ -41,14 +41,15 @@ void read_jit_log(const CallArgs& call, JitLog& out) noexcept {
 
 DriverLog::DriverLog(abi::Result code, bool in_handler) noexcept {
   using Dump = int (*)(unsigned* iterator, char* buffer, std::size_t* size, unsigned flags);
-  if (!options().driver_log || in_handler || load_result(code) == LoadResult::refused) return;
+  if (!options().driver_log || load_result(code) == LoadResult::refused || in_handler) return;
+  const ScopedQuestion question;
+  if (!question) return;
   const auto dump = reinterpret_cast<Dump>(driver_function("cuLogsDumpToMemory"));
   if (dump == nullptr) return;
   memory_ = static_cast<char*>(raw::map_memory(kRoom));
   if (memory_ == nullptr) return;
   // Without an iterator all of it; where the room is too small, the newest.
   std::size_t size = kRoom - 1;
-  const ScopedDeadlySignals deadly(true);
   if (dump(nullptr, memory_, &size, 0) != 0) return;
   size_ = std::min(std::string_view(memory_, kRoom).find('\0'), std::min(size, kRoom));
 }

@@ -15,8 +15,8 @@ using JitLog = Text<4096>;
 /// The text in the buffer that the call's options name (CU_JIT_ERROR_LOG_BUFFER), as far as it can be read.
 void read_jit_log(const CallArgs& call, JitLog& out) noexcept;
 
-/// Copies the newest lines of the driver's error log, if the option is on; asks the driver, so the shim's
-/// lock must not be held. Registers no callback, and leaves the log as it is.
+/// Copies the newest lines of the driver's error log, if the option is on; asks the driver (ScopedQuestion).
+/// Registers no callback, and leaves the log as it is.
 class DriverLog {
  public:
   /// `code`: what the call answered. Where the driver refused it before it looked, it is not asked: a child

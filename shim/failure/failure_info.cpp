@@ -124,8 +124,9 @@ std::uint64_t key_of(const FailureInfo& facts) noexcept {
   if (facts.refusal != nullptr)
     return key_hash(bytes_of(facts.refusal->asked.view()), mix(key, facts.refusal->library));
   if (is_library_probe(facts)) return key;
-  // A launch is one operation, independent of the number of calls.
-  if (!is_about_code(facts.code) && facts.stage != Stage::launch) key = mix(key, index_of(facts.hook));
+  // A launch of a kernel is one operation, independent of the number of calls.
+  const bool is_launch = facts.stage == Stage::launch && !facts.kernel.empty();
+  if (!is_about_code(facts.code) && !is_launch) key = mix(key, index_of(facts.hook));
   key = mix(key, facts.module.code.key());
   return key_hash(bytes_of(facts.kernel), key);
 }

@@ -82,15 +82,21 @@ void add_runtime_return(State& state, const CallArgs& returned, Device device,
 }
 
 /// Asks the driver what is not known of it yet. The answers do not fit on a small stack.
-void learn_driver(const SlowPath& path, bool initialized) noexcept {
+void learn_driver(bool initialized) noexcept {
   bool known = true;
-  path.run([&](State& state) { known = state.driver.knows(initialized); });
+  {
+    const SlowPath path;
+    if (path) path.run([&](State& state) { known = state.driver.knows(initialized); });
+  }
   if (known) return;
   void* const memory = raw::map_memory(sizeof(DriverAnswers));
   if (memory == nullptr) return;
   auto* const facts = static_cast<DriverAnswers*>(memory);
   ask_driver(initialized, *facts);
-  path.run([&](State& state) { state.driver.learn(*facts); });
+  {
+    const SlowPath path;
+    if (path) path.run([&](State& state) { state.driver.learn(*facts); });
+  }
   raw::unmap_memory(memory, sizeof(DriverAnswers));
 }
 
@@ -102,10 +108,12 @@ void register_code(const Registration& registration) noexcept {
   stage_registration(registration);
 }
 
-/// Only where DriverLog has to know: the walk takes microseconds.
-bool is_in_handler(const SlowPath& path) noexcept {
+/// For DriverLog alone: the walk of the stack takes microseconds.
+bool is_in_handler() noexcept {
   bool in_handler = false;
-  if (options().driver_log) path.run([&](State&) { in_handler = is_in_signal_handler(); });
+  if (!options().driver_log) return in_handler;
+  const SlowPath path;
+  if (path) path.run([&](State&) { in_handler = is_in_signal_handler(); });
   return in_handler;
 }
 
@@ -121,9 +129,9 @@ void on_init_begins() noexcept {
 
 void on_init(const CallArgs& facts) noexcept {
   if (!is_recording(facts.caller)) return;
+  learn_driver(facts.code == 0);
   const SlowPath path;
   if (!path) return;
-  learn_driver(path, facts.code == 0);
   path.run([&](State& state) {
     if (state.report.begin() == 0 && !state.report.waits_for_failure()) return;
     state.driver.announce(state.report);
@@ -135,10 +143,10 @@ void on_init(const CallArgs& facts) noexcept {
 
 void on_call_failed(const CallArgs& facts) noexcept {
   if (!is_recording(facts.caller)) return;
+  const Device asked = ask_current_device();
+  const DriverLog log(facts.code, is_in_handler());
   const SlowPath path;
   if (!path) return;
-  const Device asked = ask_current_device();
-  const DriverLog log(facts.code, is_in_handler(path));
   path.run([&](State& state) {
     add_driver_failure(state, {facts, 0, state.driver.device_or_only(asked)}, log.text());
   });
@@ -147,12 +155,12 @@ void on_call_failed(const CallArgs& facts) noexcept {
 void on_runtime_returned(const CallArgs& returned) noexcept {
   // g_pending counts the errors of all threads, so most calls have nothing to do here.
   if (!options().enabled || (returned.code == 0 && t_pending.facts.code == 0)) return;
+  // The runtime has asked the driver for its version and for nothing else.
+  if (returned.code == kInsufficientDriver && current_driver() != 0) learn_driver(false);
+  const Device asked = ask_current_device();
+  const DriverLog log(returned.code, is_in_handler());
   const SlowPath path;
   if (!path) return;
-  // The runtime has asked the driver for its version and for nothing else.
-  if (returned.code == kInsufficientDriver && current_driver() != 0) learn_driver(path, false);
-  const Device asked = ask_current_device();
-  const DriverLog log(returned.code, is_in_handler(path));
   path.run([&](State& state) {
     add_runtime_return(state, returned, state.driver.device_or_only(asked), log.text());
   });
@@ -163,11 +171,11 @@ std::uint64_t load_begins() noexcept { return options().enabled ? now_nanosecond
 void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) noexcept {
   if (!is_recording(facts.caller)) return;
   const std::uint64_t nanoseconds = now_nanoseconds() - begin;
-  const SlowPath path;
-  if (!path) return;
   const Device asked = ask_current_device();
   std::optional<DriverLog> log;
-  if (facts.code != 0) log.emplace(facts.code, is_in_handler(path));
+  if (facts.code != 0) log.emplace(facts.code, is_in_handler());
+  const SlowPath path;
+  if (!path) return;
   path.run([&](State& state) {
     if (state.report.begin() == 0 && !state.report.waits_for_failure()) return;
     const Device device = state.driver.device_or_only(asked);
@@ -244,14 +252,17 @@ void on_export_table(const void* const* table, const abi::Uuid* id, const void* 
 void on_compiler_failed(const CompilerCall& call) noexcept {
   // A report begins with the driver: a program that only compiles leaves none.
   if (!options().enabled) return;
-  const SlowPath path;
-  if (!path) return;
   bool begun = current_report() != 0;
-  if (!begun) path.run([&begun](State& state) { begun = state.report.waits_for_failure(); });
+  if (!begun) {
+    const SlowPath path;
+    if (path) path.run([&begun](State& state) { begun = state.report.waits_for_failure(); });
+  }
   if (!begun) return;
   Refusal refusal;
-  if (!examine_refusal(call, refusal)) return;  // asks the library
+  if (!examine_refusal(call, refusal)) return;
   const Device asked = ask_current_device();
+  const SlowPath path;
+  if (!path) return;
   path.run([&](State& state) {
     if (state.report.begin_at_failure() == 0) return;
     state.driver.announce(state.report);

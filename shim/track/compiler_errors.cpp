@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cuda/call_args.h"
+#include "guest/reentry_guard.h"
 #include "guest/safe_memory.h"
 #include "guest/slices.h"
 #include "guest/text_buffer.h"
@@ -117,8 +118,10 @@ bool examine_refusal(const CompilerCall& call, Refusal& out) noexcept {
   out.caller = call.caller;
   out.library = library.identity;
   out.asked << asked;
-  ask_version(library.elf, layer, out);
-  if (layer == Layer::nvrtc) ask_known(library.elf, out);
+  if (const ScopedQuestion question; question) {
+    ask_version(library.elf, layer, out);
+    if (layer == Layer::nvrtc) ask_known(library.elf, out);
+  }
   out.definitive = row->definitive || (out.known_count != 0 && !knows(out, arch->cc));
   if (out.definitive) return true;
   // The library knows the architecture, so the error is about something else; or it has no list.

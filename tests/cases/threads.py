@@ -32,12 +32,19 @@ def half_of(case):
     return ("first", "second")[int(hashlib.sha256(case["id"].encode()).hexdigest(), 16) % 2]
 
 
-def explain(kshim, case):
-    done = subprocess.run([kshim, "explain", "--format", "json", "--log", "-"], input="\n".join(case["log"]) + "\n", stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, encoding="utf-8", env={**os.environ, "HOME": "/nonexistent"}, check=False)
-    if done.returncode not in (0, 1, 3):
-        raise RuntimeError(f"{case['id']}: kshim explain ended with {done.returncode}: {done.stderr}")
-    return json.loads(done.stdout)
+def explain(program, chosen):
+    """The answers for these cases, in order, of `kshim explain`, or of explain_logs, which reads them all in one process."""
+    many = pathlib.Path(program).name == "explain_logs"
+    argv, end = ([program], "\x1e\n") if many else ([program, "explain", "--format", "json", "--log", "-"], "")
+    logs = ["\n".join(case["log"]) + "\n" + end for case in chosen]
+    answers = []
+    for log in ["".join(logs)] if many else logs:
+        done = subprocess.run(argv, input=log, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                              env={**os.environ, "HOME": "/nonexistent"}, check=False)
+        if done.returncode not in (0, 1, 3):
+            raise RuntimeError(f"{log}: {program} ended with {done.returncode}: {done.stderr}")
+        answers += done.stdout.split(end)[:-1] if many else [done.stdout]
+    return [json.loads(answer) for answer in answers]
 
 
 class Judged:
@@ -70,7 +77,8 @@ class Judged:
 
 
 def judge(kshim, half=None):
-    return [Judged(case, explain(kshim, case)) for case in cases(half)]
+    chosen = cases(half)
+    return [Judged(case, answer) for case, answer in zip(chosen, explain(kshim, chosen), strict=True)]
 
 
 def figures(rows):

@@ -5,11 +5,12 @@ with a confidence over 0.5 or be given a command that does harm."""
 import os
 import pathlib
 import re
+import sys
 import unittest
 
 import threads
 
-KSHIM = pathlib.Path(os.environ["KSHIM_BUILD_DIR"]) / "analyzer" / "kshim"
+EXPLAIN_LOGS = sys.argv.pop()
 SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
 # Right on 2026-11-23. `first` is the half that the rules were written with, `second` the one that was put aside; a to c came later.
 LEAST = {"first": 101, "second": 85, "a": 40, "b": 40, "c": 14, "d": 25, "e": 22, "f": 22, "g": 22, "h": 20, "i": 20, "j": 20,
@@ -21,7 +22,8 @@ WRITTEN = "defghijklmnopqr"
 class Threads(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.rows = {half: threads.judge(KSHIM, half) for half in LEAST}
+        rows = threads.judge(EXPLAIN_LOGS)
+        cls.rows = {half: [row for row in rows if threads.half_of(row.case) == half] for half in LEAST}
 
     def test_no_fewer_are_right(self):
         for half, least in LEAST.items():

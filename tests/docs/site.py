@@ -2,25 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documents as a web site: it builds, each cause has its page with real output, nothing is asked of another host, and in a real
 browser no page is wider than a telephone and every text can be read in both themes."""
-import html
 import json
 import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import unittest
 
+import browser
+
 SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["KSHIM_BUILD_DIR"])
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SITE = pathlib.Path(tempfile.mkdtemp(prefix="kshim-site-")) / "site"
 
 # Of every page how wide it is on a telephone, and how many titles it has. Of some, both themes: texts with less than WCAG's contrast.
-FRAME = """<!DOCTYPE html><meta charset=utf-8><body><script>
+MEASURE = """(async () => {
 const numbers = color => color.match(/[\\d.]+/g).map(Number);
 const light = color => color.map(part => part / 255).map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
   .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
@@ -43,7 +42,6 @@ function weak(view) {
   }
   return [texts, found];
 }
-(async () => {
   const widths = {}, contrast = {};
   const open = async (page, width) => {
     const frame = document.createElement("iframe");
@@ -66,31 +64,14 @@ function weak(view) {
     }
     frame.remove();
   }
-  document.body.innerText = "MEASURED" + JSON.stringify([widths, contrast]) + "END";
-})();
-</script>"""
+  return [widths, contrast];
+})()"""
 READ = ("index.html", "messages/no-kernel-image-is-available.html", "comparison.html", "hacking.html")
 
 
 def causes():
     text = (SOURCE / "analyzer/core/causes.def").read_text()
     return re.findall(r'^KSHIM_CAUSE\(\w+, "([a-z-]+)"', text, re.M)
-
-
-def measured():
-    """What the browser makes of the frame. Headless Chromium sometimes never ends on a busy machine: it is started again."""
-    for _ in range(3):
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-            browser = subprocess.Popen([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
-                                        "--virtual-time-budget=120000", f"--user-data-dir={profile}", "--dump-dom",
-                                        (SITE / "measure.html").as_uri()], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                       start_new_session=True)
-            try:
-                return browser.communicate(timeout=80)[0]
-            except subprocess.TimeoutExpired:
-                os.killpg(browser.pid, signal.SIGKILL)
-                browser.communicate()
-    raise AssertionError("Chromium did not end in three runs of 80 s")
 
 
 class Site(unittest.TestCase):
@@ -114,11 +95,12 @@ class Site(unittest.TestCase):
             for tag in re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", page.read_text()):
                 self.assertNotRegex(tag, r'(?:src|href)="?(?:https?:)?//', page)
 
-    @unittest.skipUnless(BROWSER, "no Chromium: Debian's package is `chromium`")
+    @unittest.skipUnless(browser.PROGRAM, "no Chromium: Debian's package is `chromium`")
     def test_in_a_browser(self):
         pages = [str(page.relative_to(SITE)) for page in sorted(SITE.rglob("*.html")) if page.name != "404.html"]
-        (SITE / "measure.html").write_text(FRAME % (json.dumps(pages), json.dumps(READ)))
-        widths, contrast = json.loads(html.unescape(re.search("MEASURED(.*)END", measured(), re.S).group(1)))
+        (SITE / "measure.html").write_text("<!DOCTYPE html><meta charset=utf-8><body>")
+        with browser.Browser(240) as chromium:
+            widths, contrast = chromium.value((SITE / "measure.html").as_uri(), MEASURE % (json.dumps(pages), json.dumps(READ)))
         self.assertEqual(set(widths), set(pages))
         self.assertEqual({page: width for page, (width, _) in widths.items() if width > 400}, {})
         self.assertEqual({page: titles for page, (_, titles) in widths.items() if titles != 1}, {})

@@ -2,30 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The HTML page in a browser: nothing of a report runs, the filter and the theme work, text can be read in light and dark, nothing
 sticks out of a telephone's window, a large scan stays usable. Skipped without Chromium (docs/hacking.md)."""
-import html
 import json
 import re
-import shutil
-import subprocess
 import sys
 
+import browser
 import e2e
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--virtual-time-budget=20000")
-
-
-def works(browser):
-    try:
-        done = subprocess.run([browser, *OPTIONS, "--dump-dom", "about:blank"], capture_output=True, text=True, timeout=60, check=False)
-    except subprocess.TimeoutExpired:
-        return False
-    return "<html" in done.stdout
-
-
-if BROWSER is None or not works(BROWSER):
-    print("skipped: no Chromium that runs here; Debian's package is `chromium`")
-    sys.exit(e2e.SKIPPED)
 e2e.require(e2e.KSHIM)
 GOLDEN = e2e.SOURCE / "tests" / "golden"
 CASES = ("no-image-for-arch", "several-findings", "hostile", "two-gpus")
@@ -37,15 +20,13 @@ EVIL = ("<script>document.title='EVIL'</script>", "</style><script>document.titl
         "\u202etxt.exe\u2066\x1b[2J\x00\u0085\u2028", "<a href=javascript:document.title='EVIL'>x</a>", "<form><input formaction=javascript:0>")
 
 # A page that holds ours in a frame, does something to it and says what it saw. The page's own policy forbids foreign scripts.
-FRAME = """<!DOCTYPE html><meta charset=utf-8><body><iframe src="page.html" width="%d" height="900"></iframe><script>
-onload = async () => {
+FRAME = """<!DOCTYPE html><meta charset=utf-8><body><iframe src="page.html" width="%d" height="900"></iframe>"""
+SCRIPT = """(async () => {
   const view = document.querySelector("iframe").contentWindow, page = view.document;
   const shown = selector => [...page.querySelectorAll(selector)].filter(element => element.checkVisibility()).length;
   const wait = time => new Promise(done => setTimeout(done, time));
-  const said = await (async () => { %s })();
-  document.body.innerText = "MEASURED" + JSON.stringify(said) + "END";
-};
-</script>"""
+  %s
+})()"""
 
 # WCAG's ratio for every element with text of its own, and the worst of them; checkVisibility() leaves folded parts out.
 CONTRAST = """
@@ -90,17 +71,16 @@ FILTER = """
 
 
 class Page(e2e.Case):
-    def browse(self, path, *options):
-        done = subprocess.run([BROWSER, *OPTIONS, f"--user-data-dir={self.folder / 'profile'}", *options, "--dump-dom", path.as_uri()],
-                              capture_output=True, text=True, timeout=100, check=False)
-        return done.stdout
+    def dom(self, page):
+        """The page as it is after its scripts, and those of an enemy, had time to run."""
+        path = self.folder / "page.html"
+        path.write_text(page)
+        return chromium.value(path.as_uri(), "new Promise(done => setTimeout(() => done(document.documentElement.outerHTML), 500))")
 
     def measured(self, page, script, width=1000):
         (self.folder / "page.html").write_text(page)
-        (self.folder / "frame.html").write_text(FRAME % (width, script))
-        found = re.search("MEASURED(.*)END</body>", self.browse(self.folder / "frame.html"), re.DOTALL)
-        self.assertIsNotNone(found, "the frame's script did not come to its end")
-        return json.loads(html.unescape(found.group(1)))
+        (self.folder / "frame.html").write_text(FRAME % width)
+        return chromium.value((self.folder / "frame.html").as_uri(), SCRIPT % script)
 
     def analysis_page(self, *paths):
         return self.kshim("analyze", "--format", "html", *(paths or [GOLDEN / case for case in CASES])).stdout
@@ -129,9 +109,7 @@ class Page(e2e.Case):
             yield path
 
     def check_inert(self, page):
-        path = self.folder / "page.html"
-        path.write_text(page)
-        dom = self.browse(path)
+        dom = self.dom(page)
         # assertTrue: a failure does not print the whole page.
         self.assertTrue('data-ready="yes"' in dom, "our own script did not run: what follows would prove nothing")
         self.assertRegex(re.search("<title>[^<]*", dom).group(), "<title>kshim")
@@ -163,13 +141,11 @@ class Page(e2e.Case):
         page = self.analysis_page()
         evil = ("<script>document.title='EVIL'</script><img src=x onerror=\"document.title='EVIL'\"><svg onload=\"document.title='EVIL'\"></svg>"
                 "<style>#main{display:none}</style><p id=styled style=\"display:none\">")
-        (self.folder / "page.html").write_text(page.replace("<h1>", evil + "<h1>"))
-        dom = self.browse(self.folder / "page.html")
+        dom = self.dom(page.replace("<h1>", evil + "<h1>"))
         self.assertTrue('data-ready="yes"' in dom and "<title>EVIL" not in dom)
         self.assertEqual(self.measured(page.replace("<h1>", evil + "<h1>"), "return shown('#main, #styled');"), 2)
         open_page = re.sub(r"<meta http-equiv=[^>]*>", "", page).replace("<h1>", evil + "<h1>")
-        (self.folder / "page.html").write_text(open_page)
-        self.assertTrue("<title>EVIL" in self.browse(self.folder / "page.html"), "without the policy it would run: else this shows nothing")
+        self.assertTrue("<title>EVIL" in self.dom(open_page), "without the policy it would run: else this shows nothing")
 
     def test_the_page_is_whole_without_scripts(self):
         page = re.sub(r"<script>.*</script>", "", self.analysis_page(), flags=re.DOTALL)
@@ -286,4 +262,13 @@ def ptx(kernels, arch="sm_80"):
 
 
 if __name__ == "__main__":
-    e2e.main()
+    if browser.PROGRAM is None:
+        print("skipped: no Chromium: Debian's package is `chromium`")
+        sys.exit(e2e.SKIPPED)
+    with browser.Browser() as chromium:
+        try:
+            chromium.value("about:blank", "1")
+        except browser.Ended as ended:
+            print(f"skipped: no Chromium that runs here: {ended}")
+            sys.exit(e2e.SKIPPED)
+        e2e.main()

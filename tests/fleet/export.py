@@ -111,6 +111,46 @@ class Export(unittest.TestCase):
         for table, about in rows["apart"].items():
             self.assertEqual(rows["alike"][table], about, table)
 
+    # Reports that are alike, files that several name first, damaged ones and a scan, in far more batches than threads.
+    def test_any_number_of_threads_writes_the_same(self):
+        cases = [case for case in sorted(path.parent for path in GOLDEN.glob("*/report.jsonl")) if case.name != "large"]
+        image = {"kind": "cubin", "arch": "sm_80", "isa": None, "count": 2, "bytes": 4096}
+        for number in range(900):
+            first, *rest = (cases[number % len(cases)] / "report.jsonl").read_text(errors="replace").splitlines()
+            process = {**json.loads(first), "pid": number + 1, "time": f"2026-01-0{1 + number % 3}T00:00:00Z"}
+            file = {"type": "object", "seq": 10 ** 6, "t": 1, "id": 10 ** 6, "path": f"/sw/{number}/lib.so", "build_id": f"b{number % 40}", "images": [image]}
+            lines = [json.dumps(process, separators=(",", ":")), json.dumps(file), *rest]
+            (self.reports / f"{number:04}.jsonl").write_text("\n".join(lines)[:-1 if number % 50 == 0 else None] + "\n")
+        (self.reports / "none.jsonl").write_text("no report\n")
+        (self.folder / "scan.json").write_text(json.dumps({"schema": "kshim-scan/1", "objects": [
+            {"path": "/sw/c.so", "build_id": f"b{number}", "images": [image]} for number in range(3)]}))
+        said = set()
+        for jobs in "1", "2", "7":
+            self.out = self.folder / jobs
+            done = self.export("--settle", "0", "-j", jobs, self.reports, self.folder / "scan.json")
+            content = {path.relative_to(self.out): path.read_bytes() for path in sorted(self.out.rglob("*")) if path.is_file()}
+            said.add((done.stdout, json.dumps({str(path): hashlib.sha256(text).hexdigest() for path, text in content.items()})))
+        self.assertEqual(len(said), 1)
+        self.assertIn("1 rejected", done.stdout)
+        ids = [row["file_id"] for row in self.rows("images")]
+        self.assertEqual(len([id for id in ids if re.fullmatch(r"b\d+", id)]), 40)
+
+    def test_a_report_says_the_same_beside_others(self):
+        alone = []
+        for number in range(12):
+            path = self.put("python-package", f"{number}")
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+            for row in lines:
+                row.update({"process": {"pid": number + 1}, "driver": {"cuda_version": f"{11 + number % 3}.0"}}.get(row["type"], {}))
+            path.write_text("".join(json.dumps(row) + "\n" for row in lines))
+            self.out = self.folder / f"{number}"
+            self.export("--settle", "0", path)
+            alone += self.rows("findings")
+        self.out = self.folder / "facts"
+        self.export("--settle", "0", self.reports)
+        self.assertEqual(sorted(self.rows("findings"), key=str), sorted(alone, key=str))
+        self.assertGreater(len({row["command"] for row in alone}), 1)
+
     def test_a_table_is_rolled(self):
         lines = (GOLDEN / "healthy/report.jsonl").read_text().splitlines()
         first = self.folder / "large.jsonl"

@@ -247,6 +247,11 @@ class Threads(hostile.Case):
         records = self.only()
         self.assertEqual({name: self.failure(records, name)["driver_log"] for name in ("handler", "interrupted")}, {"handler": None, "interrupted": "a line"})
 
+    def test_a_lock_of_the_driver_and_stopped_threads(self):
+        """a collector of the program's own stops four threads with a signal, 100 times, while calls fail in them; one that is stopped may own the lock of the driver that another one waits for | nothing: a thread that asks the driver for the shim answers signals | all of it"""
+        self.assertEqual(self.plain("stops-threads", timeout=120).stdout, "all answered\n")
+        self.assertTrue(e2e.of_type(self.only(), "failure"))
+
     def test_tables_of_descriptors_of_their_own(self):
         """two threads with descriptor tables of their own (`unshare(CLONE_FILES)`), in which they have closed everything; their calls fail by turns | one descriptor in each table | every failure"""
         self.assertEqual(self.plain("own-tables").stdout, "more than one: 0 0\n")

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every C++ file is as .clang-format says. Other versions of clang-format than 14 break lines differently: skipped."""
-import os
 import pathlib
 import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def main() -> int:

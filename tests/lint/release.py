@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """tools/release --check: lets through what agrees, and names each thing that does not."""
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 
-SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 VERSION = "project(kshim VERSION 1.2.3 LANGUAGES CXX)\n"
 CHANGES = "# Changelog\n\n## Unreleased\n\n## 1.2.3 (2026-01-01)\n\n- A line.\n"
 # name, CMakeLists.txt, CHANGELOG.md, tag, a file that is not committed, what is said (none: all is well)

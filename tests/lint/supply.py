@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is fetched while kshim is built is named by what it is: actions by commit, Python packages by hash, containers by digest.
 No job whose token may write runs a script of the repository or a package manager."""
-import os
 import pathlib
 import re
 import subprocess
 import sys
 
-SOURCE = pathlib.Path(os.environ.get("KSHIM_SOURCE_DIR") or pathlib.Path(__file__).resolve().parents[2])
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 SCRIPTS = re.compile(r"(?m)^(?!\s*#).*(?:\b(?:tools|\.ci|tests)/\w|\b(?:pip|apt-get|cmake|pytest|npm)\b)")
 
 

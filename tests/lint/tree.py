@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """House rules that a machine can check, over every file git knows: license line, size, links between documents,
 paths of somebody's machine."""
-import os
 import pathlib
 import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 LARGEST_FILE = 100 * 1024
 # Rows of what kshim knows, a line each. A section stands in one file: a user's file replaces a section as a whole.
 LARGEST_TABLE = 400 * 1024

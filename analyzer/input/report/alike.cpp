@@ -207,17 +207,4 @@ bool has_places(const Report& report, const Alike& alike) {
   return report.modules.size() == alike.ms.size() && report.devices.size() == alike.gpus.size();
 }
 
-void become(Report& report, Report&& other, Alike&& alike) {
-  report.path = std::move(other.path);
-  report.owner = other.owner;
-  report.linked = other.linked;
-  report.process = std::move(other.process);
-  for (std::size_t at = 0; at < alike.ms.size(); ++at) report.modules[at].ms = alike.ms[at];
-  for (std::size_t at = 0; at < alike.gpus.size(); ++at) {
-    auto& [uuid, pci] = alike.gpus[at];
-    if (!uuid.empty()) report.devices[at].uuid = std::move(uuid);
-    if (!pci.empty()) report.devices[at].pci = std::move(pci);
-  }
-}
-
 }  // namespace kshim::analysis

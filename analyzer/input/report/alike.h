@@ -19,7 +19,8 @@ struct Alike {
   std::uint64_t hash = 0;  ///< of the text
   std::string program;     ///< what runs it: advice depends on it, nothing else that is exported does
   std::vector<double> ms;  ///< of the `module` records
-  std::vector<std::array<std::string, 2>> gpus;  ///< `uuid` and `pci` of the `device` records
+  using Gpu = std::array<std::string, 2>;
+  std::vector<Gpu> gpus;  ///< `uuid` and `pci` of the `device` records
 };
 
 /// `report`: its process record, read without a note. `lines`: all that come after it.
@@ -27,8 +28,5 @@ Alike alike_of(const Report& report, std::string_view lines);
 
 /// Whether `report` has a row for each value of `alike`, so that another one's values can take their places.
 bool has_places(const Report& report, const Alike& alike);
-/// Gives `report`, which was read whole, the values of `other`, whose text is the same and whose process
-/// record alone was read.
-void become(Report& report, Report&& other, Alike&& alike);
 
 }  // namespace kshim::analysis

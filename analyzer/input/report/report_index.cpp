@@ -216,6 +216,11 @@ void ObjectFiles::learn(const Report& report) {
   note_environments(report);
 }
 
+void ObjectFiles::forget() {
+  places_.clear();
+  packages_.forget();
+}
+
 void ObjectFiles::note_environments(const Report& report) {
   for (const ObjectRecord& row : report.objects) packages_.note(row.path);
   for (const LibraryRecord& row : report.libraries) packages_.note(row.path);
@@ -235,51 +240,49 @@ bool ObjectFiles::is_patient() const {
          patience_;
 }
 
-ObjectFiles::Entry& ObjectFiles::entry(const ObjectRecord& object) {
+const ObjectFiles::Entry& ObjectFiles::entry(const std::string& path, const std::string& build_id) {
   if (!is_patient()) {
     left_out_ = fmt::format("was not read: the files that reports of its owner name took more than {} s",
                             std::chrono::duration_cast<std::chrono::seconds>(patience_).count());
     late_.why_not = left_out_;
     return late_;
   }
-  const Key key(object.path, object.build_id);
+  Key key(path, build_id);
   auto found = files_.find(key);
   if (found == files_.end()) {
-    Entry added{ObjectFile::open(below_root(root_, object.path), object.build_id), {}, {}};
-    if (const auto* why = std::get_if<std::string>(&added.file)) {
-      added.why_not = *why;
-      look_elsewhere(object, added);
-    }
-    found = files_.emplace(key, std::move(added)).first;
+    Entry added{ObjectFile::open(below_root(root_, path), build_id), {}};
+    if (const auto* why = std::get_if<std::string>(&added.file)) added.why_not = *why;
+    found = files_.emplace(std::move(key), std::move(added)).first;
     if (logs_debug()) {
       const std::string& why_not = found->second.why_not;
-      log_debug(harmless(object.path) + ": " +
-                (why_not.empty() ? "read beside the report" : harmless(why_not)));
+      log_debug(harmless(path) + ": " + (why_not.empty() ? "read beside the report" : harmless(why_not)));
     }
   }
   return found->second;
 }
 
-void ObjectFiles::look_elsewhere(const ObjectRecord& object, Entry& entry) {
+std::pair<const ObjectFile*, const std::string*> ObjectFiles::place(const ObjectRecord& object) {
+  static const std::string own;
+  const auto at = [&](const std::string& path) {
+    return std::get_if<ObjectFile>(&entry(path, object.build_id).file);
+  };
+  if (const ObjectFile* file = at(object.path)) return {file, &own};
   const auto places = object.build_id.empty() ? places_.end() : places_.find(object.build_id);
-  if (places == places_.end()) return;
+  if (places == places_.end()) return {nullptr, &own};
   for (const std::string& path : places->second) {
     if (path == object.path) continue;
-    auto opened = ObjectFile::open(below_root(root_, path), object.build_id);
-    if (!std::holds_alternative<ObjectFile>(opened)) continue;
-    entry.file = std::move(opened);
-    entry.elsewhere = path;
-    return;
+    if (const ObjectFile* file = at(path)) return {file, &path};
   }
+  return {nullptr, &own};
 }
 
-const ObjectFile* ObjectFiles::find(const ObjectRecord& object) {
-  return std::get_if<ObjectFile>(&entry(object).file);
+const ObjectFile* ObjectFiles::find(const ObjectRecord& object) { return place(object).first; }
+
+const std::string& ObjectFiles::why_not(const ObjectRecord& object) {
+  return entry(object.path, object.build_id).why_not;
 }
 
-const std::string& ObjectFiles::why_not(const ObjectRecord& object) { return entry(object).why_not; }
-
-const std::string& ObjectFiles::elsewhere(const ObjectRecord& object) { return entry(object).elsewhere; }
+const std::string& ObjectFiles::elsewhere(const ObjectRecord& object) { return *place(object).second; }
 
 std::optional<packages::Package> ObjectFiles::package(const ObjectRecord& object) {
   if (object.path.empty()) return std::nullopt;
@@ -287,9 +290,8 @@ std::optional<packages::Package> ObjectFiles::package(const ObjectRecord& object
     return is_of_root(root_, path) ? packages_.in_root(std::filesystem::path(path).relative_path().string())
                                    : packages_.of(path);
   };
-  const Entry& file = entry(object);
-  if (std::holds_alternative<ObjectFile>(file.file))
-    return package_at(file.elsewhere.empty() ? object.path : file.elsewhere);
+  const auto [file, elsewhere] = place(object);
+  if (file != nullptr) return package_at(elsewhere->empty() ? object.path : *elsewhere);
   auto out = package_at(object.path);
   if (out) {
     out->version.clear();

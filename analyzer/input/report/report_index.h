@@ -59,6 +59,8 @@ class ObjectFiles {
   /// What follows is asked for this report. Remembers where else it has seen the files that it names, by
   /// build id.
   void learn(const Report& report);
+  /// What follows does not depend on the reports that were learnt so far.
+  void forget();
   /// What follows is asked for reports of this user, or for none.
   void charge(std::optional<std::uint32_t> owner);
   /// Why files of the report that was learnt last were not read, as a clause; empty where all that were asked
@@ -85,20 +87,20 @@ class ObjectFiles {
   struct Entry {
     std::variant<ObjectFile, std::string> file;
     std::string why_not;
-    std::string elsewhere;
   };
   using Key = std::pair<std::string, std::string>;  ///< path, build id
-  Entry& entry(const ObjectRecord& object);
+  const Entry& entry(const std::string& path, const std::string& build_id);
+  /// The file, and where it lies if not at its own path.
+  std::pair<const ObjectFile*, const std::string*> place(const ObjectRecord& object);
   bool is_patient() const;
   void note_environments(const Report& report);
-  void look_elsewhere(const ObjectRecord& object, Entry& entry);
   std::filesystem::path root_;
   FileTime::Clock::duration patience_;
   std::map<std::uint32_t, FileTime::Clock::duration> spent_;  ///< by the owners of reports
   FileTime::Clock::duration begin_ = FileTime::spent();       ///< of the report that was learnt last
   std::optional<std::uint32_t> owner_;                        ///< its owner
   std::string left_out_;
-  Entry late_{std::string(), {}, {}};
+  Entry late_{std::string(), {}};
   std::map<Key, Entry> files_;
   std::unordered_map<std::string, std::vector<std::string>> places_;  ///< paths by build id
   std::map<Key, std::map<std::uint64_t, source::SourceFrames>> sources_;

@@ -324,7 +324,7 @@ std::variant<Report, std::string> read_report(const std::filesystem::path& path,
   report.foreign = report.linked || report::is_another_user(file.status.st_uid, ::geteuid());
   report.path = path.string();
   thread_local std::optional<Workspace> workspace;
-  if (!workspace || workspace->buffer.size() > 2 * kChunk) workspace.emplace();
+  if (!workspace || workspace->buffer.size() > 2 * kLongestLine) workspace.emplace();
   workspace->buffer.drop();
   try {
     LineReader reader(report, homes == Homes::own && !report.foreign, workspace->parser);

@@ -5,6 +5,7 @@
 // Memory: what is kept of one report (record_parser.h), one line, and simdjson's work on that line (about 14
 // bytes for each of the longest), whatever the size of the file.
 #pragma once
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -44,10 +45,10 @@ class LineBuffer {
  public:
   explicit LineBuffer(std::size_t padding) : padding_(padding) {}
 
-  /// Room for one more chunk, without which it grows to twice its size.
+  /// Room for one more chunk, without which it grows.
   char* room(std::size_t chunk) {
     if (used_ + chunk > size_) {
-      const std::size_t size = 2 * size_ + chunk;
+      const std::size_t size = used_ == 0 ? std::bit_ceil(chunk) : 2 * size_ + chunk;
       // Zeroed, so that nobody reads what was never written.
       auto bytes = std::make_unique<char[]>(size + padding_);
       if (used_ != 0) std::memcpy(bytes.get(), bytes_.get(), used_);

@@ -103,6 +103,7 @@ int many_failures();
 int environment();
 int pending();
 int interrupted();
+int stops_threads();
 int own_tables();
 int ends();
 int worker();

@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
       {"environment", environment},
       {"pending", pending},
       {"interrupted", interrupted},
+      {"stops-threads", stops_threads},
       {"own-tables", own_tables},
       {"ends", ends},
       {"worker", worker},

@@ -390,6 +390,66 @@ int interrupted() {
   return 0;
 }
 
+namespace {
+
+constexpr unsigned kStopped = 4;
+std::atomic<unsigned> g_answers{0};
+std::atomic<unsigned> g_pause{0};
+pthread_mutex_t g_of_driver = PTHREAD_MUTEX_INITIALIZER;
+
+/// What each of the driver's functions does first: it works for some time under a lock.
+long work_under_lock(long, long, long, long, long, long, long, long, long, long, long, long) {
+  pthread_mutex_lock(&g_of_driver);
+  for (int i = 0; i < 200'000; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
+  return pthread_mutex_unlock(&g_of_driver);
+}
+
+void wait_in_handler(int) {
+  const unsigned pause = g_pause.load();
+  g_answers.fetch_add(1);
+  while (g_pause.load() == pause) usleep(100);
+}
+
+}  // namespace
+
+/// A collector: stops threads by a signal and waits for an answer from each. A thread that is stopped may own
+/// the driver's lock, which another one waits for.
+int stops_threads() {
+  constexpr unsigned kPauses = 100;
+  constexpr int kPatience = 100'000;  // of 100 microseconds
+  start();
+  fail_as("before");
+  driver().settings->calls = work_under_lock;
+  struct sigaction action {};
+  action.sa_handler = wait_in_handler;
+  sigfillset(&action.sa_mask);
+  sigaction(SIGUSR1, &action, nullptr);
+  std::atomic<bool> end{false};
+  std::vector<std::thread> threads;
+  for (unsigned which = 0; which < kStopped; ++which)
+    threads.emplace_back([&end, which] {
+      for (unsigned i = 0; !end; i = (i + 1) % 100) fail_as(Name(which * 100 + i).text);
+    });
+  for (unsigned pause = 0; pause < kPauses; ++pause) {
+    g_answers = 0;
+    for (std::thread& thread : threads) pthread_kill(thread.native_handle(), SIGUSR1);
+    for (int waited = 0; g_answers < kStopped; ++waited) {
+      if (waited == kPatience) {
+        std::printf("pause %u: %u threads of %u answer\n", pause, g_answers.load(), kStopped);
+        std::fflush(stdout);
+        _exit(1);
+      }
+      usleep(100);
+    }
+    g_pause.fetch_add(1);
+    usleep(500);
+  }
+  end = true;
+  for (std::thread& thread : threads) thread.join();
+  std::printf("all answered\n");
+  return 0;
+}
+
 /// Calls fail by turns in two threads, each with a table of descriptors of its own, in which it has closed
 /// all.
 int own_tables() {

@@ -155,7 +155,12 @@ def check_containers(probe, nvcc, cuobjdump, folder, source):
             if name not in ("one", "several") and mode != "size":
                 continue
             fatbin = folder / f"{name}.{mode}.fatbin"
-            run(nvcc, "-fatbin", f"-compress-mode={mode}", *gencodes(archs, ptx), "-o", fatbin, source)
+            if mode == "size":
+                run(nvcc, "-fatbin", f"-compress-mode={mode}", *gencodes(archs, ptx), "-o", fatbin, source)
+            else:  # nvcc's last step alone, on what its other steps have made
+                run(nvcc.parent / "fatbinary", f"--create={fatbin}", "-64", f"--compress-mode={mode}",
+                    *(f"--image3=kind=elf,sm={arch},file={folder / f'ground.sm_{arch}.cubin'}" for arch in archs),
+                    *(f"--image3=kind=ptx,sm={arch},file={folder / f'ground.compute_{arch}.ptx'}" for arch in ptx))
             rows = probe.list(fatbin)
             what = f"{fatbin.name}"
             check(f"{what}: images", names(rows), wanted_names(archs, ptx))
@@ -167,10 +172,10 @@ def check_containers(probe, nvcc, cuobjdump, folder, source):
                 check(f"{what}: cuobjdump's list", cuobjdump_names(cuobjdump, fatbin),
                       sorted(re.sub("f$", "", image) for image in names(rows)))
     archs, ptx = ["80", "90a"], ["90"]
-    for option, file, section in (((), "program", ".nv_fatbin"), (("-c",), "object.o", ".nv_fatbin"),
-                                  (("-dc",), "relocatable.o", "__nv_relfatbin"), (("-rdc=true",), "linked", None)):
+    for option, file, section, made_of in ((("-c",), "object.o", ".nv_fatbin", source), (("-dc",), "relocatable.o", "__nv_relfatbin", source),
+                                           ((), "program", ".nv_fatbin", folder / "object.o"), (("-rdc=true",), "linked", None, folder / "relocatable.o")):
         path = folder / file
-        run(nvcc, *option, *gencodes(archs, ptx), "-o", path, source)
+        run(nvcc, *option, *gencodes(archs, ptx), "-o", path, made_of)
         rows = probe.list(path)
         sections = {row[0] for row in rows}
         present = set(re.findall(r"\s(\.nv_fatbin|__nv_relfatbin)\s+PROGBITS", run("readelf", "-SW", path)))
@@ -214,8 +219,8 @@ def check_verdicts(probe, ptxas, folder, bases, release, isa):
 
 
 def main():
-    probe, nvcc = Probe(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""
-    if not os.access(nvcc, os.X_OK):
+    probe, nvcc = Probe(sys.argv[1]), pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "")
+    if not nvcc.is_file() or not os.access(nvcc, os.X_OK):
         print("skipped: no nvcc")
         return 77
     release = re.search(r"release (\d+\.\d+)", run(nvcc, "--version"))[1]
@@ -223,7 +228,7 @@ def main():
         print(f"skipped: CUDA {release} does not make the architectures of this test")
         return 77
     bases = re.findall(r"sm_(\d+)\b", run(nvcc, "--list-gpu-code"))
-    cuobjdump = shutil.which("cuobjdump", path=os.pathsep.join([str(pathlib.Path(nvcc).parent), os.environ.get("PATH", "")]))
+    cuobjdump = shutil.which("cuobjdump", path=os.pathsep.join([str(nvcc.parent), os.environ.get("PATH", "")]))
     if not cuobjdump:
         print("no cuobjdump: its lists are not compared")
     with tempfile.TemporaryDirectory() as name:
@@ -235,7 +240,7 @@ def main():
 
         def build(arch):
             run(nvcc, "-ptx", f"-arch=compute_{arch}", "-o", folder / f"ground.compute_{arch}.ptx", source)
-            done = subprocess.run([pathlib.Path(nvcc).parent / "ptxas", "-v", f"-arch=sm_{arch}", "-o",
+            done = subprocess.run([nvcc.parent / "ptxas", "-v", f"-arch=sm_{arch}", "-o",
                                    folder / f"ground.sm_{arch}.cubin", folder / f"ground.compute_{arch}.ptx"],
                                   text=True, capture_output=True, check=True)
             return done.stdout + done.stderr
@@ -246,7 +251,7 @@ def main():
         check_cubins(probe, folder, archs, reports)
         check_containers(probe, nvcc, cuobjdump, folder, source)
         isa = re.search(r"^\.version (\S+)", (folder / "ground.compute_75.ptx").read_text(), re.M)[1]
-        pairs, accepted = check_verdicts(probe, pathlib.Path(nvcc).parent / "ptxas", folder, bases, release, isa)
+        pairs, accepted = check_verdicts(probe, nvcc.parent / "ptxas", folder, bases, release, isa)
         print(f"CUDA {release}: {len(archs)} architectures, {pairs} pairs of PTX target and GPU, {accepted} accepted")
     for problem in problems:
         print(problem)

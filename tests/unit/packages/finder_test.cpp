@@ -50,6 +50,8 @@ TEST_F(Find, AVirtualEnvironmentIsKnownByItsFile) {
 TEST_F(Find, TheDistributionsOwnPythonPackagesAreItsOwn) {
   folder_.write("var/lib/dpkg/info/python3-foo.list", "/usr/lib/python3/dist-packages/foo/_C.so\n");
   folder_.write("var/lib/dpkg/status", "Package: python3-foo\nVersion: 1.0-1\n");
+  EXPECT_EQ(who("/usr/lib/python3/dist-packages/foo/_C.so"), "nobody");  // a file that is not there
+  folder_.write("usr/lib/python3/dist-packages/foo/_C.so", "x");
   EXPECT_EQ(who("/usr/lib/python3/dist-packages/foo/_C.so"), "python3-foo 1.0-1 (dpkg)");
 }
 TEST_F(Find, AHomeFolderIsNotTheSystems) {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// `kshim explain --format json --log -` for many logs in one process, which compiles the rules once. Each log
+// ends with a line that is the byte 0x1e, and so does each answer.
+#include <iostream>
+#include <sstream>
+#include <string>
+
+#include "analyzer/data/knowledge_file.h"
+#include "analyzer/render/render.h"
+#include "analyzer/verbs/explain.h"
+
+int main() {
+  using namespace kshim;
+  analysis::load_knowledge("");
+  std::string log;
+  for (std::string line; std::getline(std::cin, line);) {
+    if (line != "\x1e") {
+      log += line + '\n';
+      continue;
+    }
+    std::istringstream in(log);
+    std::cout << explain::render_json(explain::explain_log(in, "stdin", {}, {})) << "\x1e\n";
+    log.clear();
+  }
+  return 0;
+}
