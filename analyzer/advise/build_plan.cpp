@@ -168,13 +168,18 @@ std::string dotted(Arch arch) {
                      plain.substr(plain.find_first_of("0123456789") + std::to_string(arch.cc.major).size()));
 }
 
+// nvcc has no compute_21: code for 2.1 is made from compute_20.
+std::string virtual_digits(Arch arch) {
+  return arch.cc == image::ComputeCapability{2, 1} ? "20" : digits(arch);
+}
+
 std::string gencode(const BuildPlan& plan) {
   std::string out;
   for (const PlannedArch& row : plan.archs) {
-    const std::string arch = digits(row.arch);
-    for (const auto& [wanted, prefix] : {std::pair{row.sass, "sm_"}, std::pair{row.ptx, "compute_"}}) {
-      if (!wanted) continue;
-      out += fmt::format("{}-gencode arch=compute_{},code={}{}", out.empty() ? "" : " ", arch, prefix, arch);
+    const std::string compute = virtual_digits(row.arch);
+    for (const std::string& code : {"sm_" + digits(row.arch), "compute_" + compute}) {
+      if (!(code.starts_with("sm_") ? row.sass : row.ptx)) continue;
+      out += fmt::format("{}-gencode arch=compute_{},code={}", out.empty() ? "" : " ", compute, code);
     }
   }
   return out;

@@ -96,7 +96,7 @@ std::string gpu_name_pattern() {
   }
   // gpu-p40-02 and p100-node3 are names of machines, h200:221 is a process on one.
   const std::string end =
-      R"()(?:[^\w.:-]|:(?:\D|$)|-(?:SXM|PCI|FHHL|DGX|NVL|MAXQ|\d{1,2}[QCAB]\b|\d+G)|\.?$|\.\s))";
+      R"()s?(?:[^\w.:-]|:(?:\D|$)|-(?:SXM|PCI|FHHL|DGX|NVL|MAXQ|\d{1,2}[QCAB]\b|\d+G)|\.?$|\.\s))";
   return R"((?:(?:^|[^\w.-]|(?:NVIDIA|Tesla|GeForce)-)()" + plain + end +
          R"()|(?:(?:(?:NVIDIA|Tesla|GPU[ :=\d]*|Colab|\b\d ?x)[ -]|\xe7\x89\xb9\xe6\x96\xaf\xe6\x8b\x89 ?)()" +
          prefixed + end + R"()|\b(?:on|with|using|have|got|my) (?:(?:an?|the|my|one|two|\d) )?()" + common +

@@ -91,7 +91,7 @@ std::optional<Suspect> image_newer_than_driver(const Surroundings& at) {
   if (!(at.clues.driver < image::kFirstZstdDriver)) return std::nullopt;
   constexpr Version kFirstZstdToolkit{12, 8};
   const bool may_compress = at.clues.toolkit.known() && !(at.clues.toolkit < kFirstZstdToolkit);
-  if (!may_compress && at.clues.toolkit.known()) return std::nullopt;
+  if (!may_compress && at.clues.toolkit.known() && !(at.clues.driver < at.clues.toolkit)) return std::nullopt;
   return Suspect{
       Cause::driver_too_old_for_image, may_compress ? 0.75 : 0.45,
       fmt::format("Toolkits of CUDA 12.8 and newer compress device code in a way that drivers before CUDA {} "

@@ -24,6 +24,12 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"E:/src/CUDAConvolution.cu(100) : cudaSafeCall() Runtime API error : invalid device symbol.",
+     Cause::no_image_for_arch, 13},
+    {"WARNING : at least one of your GPUs is not compatible with RELION (CUDA-capable)",
+     Cause::no_image_for_arch, 0},
+    {"Attempting to use SM80_16x8x16_F32F16F16F32_TN without CUTE_ARCH_MMA_SM80_ENABLED", Cause::compiled_out,
+     0},
     {"GPU #0: FATAL: the 't' kernel requires 5.0 capability!", Cause::library_refuses, 0},
     {"ImportError: GPU with CUDA capability 7 0 is not supported", Cause::library_refuses, 0},
     {"void cutlass::arch::ldsm(cutlass::Array<unsigned int, MatrixCount, true> &, const void *) not "

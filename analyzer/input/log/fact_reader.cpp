@@ -197,9 +197,10 @@ void FactReader::set_toolkit(Version version) { clues_.toolkit = version; }
 
 // "CUDA 11.4" in a person's words counts where no program says it, and is no toolkit's where the driver's is
 // meant.
-void FactReader::say_toolkit(Version version) {
+void FactReader::say_toolkit(Version version, std::string_view text) {
   const analysis::ToolkitRow* row = analysis::toolkit_at_most(version);
-  if (clues_.toolkit.known() || version == clues_.driver || row == nullptr || row->version != version) return;
+  const bool of_driver = version == clues_.driver && text.find("CUDA Version") != std::string_view::npos;
+  if (clues_.toolkit.known() || of_driver || row == nullptr || row->version != version) return;
   set_toolkit(version);
 }
 
@@ -407,7 +408,7 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
     case ClueKind::toolkit:
       return set_toolkit(leading_version(fact));
     case ClueKind::toolkit_said:
-      return say_toolkit(leading_version(fact));
+      return say_toolkit(leading_version(fact), text);
     case ClueKind::toolkit_tag:
       return set_tag(fact);
     case ClueKind::cubin:

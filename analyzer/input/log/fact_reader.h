@@ -113,7 +113,7 @@ class FactReader {
   void set_module(std::string fact);
   void set_driver(image::Version version);
   void set_toolkit(image::Version version);
-  void say_toolkit(image::Version version);
+  void say_toolkit(image::Version version, std::string_view text);
 
   const PatternSet& patterns_;
   const FactPatterns& own_;

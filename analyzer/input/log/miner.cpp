@@ -40,7 +40,8 @@ constexpr const char* kNumberPatterns[] = {
     R"(\b(?:cuda|(?-i:cu[A-Z]))\w*.{0,80}\b(?:err(?:or)?(?: code)?|code|status|result)[ :=#(]+(\d{1,3})\b)",
     R"(\berr(?:or)?(?: code)?[ :=#(]+(\d{3})\b)",
     R"(\b(?:CUDA|cudaError\w*|CUresult)\((\d{1,3})\))",
-    R"(\((?:error )?(\d{3})\) ?(?:on|at|in|:).{0,60}\bcu)",
+    R"((?:^|[^\w.])\((?:error )?(\d{3})\) ?(?:on|at|in|:).{0,60}\bcu)",  // and no line: "x.cu(100) :
+                                                                         // cudaMalloc"
     R"(\[(\d{1,3})\] Call to cu)",
     R"(\bcode (\d{3}), ERROR_)",
     R"(\b(?:check failed|error == cudaSuccess).{0,40}\((\d{1,3}) vs\. 0\))",
