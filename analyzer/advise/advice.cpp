@@ -221,7 +221,8 @@ void add_fix_for_any_gpu(const AdviceInput& at, std::vector<Fix>& fixes) {
   const std::size_t before = fixes.size();
   add_other_ways(at, fixes);
   if (fixes.size() != before) return;
-  if (comes_built(at) || at.released || !at.builds) return add_other_build_fix(at, fixes);
+  if ((comes_built(at) && at.build_system.empty()) || at.released || !at.builds)
+    return add_other_build_fix(at, fixes);
   fixes.push_back(fix_of("have-code-built/source"));
 }
 

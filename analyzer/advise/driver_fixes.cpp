@@ -499,7 +499,11 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
   // Without its version: what the newest do not build for any more, a compiler refuses because it is too new.
   const bool dropped =
       compiler.version.known() ? last->version < compiler.version : last != &toolkits().back();
-  const Version good = dropped ? last->version : first->version;
+  Version good = dropped ? last->version : first->version;
+  // What the driver runs, where the log names it: newer programs would fail with 35.
+  if (dropped && at.driver.known())
+    for (const ToolkitRow& row : toolkits())
+      if (builds_for(row, wanted) && !(at.driver < row.version)) good = row.version;
   const bool same_major = compiler.version.known() && good.major == compiler.version.major;
   if (at.torch) add_wheel_fix(at, advice.fixes, "torch");
   if (compiler.name == "ptxas" && !dropped && add_ptxas_fix(at, good, advice.fixes)) return;

@@ -23,10 +23,15 @@ std::string major_of_library(std::string_view file) {
 std::string torch_list(const AdviceInput& at) {
   using analysis::ArchList;
   const analysis::ToolkitRow* named = at.toolkit.known() ? analysis::toolkit_at_most(at.toolkit) : nullptr;
-  const analysis::ToolkitRow& toolkit = named != nullptr ? *named : *analysis::find_toolkit({11, 1});
+  // A builder that does not know an architecture: what all since PyTorch 1.7 know.
+  const bool refused = at.message == "torch_arch_word";
+  const analysis::ToolkitRow* last = at.device ? analysis::last_with_code_for(*at.device) : nullptr;
+  const analysis::ToolkitRow& toolkit = refused            ? *analysis::find_toolkit({11, 0})
+                                        : named != nullptr ? *named
+                                        : last != nullptr  ? *last
+                                                           : *analysis::find_toolkit({11, 1});
   if (at.device)
-    if (const auto plan = analysis::plan_build({}, *at.device,
-                                               named != nullptr ? toolkit : analysis::toolkits().back(), {}))
+    if (const auto plan = analysis::plan_build({}, *at.device, toolkit, {}))
       return arch_list(*plan, ArchList::torch);
   std::vector<image::Candidate> common;
   for (const image::ComputeCapability cc :

@@ -306,6 +306,25 @@ TEST(Remedies, AListForPyTorchNamesNothingThatTheCudaOfTheLogCannotBuild) {
                           "12.0+PTX\""));
 }
 
+// A list never has the architecture that was refused.
+TEST(Remedies, AListForAnOlderPyTorchLeavesOutWhatItRefused) {
+  const Finding old =
+      finding_of("ValueError: Unknown CUDA arch (8.9) or GPU not supported\nNVIDIA GeForce RTX 4060 Ti\n");
+  EXPECT_TRUE(any_command(old, "TORCH_CUDA_ARCH_LIST=\"8.0+PTX\""));
+  const Finding named = finding_of(
+      "ValueError: Unknown CUDA arch (9.0+PTX) or GPU not supported\n"
+      "Cuda compilation tools, release 11.7, V11.7.64\n");
+  EXPECT_FALSE(any_command(named, "9.0"));
+}
+
+TEST(Remedies, AnOlderCudaIsOneThatTheDriverRuns) {
+  const Finding finding = finding_of(
+      "nvcc fatal   : Unsupported gpu architecture 'compute_61'\nNVIDIA-SMI 390.48   Driver Version: "
+      "390.48\n");
+  EXPECT_FALSE(any_command(finding, "cuda-12"));
+  EXPECT_TRUE(any_command(finding, "cuda-9.1"));
+}
+
 TEST(Windows, CommandsOfPowerShell) {
   EXPECT_EQ(for_windows("pip install 'torch==2.11.*' x"), "pip install \"torch==2.11.*\" x");
   EXPECT_EQ(for_windows("A=1 B='2 3' python x.py"), "$env:A = \"1\"; $env:B = \"2 3\"; python x.py");
