@@ -4,12 +4,10 @@
 #include <algorithm>
 
 #include "cuda/next_symbol.h"
-#include "failure/state.h"
 #include "guest/options.h"
 #include "guest/reentry_guard.h"
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
-#include "process/stack/native.h"
 #include "track/device_code.h"
 
 namespace kshim::shim {
@@ -41,19 +39,9 @@ void read_jit_log(const CallArgs& call, JitLog& out) noexcept {
   }
 }
 
-namespace {
-/// The walk of the stack takes microseconds.
-bool is_in_handler() noexcept {
-  bool in_handler = true;
-  const SlowPath path;
-  if (path) path.run([&](State&) { in_handler = is_in_signal_handler(); });
-  return in_handler;
-}
-}  // namespace
-
-DriverLog::DriverLog(abi::Result code) noexcept {
+DriverLog::DriverLog(abi::Result code, bool in_handler) noexcept {
   using Dump = int (*)(unsigned* iterator, char* buffer, std::size_t* size, unsigned flags);
-  if (!options().driver_log || load_result(code) == LoadResult::refused || is_in_handler()) return;
+  if (!options().driver_log || load_result(code) == LoadResult::refused || in_handler) return;
   const ScopedQuestion question;
   if (!question) return;
   const auto dump = reinterpret_cast<Dump>(driver_function("cuLogsDumpToMemory"));

@@ -22,7 +22,7 @@ class DriverLog {
   /// `code`: what the call answered. Where the driver refused it before it looked, it is not asked: a child
   /// of fork would wait for a lock that a thread of its parent holds. Nor is it in a signal handler: what was
   /// interrupted may be the driver, and hold the lock.
-  explicit DriverLog(abi::Result code) noexcept;
+  DriverLog(abi::Result code, bool in_handler) noexcept;
   ~DriverLog();
   DriverLog(const DriverLog&) = delete;
   DriverLog& operator=(const DriverLog&) = delete;

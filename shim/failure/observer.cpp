@@ -13,6 +13,7 @@
 #include "guest/options.h"
 #include "guest/syscalls.h"
 #include "process/loaded_objects.h"
+#include "process/stack/native.h"
 #include "track/coverage.h"
 #include "track/fatbin_registry.h"
 #include "track/handle_names.h"
@@ -107,6 +108,15 @@ void register_code(const Registration& registration) noexcept {
   stage_registration(registration);
 }
 
+/// For DriverLog alone: the walk of the stack takes microseconds.
+bool is_in_handler() noexcept {
+  bool in_handler = false;
+  if (!options().driver_log) return in_handler;
+  const SlowPath path;
+  if (path) path.run([&](State&) { in_handler = is_in_signal_handler(); });
+  return in_handler;
+}
+
 bool is_recording(const void* caller) noexcept { return options().enabled && !in_driver(caller); }
 
 }  // namespace
@@ -134,7 +144,7 @@ void on_init(const CallArgs& facts) noexcept {
 void on_call_failed(const CallArgs& facts) noexcept {
   if (!is_recording(facts.caller)) return;
   const Device asked = ask_current_device();
-  const DriverLog log(facts.code);
+  const DriverLog log(facts.code, is_in_handler());
   const SlowPath path;
   if (!path) return;
   path.run([&](State& state) {
@@ -148,7 +158,7 @@ void on_runtime_returned(const CallArgs& returned) noexcept {
   // The runtime has asked the driver for its version and for nothing else.
   if (returned.code == kInsufficientDriver && current_driver() != 0) learn_driver(false);
   const Device asked = ask_current_device();
-  const DriverLog log(returned.code);
+  const DriverLog log(returned.code, is_in_handler());
   const SlowPath path;
   if (!path) return;
   path.run([&](State& state) {
@@ -163,7 +173,7 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
   const std::uint64_t nanoseconds = now_nanoseconds() - begin;
   const Device asked = ask_current_device();
   std::optional<DriverLog> log;
-  if (facts.code != 0) log.emplace(facts.code);
+  if (facts.code != 0) log.emplace(facts.code, is_in_handler());
   const SlowPath path;
   if (!path) return;
   path.run([&](State& state) {

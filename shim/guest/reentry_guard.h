@@ -45,8 +45,7 @@ class ReentryGuard {
  public:
   // A flag that is set while signals are not blocked is stale: the host left a fault's handler by siglongjmp,
   // which restored the signal mask.
-  ReentryGuard() noexcept
-      : entered_((!t_inside || !held_.were_blocked()) && !ScopedQuestion::is_asked()) {
+  ReentryGuard() noexcept : entered_((!t_inside || !held_.were_blocked()) && !ScopedQuestion::is_asked()) {
     if (!entered_) return;
     t_inside = true;
     t_host_mask = held_.before();
