@@ -12,9 +12,9 @@ namespace kshim::explain {
 
 // Many regular expressions over one line at once. RE2: its time is linear in the text whatever a log holds.
 
-/// Texts in lower case, one of which must be there.
+/// Alternatives, in lower case: a match holds at least one of them.
 using AnyOf = std::vector<std::string>;
-/// All of which must be there.
+/// A match holds an alternative of each.
 using RequiredTexts = std::vector<AnyOf>;
 
 /// What every match of a pattern holds: the plain characters outside of classes and repetitions. Not all of

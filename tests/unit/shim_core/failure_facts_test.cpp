@@ -25,6 +25,8 @@ FailureInfo failed(Hook hook, abi::Result code, std::string_view kernel = {}) {
 TEST(FailureKey, OneErrorIsOneFailureHoweverItIsReached) {
   const auto launch = key_of(failed(Hook::cuLaunchKernel, 209, "_Z1kv"));
   EXPECT_EQ(launch, key_of(failed(Hook::cuLaunchKernelEx, 209, "_Z1kv")));
+  // Without a name, nothing says that it is the same kernel.
+  EXPECT_NE(key_of(failed(Hook::cuGraphLaunch, 1)), key_of(failed(Hook::cuLaunchKernelEx, 1)));
   EXPECT_EQ(key_of(failed(Hook::__cudaLaunchKernel, 35, "_Z1kv")),
             key_of(failed(Hook::cudaLaunchKernel, 35, "_Z1kv")));
 }
