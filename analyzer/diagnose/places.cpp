@@ -290,16 +290,7 @@ std::vector<Evidence> owner_evidence(const Scene& scene, const ObjectRecord& obj
                    at,
                    {{"file", object.path}, {"read", other}}});
   const auto package = package_of(scene, object);
-  if (!package) {
-    const bool same = scene.files.find(object) != nullptr;
-    const std::string why = same ? scene.files.packages().why_not(object.path) : std::string();
-    if (!why.empty())
-      out.push_back({EvidenceId::owner_unknown,
-                     fmt::format("Which package {} belongs to is not known: {}.", object.path, why),
-                     at,
-                     {{"file", object.path}, {"why", why}}});
-    return out;
-  }
+  if (!package) return out;
   if (std::string text = sentence(*package, object.path); !text.empty())
     out.push_back(
         {EvidenceId::owner,

@@ -44,8 +44,7 @@ bool is_trusted(const fs::path& folder) {
 
 }  // namespace
 
-Finder::Finder(const fs::path& root, Budget budget)
-    : root_(root), budget_(budget), dpkg_(root, budget_), rpm_(root, budget_) {}
+Finder::Finder(const fs::path& root, Budget budget) : root_(root), budget_(budget), dpkg_(root, budget_) {}
 
 const std::optional<Package>& Finder::of(const std::string& path) {
   static const std::optional<Package> none;
@@ -110,9 +109,8 @@ void Finder::note_program(const std::string& path) {
 
 std::optional<Package> Finder::system_owner(const std::string& path) {
   if (!may_be_system(path)) return std::nullopt;
-  const auto names = names_of(root_, path);
-  if (auto out = dpkg_.owner(names)) return out;
-  return rpm_.owner(names);
+  if (auto out = dpkg_.owner(names_of(root_, path))) return out;
+  return root_ == "/" ? rpm_.owner(path) : std::nullopt;
 }
 
 std::string Finder::environment(const std::string& path) {
@@ -124,13 +122,6 @@ std::string Finder::environment(const std::string& path) {
   const fs::path prefix = fs::path(place->folder).parent_path().parent_path().parent_path();
   std::error_code error;
   return fs::is_regular_file(prefix / "pyvenv.cfg", error) ? prefix.string() : std::string();
-}
-
-std::string Finder::why_not(const std::string& path) {
-  const std::string normal = normal_path(path);
-  if (normal.empty() || !may_be_system(normal) || of(path)) return {};
-  const std::string& why = rpm_.unreadable();
-  return why.empty() ? std::string() : "the database of rpm " + why;
 }
 
 std::optional<Package> SourceTrees::owner(const std::string& path) {

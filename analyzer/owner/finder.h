@@ -49,9 +49,6 @@ class Finder {
   void note_program(const std::string& path);
   /// What was noted so far does not count.
   void forget();
-  /// Why nobody can be asked about a file of the system, as a clause about the database; empty where somebody
-  /// can.
-  std::string why_not(const std::string& path);
 
  private:
   std::optional<Package> listed(const std::string& path);
@@ -63,7 +60,7 @@ class Finder {
   PythonDistributions python_{budget_};
   SourceTrees sources_{budget_};
   DpkgDatabase dpkg_;
-  RpmDatabase rpm_;
+  RpmQuery rpm_;
   std::map<std::string, std::optional<Package>> known_;
   std::map<std::string, std::optional<Package>> by_notes_;  ///< what depends on notes
 };

@@ -45,7 +45,6 @@ std::string_view file_of(std::string_view member) { return member.substr(0, memb
 bool is_os_release(std::string_view path) { return path == "etc/os-release" || path == "usr/lib/os-release"; }
 
 bool is_package_file(std::string_view path) {
-  const auto below = [&](std::string_view folder) { return path.starts_with(folder); };
   const std::size_t slash = path.rfind('/');
   if (slash == std::string_view::npos) return false;
   const std::string_view folder = path.substr(0, slash);
@@ -54,9 +53,8 @@ bool is_package_file(std::string_view path) {
     return name == "RECORD" || name == "METADATA" || name == "INSTALLER" || name == "direct_url.json";
   if (folder.ends_with("conda-meta")) return name.ends_with(".json") || name == "history";
   if (is_os_release(path)) return true;
-  if (below("var/lib/dpkg/info/")) return name.ends_with(".list");
-  if (folder == "var/lib/dpkg") return name == "status" || name == "diversions";
-  return name == "rpmdb.sqlite" && (below("var/lib/rpm/") || below("usr/lib/sysimage/rpm/"));
+  if (path.starts_with("var/lib/dpkg/info/")) return name.ends_with(".list");
+  return folder == "var/lib/dpkg" && (name == "status" || name == "diversions");
 }
 
 }  // namespace

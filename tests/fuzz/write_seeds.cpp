@@ -13,7 +13,6 @@
 #include "fatbin_builder.h"
 #include "packed_payload.h"
 #include "tests/unit/analyzer/device_code_fixture.h"
-#include "tests/unit/packages/rpm_fixture.h"
 #include "tests/unit/source/line_fixture.h"
 
 namespace {
@@ -198,8 +197,6 @@ void add_attribution(Corpus& corpus) {
     append(seed, bytes);
     corpus.add("attribution", name, seed);
   };
-  add("rpm", 0, bytes_of(RpmBlob::libfoo().numbers(1003, {2}).blob()));
-  add("rpm_old", 0, bytes_of(RpmBlob().text(1000, "x").texts(1027, {"/a", "/b/c"}).blob()));
   LineTable table;
   const Buffer lines = table.build();
   for (const bool addends : {false, true})

@@ -64,14 +64,6 @@ TEST_F(Find, WhatIsNoPathIsNobodys) {
   EXPECT_EQ(who(std::string("/usr/lib/a\0b", 12)), "nobody");
   EXPECT_EQ(who("[vdso]"), "nobody");
 }
-TEST_F(Find, ADatabaseThatIsNotReadIsNamed) {
-  folder_.write("var/lib/rpm/Packages", "x");
-  Finder finder(folder_.path());
-  EXPECT_THAT(finder.why_not("/usr/lib64/libfoo.so"), HasSubstr("the database of rpm is a Berkeley DB"));
-  EXPECT_EQ(finder.why_not("/home/u/libfoo.so"), "");
-  EXPECT_EQ(finder.why_not("libfoo.so"), "");
-}
-
 class Editables : public Find {
  protected:
   static constexpr const char* kSite = "venv/lib/python3.11/site-packages/";
