@@ -36,6 +36,8 @@ def main():
             if not list(validator.iter_errors(table)) and text_of(table) != text:
                 wrong.append(f"{where}: not in its form; tools/renew_knowledge --format")
             for section, rows in table.items():
+                ids = [row["id"] for row in rows if "id" in row] if isinstance(rows, list) else []
+                wrong += [f"{where}: {section}: two rows have the id {name}" for name in sorted(set(ids)) if ids.count(name) > 1]
                 for row in rows if isinstance(rows, list) else []:
                     wrong += [f"{where}: {section}: source {word} is not known" for word in row.get("sources", "").split() if word not in known]
     gpus = json.loads((ROOT / "knowledge/gpus.json").read_text(encoding="utf-8"))["gpus"]
