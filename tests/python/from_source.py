@@ -38,6 +38,10 @@ class FromSource(e2e.Case):
         with tarfile.open(next(work.glob("*.tar.gz"))) as archive:
             archive.extractall(work, filter="data") if hasattr(tarfile, "data_filter") else archive.extractall(work)
         source = work / f"kshim-{staged.VERSION}"
+        # tools/setup may have unpacked libunwind into build/deps: at the same place here, CMake finds it and ccache knows its path.
+        if (unwind := e2e.SOURCE / "build" / "deps" / "libunwind").exists():
+            shutil.copytree(unwind, source / unwind.relative_to(e2e.SOURCE), symlinks=True)
+            settings.pop("KSHIM_UNWIND_LIBRARY", None)
         options = {f"cmake.define.{name}": settings[name] for name in KEPT if settings.get(name)}
         # ccache sees paths relative to the folder that compiles: as deep as this build's, so that they are the same.
         options.update({"build-dir": "build/wheel", "cmake.build-type": settings["CMAKE_BUILD_TYPE"]})
