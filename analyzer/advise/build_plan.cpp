@@ -123,11 +123,10 @@ const ToolkitRow* recommend_toolkit(ComputeCapability device, std::optional<Vers
 }
 
 const ToolkitRow* last_with_code_for(ComputeCapability device) {
-  const ToolkitRow* found = nullptr;
-  for (const ToolkitRow& row : toolkits()) {
-    if (emits_code_for(row, device)) found = &row;
-  }
-  return found;
+  const auto rows = toolkits();
+  const auto last = std::find_if(rows.rbegin(), rows.rend(),
+                                 [&](const ToolkitRow& row) { return emits_code_for(row, device); });
+  return last == rows.rend() ? nullptr : &*last;
 }
 
 std::string_view pip_install(Pip how) {

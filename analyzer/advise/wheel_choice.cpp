@@ -74,17 +74,20 @@ unsigned major_of(std::string_view release) {
   return major;
 }
 
-// A user of version 2 of a project has code for it: 1.4 is no answer, whatever it has code for.
-bool is_of_the_past(const WheelRow& row, const WheelName& wheel) {
-  if (is_open(row)) return false;
-  unsigned used = is_plain(wheel.version) ? major_of(wheel.version) : 0;
-  if (used == 0) {
-    for (const WheelRow& each : wheels()) {
-      if (each.distribution == row.distribution) used = std::max(used, major_of(each.first));
-    }
+// The major version that is used, or could be.
+unsigned used_major(std::string_view version, std::string_view distribution) {
+  unsigned used = is_plain(version) ? major_of(version) : 0;
+  if (used != 0) return used;
+  for (const WheelRow& each : wheels()) {
+    if (each.distribution == distribution) used = std::max(used, major_of(each.first));
   }
+  return used;
+}
+
+// A user of version 2 of a project has code for it: 1.4 is no answer, whatever it has code for.
+bool is_of_the_past(const WheelRow& row, unsigned used) {
   constexpr unsigned kYear = 20;  // RAPIDS counts by years
-  return used < kYear && major_of(row.last) < used;
+  return used < kYear && major_of(row.last) < used && !is_open(row);
 }
 
 // How many of the GPUs that the driver drives have code in it.
@@ -138,14 +141,17 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
   // The build that is there is not the answer, whatever the table says of it.
   const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
   std::vector<const WheelRow*> rows = wheels_serving(wheel.distribution, device, platform);
+  const unsigned used = rows.empty() ? 0 : used_major(wheel.version, rows.front()->distribution);
+  const auto is_older = [&](const WheelRow& row) {
+    return (!is_plain(wheel.version) || (compare_releases(row.last, wheel.version) < 0 &&
+                                         !is_within(wheel.version, row.first, row.last))) &&
+           !is_open(row);
+  };
   std::erase_if(rows, [&](const WheelRow* row) {
     // PTX alone is an answer where somebody read it, and not in an old release for a GPU that came later.
-    const bool older =
-        !is_open(*row) && (!is_plain(wheel.version) || (compare_releases(row->last, wheel.version) < 0 &&
-                                                        !is_within(wheel.version, row->first, row->last)));
-    const bool weak =
-        serves(*row, device) == image::Choice::jit && (!row->verified || older || !row->note.empty());
-    return row == there || weak || is_of_the_past(*row, wheel) || installer_of(*row, manager) == nullptr;
+    const bool weak = serves(*row, device) == image::Choice::jit &&
+                      (!row->verified || !row->note.empty() || is_older(*row));
+    return row == there || weak || is_of_the_past(*row, used) || installer_of(*row, manager) == nullptr;
   });
   if (std::ranges::any_of(rows, [&](const WheelRow* row) { return runs_on(*row, driver); }))
     std::erase_if(rows, [&](const WheelRow* row) { return !runs_on(*row, driver); });

@@ -192,7 +192,10 @@ int run(const RunOptions& options) {
   analysis_options.idle = watch.idle(outcome.pid, child.program, reports);
   analysis_options.notes = watch.silent(reports);
   analysis_options.exe_of = [&watch](long pid) { return watch.exe_of(static_cast<pid_t>(pid)); };
-  analysis_options.record_packages = true;
+  analysis_options.adds_records = true;
+  analysis_options.pid = outcome.pid;
+  for (const Announced& each : watch.announced())
+    if (each.pid == outcome.pid) analysis_options.last_report = each.path;
   if (child.time_limit)
     analysis_options.patience =
         std::min<std::chrono::steady_clock::duration>(analysis_options.patience, *child.time_limit);

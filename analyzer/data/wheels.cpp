@@ -122,9 +122,9 @@ WheelName wheel_name(std::string_view package, std::string_view version, std::st
   if (out.variant.empty()) out.variant = cuda_word(name);
   // The longest name of a project that the package begins with, so that faiss-gpu-cuvs is not faiss-gpu.
   for (const WheelRow& row : wheels()) {
-    const bool begins = name.starts_with(row.distribution) &&
-                        (name.size() == row.distribution.size() || name[row.distribution.size()] == '-');
-    if (!begins || row.distribution.size() <= out.distribution.size()) continue;
+    if (row.distribution.size() <= out.distribution.size() || !name.starts_with(row.distribution) ||
+        (name.size() != row.distribution.size() && name[row.distribution.size()] != '-'))
+      continue;
     // torch-scatter is not of torch: what follows must be known to be a variant's.
     const std::string_view rest = std::string_view(name).substr(row.distribution.size());
     if (rest.empty() || rest == "-gpu" || !cuda_word(rest).empty()) out.distribution = row.distribution;

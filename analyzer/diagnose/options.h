@@ -46,7 +46,7 @@ struct Options {
       std::chrono::seconds(30);  ///< with the files of reports, for each of their owners
   bool keep_private = false;     ///< `~` of a private report stays: what is made of it is kept or shared
   bool trust_reports = false;    ///< those of other users, and the sources that reports name, as one's own
-  bool record_packages = false;  ///< add what is found there to the reports
+  bool adds_records = false;     ///< to the reports: what a shim does not know
   std::vector<BlindProcess> blind;
   std::vector<IdleProcess> idle;
   std::vector<MissingLibrary> missing;
@@ -57,6 +57,8 @@ struct Options {
   std::vector<std::string> notes;  ///< what else the caller has to say
   std::optional<int> exit_status;  ///< of the program, where the caller ran it
   std::optional<int> term_signal;
+  long pid = 0;                       ///< its process
+  std::filesystem::path last_report;  ///< that this process began
   /// Called between reports, in the caller's thread, with the bytes read so far and those to read in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };

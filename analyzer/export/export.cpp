@@ -438,7 +438,12 @@ class Rows {
         .integer(C::processes_dropped, report.missing + (report.end ? report.end->dropped : 0))
         .integer(C::processes_sample, report.failures.empty() ? process.sample.value_or(1) : 1)
         .text(C::processes_report, path);
-    if (report.compiler) row.integer(C::processes_exit, std::uint64_t{report.compiler->status});
+    constexpr unsigned kSignal = cli::exit_status::kSignalBase;
+    if (report.exit)
+      row.integer(C::processes_exit,
+                  report.exit->signal ? kSignal + *report.exit->signal : report.exit->status);
+    else if (report.compiler)
+      row.integer(C::processes_exit, std::uint64_t{report.compiler->status});
     if (report.driver) {
       row.text(C::processes_driver, report.driver->cuda_version)
           .text(C::processes_kernel_module, report.driver->kernel_module)

@@ -94,6 +94,9 @@ std::vector<std::string> lines_of(std::string_view text) {
 std::string normal_path(std::string_view path) {
   if (!path.starts_with('/') || path.size() >= kLongestPath || path.find('\0') != std::string_view::npos)
     return {};
+  // Most are normal, and taking one apart costs more than most of what is done with it.
+  if (path.find("//") == std::string_view::npos && path.find("/.") == std::string_view::npos)
+    return std::string(path);
   return fs::path(path).lexically_normal().string();
 }
 

@@ -12,12 +12,12 @@
 #include "analyzer/diagnose/rules.h"
 #include "analyzer/input/report/report.h"
 #include "analyzer/input/report/report_reader.h"
+#include "analyzer/verbs/add_records.h"
 #include "analyzer/verbs/analysis.h"
 #include "analyzer/verbs/compiler_failures.h"
 #include "analyzer/verbs/failed_start.h"
 #include "analyzer/verbs/fleet_plans.h"
 #include "analyzer/verbs/processes.h"
-#include "analyzer/verbs/record_packages.h"
 #include "analyzer/verbs/report_files.h"
 #include "kshim/base/hash.h"
 #include "kshim/report/trusted_folder.h"
@@ -240,7 +240,7 @@ class Run {
       keep_free_of_paths(report, findings);
     else
       note_owners(report, findings);
-    if (options_.record_packages) record_packages(scene);
+    if (options_.adds_records) add_records(scene);
     if (!files_.left_out().empty()) notes_.add(report.path, "a file that it names " + files_.left_out());
     listed_.add(report, findings);
     const auto process = processes_.add(report, loads_of(report));

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the reports of a fleet, to measure `kshim export` and kshim.fleet with. Nothing of what it makes is committed.
 
-    make_fleet.py [--days D] [--seed S] [--times N] PROCESSES FOLDER
+    make_fleet.py [--days D] [--seed S] [--times N[,N...]] PROCESSES FOLDER
 
 FOLDER/scan.json is what `kshim scan --format json` says of the fleet's software; the reports are beside it, one folder a day. The records
 are those of a real report (tests/golden/no-image-for-arch), the libraries those of knowledge/wheels.json with the architectures that were
 measured there. Programs, users, GPUs, libraries and the numbers of loads are drawn in Zipf's proportions: the k-th is used 1/k as often as
 the first. A process fails where one of its libraries has nothing for its GPU, by the rules of docs/compatibility.md. As in real reports, no
-list of a file's images is in them. --times: so many times as many loads of each file; with 200 a report has about 1 MB, as those of programs with
-PyTorch have. `package` records stand for what `kshim export` finds on a node that has the files.
+list of a file's images is in them. --times: so many times as many loads of each file; with 200 a report has about 1 MB, as the largest of PyTorch have. Of
+several numbers each program draws one: 1,40,200 mixes reports of 5 KB, 0.2 MB and 1 MB. `package` records stand for what `kshim export` finds on a node that has the files.
 """
 import argparse
 import bisect
@@ -90,7 +90,9 @@ class Fleet:
         self.gpus, shelf, loads = Zipf(len(GPUS), self.generator), Zipf(len(self.libraries), self.generator), Zipf(40, self.generator)
         # By the distribution: no program has two releases of one.
         shelves = [{self.libraries[at]["package"][0]: at for at in (shelf.draw() for _ in range(1 + self.generator.randrange(6)))} for _ in range(count)]
-        self.shelves = [[(at, options.times * (1 + loads.draw())) for at in sorted(held.values())] for held in shelves]
+        sizes = Zipf(len(options.times), self.generator) if len(options.times) > 1 else None
+        times = [options.times[sizes.draw() if sizes else 0] for _ in shelves]
+        self.shelves = [[(at, times[program] * (1 + loads.draw())) for at in sorted(held.values())] for program, held in enumerate(shelves)]
         self.bodies = {}
 
     def body(self, program, gpu, driver):
@@ -160,7 +162,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--times", type=int, default=1)
+    parser.add_argument("--times", type=lambda text: [int(word) for word in text.split(",")], default=[1])
     parser.add_argument("processes", type=int)
     parser.add_argument("folder", type=pathlib.Path)
     options = parser.parse_args()

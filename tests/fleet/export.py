@@ -314,6 +314,37 @@ class Export(unittest.TestCase):
                           for row in self.rows("processes")}, said)
         self.assertGreater(len({json.dumps(answer) for answer in said.values()}), 1)
 
+    # shows: processes.exit
+    def test_how_the_program_of_kshim_run_ended(self):
+        simulator = KSHIM.parents[1] / "sim/libcuda.so.1"
+        if not simulator.exists() or shutil.which("cc") is None:
+            self.skipTest("no simulator was built, or there is no compiler")
+        program = self.folder / "program"
+        (self.folder / "program.c").write_text("""#include <signal.h>
+            #include <stdlib.h>
+            #include <sys/wait.h>
+            #include <unistd.h>
+            int cuInit(unsigned);
+            int main(int argc, char** argv) {
+              int status = 0, child = argc > 2 ? fork() : -1;
+              cuInit(0);
+              if (child == 0) exit(4);
+              if (child > 0) waitpid(child, &status, 0);
+              if (argv[1][0] == 's') signal(SIGSEGV, SIG_DFL), raise(SIGSEGV);
+              return atoi(argv[1]); }""")
+        subprocess.run(["cc", "-o", program, self.folder / "program.c", simulator, f"-Wl,-rpath,{simulator.parent}"], check=True)
+        for number, arguments in enumerate((["0"], ["3"], ["segfault"], ["0", "with a child"])):
+            folder = self.reports / f"{number}"
+            subprocess.run([KSHIM, "run", "--simulate", "9.0", "--report", folder, "--", program, *arguments], stderr=subprocess.PIPE, check=False)
+            self.out = self.folder / f"{number}"
+            self.export("--settle", "0", folder)
+            ended = [json.loads(line) for path in folder.iterdir() for line in path.read_text().splitlines() if '"type":"exit"' in line]
+            wanted = {"0": (0, None), "3": (3, None), "segfault": (None, signal.SIGSEGV)}[arguments[0]]
+            self.assertEqual([(row["status"], row["signal"]) for row in ended], [wanted])
+            status = wanted[0] if wanted[1] is None else 128 + wanted[1]
+            self.assertEqual(sorted([row["exit"] for row in self.rows("processes")], key=str), [status] + [None] * (len(arguments) - 1))
+            self.assertEqual(self.rows("rejected"), [])
+
     def test_compressed(self):
         self.put("no-image-for-arch")
         self.export("--zstd", self.reports)

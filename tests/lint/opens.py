@@ -17,7 +17,7 @@ WRITES = {
     "analyzer/verbs/scan_images.cpp": "writes into a folder of its own",
     "analyzer/run/child.cpp": "the null device, in place of CMD's input and output",
     "analyzer/run/run_folder.cpp": "the system's random numbers",
-    "analyzer/verbs/record_packages.cpp": "adds to a report of the caller's own",
+    "analyzer/verbs/add_records.cpp": "adds to a report of the caller's own",
     "python/kshim/_files.py": "the one way",
     "python/kshim/_pytest_journal.py": "writes its journal",
 }

@@ -52,16 +52,14 @@ std::string_view version_in(std::string_view name) {
   return mark == std::string_view::npos ? std::string_view() : name.substr(mark + 4);
 }
 
-void set_place(CudaLibrary& out) {
+void set_place(ObjectFiles& files, CudaLibrary& out) {
   const fs::path plain = fs::path(out.record.path).lexically_normal();
   out.path = plain.string();
   out.folder = plain.parent_path().string();
-  std::error_code error;
-  const fs::path real = fs::canonical(plain, error);
-  if (error) return;
-  out.folder = real.parent_path().string();
-  out.real = real.string();
-  take_longer(version_in(basename_of(real.native())), out);
+  out.real = files.real_path(out.path);
+  if (out.real.empty()) return;
+  out.folder = out.real.substr(0, std::max<std::size_t>(out.real.rfind('/'), 1));
+  take_longer(version_in(basename_of(out.real)), out);
 }
 
 // nvidia-cudnn-cu12 is of CUDA 12. Since CUDA 13 wheels of the toolkit have no such ending.
@@ -149,7 +147,7 @@ std::vector<CudaLibrary> cuda_libraries(const Report& report, ObjectFiles& files
     set_name(library);
     if (library.family.empty()) continue;
     take_longer(record.version, library);
-    set_place(library);
+    set_place(files, library);
     set_package(files, library);
     set_cudnn(library);
     out.push_back(std::move(library));

@@ -262,8 +262,8 @@ RecordLimit limit_of(report::RecordType type) {
                                   {RecordType::child, 256, 2},
                                   {RecordType::package, 16384, 8},
                                   {RecordType::coverage, std::size_t{1} << 18, 80}};
-  // process, driver, compiler and end come once; repeats are counted with their failures.
-  static_assert(std::size(kRows) + 5 == std::size(report::kRecords));
+  // process, driver, compiler, exit and end come once; repeats are counted with their failures.
+  static_assert(std::size(kRows) + 6 == std::size(report::kRecords));
   static constexpr auto kLimits = [] {
     std::array<RecordLimit, std::size(report::kRecords)> out;
     out.fill({1, std::size_t{4} << 20});
@@ -301,7 +301,8 @@ std::string RecordParser::parse(simdjson::dom::object from, std::uint32_t line) 
   if (hidden && expands_home_) home_ = own_home();
   fields.set_home(home_);
   count(fields);
-  if (report_.end && *type != RecordType::package) ++after_end_;  // those `kshim run` adds
+  const bool added = *type == RecordType::package || *type == RecordType::exit;  // by `kshim run`
+  if (report_.end && !added) ++after_end_;
   std::string what = (this->*kParse[static_cast<std::size_t>(*type)])(fields, line);
   const std::string odd = fields.odd();
   if (what.empty()) return odd;
@@ -447,6 +448,12 @@ std::string RecordParser::package(const Fields& from, std::uint32_t line) {
   const auto id = from.number(Field::package_object);
   if (!id) return "`package` without `object`, ignored";
   add<RecordType::package>(report_.packages, from, line);
+  return {};
+}
+
+std::string RecordParser::exit(const Fields& from, std::uint32_t line) {
+  if (report_.exit) return "a second `exit` record, ignored";
+  report_.exit = filled<RecordType::exit, ExitRecord>(from, line);
   return {};
 }
 

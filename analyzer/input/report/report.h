@@ -124,6 +124,9 @@ struct PackageRecord : Record {
   std::uint64_t object = 0;
   std::string name, version, manager, build, channel, environment, source;
 };
+struct ExitRecord : Record {
+  std::optional<unsigned> status, signal;
+};
 /// A kernel that was launched; one row however many lines speak of it.
 struct CoverageRecord : Record {
   std::string kernel;
@@ -171,6 +174,7 @@ struct Report {
   std::vector<CoverageRecord> coverage;
   std::optional<CompilerRecord> compiler;
   std::vector<ChildRecord> children;
+  std::optional<ExitRecord> exit;
   std::optional<EndRecord> end;
   std::uint64_t missing = 0;      ///< records that its shim wrote and that cannot be read here any more
   std::vector<ReportNote> notes;  ///< what was odd about the file

@@ -233,6 +233,13 @@ void ObjectFiles::note_environments(const Report& report) {
     packages_.note_program((std::filesystem::path(report.process.cwd) / program).string());
 }
 
+const std::string& ObjectFiles::real_path(const std::string& path) {
+  const auto [row, fresh] = real_paths_.try_emplace(path);
+  std::error_code error;
+  if (fresh) row->second = std::filesystem::canonical(path, error).string();
+  return row->second;
+}
+
 bool ObjectFiles::is_patient() const {
   const auto before = owner_ ? spent_.find(*owner_) : spent_.end();
   return FileTime::spent() - begin_ +

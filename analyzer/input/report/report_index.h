@@ -77,6 +77,8 @@ class ObjectFiles {
   /// name alone: what is installed now has another version.
   std::optional<packages::Package> package(const ObjectRecord& object);
   packages::Finder& packages() { return packages_; }
+  /// Where the links of a path lead; empty where there is no such file.
+  const std::string& real_path(const std::string& path);
   /// Asks the file's DWARF for link-time addresses, together.
   void read_sources(const ObjectRecord& object, const std::vector<std::uint64_t>& addresses);
   /// What read_sources() found at an address, innermost function first; mostly empty.
@@ -105,6 +107,7 @@ class ObjectFiles {
   std::unordered_map<std::string, std::vector<std::string>> places_;  ///< paths by build id
   std::map<Key, std::map<std::uint64_t, source::SourceFrames>> sources_;
   std::size_t source_reads_ = 0;
+  std::unordered_map<std::string, std::string> real_paths_;
   packages::Finder packages_;
   CacheSearch caches_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/verbs/record_packages.h"
+#include "analyzer/verbs/add_records.h"
 
 #include <fcntl.h>
 #include <simdjson.h>
@@ -71,6 +71,26 @@ std::string line_of(const PackageRecord& package, std::uint64_t seq, std::uint64
   return std::string(record.finish());
 }
 
+std::string line_of(const Options& options, std::uint64_t seq, std::uint64_t t) {
+  using report::Field;
+  const auto number = [](const std::optional<int>& value) {
+    return value ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
+  };
+  std::array<char, 512> storage;
+  report::Record<report::RecordType::exit> record(storage, seq, t);
+  record.add<Field::exit_status>(options.term_signal ? std::nullopt : number(options.exit_status));
+  record.add<Field::exit_signal>(number(options.term_signal));
+  return std::string(record.finish());
+}
+
+/// Whether it is the report of the program that the caller ran: of several, because it ran another one in its
+/// place, the last. Another container's process may have the same number.
+bool is_of_program(const Report& report, const Options& options) {
+  std::error_code error;
+  return options.pid != 0 && static_cast<long>(report.process.pid) == options.pid &&
+         std::filesystem::equivalent(report.path, options.last_report, error);
+}
+
 /// The caller, where the report hides it.
 std::optional<report::Person> hidden_person(const Report& report) {
   if (!report.process.hidden) return std::nullopt;
@@ -90,7 +110,7 @@ bool write_all(int fd, const std::string& text) {
 
 }  // namespace
 
-void record_packages(const Scene& scene) {
+void add_records(const Scene& scene) {
   const Report& report = scene.report;
   if (still_runs(report)) return;
   std::vector<PackageRecord> rows;
@@ -100,7 +120,8 @@ void record_packages(const Scene& scene) {
     if (auto package = package_of(scene, object); package && !package->name.empty())
       rows.push_back(std::move(*package));
   }
-  if (rows.empty()) return;
+  const bool exit = !report.exit && is_of_program(report, scene.options);
+  if (rows.empty() && !exit) return;
   const int fd = ::open(report.path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return;
   // Into a file of another user (a program that went on as one) nothing is written: that user may lay other
@@ -118,7 +139,8 @@ void record_packages(const Scene& scene) {
     for (std::size_t i = 0; good && i < rows.size(); ++i)
       good = write_all(fd, line_of(rows[i], ++tail->seq, tail->t));
     report::hide(nullptr);
-    if (!good) log_debug(harmless(report.path) + ": packages could not be added");
+    if (good && exit) good = write_all(fd, line_of(scene.options, ++tail->seq, tail->t));
+    if (!good) log_debug(harmless(report.path) + ": records could not be added");
   }
   ::close(fd);
 }
