@@ -422,6 +422,36 @@ class Export(unittest.TestCase):
         self.export("--settle", "0", own)
         self.assertTrue(self.rows("processes"))
 
+    # A reader looks all the time while six hosts write; one more writer is killed on the way.
+    def test_many_write_into_one_folder(self):
+        writers = []
+        for number in range(7):
+            folder = self.folder / f"host{number}"
+            folder.mkdir()
+            for report in range(150):
+                process, *rest = (GOLDEN / "several-findings/report.jsonl").read_text().splitlines()
+                (folder / f"{report}.jsonl").write_text("\n".join([json.dumps({**json.loads(process), "host": f"n{number}", "pid": report + 1}), *rest]) + "\n")
+            writers.append(subprocess.Popen([KSHIM, "export", "--settle", "0", folder, "-o", self.out], stdout=subprocess.DEVNULL))
+        time.sleep(0.05)
+        writers[-1].kill()
+        looks = 0
+        while True:
+            running = any(writer.poll() is None for writer in writers)
+            for path in self.out.rglob("*.ndjson"):
+                text = path.read_text()
+                self.assertTrue(text.endswith("\n"), path)
+                for line in text.splitlines():
+                    json.loads(line)
+                looks += 1
+            if not running:
+                break
+        self.assertEqual([writer.wait() for writer in writers[:-1]], [0] * 6)
+        self.assertGreater(looks, 6)
+        rows = [row["row_id"] for row in self.rows("processes") if not row["row_id"].startswith("n6.")]
+        self.assertEqual([len(rows), len(set(rows))], [900, 900])
+        self.export("--settle", "0", *(self.folder / f"host{number}" for number in range(7)))
+        self.assertEqual(len({row["row_id"] for row in self.rows("processes")}), 1050)
+
     def test_nothing_there(self):
         self.export(self.reports, status=3)
 

@@ -92,21 +92,35 @@ class Questions(unittest.TestCase):
         row, = self.answer("7_builds_needed")
         self.assertEqual([row["build_for"], row["breaks_today"], row["processes"]], [finding["compute_capability"], 1, 12])
 
+    # Healthy processes that compile PTX on 8.0 and would not run on 5.0, with and without an end; one that fails with a later driver.
     def test_a_sampled_process_stands_for_many(self):
         facts, lake, reports = self.folder / "facts3", self.folder / "lake3", self.folder / "sampled"
         reports.mkdir()
         lines = (GOLDEN / "jit-tax/report.jsonl").read_text().splitlines()
-        for number, sample in enumerate((100, None)):
-            process = {**json.loads(lines[0]), "pid": number + 1, "sample": sample}
-            (reports / f"{number}.jsonl").write_text("\n".join([json.dumps(process), *lines[1:]]) + "\n")
-        subprocess.run([KSHIM, "export", reports, "-o", facts], check=True, capture_output=True)
+        failing = [line.replace('"13.0"', '"13.1"') for line in (GOLDEN / "no-image-for-arch/report.jsonl").read_text().splitlines()]
+        for number, (sample, rows) in enumerate(((100, lines), (None, lines), (50, lines[:-1]), (7, failing))):
+            process = {**json.loads(rows[0]), "pid": number + 1, "sample": sample, "exe": "/opt/bin/app"}
+            (reports / f"{number}.jsonl").write_text("\n".join([json.dumps(process), *rows[1:]]) + "\n")
+        subprocess.run([KSHIM, "export", "--settle", "0", reports, "-o", facts], check=True, capture_output=True)
         self.fleet("ingest", facts, lake)
-        def ask(question):
-            return json.loads(self.fleet("ask", lake, question, "--format", "json").stdout)["rows"]
-        self.assertEqual(ask("0_breaks_on_counts")[0]["processes"], 101)
-        jit = json.loads(self.fleet("sql", lake, "select sum(ms) as ms, sum(count) as n from loads where jit", "--format", "json").stdout)["rows"][0]
+
+        def ask(question, *values):
+            return json.loads(self.fleet("ask", lake, question, *values, "--format", "json").stdout)["rows"]
+        healthy, failed = 100 + 1 + 50, 1  # a process that failed was not chosen by chance
+        row, = ask("0_breaks_on_counts", "gpu=5.0")
+        self.assertEqual([row["processes"], row["that_break"], row["not_known"]], [healthy + failed, healthy, failed])  # its file is not there
+        self.assertEqual([row["processes"] for row in ask("1_breaks_on", "gpu=5.0")], [healthy])
+        self.assertEqual([row["processes"] for row in ask("2_breaks_on_rows", "gpu=5.0")], [healthy])
+        self.assertEqual([row["processes"] for row in ask("3_broke_since")], [failed])
+        row, = ask("4_broke_with_driver", "before=13.0", "after=13.1")
+        self.assertEqual([row["processes_before"], row["failed_before"], row["processes_after"], row["failed_after"]], [healthy, 0, failed, failed])
+        self.assertEqual([row["processes"] for row in ask("5_libraries_without_sass", "gpu=5.0")], [healthy])
+        jit = json.loads(self.fleet("sql", lake, "select max(ms) as ms, max(count) as n from loads where jit", "--format", "json").stdout)["rows"][0]
         row, = ask("6_jit_minutes")
-        self.assertEqual(row["loads"], jit["n"] / 2 * 101)
+        self.assertEqual([row["loads"], row["minutes"]], [jit["n"] * healthy, round(jit["ms"] * healthy / 60000, 3)])
+        self.assertEqual({row["processes"] for row in ask("7_builds_needed")}, {healthy})
+        row, = ask("8_unwatched")
+        self.assertEqual([row["processes"], row["incomplete"]], [50, 50])
 
     def test_users_and_jobs(self):
         finding = json.loads(next((self.folder / "facts/table=findings").rglob("*.ndjson")).read_text().splitlines()[0])
