@@ -92,6 +92,21 @@ class Linker(hostile.Case):
         self.assertEqual(self.plain("two-drivers", *self.drivers()).stdout, "209\n500\n209\n0\n500\n")
         self.assertEqual(self.codes(self.only()), [209, 500])
 
+    def test_a_driver_under_another_name(self):
+        """a program opens the driver by a link, as a copy with another name, or as a file in memory (bundles, sandboxes) | nothing | every failure"""
+        driver = hostile.PLAIN / "libcuda.so.1"
+        link, copy = self.folder / "driver-link.so", self.folder / "libcuda-580.so"
+        link.symlink_to(driver)
+        shutil.copy(driver, copy)
+        with open(os.memfd_create("driver"), "wb") as memory:
+            memory.write(driver.read_bytes())
+            memory.flush()
+            self.plain("reload", link, copy, f"/proc/{os.getpid()}/fd/{memory.fileno()}")
+        records = self.only()
+        self.assertEqual({record["soname"] for record in e2e.of_type(records, "library")}, {"libcuda.so.1"})
+        repeats = {record["id"]: record["count"] for record in e2e.of_type(records, "repeat")}
+        self.assertEqual(sum(repeats.get(record["id"], 1) for record in e2e.of_type(records, "failure")), 2 * 3 * 2)
+
     def test_libraries_by_the_thousand(self):
         """a program opens libraries by the thousand; each loads device code and looks up a kernel (Triton, Inductor) | nothing: the cost of each does not grow | every load"""
         self.cost_of_each_is_constant("libraries", "liblauncher.so", recorded=True)
