@@ -230,6 +230,35 @@ class Names(hostile.Case):
                                          variables={"KSHIM_DISABLE": disable})
                         self.assertEqual(done.returncode, 3)
 
+    def test_a_preload_behind_with_a_resolver(self):
+        """a preload behind the shim has an `_exit` or a `waitpid` that a resolver chooses (IFUNC) | it is not called | -"""
+        path = hostile.HERE / "libown_resolver.so"
+        for way, own in (("_exit", "own _exit\n"), ("waitpid", "own waitpid\n")):
+            with self.subTest(way):
+                self.assertIn(own, self.bare(hostile.HERE / "quick_ends", way, preload=path).stdout)
+                self.assertEqual(self.shimmed(hostile.HERE / "quick_ends", way, preload=f"{e2e.SHIM}:{path}").stdout, "")
+
+    def test_whose_a_function_is(self):
+        """a program asks in which file a function is (`dladdr`) that the shim hooks, or writes over its beginning | it is the shim's: the driver's functions, and `_exit`, `waitpid` and `dlsym` | -"""
+        names = "cuLaunchKernel", "_exit", "waitpid", "dlsym"
+        bare, shimmed = self.effect(
+            "import ctypes, os\n"
+            "class Info(ctypes.Structure): _fields_ = [('file', ctypes.c_char_p), ('base', ctypes.c_void_p), ('name', ctypes.c_char_p), ('at', ctypes.c_void_p)]\n"
+            "c, driver, info = ctypes.CDLL(None), ctypes.CDLL('libcuda.so.1'), Info()\n"
+            f"for name in {names}:\n"
+            "    c.dladdr(getattr(driver if name.startswith('cu') else c, name), ctypes.byref(info))\n"
+            "    print(os.path.basename(os.fsdecode(info.file)))\n")
+        self.assertEqual(bare[0], "libcuda.so.1")
+        self.assertNotIn(e2e.SHIM.name, bare)
+        self.assertEqual(shimmed, [e2e.SHIM.name] * len(names))
+
+    def test_the_text_of_an_error(self):
+        """`dlerror` after a look-up by `RTLD_DEFAULT` that fails | its text names libkshim.so instead of the caller | -"""
+        bare, shimmed = self.effect("import ctypes\nc = ctypes.CDLL(None)\nc.dlerror.restype = ctypes.c_char_p\n"
+                                    "print(c.dlsym(None, b'cuInit'), c.dlerror().decode())\n")
+        self.assertEqual((bare[0], shimmed[0]), ("0", "0"))
+        self.assertEqual([e2e.SHIM.name in " ".join(found) for found in (bare, shimmed)], [False, True])
+
     def test_a_version_of_its_own(self):
         """a library has its own `_exit`, `waitpid` and `dlsym`, with a symbol version of its own | libc's are called, as without the shim | -"""
         path = hostile.HERE / "libown_version.so"
