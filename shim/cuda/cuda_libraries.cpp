@@ -5,10 +5,16 @@
 
 namespace kshim::shim {
 
-bool is_driver_file(std::string_view path) noexcept {
-  const std::string_view name = base_name(path);
-  return name.starts_with("libcuda.so") || name.starts_with("libnvidia-") ||
-         name.starts_with("libcudadebugger.so") || name.starts_with("libnvcuvid.so");
+bool names_libcuda(std::string_view path) noexcept { return base_name(path).starts_with("libcuda.so"); }
+
+bool is_libcuda(const LoadedObject& object) noexcept {
+  return names_libcuda(object.path) || names_libcuda(object.soname);
+}
+
+bool is_driver_file(const LoadedObject& object) noexcept {
+  const std::string_view name = base_name(object.path);
+  return is_libcuda(object) || name.starts_with("libnvidia-") || name.starts_with("libcudadebugger.so") ||
+         name.starts_with("libnvcuvid.so");
 }
 
 bool is_nvidia_library(std::string_view path) noexcept {

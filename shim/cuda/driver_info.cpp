@@ -153,6 +153,7 @@ ContextDevice context_device(std::uint64_t initialized) noexcept {
 std::optional<std::uint64_t> ask_current_device() noexcept {
   const std::uint64_t driver = g_initialized.load(std::memory_order_relaxed);
   const ScopedQuestion question;
+  if (question.follows_abandoned()) count_dropped();
   if (driver == 0 || !question) return {};
   const ContextDevice current = context_device(driver);
   abi::CUdevice device = -1;

@@ -50,10 +50,6 @@ bool loads_libraries(std::uint32_t identity) noexcept {
   return (g_loads_libraries[identity / kBits].load(std::memory_order_relaxed) & bit_of(identity)) != 0;
 }
 
-bool is_libcuda(const LoadedObject& object) noexcept {
-  return base_name(object.path).starts_with("libcuda.so");
-}
-
 /// The table of a driver that was unloaded no longer exists; something else may be mapped there.
 bool is_still_watched(std::uintptr_t table) noexcept {
   Word words[kNeeded];
@@ -100,7 +96,7 @@ std::string_view watch_table(std::uintptr_t table) noexcept {
 
 void watch_load_table(std::uintptr_t table, const void* caller) noexcept {
   const LoadedObject asker = find_object_in_use(caller);
-  if (!asker || is_driver_file(asker.path) || loads_libraries(asker.identity)) return;
+  if (!asker || is_driver_file(asker) || loads_libraries(asker.identity)) return;
   if (!options().patch_table) {
     if (!g_unwatched.exchange(true))
       log_line(LogLevel::info,

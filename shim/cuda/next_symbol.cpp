@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/next_symbol.h"
 
+#include "cuda/cuda_libraries.h"
 #include "guest/scratch_stack.h"
 #include "guest/text_buffer.h"
 #include "process/link_map.h"
@@ -35,8 +36,6 @@ std::atomic<std::uintptr_t> g_driver_low{0};
 std::atomic<std::uintptr_t> g_driver_high{0};
 std::atomic<std::uint64_t> g_driver_load{0};  ///< its number (LoadedObject::load)
 
-bool is_libcuda(std::string_view path) noexcept { return base_name(path).starts_with("libcuda.so"); }
-
 /// Whether an object exports a static copy of the whole CUDA runtime. References with a version bind to
 /// libcudart.so.N, never to such a copy.
 bool carries_runtime(const LoadedElf& elf) noexcept {
@@ -57,12 +56,13 @@ struct Search {
   bool any = false;          ///< look into plugins, too
   PageCache pages;
   bool after_shim = false;
-  LoadedObject library;  ///< the first object of the kind
+  LoadedObject library;       ///< the first object of the kind
+  std::uint64_t renamed = 0;  ///< the first libcuda under another file name, for where no file has the name
   AnyFunction found[kHookCount] = {};
 
   bool is_library(const LoadedObject& object, const LoadedElf& elf) const noexcept {
     if (layer == Layer::runtime) return is_runtime(elf, static_cast<Runtime>(runtime));
-    return is_libcuda(object.path) && (driver == 0 || object.load == driver);
+    return driver == 0 ? names_libcuda(object.path) : is_libcuda(object) && object.load == driver;
   }
 };
 
@@ -76,6 +76,7 @@ bool search_one(void* context, const LoadedObject& object) {
   const LoadedElf elf = object.elf.through(search.pages);
   const bool driver = search.layer == Layer::driver;
   const bool library = search.is_library(object, elf);
+  if (driver && search.renamed == 0 && is_libcuda(object)) search.renamed = object.load;
   if (!library && !object.at_start && !search.any) return true;
   if (!library && !driver && (elf.defines_versions() || carries_runtime(elf))) return true;
   if (library && !search.library) search.library = object;
@@ -89,7 +90,10 @@ bool search_one(void* context, const LoadedObject& object) {
 void run(Search& search) noexcept {
   for_each_loaded_object_at_once(search_one, &search);
   if (search.library) return;
-  search.any = true;
+  if (search.driver == 0 && search.renamed != 0)
+    search.driver = search.renamed;
+  else
+    search.any = true;
   search.after_shim = false;
   for_each_loaded_object_at_once(search_one, &search);
 }
@@ -138,9 +142,12 @@ AnyFunction find_without_memory(Hook hook, std::size_t runtime) noexcept {
   for (bool more = read_node(link_map_head(), node); more; more = next_node(node, broken)) {
     char path[512];
     if (!read_name(node, path, sizeof path)) continue;
-    if (!base_name(path).starts_with(driver ? "libcuda.so" : "libcudart")) continue;
+    if (!driver && !base_name(path).starts_with("libcudart")) continue;
     const LoadedElf elf = read_elf(node, path, nullptr);
-    if (driver) return elf.find_function(row.name, row.gnu_hash);
+    char soname[64];
+    if (driver && (names_libcuda(path) || (elf.soname(soname, sizeof soname) && names_libcuda(soname))))
+      return elf.find_function(row.name, row.gnu_hash);
+    if (driver) continue;
     if (is_runtime(elf, static_cast<Runtime>(runtime)))
       return elf.find_function(row.name, row.gnu_hash, kRuntimeSonames[runtime]);
   }
@@ -222,7 +229,8 @@ bool adopt_driver(const LoadedObject& object) noexcept {
   if (is_still_loaded(g_driver_low.load(std::memory_order_acquire),
                       g_driver_load.load(std::memory_order_relaxed)))
     return false;
-  fill_driver(object.load);
+  // Under another file name it is the driver only where no file has the driver's.
+  fill_driver(names_libcuda(object.path) ? object.load : 0);
   return g_driver_load.load(std::memory_order_acquire) == object.load;
 }
 

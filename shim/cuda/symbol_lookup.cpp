@@ -37,9 +37,8 @@ void* wrap_dlsym_result(void* address, std::size_t row) noexcept {
   if (in_driver(address)) return wrap_driver_function(address);
   const LoadedObject owner = find_object_in_use(address);
   if (!owner) return address;
-  const std::string_view file = base_name(owner.path);
   if (kHooks[row].layer == Layer::driver) {
-    if (!file.starts_with("libcuda.so") || !adopt_driver(owner)) return address;
+    if (!is_libcuda(owner) || !adopt_driver(owner)) return address;
     return wrap_driver_function(address);
   }
   if (is_compiler(kHooks[row])) return compiler_wrapper(static_cast<Hook>(row), address);
@@ -171,7 +170,7 @@ bool may_reach_driver(std::size_t row) noexcept {
 // runs. Compilers differ in what they inline by themselves.
 
 [[gnu::noinline]] bool is_driver_itself(const void* caller) noexcept {
-  return is_driver_file(find_object_in_use(caller).path);
+  return is_driver_file(find_object_in_use(caller));
 }
 
 /// Whether libc may find it for a library that was opened later, among what that was opened with.

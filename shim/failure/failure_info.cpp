@@ -56,7 +56,7 @@ bool is_sticky(abi::Result code) noexcept {
   return code == 700 || code == 710 || (code >= 714 && code <= 719);
 }
 
-/// Errors about device code. For these the failing call does not distinguish failures.
+/// Errors about device code. For these only failed loads are distinguished by the failing call.
 bool is_about_code(abi::Result code) noexcept {
   return code == 98 || code == 200 || code == 209 || code == 218 || (code >= 221 && code <= 223) ||
          code == kNotFound;
@@ -124,9 +124,11 @@ std::uint64_t key_of(const FailureInfo& facts) noexcept {
   if (facts.refusal != nullptr)
     return key_hash(bytes_of(facts.refusal->asked.view()), mix(key, facts.refusal->library));
   if (is_library_probe(facts)) return key;
-  // A launch of a kernel is one operation, independent of the number of calls.
+  // A launch of a kernel, or a look-up of one, is one operation, independent of the number of calls. A load
+  // by another function is another attempt.
   const bool is_launch = facts.stage == Stage::launch && !facts.kernel.empty();
-  if (!is_about_code(facts.code) && !is_launch) key = mix(key, index_of(facts.hook));
+  if (facts.stage == Stage::load || (!is_about_code(facts.code) && !is_launch))
+    key = mix(key, index_of(facts.hook));
   key = mix(key, facts.module.code.key());
   return key_hash(bytes_of(facts.kernel), key);
 }

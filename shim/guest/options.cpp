@@ -224,6 +224,8 @@ void add_start_folder(OptionsStorage& storage, Options& out) noexcept {
   char* const folder = storage.text + storage.used;
   if (!raw::working_folder(folder, sizeof storage.text - storage.used)) return;
   out.start_folder = folder;
+  struct stat info {};
+  if (raw::status_of_path(".", info, raw::kAskNoServer) == 0) out.start_device = info.st_dev;
   storage.used += out.start_folder.size() + 1;
 }
 

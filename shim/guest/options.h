@@ -34,6 +34,7 @@ struct Options {
   bool report_given = false;                                         ///< KSHIM_REPORT is set
   std::string_view report{};                                         ///< pattern
   std::string_view start_folder{};  ///< working directory when the process started; empty where unknown
+  std::uint64_t start_device = 0;   ///< its file system; 0 where unknown
   std::string_view run_id{};        ///< KSHIM_RUN_ID of `kshim run`; no data() where unset
   std::string_view run_socket{};    ///< KSHIM_RUN_SOCKET of `kshim run`
   std::span<const image::Arch> targets{};

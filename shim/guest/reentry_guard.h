@@ -1,51 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks this thread as inside the shim: with all signals blocked, so that no handler of the host runs there,
-// or as asking the driver, with the host's signals. What the driver calls meanwhile is not recorded.
+// Marks this thread as inside the shim, with all signals blocked, so that no handler of the host runs there;
+// or as asking the driver, with the host's signals.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "guest/errno_keeper.h"
+#include "guest/safe_memory.h"
 #include "guest/signals.h"
 
 namespace kshim::shim {
 
 extern constinit thread_local bool t_inside;
-/// The frame of the question that this thread asks; 0: none. A host that leaves the question by longjmp
-/// leaves the number behind, so it counts for the frames below it alone.
+/// Where the ScopedQuestion of this thread is; 0: there is none. A host that leaves a question by longjmp, or
+/// goes on with it in another thread, leaves the number behind.
 extern constinit thread_local std::uintptr_t t_question;
 
 /// Around calls of the driver, or of a compiler's library, by the shim. The driver may wait there for a lock
 /// whose owner a collector has stopped by a signal, so this thread must be open to that signal, too, as it is
 /// in the host's own calls. Neither the shim's lock nor a ReentryGuard may be held. Preserves errno.
+/// Calls that fail meanwhile (of a signal handler, of a tool that the driver calls back) are recorded like
+/// others, but the driver is not asked about them: a question is never part of another.
 class ScopedQuestion {
  public:
-  [[gnu::always_inline]] ScopedQuestion() noexcept : nested_(is_asked()) {
-    if (!nested_) t_question = frame();
+  ScopedQuestion() noexcept : nested_(is_nested()), follows_abandoned_(!nested_ && t_question != 0) {
+    if (nested_) return;
+    mark_ = kMark;
+    t_question = reinterpret_cast<std::uintptr_t>(this);
   }
   ~ScopedQuestion() {
-    if (!nested_) t_question = 0;
+    if (nested_) return;
+    t_question = 0;
+    mark_ = 0;
   }
   ScopedQuestion(const ScopedQuestion&) = delete;
   ScopedQuestion& operator=(const ScopedQuestion&) = delete;
   /// False where the call comes from a question: ask nothing.
   explicit operator bool() const noexcept { return !nested_; }
-
-  /// Whether the caller's frame is part of a question.
-  [[gnu::always_inline]] static bool is_asked() noexcept { return frame() < t_question; }
+  /// The host left an earlier question without returning, and with it a failure that is not recorded.
+  bool follows_abandoned() const noexcept { return follows_abandoned_; }
 
  private:
-  [[gnu::always_inline]] static std::uintptr_t frame() noexcept {
-    return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  static constexpr std::uint64_t kMark = 0x6b7368696d3f0a51;
+  /// Whether the question at t_question is still asked. Its place may be above this one only where a signal
+  /// handler has a stack of its own: else the frame of that question has been left.
+  bool is_nested() const noexcept {
+    constexpr std::uintptr_t kOtherStack = std::uintptr_t{64} << 10U;
+    if (t_question == 0) return false;
+    const auto here = reinterpret_cast<std::uintptr_t>(this);
+    std::uint64_t mark = 0;
+    return (here < t_question || here - t_question > kOtherStack) &&
+           read_memory(t_question + offsetof(ScopedQuestion, mark_), &mark, sizeof mark) && mark == kMark;
   }
   const ErrnoKeeper keeper_;
+  volatile std::uint64_t mark_ = 0;  ///< volatile: read through t_question alone
   bool nested_;
+  bool follows_abandoned_;
 };
 
 class ReentryGuard {
  public:
   // A flag that is set while signals are not blocked is stale: the host left a fault's handler by siglongjmp,
   // which restored the signal mask.
-  ReentryGuard() noexcept : entered_((!t_inside || !held_.were_blocked()) && !ScopedQuestion::is_asked()) {
+  ReentryGuard() noexcept : entered_(!t_inside || !held_.were_blocked()) {
     if (!entered_) return;
     t_inside = true;
     t_host_mask = held_.before();
@@ -55,7 +72,7 @@ class ReentryGuard {
   }
   ReentryGuard(const ReentryGuard&) = delete;
   ReentryGuard& operator=(const ReentryGuard&) = delete;
-  /// False where this thread was inside already, or asks.
+  /// False where this thread was inside already.
   explicit operator bool() const noexcept { return entered_; }
 
  private:

@@ -123,6 +123,8 @@ inline ssize_t read_link(const char* path, char* to, std::size_t size) noexcept 
 inline int status_of(int fd, struct stat& out) noexcept {
   return static_cast<int>(call(SYS_fstat, fd, &out));
 }
+/// AT_STATX_DONT_SYNC, which Linux 4.11 and later take here, too.
+constexpr int kAskNoServer = 0x4000;
 inline int status_of_path(const char* path, struct stat& out, int flags = 0) noexcept {
   return static_cast<int>(call(SYS_newfstatat, AT_FDCWD, path, &out, flags));
 }

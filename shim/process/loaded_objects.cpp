@@ -373,13 +373,17 @@ void read_record(Index& index, const MapNode& node, bool first, Record& record, 
   else
     make_absolute(given, path);
   if (!index.temporary) record.object.identity = identify(index, path.view(), record.object.build_id);
+  char soname[256];
   if (record.object.identity == 0) {
-    record.object.path = index.temporary ? index.store(path.view()) : copy_to_storage(path.view());
+    const auto keep = [&index](std::string_view text) {
+      return index.temporary ? index.store(text) : copy_to_storage(text);
+    };
+    record.object.path = keep(path.view());
+    if (cached.soname(soname, sizeof soname)) record.object.soname = keep(soname);
     if (!index.temporary) g_unnumbered_files.store(true, std::memory_order_relaxed);
     return;
   }
   Identity& known = index.identities[record.object.identity - 1];
-  char soname[256];
   if (known.soname.data() == nullptr && cached.soname(soname, sizeof soname))
     known.soname = copy_to_storage(soname);
   known.address = elf.dynamic();

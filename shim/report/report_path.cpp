@@ -74,6 +74,8 @@ std::string_view reason_of(int error) noexcept {
       return "it is a folder";
     case ENOTSUP:
       return "the folder is another user's, or somebody else can write to it";
+    case EXDEV:
+      return "another file system was mounted there since the program started";
     case EINVAL:
       return "it is a device";
     default:
@@ -297,6 +299,12 @@ int create_by_default(const PathText& wanted, std::string_view name, const Optio
                       ReportFile& out) noexcept {
   Folder working;
   struct stat info {};
+  // A file system of this process's own (FUSE) would wait for itself.
+  PathText start;
+  start << options.start_folder;
+  if (options.start_device != 0 && raw::status_of_path(start.c_str(), info, raw::kAskNoServer) == 0 &&
+      info.st_dev != options.start_device)
+    return EXDEV;
   if (const int error = working.open(options.start_folder, {}); error != 0) return error;
   if (raw::status_of(working.fd(), info) != 0) return errno;
   switch (report::default_folder(info, raw::user())) {

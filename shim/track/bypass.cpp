@@ -144,7 +144,7 @@ struct Look {
 bool visit_object(void* context, const LoadedObject& object) {
   auto& look = *static_cast<Look*>(context);
   // What was mapped at the start is bound through the global scope, in which the shim comes first.
-  if (object.at_start || is_shim(object.elf.base()) || is_driver_file(object.path)) return true;
+  if (object.at_start || is_shim(object.elf.base()) || is_driver_file(object)) return true;
   Bindings bindings{object, look.shim, look.pages, {}};
   const std::size_t reads = std::min(look.reads, kMostReadsOfFile);
   look.pages.allow(reads);
@@ -172,8 +172,6 @@ void drop_watched(Found& found) noexcept {
       found.files[kept++] = found.files[i];
   found.count = kept;
 }
-
-bool is_driver_name(std::string_view name) noexcept { return base_name(name).starts_with("libcuda.so"); }
 
 bool is_system_library(std::string_view path) noexcept {
   constexpr std::string_view kNames[] = {"libc.so.", "libm.so.", "libstdc++.so.", "libgcc_s.so.", "ld-linux"};
@@ -208,7 +206,7 @@ void visit_namespaces(Found& found) noexcept {
     for (bool more = read_node(space.base.r_map, node); more; more = next_node(node, broken)) {
       char name[1024];
       if (!read_name(node, name, sizeof name)) continue;
-      driver = driver || is_driver_name(name);
+      driver = driver || names_libcuda(name);
       if (bypass.path.empty() && !is_system_library(name)) bypass.path << std::string_view(name);
     }
     if (!driver) continue;
@@ -234,7 +232,7 @@ bool is_driver_mapped() noexcept {
   bool found = false;
   for_each_name_at_end(
       [](void* context, std::string_view name) {
-        return !(*static_cast<bool*>(context) = is_driver_name(name));
+        return !(*static_cast<bool*>(context) = names_libcuda(name));
       },
       &found);
   return found;

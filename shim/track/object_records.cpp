@@ -63,7 +63,7 @@ bool is_compiler(std::string_view path) noexcept { return base_name(path).starts
 
 bool write_library(void* context, const LoadedObject& object) {
   auto& out = *static_cast<Libraries*>(context);
-  if (!is_nvidia_library(object.path) && !is_driver_file(object.path) && !is_shared_runtime(object.path) &&
+  if (!is_nvidia_library(object.path) && !is_driver_file(object) && !is_shared_runtime(object.path) &&
       !is_compiler(object.path))
     return true;
   if (object.identity == 0 || out.written[object.identity] == out.number) return true;

@@ -107,6 +107,20 @@ class Past(e2e.Case):
         analysis, _ = self.analysis("--simulate", "sm_75", "--", sys.executable, "-c", program)
         self.assertEqual([note for note in analysis["notes"] if "libcuda.so.1" in note], [])
 
+    def test_the_parent_of_an_orphan(self):
+        """`kshim run` takes orphans over, so that it finds those without the shim: a daemon's parent is not process 1."""
+        program = ("import os, time\n"
+                   "if os.fork() == 0:\n"
+                   "    parent = os.getpid()\n"
+                   "    if os.fork() == 0:\n"
+                   "        while os.getppid() == parent: time.sleep(0.01)\n"
+                   "        print(os.getppid(), flush=True)\n"
+                   "    os._exit(0)\n"
+                   "os.wait()\nprint(os.getppid(), flush=True)\ntime.sleep(0.5)\n")
+        done = self.kshim("run", "--", sys.executable, "-c", program)
+        parents = [line for line in done.stdout.splitlines() if line.isdigit()]
+        self.assertEqual((len(parents), len(set(parents))), (2, 1), done.stdout + done.stderr)
+
     def test_unloaded_in_time_from_a_namespace(self):
         """The driver stays behind: that much can be said."""
         analysis, _ = self.run_host("dlmopen", PLUGINS["static"], "close")

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the report goes: full and read-only disks, a changed root, other users, and names that somebody laid in the way."""
 import ctypes
+import errno
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import time
 import unittest
 
@@ -232,6 +234,43 @@ class Disks(hostile.Case):
         self.assertIn("wrong: 0", done.stdout)
         self.assertEqual((text[-1], records[0]["type"]), ("\n", "process"))
         self.assertTrue(0 < len(self.codes(records)) < 60, self.codes(records))
+
+    def test_a_disk_that_is_to_be_unmounted(self):
+        """a program unmounts the file system in which it started, after a failure | the file system is busy: the report is open | all of it"""
+        self.need_root()
+        code = ("import ctypes, os\ndriver = ctypes.CDLL('libcuda.so.1')\ndriver.cuInit(0)\nhere = os.getcwd()\nos.chdir('/')\n"
+                "print(ctypes.CDLL(None, use_errno=True).umount(here.encode()), ctypes.get_errno())\n")
+        script = 'mkdir disk && mount -t tmpfs none disk && cd disk && exec "$0" -c "$1"'
+        found = [start("unshare", "--mount", "sh", "-c", script, sys.executable, code, variables={"LD_LIBRARY_PATH": hostile.PLAIN})
+                 for start in (self.bare, self.shimmed)]
+        if not found[0].stdout:
+            self.skipTest(f"no mount namespaces here: {found[0].stderr}")
+        self.assertEqual([done.stdout for done in found], ["0 0\n", f"-1 {errno.EBUSY}\n"])
+
+    def test_a_file_system_over_the_start_folder(self):
+        """a program mounts a file system over the folder in which it started, maybe one that it serves itself (FUSE) | nothing; stderr says where it is written instead | all of it, in TMPDIR"""
+        self.need_root()
+        code = ("import ctypes, os, subprocess\nhere = os.getcwd()\nos.chdir('/')\n"
+                "if subprocess.run(['mount', '-t', 'tmpfs', 'none', here], env={}).returncode: os._exit(77)\n"
+                "driver = ctypes.CDLL('libcuda.so.1')\ndriver.cuInit(0)\nprint(os.listdir(here))\n")
+        done = self.shimmed("unshare", "--mount", sys.executable, "-c", code, variables={"LD_LIBRARY_PATH": hostile.PLAIN, "TMPDIR": str(self.folder)})
+        if done.returncode in (1, 77):
+            self.skipTest(f"no mount namespaces here: {done.stderr}")
+        self.assertEqual(done.stdout, "[]\n")
+        self.assertEqual(len(list(self.folder.glob("kshim-report-*/*.jsonl"))), 1, done.stderr)
+
+    def test_a_lock_on_an_image(self):
+        """a program holds a record lock (`lockf`) on a file of device code, and the driver does not accept what is in it | the lock is lost: the shim has opened the file, and closed it | the load"""
+        image = self.folder / "image.cubin"
+        image.write_bytes(b"no image at all")
+        bare, shimmed = self.effect(
+            f"import ctypes, fcntl, os\nfile = open({str(image)!r}, 'r+b')\nfcntl.lockf(file, fcntl.LOCK_EX)\n"
+            "driver = ctypes.CDLL('libcuda.so.1')\ndriver.cuInit(0)\nctypes.c_int.in_dll(driver, 'plain_driver').value = 209\n"
+            f"print(driver.cuModuleLoad(ctypes.byref(ctypes.c_void_p()), {os.fsencode(image)!r}), flush=True)\n"
+            "child = os.fork()\nif child == 0:\n"
+            "    try: fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n    except OSError: os._exit(1)\n    os._exit(0)\n"
+            "print('locked' if os.waitpid(child, 0)[1] else 'free')\n")
+        self.assertEqual((bare, shimmed), (["209", "locked"], ["209", "free"]))
 
     def test_full_from_the_start(self):
         """a disk without any room | nothing; stderr has the failure | an empty file"""

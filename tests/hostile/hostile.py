@@ -106,6 +106,13 @@ class Case(e2e.Case):
         self.assertEqual(done.returncode, 0, done.stdout)
         return done
 
+    def effect(self, code, **more):
+        """What Python code prints beside the plain driver, without the shim and with it: for what is not the same."""
+        more["variables"] = {"LD_LIBRARY_PATH": PLAIN} | more.pop("variables", {})
+        found = [start(sys.executable, "-c", code, **more) for start in (self.bare, self.shimmed)]
+        self.assertEqual([done.returncode for done in found], [0, 0], [done.stderr for done in found])
+        return [done.stdout.split() for done in found]
+
     def failure(self, records, kernel):
         """The failure of the look-up of that name."""
         found = [record for record in e2e.of_type(records, "failure") if record.get("kernel") == kernel]

@@ -92,6 +92,21 @@ class Linker(hostile.Case):
         self.assertEqual(self.plain("two-drivers", *self.drivers()).stdout, "209\n500\n209\n0\n500\n")
         self.assertEqual(self.codes(self.only()), [209, 500])
 
+    def test_a_driver_under_another_name(self):
+        """a program opens the driver by a link, as a copy with another name, or as a file in memory (bundles, sandboxes) | nothing | every failure"""
+        driver = hostile.PLAIN / "libcuda.so.1"
+        link, copy = self.folder / "driver-link.so", self.folder / "libcuda-580.so"
+        link.symlink_to(driver)
+        shutil.copy(driver, copy)
+        with open(os.memfd_create("driver"), "wb") as memory:
+            memory.write(driver.read_bytes())
+            memory.flush()
+            self.plain("reload", link, copy, f"/proc/{os.getpid()}/fd/{memory.fileno()}")
+        records = self.only()
+        self.assertEqual({record["soname"] for record in e2e.of_type(records, "library")}, {"libcuda.so.1"})
+        repeats = {record["id"]: record["count"] for record in e2e.of_type(records, "repeat")}
+        self.assertEqual(sum(repeats.get(record["id"], 1) for record in e2e.of_type(records, "failure")), 2 * 3 * 2)
+
     def test_libraries_by_the_thousand(self):
         """a program opens libraries by the thousand; each loads device code and looks up a kernel (Triton, Inductor) | nothing: the cost of each does not grow | every load"""
         self.cost_of_each_is_constant("libraries", "liblauncher.so", recorded=True)
@@ -214,6 +229,35 @@ class Names(hostile.Case):
                         done = self.same(hostile.HERE / "quick_ends", way, bare_preload=path, shim_preload=f"{e2e.SHIM}:{path}",
                                          variables={"KSHIM_DISABLE": disable})
                         self.assertEqual(done.returncode, 3)
+
+    def test_a_preload_behind_with_a_resolver(self):
+        """a preload behind the shim has an `_exit` or a `waitpid` that a resolver chooses (IFUNC) | it is not called | -"""
+        path = hostile.HERE / "libown_resolver.so"
+        for way, own in (("_exit", "own _exit\n"), ("waitpid", "own waitpid\n")):
+            with self.subTest(way):
+                self.assertIn(own, self.bare(hostile.HERE / "quick_ends", way, preload=path).stdout)
+                self.assertEqual(self.shimmed(hostile.HERE / "quick_ends", way, preload=f"{e2e.SHIM}:{path}").stdout, "")
+
+    def test_whose_a_function_is(self):
+        """a program asks in which file a function is (`dladdr`) that the shim hooks, or writes over its beginning | it is the shim's: the driver's functions, and `_exit`, `waitpid` and `dlsym` | -"""
+        names = "cuLaunchKernel", "_exit", "waitpid", "dlsym"
+        bare, shimmed = self.effect(
+            "import ctypes, os\n"
+            "class Info(ctypes.Structure): _fields_ = [('file', ctypes.c_char_p), ('base', ctypes.c_void_p), ('name', ctypes.c_char_p), ('at', ctypes.c_void_p)]\n"
+            "c, driver, info = ctypes.CDLL(None), ctypes.CDLL('libcuda.so.1'), Info()\n"
+            f"for name in {names}:\n"
+            "    c.dladdr(getattr(driver if name.startswith('cu') else c, name), ctypes.byref(info))\n"
+            "    print(os.path.basename(os.fsdecode(info.file)))\n")
+        self.assertEqual(bare[0], "libcuda.so.1")
+        self.assertNotIn(e2e.SHIM.name, bare)
+        self.assertEqual(shimmed, [e2e.SHIM.name] * len(names))
+
+    def test_the_text_of_an_error(self):
+        """`dlerror` after a look-up by `RTLD_DEFAULT` that fails | its text names libkshim.so instead of the caller | -"""
+        bare, shimmed = self.effect("import ctypes\nc = ctypes.CDLL(None)\nc.dlerror.restype = ctypes.c_char_p\n"
+                                    "print(c.dlsym(None, b'cuInit'), c.dlerror().decode())\n")
+        self.assertEqual((bare[0], shimmed[0]), ("0", "0"))
+        self.assertEqual([e2e.SHIM.name in " ".join(found) for found in (bare, shimmed)], [False, True])
 
     def test_a_version_of_its_own(self):
         """a library has its own `_exit`, `waitpid` and `dlsym`, with a symbol version of its own | libc's are called, as without the shim | -"""

@@ -3,6 +3,7 @@
 """How much memory there is of the shim's, and what is in the host's."""
 import re
 import resource
+import signal
 import struct
 
 import e2e
@@ -135,6 +136,32 @@ class Memory(hostile.Case):
     def test_an_environment_that_is_not_readable(self):
         """`environ` points to memory that is not readable | nothing | all of it"""
         self.assertEqual(self.plain("environment").stdout, "209 209\n")
+
+    def test_a_barrier_over_all_memory(self):
+        """all writable memory is made read-only and opened page by page by a SIGSEGV handler on a signal stack (an incremental checkpointer) | nothing | all of it"""
+        self.plain("barrier", "stack")
+        self.assertEqual({record["kernel"] for record in e2e.of_type(self.only(), "failure")}, {"before", "after"})
+
+    def test_a_barrier_without_a_signal_stack(self):
+        """the same, and the handler has no signal stack | SIGSEGV ends the program: the kernel has to write to the shim's own stack | the failures before"""
+        found = [start(hostile.PLAIN_HOST, "barrier", variables={"LD_LIBRARY_PATH": hostile.PLAIN}) for start in (self.bare, self.shimmed)]
+        self.assertEqual([done.returncode for done in found], [0, -signal.SIGSEGV])
+        self.assertEqual([record["kernel"] for record in e2e.of_type(self.only(complete=False), "failure")], ["before"])
+
+    def test_an_image_of_untouched_pages(self):
+        """an image in a mapping whose pages are read when they are touched (a file of a server, userfaultfd); the driver refuses it by its first bytes | the shim touches all of it | its size and its hash"""
+        image = self.folder / "image.fatbin"
+        image.write_bytes(hostile.BAD.read_bytes()[:4] + struct.pack("<HHQ", 1, 16, 4 << 20) + bytes(4 << 20))
+        code = ("import ctypes, mmap, re\n"
+                f"file = open({str(image)!r}, 'rb')\nmemory = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)\n"
+                "place = ctypes.addressof(ctypes.c_char.from_buffer(memory))\n"
+                "driver = ctypes.CDLL('libcuda.so.1')\ndriver.cuInit(0)\nctypes.c_int.in_dll(driver, 'plain_driver').value = 209\n"
+                "print(driver.cuModuleLoadData(ctypes.byref(ctypes.c_void_p()), ctypes.c_void_p(place)))\n"
+                "print(re.search(f'^{place:x}-.*?Rss: +(\\\\d+)', open('/proc/self/smaps').read(), re.M | re.S)[1])\n")
+        bare, shimmed = self.effect(code)
+        self.assertEqual((bare[0], shimmed[0]), ("209", "209"))
+        self.assertLess(int(bare[1]), 1024)
+        self.assertGreaterEqual(int(shimmed[1]), 4 * KIB)
 
     def test_a_large_file_of_device_code(self):
         """a device code file of 60 MB loads without an error | nothing: the shim reads only its headers | the load"""

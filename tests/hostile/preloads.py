@@ -56,7 +56,7 @@ class Preloads(hostile.Case):
         self.orders(path if path.exists() else None)
 
     def test_faketime(self):
-        """libfaketime, with time standing still, the same | nothing | all of it; `time` and `t` are as it says"""
+        """libfaketime, with time standing still, the same | nothing | all of it; its times are the kernel's"""
         for name in ("libfaketime.so.1", "libfaketimeMT.so.1"):
             self.orders(library(name), variables={"FAKETIME": "2001-01-01 00:00:00"})
 

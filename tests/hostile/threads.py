@@ -252,6 +252,20 @@ class Threads(hostile.Case):
         self.assertEqual(self.plain("stops-threads", timeout=120).stdout, "all answered\n")
         self.assertTrue(e2e.of_type(self.only(), "failure"))
 
+    def test_a_jump_out_of_a_question(self):
+        """a time limit (`siglongjmp` in a signal handler) gives a piece of work up while the shim asks the driver about a failure | nothing | every later failure; the one that was given up is counted as dropped"""
+        self.assertEqual(self.plain("while-asking", "jumps").stdout, "20\n")
+        records = self.only()
+        self.assertEqual((len(e2e.of_type(records, "failure")), records[-1]["dropped"]), (1 + 20, 1))
+
+    def test_a_handler_in_a_question(self):
+        """a call fails in a signal handler, also on a stack of its own, while the shim asks the driver about another failure | nothing | both failures"""
+        for word in ("calls", "stack"):
+            with self.subTest(word):
+                self.assertEqual(self.plain("while-asking", word).stdout, "20\n")
+                records = self.only()
+                self.assertEqual((len(e2e.of_type(records, "failure")), records[-1]["dropped"]), (1 + 3 + 20, 0))
+
     def test_tables_of_descriptors_of_their_own(self):
         """two threads with descriptor tables of their own (`unshare(CLONE_FILES)`), in which they have closed everything; their calls fail by turns | one descriptor in each table | every failure"""
         self.assertEqual(self.plain("own-tables").stdout, "more than one: 0 0\n")

@@ -117,5 +117,7 @@ int generated();
 int edge();
 int big_file();
 int memory();
+int barrier();
+int while_asking();
 
 }  // namespace hostile

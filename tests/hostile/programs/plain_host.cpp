@@ -55,6 +55,8 @@ int main(int argc, char** argv) {
       {"edge", edge},
       {"big-file", big_file},
       {"memory", memory},
+      {"barrier", barrier},
+      {"while-asking", while_asking},
   };
   if (argc < 2 || !kAll.contains(argv[1])) return 2;
   g_words.assign(argv + 2, argv + argc);

@@ -450,6 +450,57 @@ int stops_threads() {
   return 0;
 }
 
+namespace {
+
+sigjmp_buf g_time_is_up;
+int g_driver_calls = 0;
+
+/// Raises a signal in the second call of the driver: with the shim, that is its question after the first one
+/// has failed.
+long raise_in_second(long, long, long, long, long, long, long, long, long, long, long, long) {
+  if (++g_driver_calls == 2) raise(SIGUSR1);
+  return 0;
+}
+
+/// The same from deeper in the stack.
+[[gnu::noinline]] int fail_deeper(const char* name, int depth) {
+  volatile char room[256] = {};
+  const int answer = depth == 0 ? fail_as(name) : fail_deeper(name, depth - 1);
+  return answer + room[0];
+}
+
+}  // namespace
+
+/// WORD 0: "jumps": the handler gives the work up (siglongjmp), then others fail, from deeper in the stack.
+/// "calls": a call fails in the handler; "stack": the handler has a stack of its own.
+int while_asking() {
+  constexpr int kLater = 20;
+  static char stack[1 << 16];
+  const stack_t signals{stack, 0, sizeof stack};
+  const bool jumps = g_words[0] == "jumps";
+  start();
+  fail_as("before");
+  if (g_words[0] == "stack") sigaltstack(&signals, nullptr);
+  struct sigaction action {};
+  action.sa_flags = SA_ONSTACK;
+  if (jumps)
+    action.sa_handler = [](int) { siglongjmp(g_time_is_up, 1); };
+  else
+    action.sa_handler = [](int) { fail_as("handler"); };
+  sigaction(SIGUSR1, &action, nullptr);
+  driver().settings->calls = raise_in_second;
+  if (sigsetjmp(g_time_is_up, 1) == 0) {
+    fail_as("work");
+    fail_as("more work");
+  }
+  driver().settings->calls = nullptr;
+  int refused = 0;
+  for (unsigned i = 0; i < kLater; ++i)
+    refused += fail_deeper(Name(i).text, jumps ? 64 : 0) == kRefused ? 1 : 0;
+  std::printf("%d\n", refused);
+  return 0;
+}
+
 /// Calls fail by turns in two threads, each with a table of descriptors of its own, in which it has closed
 /// all.
 int own_tables() {

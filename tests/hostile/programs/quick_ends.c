@@ -2,7 +2,7 @@
 // quick_ends _exit|_Exit: ends in that way; quick_ends waitpid|dlsym: calls it; quick_ends BYTES [waitpid]:
 // ends by exit, or waits for a child, on a stack of that size. The status is 3. As a library: has one of the
 // first two functions itself, by OWN_LOWER or OWN_UPPER; with OWN_BOTH_WAYS its _exit ends by _Exit; with
-// OWN_VERSION, all but _Exit.
+// OWN_VERSION, all but _Exit; with OWN_RESOLVER, _exit and waitpid, which a resolver chooses.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,7 +13,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#if defined(OWN_LOWER) || defined(OWN_UPPER) || defined(OWN_BOTH_WAYS) || defined(OWN_VERSION)
+#if defined(OWN_LOWER) || defined(OWN_UPPER) || defined(OWN_BOTH_WAYS) || defined(OWN_VERSION) || \
+    defined(OWN_RESOLVER)
 #include <sys/syscall.h>
 static void say(const char* text) {
   if (write(STDOUT_FILENO, text, strlen(text)) < 0) abort();
@@ -31,7 +32,22 @@ void* dlsym(void* handle, const char* name) {
   return NULL;
 }
 #endif
-#if defined(OWN_LOWER) || defined(OWN_VERSION)
+#if defined(OWN_RESOLVER)
+static void own_exit(int status) {
+  say("own _exit\n");
+  syscall(SYS_exit_group, status);
+}
+static pid_t own_waitpid(pid_t child, int* status, int options) {
+  say("own waitpid\n");
+  return (pid_t)syscall(SYS_wait4, child, status, options, NULL);
+}
+typedef void Exit(int status);
+typedef pid_t Wait(pid_t child, int* status, int options);
+__attribute__((used)) static Exit* resolve_exit(void) { return own_exit; }
+__attribute__((used)) static Wait* resolve_wait(void) { return own_waitpid; }
+void _exit(int status) __attribute__((ifunc("resolve_exit")));
+pid_t waitpid(pid_t child, int* status, int options) __attribute__((ifunc("resolve_wait")));
+#elif defined(OWN_LOWER) || defined(OWN_VERSION)
 void _exit(int status) {
   say("own _exit\n");
   syscall(SYS_exit_group, status);

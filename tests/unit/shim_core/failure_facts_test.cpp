@@ -43,6 +43,10 @@ TEST(FailureKey, WhatDiffersIsAnother) {
     EXPECT_NE(key_of(base), key_of(other));
   // Without device code in it, the call is what tells failures apart.
   EXPECT_NE(key_of(failed(Hook::cuMemAlloc_v2, 2)), key_of(failed(Hook::cuMemAllocManaged, 2)));
+  // One place in a program calls all functions (bindings, an FFI): the same image by two of them.
+  for (const abi::Result refused : {200, 209, 222})
+    EXPECT_NE(key_of(failed(Hook::cuModuleLoadData, refused)),
+              key_of(failed(Hook::cuLibraryLoadData, refused)));
 }
 
 TEST(FailureKey, AFaultOfTheDeviceComesBackFromEveryCall) {

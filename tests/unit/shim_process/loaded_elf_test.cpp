@@ -116,8 +116,15 @@ TEST(Objects, NvidiasLibrariesAreKnownByName) {
   EXPECT_TRUE(is_nvidia_library("/usr/lib/libcusparseLt.so.0"));
   EXPECT_TRUE(is_nvidia_library("/x/libcudnn_engines_precompiled.so.9"));
   EXPECT_FALSE(is_nvidia_library("/x/libtorch_cuda.so"));
-  EXPECT_TRUE(is_driver_file("/usr/lib/x86_64-linux-gnu/libcuda.so.1"));
-  EXPECT_FALSE(is_driver_file("/x/libcudart.so.13"));
+  const auto is_driver = [](std::string_view path, std::string_view soname) {
+    LoadedObject object;
+    object.path = path;
+    object.soname = soname;
+    return is_driver_file(object);
+  };
+  EXPECT_TRUE(is_driver("/usr/lib/x86_64-linux-gnu/libcuda.so.1", {}));
+  EXPECT_TRUE(is_driver("/memfd:driver (deleted)", "libcuda.so.1"));
+  EXPECT_FALSE(is_driver("/x/libcudart.so.13", "libcudart.so.13"));
   EXPECT_TRUE(is_shared_runtime("/x/libcudart.so.13"));
 }
 
