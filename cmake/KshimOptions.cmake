@@ -87,11 +87,19 @@ macro(kshim_quick_build)
   add_compile_options("$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:C,CXX>>:-O1;-g1>")
 endmacro()
 
-# The code of a unit test runs once, and GCC compiles it in two thirds of the time that -O1 takes. What it tests stays optimized, and so do
-# the tests of a sanitizer, which is slow enough.
+# The code of a unit test runs once, and GCC compiles it in two thirds of the time that -O1 takes. What it tests stays optimized
+# (tests/support/inlines.cpp), and so do the tests of a sanitizer, which is slow enough.
 function(kshim_not_optimized target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT KSHIM_SANITIZE)
     # FORTIFY, of kshim_hardened, warns that it does nothing; lengths that are printed have no known range.
     target_compile_options(${target} PRIVATE "$<$<CONFIG:RelWithDebInfo>:-O0;-Wno-cpp;-Wno-format-truncation>")
+    if(NOT TARGET kshim_test_inlines)
+      add_library(kshim_test_inlines OBJECT "${PROJECT_SOURCE_DIR}/tests/support/inlines.cpp")
+      target_link_libraries(kshim_test_inlines PRIVATE kshim_options kshim_hardened)
+    endif()
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL EXECUTABLE)
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:kshim_test_inlines>)
+    endif()
   endif()
 endfunction()

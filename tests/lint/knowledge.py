@@ -48,6 +48,16 @@ def main():
               for gpu in gpus if gpu["cc"].replace(".", "") not in targets.get(gpu["first_toolkit"], numbers)]
     wrong += [f"knowledge/gpus.json: no GPU {number}, which CUDA {cuda} has as a target"
               for cuda, known in targets.items() for number in sorted({target.rstrip("af") for target in known} - numbers) if int(number) >= min(map(int, numbers))]
+    for gpu in gpus:
+        number = gpu["cc"].replace(".", "")
+        forms = {suffix for each in targets.values() for suffix in "af" if number + suffix in each}
+        if forms != set(gpu["first_isa"]) - {"base"}:
+            wrong.append(f"knowledge/gpus.json: {gpu['cc']}: the forms of `first_isa` are not those that toolkits.json has as targets: {sorted(forms)}")
+        if ("f" in forms) != (gpu["cc"] in gpu["family"]):
+            wrong.append(f"knowledge/gpus.json: {gpu['cc']}: `family` holds it where there is a target {number}f, and only there")
+    # tileiras has had every GPU since 10.0 from the day nvcc had it; of the older ones it learned some at a time.
+    wrong += [f"knowledge/toolkits.json: CUDA {row['cuda']}: `targets` has {number}, `tile_targets` does not" for row in toolkits if row["tile_targets"]
+              for number in sorted(targets[row["cuda"]] - set(row["tile_targets"].split())) if number.isdigit() and int(number) >= 100]
     fixes = json.loads((ROOT / "knowledge/fixes.json").read_text(encoding="utf-8"))
     for call, table in (("fix_of", "fixes"), ("find_recipe", "recipes")):
         rows = {row["id"] for row in fixes[table]}

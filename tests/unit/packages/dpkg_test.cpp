@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <map>
 #include <set>
+#include <string>
 
 #include "analyzer/owner/databases.h"
 #include "analyzer/owner/finder.h"
@@ -111,20 +113,34 @@ TEST(DpkgOfThisMachine, SaysWhatDpkgSays) {
   const std::string files = output_of(
       "dpkg-query -W -f='${binary:Package}\\n' | xargs dpkg-query -L | grep '\\.so\\|/bin/' | sort -u | awk "
       "'NR % 40 == 0'");
+  std::map<std::string, std::string> versions;
+  each_line(output_of("dpkg-query -W -f='${binary:Package} ${Version}\\n'"), [&](std::string_view line) {
+    versions.emplace(line.substr(0, line.find(' ')), line.substr(line.find(' ') + 1));
+    return true;
+  });
+  std::string paths;
+  unsigned some = 0;
+  each_line(files, [&](std::string_view line) {
+    if (line.find_first_of("'*?[\\ ") == std::string_view::npos && ++some <= 200) {
+      paths += ' ';
+      paths += line;
+    }
+    return true;
+  });
   Budget budget;
   DpkgDatabase database("/", budget);
   unsigned asked = 0;
-  each_line(files, [&](std::string_view line) {
-    const std::string path(line);
-    if (path.find_first_of("'*?[\\ ") != std::string::npos || asked > 200) return true;
-    const std::string said = output_of("dpkg-query -S '" + path + "' 2>/dev/null");
-    if (said.empty() || said.starts_with("diversion") || said.find(", ") != std::string::npos) return true;
-    const std::string binary = said.substr(0, said.rfind(": "));
-    const std::string version = output_of("dpkg-query -W -f='${Version}' '" + binary + "'");
+  // A line a file: "libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6".
+  each_line(output_of("dpkg-query -S" + paths + " 2>/dev/null"), [&](std::string_view line) {
+    const std::size_t colon = line.rfind(": ");
+    if (line.starts_with("diversion") || colon == std::string_view::npos || line.find(", ") < colon)
+      return true;
+    const std::string binary(line.substr(0, colon));
+    const std::string path(line.substr(colon + 2));
     const auto found = database.owner(names_of("/", path));
     EXPECT_TRUE(found) << path;
     if (found) {
-      EXPECT_EQ(found->label(), binary.substr(0, binary.find(':')) + " " + version) << path;
+      EXPECT_EQ(found->label(), binary.substr(0, binary.find(':')) + " " + versions[binary]) << path;
     }
     ++asked;
     return true;
