@@ -152,8 +152,9 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
   // One that serves the other GPUs as well, where there is one: a second fix for another of them is then the
   // same.
   const auto serves_all = [&](const WheelRow* row) {
-    return std::ranges::all_of(
-        others, [&](ComputeCapability other) { return serves(*row, other) != image::Choice::none; });
+    return std::ranges::all_of(others, [&](ComputeCapability other) {
+      return serves(*row, other) != image::Choice::none && !last_with_companions(*row, other).empty();
+    });
   };
   if (std::ranges::any_of(rows, serves_all))
     std::erase_if(rows, [&](const WheelRow* row) { return !serves_all(row); });

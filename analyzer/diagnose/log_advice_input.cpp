@@ -83,7 +83,16 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
   at.toolkit = clues.toolkit;
   at.toolkit_how = clues.toolkit_assumed ? "as --assume-toolkit says" : "the log names it";
   at.python = clues.python;
-  at.torch = find_package(clues, "torch") != nullptr;
+  at.python_version = clues.python_release;
+  if (const PackageClue* torch = find_package(clues, "torch")) {
+    at.torch = true;
+    const std::string variant = !torch->variant.empty() ? torch->variant
+                                : clues.toolkit.known()
+                                    ? fmt::format("cu{}{}", clues.toolkit.major, clues.toolkit.minor)
+                                    : std::string();
+    if (!torch->version.empty())
+      at.torch_build = fmt::format("{}+{}", torch->version, variant.empty() ? "cuNNN" : variant);
+  }
   at.links_torch = at.torch;
   if (judgement.hit != nullptr) at.extension = package_that_called(clues, *judgement.hit);
   at.platform = clues.windows ? "windows x86_64" : "";
