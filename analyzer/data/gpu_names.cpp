@@ -99,8 +99,8 @@ std::string gpu_name_pattern() {
       R"()s?(?:[^\w.:-]|:(?:\D|$)|-(?:SXM|PCI|FHHL|DGX|NVL|MAXQ|\d{1,2}[QCAB]\b|\d+G)|\.?$|\.\s))";
   return R"((?:(?:^|[^\w.-]|(?:NVIDIA|Tesla|GeForce)-)()" + plain + end +
          R"()|(?:(?:(?:NVIDIA|Tesla|GPU[ :=\d]*|Colab|\b\d ?x)[ -]|\xe7\x89\xb9\xe6\x96\xaf\xe6\x8b\x89 ?)()" +
-         prefixed + end + R"()|\b(?:on|with|using|have|got|my) (?:(?:an?|the|my|one|two|\d) )?()" + common +
-         end + R"(|\b()" + common + R"() (?:GPUs?|cards?)\b)";
+         prefixed + end + R"()|(?:\(|\b(?:on|with|using|have|got|my) (?:(?:an?|the|my|one|two|\d) )?)()" +
+         common + end + R"(|\b()" + common + R"() (?:GPUs?|cards?)\b)";
 }
 
 std::vector<GpuName> gpus_named_in(std::string_view text) {

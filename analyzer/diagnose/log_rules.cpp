@@ -113,6 +113,18 @@ std::optional<Suspect> cached_for_another(const Surroundings& at) {
                   at.clues.compiler)};
 }
 
+// Two kinds of GPU and one folder: what one of them compiled is what the other one finds.
+std::optional<Suspect> cached_by_neighbor(const Surroundings& at) {
+  if (!at.clues.shared_folder || !is_one_of(at.hit.code, {98, 200, 209, 218, 500}) || has_list(at.facts))
+    return std::nullopt;
+  const auto& devices = at.clues.devices;
+  if (std::ranges::all_of(devices, [&](const DeviceClue& each) { return each.cc == devices.front().cc; }))
+    return std::nullopt;
+  return Suspect{Cause::stale_cache_artifact, 0.55,
+                 "Machines with different GPUs share a folder: what the cache of one compiled is for its "
+                 "own GPU"};
+}
+
 bool is_any_of(std::string_view word, std::initializer_list<std::string_view> lower) {
   return std::any_of(lower.begin(), lower.end(), [&](std::string_view name) {
     return std::equal(name.begin(), name.end(), word.begin(), word.end(),
@@ -295,6 +307,7 @@ constexpr std::array kRules = {
     Rule{compiled_for_newer_driver},
     Rule{image_newer_than_driver},
     Rule{cached_for_another},
+    Rule{cached_by_neighbor},
     Rule{compiled_what_is_invalid},
     Rule{foreign_ptx},
     Rule{handled_probe},

@@ -237,5 +237,19 @@ TEST(Log, WhatItWasCompiledForIsNoGpu) {
   EXPECT_EQ(explanation.findings.front().devices.front().cc, (image::ComputeCapability{8, 0}));
 }
 
+// Two kinds of GPU and one folder: the cache of one GPU is what the other one finds.
+TEST(Log, ACacheThatTwoKindsOfGpuShare) {
+  const auto cause_of = [](const std::string& log) {
+    const Explanation explanation = explained(log);
+    return explanation.findings.empty() ? Cause::unknown : explanation.findings.front().cause;
+  };
+  const std::string failed = "Error: CUDA_ERROR_INVALID_PTX: a PTX JIT compilation failed\n";
+  const std::string nodes = "node 1: Tesla T4\nnode 2: Tesla V100\n";
+  EXPECT_EQ(cause_of(nodes + "home is on a shared filesystem\n" + failed), Cause::stale_cache_artifact);
+  EXPECT_NE(cause_of(nodes + failed), Cause::stale_cache_artifact);
+  EXPECT_NE(cause_of("node 1: Tesla T4\nhome is on a shared filesystem\n" + failed),
+            Cause::stale_cache_artifact);
+}
+
 }  // namespace
 }  // namespace kshim::explain

@@ -115,6 +115,7 @@ struct Clues {
   bool container = false;
   bool nccl = false;
   bool sanitizer = false;
+  bool shared_folder = false;      ///< machines have one folder together
   bool run_time_compiler = false;  ///< compiles for the GPU that is there: Triton, XLA, CuPy ...
   std::string compiler;            ///< which
   bool python = false;

@@ -199,7 +199,8 @@ void FactReader::set_toolkit(Version version) { clues_.toolkit = version; }
 // meant.
 void FactReader::say_toolkit(Version version, std::string_view text) {
   const analysis::ToolkitRow* row = analysis::toolkit_at_most(version);
-  const bool of_driver = version == clues_.driver && text.find("CUDA Version") != std::string_view::npos;
+  const auto says = [&](std::string_view words) { return text.find(words) != std::string_view::npos; };
+  const bool of_driver = version == clues_.driver && (says("CUDA Version") || says("native"));
   if (clues_.toolkit.known() || of_driver || row == nullptr || row->version != version) return;
   set_toolkit(version);
 }
@@ -453,6 +454,9 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
       return;
     case ClueKind::sanitizer:
       clues_.sanitizer = true;
+      return;
+    case ClueKind::shared:
+      clues_.shared_folder = true;
       return;
     case ClueKind::python:
       clues_.python = true;
