@@ -137,6 +137,10 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
                                         const std::vector<ComputeCapability>& others) {
   // The build that is there is not the answer, whatever the table says of it.
   const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
+  const PythonRow* limit = find_python(wheel.distribution, python);
+  WheelName used = wheel;  // of an old Python, its last release is as new as it can be
+  if (!is_plain(wheel.version) && limit != nullptr && limit->last != kNewest)
+    used.version = std::string(limit->last);
   std::vector<const WheelRow*> rows = wheels_serving(wheel.distribution, device, platform);
   std::erase_if(rows, [&](const WheelRow* row) {
     // PTX alone is an answer where somebody read it, and not in an old release for a GPU that came later.
@@ -145,7 +149,7 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
                                                         !is_within(wheel.version, row->first, row->last)));
     const bool weak =
         serves(*row, device) == image::Choice::jit && (!row->verified || older || !row->note.empty());
-    return row == there || weak || is_of_the_past(*row, wheel) || installer_of(*row, manager) == nullptr;
+    return row == there || weak || is_of_the_past(*row, used) || installer_of(*row, manager) == nullptr;
   });
   if (std::ranges::any_of(rows, [&](const WheelRow* row) { return runs_on(*row, driver); }))
     std::erase_if(rows, [&](const WheelRow* row) { return !runs_on(*row, driver); });
@@ -171,7 +175,6 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
     if (const WheelRow* best = best_of(same, device))
       return WheelChoice{best, installer_of(*best, manager), "==" + wheel.version, true, wheel.version};
   }
-  const PythonRow* limit = find_python(wheel.distribution, python);
   const auto has_wheel = [&](const WheelRow* row) { return is_of_python(*row, limit); };
   if (std::ranges::any_of(rows, has_wheel)) {
     std::erase_if(rows, [&](const WheelRow* row) { return !has_wheel(row); });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the advice depends on, as far as a log tells.
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/wheels.h"
 #include "analyzer/diagnose/advice_input.h"
@@ -109,6 +110,16 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
     if (const PackageClue* owner = find_package(clues, judgement.list->owner)) package = owner;
   const bool another = package != nullptr && package->name == "torch" && judgement.list != nullptr &&
                        !judgement.list->by_itself && judgement.list->owner.find("torch") == std::string::npos;
+  // Of no known GPU, what was built against PyTorch is likelier than PyTorch's own release.
+  if (package != nullptr && package->name == "torch" && !at.device) {
+    const auto built =
+        std::find_if(clues.packages.begin(), clues.packages.end(), [](const PackageClue& each) {
+          return std::ranges::any_of(analysis::workarounds(), [&](const auto& row) {
+            return row.package == each.name && analysis::asks_for(row.command, "torch_build");
+          });
+        });
+    if (built != clues.packages.end()) package = &*built;
+  }
   if (package != nullptr && package->name == "torch" && at.device) {
     if (const PackageClue* extension = lacking_extension(clues, at)) package = extension;
     // vLLM asks for one release of PyTorch, and has most of the kernels that it starts.
