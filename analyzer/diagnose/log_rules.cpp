@@ -78,8 +78,11 @@ std::optional<Suspect> compiled_for_newer_driver(const Surroundings& at) {
 
 std::optional<Suspect> image_newer_than_driver(const Surroundings& at) {
   if (at.hit.code != 200 || !at.clues.driver.known()) return std::nullopt;
-  const bool fits = !has_list(at.facts) || !at.facts.device ||
-                    select(at.facts.images, at.facts, at.facts.switches).choice != image::Choice::none;
+  // An image that fits and is refused: what is left is the driver that cannot read it.
+  constexpr double kListed = 0.65;
+  const bool listed = has_list(at.facts) && at.facts.device;
+  const bool fits =
+      !listed || select(at.facts.images, at.facts, at.facts.switches).choice != image::Choice::none;
   if (!fits) return std::nullopt;
   if (at.clues.toolkit.major > at.clues.driver.major) {
     return Suspect{
@@ -93,7 +96,10 @@ std::optional<Suspect> image_newer_than_driver(const Surroundings& at) {
   const bool may_compress = at.clues.toolkit.known() && !(at.clues.toolkit < kFirstZstdToolkit);
   if (!may_compress && at.clues.toolkit.known() && !(at.clues.driver < at.clues.toolkit)) return std::nullopt;
   return Suspect{
-      Cause::driver_too_old_for_image, may_compress ? 0.75 : 0.45,
+      Cause::driver_too_old_for_image,
+      may_compress ? 0.75
+      : listed     ? kListed
+                   : 0.45,
       fmt::format("Toolkits of CUDA 12.8 and newer compress device code in a way that drivers before CUDA {} "
                   "do not read, and this one is for CUDA {}",
                   name(image::kFirstZstdDriver), name(at.clues.driver))};

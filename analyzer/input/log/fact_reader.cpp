@@ -200,7 +200,8 @@ void FactReader::set_toolkit(Version version) { clues_.toolkit = version; }
 void FactReader::say_toolkit(Version version, std::string_view text) {
   const analysis::ToolkitRow* row = analysis::toolkit_at_most(version);
   const auto says = [&](std::string_view words) { return text.find(words) != std::string_view::npos; };
-  const bool of_driver = version == clues_.driver && (says("CUDA Version") || says("native"));
+  const bool of_driver = (version == clues_.driver && says("CUDA Version")) ||
+                         says(std::string(to_name(version).view()) + " native");
   if (clues_.toolkit.known() || of_driver || row == nullptr || row->version != version) return;
   set_toolkit(version);
 }
@@ -557,7 +558,7 @@ std::optional<ComputeCapability> known_cc(std::string_view text) {
 
 bool is_requirement(std::string_view before, std::string_view after) {
   static const RE2 kAfter(
-      R"(\)?\s*(?:\+|>=|(?:or|and) (?:up|higher|above|newer|greater|later|better|more|over)\b|(?:is |are )?(?:the )?(?:required|minimum|needed)\b))",
+      R"(\)?\s*(?:\+|>=|cubins?\b|(?:or|and) (?:up|higher|above|newer|greater|later|better|more|over)\b|(?:is |are )?(?:the )?(?:required|minimum|needed)\b))",
       without_case());
   static const RE2 kBefore(
       R"(.*\b(?:minimum|at least|requires?|required|needs?|supports?)\b[^,;]{0,60}|.*\b(?:GPUs|devices|cards) (?:with|of|having)\b[^,;]{0,30}|(?:.*\b(?:kernels?|code|binary|library|was|is|were|are) |\W*)(?:compiled|built) (?:for|with) (?:CUDA )?(?:compute )?capabilit(?:y|ies):? |.*(?:>=? ?|< ?|\b(?:below|under|lower than|less than|older than) (?:sm_?)?))",
