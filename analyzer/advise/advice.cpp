@@ -223,7 +223,21 @@ void add_fix_for_any_gpu(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (fixes.size() != before) return;
   if ((comes_built(at) && at.build_system.empty()) || at.released || !at.builds)
     return add_other_build_fix(at, fixes);
-  fixes.push_back(fix_of("have-code-built/source"));
+  const bool kokkos = at.arch_variable.starts_with("Kokkos_ARCH_");
+  fixes.push_back(fix_of(
+      "have-code-built/source",
+      {{"where",
+        kokkos ? fmt::format(
+                     "-DKokkos_ARCH_...=ON with the name of its generation (VOLTA70 is a V100, VOLTA72 a "
+                     "Jetson Xavier, AMPERE80 an A100), in place of {}, in an empty build folder",
+                     at.arch_variable)
+        : at.arch_variable.empty() ? std::string("-gencode arch=compute_XY,code=sm_XY, "
+                                                 "CMAKE_CUDA_ARCHITECTURES=XY or TORCH_CUDA_ARCH_LIST=X.Y")
+                                   : fmt::format("{} in {}, which the log shows, and an empty build folder",
+                                                 at.arch_flags  ? "-gencode arch=compute_XY,code=sm_XY"
+                                                 : at.arch_dots ? "X.Y"
+                                                                : "XY",
+                                                 at.arch_variable)}}));
 }
 
 void add_hiding_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
@@ -401,6 +415,7 @@ Advice advise(const AdviceInput& given) {
     default:
       add_plain_fixes(at, advice.fixes);
   }
+  keep_feasible(at, advice.fixes);
   add_hiding_fix(at, advice.fixes);
   add_fallback(at, advice.fixes);
   if (at.container) add_container_note(advice.fixes);

@@ -2,6 +2,7 @@
 #include "analyzer/advise/build_plan.h"
 
 #include "analyzer/core/text.h"
+#include "analyzer/data/reach.h"
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::analysis {
@@ -110,7 +111,7 @@ const ToolkitRow* recommend_toolkit(ComputeCapability device, std::optional<Vers
   const ToolkitRow* complete = nullptr;
   const ToolkitRow* nearest = nullptr;
   for (const ToolkitRow& row : toolkits()) {
-    if (!emits_code_for(row, device)) continue;
+    if (!emits_code_for(row, device) || !can_ever_run(device, row.version)) continue;
     if (oldest == nullptr) oldest = &row;
     if (driver.known() && row.version > driver) continue;
     newest = &row;

@@ -355,6 +355,7 @@ void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool d
   }
   Fix fix;
   fix.id = "build-with-other-cuda";
+  fix.cuda = good;
   fix.kind = dropped ? FixKind::downgrade : FixKind::rebuild;
   fix.title = fmt::format("Build with CUDA {}{}", name(good), dropped ? "" : " or newer");
   fix.commands = {fmt::format("export CUDA_HOME=/usr/local/cuda-{} PATH=/usr/local/cuda-{}/bin:\"$PATH\"",
@@ -520,13 +521,24 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
   }
   if (!same_major) add_other_package(at, compiler.name, good, advice.fixes);
   if (at.caller_package.empty() && !at.torch && add_wheel_fix(at, advice.fixes)) return;
+  if (at.message.starts_with("llvm_")) return;  // LLVM comes with the package, not with CUDA
   Fix fix;
   fix.id = "compile-with-other-cuda";
+  fix.cuda = good;
   fix.kind = dropped ? FixKind::downgrade : FixKind::reinstall;
   fix.title =
       fmt::format("Let the program compile with CUDA {} or {}", name(good), dropped ? "older" : "newer");
   fix.why = fmt::format("{} compile for {}", toolkit_range(compiler.asked.cc),
                         image::to_name(image::ImageKind::ptx, plain).view());
+  // Which one the program loads, and a folder to put before it.
+  if (at.package.empty() && at.caller_package.empty() && !at.torch && compiler.name == "NVRTC")
+    fix.commands = {
+        fmt::format("LD_DEBUG=libs {} 2>&1 | grep -m1 'calling init.*nvrtc'",
+                    at.program.empty() ? "PROGRAM" : at.program),
+        fmt::format("export LD_LIBRARY_PATH=/usr/local/cuda-{}/lib64${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
+                    name(good))};
+  if (compiler.name == "ptxas")
+    fix.commands = {fmt::format("export PATH=/usr/local/cuda-{}/bin:\"$PATH\"; ptxas --version", name(good))};
   if (same_major && is_library_wheel(at.package))
     fix.commands.push_back(
         fmt::format("pip install --upgrade {}", shell_quote(fmt::format("{}>={}", at.package, name(good)))));

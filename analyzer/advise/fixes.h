@@ -51,6 +51,14 @@ std::string release_range(const AdviceInput& at);
 /// know of none.
 bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes);
 
+/// The CUDA that the source asks for at least; unknown where no table tells.
+image::Version least_source_cuda(const AdviceInput& at);
+/// The newest CUDA that is known to run here: of a Jetson, the one that the log names.
+image::Version driver_limit(const AdviceInput& at);
+/// Takes out what the machine that was read cannot do: commands of another system, a CUDA that its GPU never
+/// runs, or that the source does not take. Where a driver update is needed first, that is said.
+void keep_feasible(const AdviceInput& at, std::vector<Fix>& fixes);
+
 /// The CUDA that the source asks for at least, where the GPU was dropped before that; unknown otherwise.
 image::Version source_asks_beyond(const AdviceInput& at);
 

@@ -122,9 +122,28 @@ bool has_other_ways(const AdviceInput& at) {
                      [&](const WorkaroundRow& row) { return row.package == at.package; });
 }
 
+namespace {
+
+// "1.10.0+cu113", as the folders of an index are named: of what is installed, or of the log.
+std::string torch_build(const AdviceInput& at) {
+  std::string build = at.torch_build;
+  for (const auto& [name, version] : at.python_env.installed)
+    if (name == "torch") build = version;
+  const std::size_t plus = build.find('+');
+  const std::size_t patch = build.find('.', build.find('.') + 1);
+  if (plus == std::string::npos || patch == std::string::npos || patch > plus) return {};
+  return build.substr(0, patch) + ".0" + build.substr(plus);
+}
+
+}  // namespace
+
 bool add_other_ways(const AdviceInput& at, std::vector<Fix>& fixes) {
   const ToolkitRow* toolkit = toolkit_that_driver_reads(at);
+  const std::string build = torch_build(at);
   const TemplateWords words = {
+      {"torch_build", build.empty() ? "X.Y.0+cuNNN" : build},
+      {"unread",
+       build.empty() ? "python -c 'import torch; print(torch.__version__)' says which that is; " : ""},
       {"cuda", image::to_name(toolkit != nullptr ? toolkit->version : image::Version{}).c_str()}};
   for (const WorkaroundRow& row : workarounds()) {
     if (row.package != at.package) continue;
@@ -156,15 +175,9 @@ bool is_below(const WheelRow& row, image::ComputeCapability cc) {
 }  // namespace
 
 image::Version source_asks_beyond(const AdviceInput& at) {
-  const std::string distribution = wheel_of(at).distribution;
   const ToolkitRow* last = at.device ? last_with_code_for(*at.device) : nullptr;
-  if (distribution.empty() || last == nullptr) return {};
-  image::Version least;
-  for (const SourceNeedRow& row : source_needs()) {
-    if (row.distribution == distribution && (!least.known() || row.oldest_cuda < least))
-      least = row.oldest_cuda;
-  }
-  return least.known() && last->version < least ? least : image::Version{};
+  const image::Version least = least_source_cuda(at);
+  return last != nullptr && last->version < least ? least : image::Version{};
 }
 
 bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes) {
@@ -172,8 +185,8 @@ bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (!at.device || build == nullptr || build->recipe != "torch_itself") return false;
   constexpr std::string_view kProject = "torch";
   const WheelName wheel = wheel_of(at);
-  const auto source =
-      source_release_for(kProject, is_plain(wheel.version) ? wheel.version : "", *at.device, at.driver);
+  const auto source = source_release_for(kProject, is_plain(wheel.version) ? wheel.version : "", *at.device,
+                                         driver_limit(at), platform_of(at));
   if (!source) return false;
   const ToolkitRow& toolkit = *find_toolkit(source->cuda);
   std::vector<image::Candidate> have;
@@ -186,6 +199,7 @@ bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes) {
   words.nvcc = words.toolkit + "/bin/nvcc";
   Fix fix;
   fix.id = "build-from-source";
+  fix.cuda = source->cuda;
   fix.kind = source->same ? FixKind::rebuild : FixKind::downgrade;
   fix.title =
       fmt::format("Build PyTorch {} from its source with CUDA {}", source->release, name(source->cuda));

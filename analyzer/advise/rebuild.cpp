@@ -73,7 +73,8 @@ std::vector<std::string_view> recipes_for(const AdviceInput& at, const Chosen& c
     if (own->recipe == "flash_attn" && at.device == ComputeCapability{8, 7}) return {"flash_attn_nvcc"};
     return {own->recipe};
   }
-  if (!at.arch_variable.empty() && at.arch_variable != "CMAKE_CUDA_ARCHITECTURES")
+  if (at.arch_variable.starts_with("Kokkos_ARCH_")) return {"kokkos"};
+  if (!at.arch_variable.empty() && !at.arch_flags && at.arch_variable != "CMAKE_CUDA_ARCHITECTURES")
     return {at.arch_dots ? "cmake_own_dots" : "cmake_own"};
   if (at.links_torch) return {torch};
   if (at.build_system == "make") return {"make", "make_sms"};
@@ -143,6 +144,7 @@ Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
   const std::string added = enumerate(names);
   Fix fix;
   fix.id = "rebuild";
+  if (chosen.other_toolkit || at.toolkit.known()) fix.cuda = toolkit.version;
   fix.arguments = {{"architecture", join(names, " ")},
                    {"cuda", chosen.other_toolkit ? name(toolkit.version) : ""}};
   fix.kind = chosen.other_toolkit && at.toolkit.known() && toolkit.version < at.toolkit ? FixKind::downgrade
@@ -172,8 +174,12 @@ Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
     const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
     const bool dropped = last != nullptr && at.toolkit > last->version;
     fix.title = fmt::format("Rebuild with CUDA {}, which can target {}", name(toolkit.version), added);
-    fix.why = dropped
-                  ? fmt::format("CUDA {} ({}) cannot build for {}: {} is the last that can", name(at.toolkit),
+    fix.why =
+        !can_ever_run(at.device, at.toolkit)
+            ? fmt::format(
+                  "what CUDA {} ({}) builds does not run on a Jetson with this GPU: its JetPack ends before",
+                  name(at.toolkit), at.toolkit_how)
+        : dropped ? fmt::format("CUDA {} ({}) cannot build for {}: {} is the last that can", name(at.toolkit),
                                 at.toolkit_how, sm_name(*at.device), name(last->version))
                   : fmt::format("CUDA {} ({}) does not know {} yet: {} can build for it", name(at.toolkit),
                                 at.toolkit_how, sm_name(*at.device), toolkit_range(*at.device));
@@ -213,6 +219,7 @@ void add_rebuild(const AdviceInput& at, const Chosen& chosen, std::vector<Fix>& 
       fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", caveat);
     }
     fix.commands.push_back(std::move(recipe.command));
+    fix.system = row.system;
     fixes.push_back(std::move(fix));
     first = false;
   }
@@ -342,14 +349,19 @@ void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (add_other_ways(at, fixes)) return;
   if (comes_built(at) && at.manager != "conda" && add_source_build(at, fixes))
     return add_package_fix(at, fixes);
-  if (comes_built(at) && source_asks_beyond(at).known()) return add_package_fix(at, fixes);
+  // Nor does a project build for Windows what it never published for it.
+  const BuildRow* own = find_build(at.package, at.object);
+  const bool ended =
+      own != nullptr && own->recipe == "torch_itself" && platform_of(at).starts_with("windows");
+  if (comes_built(at) && (ended || source_asks_beyond(at).known())) return add_package_fix(at, fixes);
   if (!at.builds && !comes_built(at)) add_other_build_fix(at, fixes);
   const auto have = list_to_keep(at);
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   const ToolkitRow* other = recommend_toolkit(
       *at.device, at_hand ? std::optional(at_hand->version) : near_published(at), at.driver, have);
   std::optional<BuildPlan> here;
-  if (at_hand != nullptr) here = plan_build(have, *at.device, *at_hand, at.driver, at.also);
+  if (at_hand != nullptr && can_ever_run(at.device, at_hand->version))
+    here = plan_build(have, *at.device, *at_hand, at.driver, at.also);
   if (here && !here->by_ptx) {
     add_rebuild(at, {*here, false}, fixes);
   } else {

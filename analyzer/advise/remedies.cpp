@@ -2,12 +2,14 @@
 #include "analyzer/advise/remedies.h"
 
 #include "analyzer/advise/build_plan.h"
+#include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 
 namespace kshim::explain {
 namespace {
 
+using analysis::ArchList;
 using Remedy = MessageFixRow;
 
 // "libcudart.so.12": 12, CUDA's for the libraries that have its number.
@@ -18,10 +20,9 @@ std::string major_of_library(std::string_view file) {
   return std::string(rest.substr(0, rest.find('.')));
 }
 
-// For PyTorch's variable: the GPU, else the newest that the CUDA of the log builds for; of no known CUDA,
+// What a list is to have: the GPU, else the newest that the CUDA of the log builds for; of no known CUDA,
 // what all of its releases since 11.1 build.
-std::string torch_list(const AdviceInput& at) {
-  using analysis::ArchList;
+std::optional<analysis::BuildPlan> list_plan(const AdviceInput& at) {
   const analysis::ToolkitRow* named = at.toolkit.known() ? analysis::toolkit_at_most(at.toolkit) : nullptr;
   // A builder that does not know an architecture: what all since PyTorch 1.7 know.
   const bool refused = at.message == "torch_arch_word";
@@ -31,22 +32,44 @@ std::string torch_list(const AdviceInput& at) {
                                         : last != nullptr  ? *last
                                                            : *analysis::find_toolkit({11, 1});
   if (at.device)
-    if (const auto plan = analysis::plan_build({}, *at.device, toolkit, {}))
-      return arch_list(*plan, ArchList::torch);
+    if (auto plan = analysis::plan_build({}, *at.device, toolkit, {})) return plan;
   std::vector<image::Candidate> common;
   for (const image::ComputeCapability cc :
        {image::ComputeCapability{7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {12, 0}})
     if (builds_for(toolkit, {cc, image::Suffix::none}))
       common.push_back({image::ImageKind::cubin, {cc, image::Suffix::none}, {}});
-  if (common.empty()) return "X.Y";
-  const auto plan = analysis::plan_build(common, common.back().arch.cc, toolkit, {});
-  return plan ? arch_list(*plan, ArchList::torch) : "X.Y";
+  if (common.empty()) return std::nullopt;
+  return analysis::plan_build(common, common.back().arch.cc, toolkit, {});
+}
+
+std::string list_of(const AdviceInput& at, ArchList style) {
+  const auto plan = list_plan(at);
+  return plan ? arch_list(*plan, style) : style == ArchList::torch ? "X.Y" : "XY";
+}
+
+// The index of PyTorch's builds that serves the GPU and the driver; that of most GPUs where neither is known.
+std::string torch_index(const AdviceInput& at) {
+  analysis::WheelName torch;
+  torch.distribution = "torch";
+  if (at.device)
+    if (const auto choice = choose_wheel(torch, "pip", *at.device, analysis::platform_of(at), at.driver,
+                                         at.python_version, at.other_devices))
+      return std::string(choice->row->variant);
+  return at.driver.known() && at.driver.major < 12 ? "cu118" : "cu128";
+}
+
+// "below 5.0", "from 5.0", "unknown"; empty: of all.
+bool is_of_gpu(std::string_view gpus, const std::optional<image::ComputeCapability>& device) {
+  if (gpus.empty() || !device) return gpus.empty() || gpus == "unknown";
+  const auto limit = image::parse_arch(gpus.substr(gpus.find(' ') + 1));
+  return limit && (*device < limit->cc) == gpus.starts_with("below");
 }
 
 // nullopt for a row that is about a GPU of another kind, or asks which one it is where that is known.
 std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
   const std::optional<image::ComputeCapability>& device = at.device;
   const bool about_one = asks_for(row.title, "sm");
+  if (!is_of_gpu(row.gpu, device)) return std::nullopt;
   if (about_one && (!device || first_toolkit_for({*device, image::Suffix::a}) == nullptr))
     return std::nullopt;
   const std::string& package = !at.package.empty()    ? at.package
@@ -55,7 +78,9 @@ std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
   if (package.empty() && asks_for(row.title, "package")) return std::nullopt;
   TemplateWords words = {{"package", shell_quote(package)},
                          {"major", major_of_library(at.object)},
-                         {"torch_list", torch_list(at)},
+                         {"torch_list", list_of(at, ArchList::torch)},
+                         {"cmake_list", list_of(at, ArchList::numbers)},
+                         {"torch_index", torch_index(at)},
                          {"library", shell_quote(at.object)}};
   if (device)
     words.insert(words.end(), {{"sm", fmt::format("{}{}", device->major, device->minor)},

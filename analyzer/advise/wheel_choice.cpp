@@ -140,8 +140,12 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
                                         const std::vector<ComputeCapability>& others) {
   // The build that is there is not the answer, whatever the table says of it.
   const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
+  const PythonRow* limit = find_python(wheel.distribution, python);
   std::vector<const WheelRow*> rows = wheels_serving(wheel.distribution, device, platform);
-  const unsigned used = rows.empty() ? 0 : used_major(wheel.version, rows.front()->distribution);
+  // With an old Python, its last release is as new as it can be.
+  const bool limited = !is_plain(wheel.version) && limit != nullptr && limit->last != kNewest;
+  const unsigned used =
+      rows.empty() ? 0 : used_major(limited ? limit->last : wheel.version, rows.front()->distribution);
   const auto is_older = [&](const WheelRow& row) {
     return (!is_plain(wheel.version) || (compare_releases(row.last, wheel.version) < 0 &&
                                          !is_within(wheel.version, row.first, row.last))) &&
@@ -158,8 +162,9 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
   // One that serves the other GPUs as well, where there is one: a second fix for another of them is then the
   // same.
   const auto serves_all = [&](const WheelRow* row) {
-    return std::ranges::all_of(
-        others, [&](ComputeCapability other) { return serves(*row, other) != image::Choice::none; });
+    return std::ranges::all_of(others, [&](ComputeCapability other) {
+      return serves(*row, other) != image::Choice::none && !last_with_companions(*row, other).empty();
+    });
   };
   if (std::ranges::any_of(rows, serves_all))
     std::erase_if(rows, [&](const WheelRow* row) { return !serves_all(row); });
@@ -176,7 +181,6 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
     if (const WheelRow* best = best_of(same, device))
       return WheelChoice{best, installer_of(*best, manager), "==" + wheel.version, true, wheel.version};
   }
-  const PythonRow* limit = find_python(wheel.distribution, python);
   const auto has_wheel = [&](const WheelRow* row) { return is_of_python(*row, limit); };
   if (std::ranges::any_of(rows, has_wheel)) {
     std::erase_if(rows, [&](const WheelRow* row) { return !has_wheel(row); });

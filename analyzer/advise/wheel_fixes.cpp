@@ -67,10 +67,7 @@ std::string caveat_for(const AdviceInput& at, const WheelChoice& choice, const W
   if (!choice.installer->caveat.empty()) parts.emplace_back(choice.installer->caveat);
   if (!choice.row->note.empty()) parts.emplace_back(choice.row->note);
   if (const std::string_view driver = oldest_driver(at, cuda.major); cuda.known() && !driver.empty()) {
-    if (at.driver.known() && cuda.major > at.driver.major)
-      parts.push_back(fmt::format("it needs driver {} or newer, and yours is for CUDA {}",
-                                  driver_text(at, driver), name(at.driver)));
-    else if (!at.driver.known())
+    if (!at.driver.known())
       parts.push_back(fmt::format("it needs driver {} or newer", driver_text(at, driver)));
   }
   const std::string_view oldest = oldest_python(wheel.distribution, choice.release);
@@ -137,6 +134,7 @@ Fix install(const AdviceInput& at, const WheelChoice& choice, const WheelName& w
   const std::string& release = choice.release;
   Fix fix;
   fix.id = "install-build";
+  fix.cuda = cuda;
   fix.kind = FixKind::reinstall;
   fix.title = fmt::format("Install {}{}{}", choice.installer->title, release.empty() ? "" : " " + release,
                           cuda.known() ? " for CUDA " + cuda_text(choice.row->variant) : "");
@@ -229,8 +227,13 @@ void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& adv
   advice.fixes.push_back(fix_of(
       "update-other-package",
       {{"gpu", gpu},
+       // The command itself is of Linux; in WSL, it reads what Windows has.
+       {"folder", at.windows
+                      ? "FOLDER_OR_WHEEL"
+                      : R"x("$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')")x"},
        {"whose", other.empty() ? "the scan names the package of that file"
                                : fmt::format("{} is the package that called", other)},
+       {"wsl", at.windows ? "; kshim scan runs in WSL, where C: is /mnt/c" : ""},
        {"update", other.empty()
                       ? ""
                       : fmt::format("{} {}", at.manager == "conda" ? "conda update" : "pip install --upgrade",

@@ -61,6 +61,8 @@ struct Fix {
   std::string caveat;
   std::string_view id = {};  ///< which fix it is, a literal: names are part of the JSON
   std::vector<std::pair<std::string_view, std::string>> arguments = {};  ///< by name, which is a literal
+  image::Version cuda = {};      ///< of what it installs, or builds with; unknown where none is named
+  std::string_view system = {};  ///< "linux": works there alone
 };
 
 /// What failed at a place, as far as the user's own line goes: a runtime loads much that no line asked for.

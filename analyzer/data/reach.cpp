@@ -43,6 +43,27 @@ Serving serving_of(const GpuRow& gpu, Version driver, std::string_view kernel_mo
   return dropped ? Serving::too_new : Serving::yes;
 }
 
+namespace {
+
+// Within a major version an older driver runs what is newer, since CUDA 11.
+bool reaches(Version last, Version cuda) {
+  return cuda.major >= 11 ? cuda.major <= last.major : !(last < cuda);
+}
+
+}  // namespace
+
+bool can_ever_run(std::optional<image::ComputeCapability> device, Version cuda) {
+  const GpuRow* gpu = device ? find_gpu(*device) : nullptr;
+  if (gpu == nullptr || !cuda.known()) return true;
+  for (const JetpackRow& row : knowledge().jetpacks)
+    if (row.cc == gpu->cc) return !(row.last_cuda < cuda);
+  return gpu->last_branch == 0 || reaches(last_driver_cuda(*gpu), cuda);
+}
+
+bool can_run(std::optional<image::ComputeCapability> device, Version driver, Version cuda) {
+  return can_ever_run(device, cuda) && (!driver.known() || !cuda.known() || reaches(driver, cuda));
+}
+
 Version oldest_cuda_of(std::string_view distribution, std::string_view release) {
   for (const SourceNeedRow& row : source_needs()) {
     if (row.distribution == distribution && is_within(release, row.first, row.last)) return row.oldest_cuda;
@@ -61,13 +82,16 @@ std::string_view first_beyond(std::string_view distribution, Version cuda) {
 }
 
 std::optional<SourceRelease> source_release_for(std::string_view distribution, std::string_view release,
-                                                image::ComputeCapability cc, Version driver) {
+                                                image::ComputeCapability cc, Version driver,
+                                                std::string_view platform) {
+  // A Jetson builds what was published for any Linux; for Windows, releases have ended that Linux has.
+  if (!platform.starts_with("windows")) platform = kLinux;
   std::optional<SourceRelease> best;
   for (const WheelRow& row : wheels()) {
     const Version cuda = exact_cuda(row.variant);
     const ToolkitRow* toolkit = cuda.known() ? find_toolkit(cuda) : nullptr;
-    if (row.distribution != distribution || row.platform != kLinux || toolkit == nullptr || row.last == "0" ||
-        !builds_for(*toolkit, {cc, image::Suffix::none}) || (driver.known() && driver.major < cuda.major))
+    if (row.distribution != distribution || row.platform != platform || toolkit == nullptr ||
+        row.last == "0" || !builds_for(*toolkit, {cc, image::Suffix::none}) || !can_run(cc, driver, cuda))
       continue;
     const bool same = is_within(release, row.first, row.last);
     const bool better = !best                               ? true

@@ -11,6 +11,12 @@ namespace kshim::analysis {
 enum class Serving : unsigned char { unknown, yes, too_old, too_new };
 Serving serving_of(const GpuRow& gpu, image::Version driver, std::string_view kernel_module);
 
+/// Whether a machine runs what a CUDA builds: its driver, the last branch for its GPU, and of a Jetson its
+/// JetPack. What is not known forbids nothing.
+bool can_run(std::optional<image::ComputeCapability> device, image::Version driver, image::Version cuda);
+/// The same of the GPU alone, whatever driver is there now.
+bool can_ever_run(std::optional<image::ComputeCapability> device, image::Version cuda);
+
 /// Unknown where no row has the release.
 image::Version oldest_cuda_of(std::string_view distribution, std::string_view release);
 /// The first release whose source no longer takes this CUDA; empty where none is known.
@@ -25,6 +31,7 @@ struct SourceRelease {
 };
 /// The release itself where it can be, else the newest that can; nullopt where the tables know of none.
 std::optional<SourceRelease> source_release_for(std::string_view distribution, std::string_view release,
-                                                image::ComputeCapability cc, image::Version driver);
+                                                image::ComputeCapability cc, image::Version driver,
+                                                std::string_view platform);
 
 }  // namespace kshim::analysis

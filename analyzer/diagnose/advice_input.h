@@ -57,6 +57,7 @@ struct AdviceInput : Facts {
   std::string build_system;   ///< make, cmake, meson, bazel or cargo, where a log tells; else empty
   std::string arch_variable;  ///< of that build, for its architectures; empty: not known
   bool arch_dots = false;     ///< with values such as 8.6
+  bool arch_flags = false;    ///< with options of nvcc as its value
   bool container = false;     ///< it ran in a container
   std::string device_name;
   std::vector<image::ComputeCapability> other_devices;  ///< of the machine, that are not to lose their code
@@ -79,6 +80,7 @@ struct AdviceInput : Facts {
   bool python = false;         ///< the process runs Python
   std::string python_version;  ///< "3.10", where it is known
   bool torch = false;          ///< with PyTorch in it
+  std::string torch_build;     ///< "1.10.0+cu113", where a log names both
   image::Version ptx;          ///< ISA version of the PTX that was refused, where that was said
   image::Version reads;        ///< and the newest that its reader takes
   bool asks_for_cuda = false;  ///< `runtime` is what an image of a container demands of the driver

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the advice depends on, as far as a log tells.
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/wheels.h"
 #include "analyzer/diagnose/advice_input.h"
@@ -83,7 +84,16 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
   at.toolkit = clues.toolkit;
   at.toolkit_how = clues.toolkit_assumed ? "as --assume-toolkit says" : "the log names it";
   at.python = clues.python;
-  at.torch = find_package(clues, "torch") != nullptr;
+  at.python_version = clues.python_release;
+  if (const PackageClue* torch = find_package(clues, "torch")) {
+    at.torch = true;
+    const std::string variant = !torch->variant.empty() ? torch->variant
+                                : clues.toolkit.known()
+                                    ? fmt::format("cu{}{}", clues.toolkit.major, clues.toolkit.minor)
+                                    : std::string();
+    if (!torch->version.empty())
+      at.torch_build = fmt::format("{}+{}", torch->version, variant.empty() ? "cuNNN" : variant);
+  }
   at.links_torch = at.torch;
   if (judgement.hit != nullptr) at.extension = package_that_called(clues, *judgement.hit);
   at.platform = clues.windows ? "windows x86_64" : "";
@@ -100,6 +110,16 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
     if (const PackageClue* owner = find_package(clues, judgement.list->owner)) package = owner;
   const bool another = package != nullptr && package->name == "torch" && judgement.list != nullptr &&
                        !judgement.list->by_itself && judgement.list->owner.find("torch") == std::string::npos;
+  // Of no known GPU, what was built against PyTorch is likelier than PyTorch's own release.
+  if (package != nullptr && package->name == "torch" && !at.device) {
+    const auto built =
+        std::find_if(clues.packages.begin(), clues.packages.end(), [](const PackageClue& each) {
+          return std::ranges::any_of(analysis::workarounds(), [&](const auto& row) {
+            return row.package == each.name && analysis::asks_for(row.command, "torch_build");
+          });
+        });
+    if (built != clues.packages.end()) package = &*built;
+  }
   if (package != nullptr && package->name == "torch" && at.device) {
     if (const PackageClue* extension = lacking_extension(clues, at)) package = extension;
     // vLLM asks for one release of PyTorch, and has most of the kernels that it starts.

@@ -51,6 +51,7 @@ class Judged:
     def __init__(self, case, answer):
         first = answer["findings"][0] if answer["findings"] else None
         self.case = case
+        self.answer = answer
         self.cause = first["cause"] if first else "none" if answer["recognised"] else "silent"
         self.confidence = first["confidence"] if first else 0.0
         fixes = first["fixes"] if first else []

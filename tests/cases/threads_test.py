@@ -2,27 +2,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """The situations of threads_YEAR.jsonl, in every clone: no fewer may be right than when the rules were last changed, and none may be wrong
 with a confidence over 0.5 or be given a command that does harm."""
+import json
 import os
 import pathlib
 import re
 import sys
 import unittest
 
+import promises
 import threads
 
 EXPLAIN_LOGS = sys.argv.pop()
 SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
 # Right on 2026-11-23. `first` is the half that the rules were written with, `second` the one that was put aside; a to c came later.
 LEAST = {"first": 101, "second": 85, "a": 40, "b": 40, "c": 14, "d": 25, "e": 22, "f": 22, "g": 22, "h": 20, "i": 20, "j": 20,
-         "k": 24, "l": 23, "m": 20, "n": 22, "o": 22, "p": 24, "q": 26, "r": 30}
+         "k": 24, "l": 23, "m": 20, "n": 22, "o": 22, "p": 24, "q": 26, "r": 30, "s": 6}
 LEAST_FIXES = 0.9
-WRITTEN = "defghijklmnopqr"
+WRITTEN = "defghijklmnopqrs"
 
 
 class Threads(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         rows = threads.judge(EXPLAIN_LOGS)
+        cls.answers = [(row.case, row.answer) for row in rows]
         cls.rows = {half: [row for row in rows if threads.half_of(row.case) == half] for half in LEAST}
 
     def test_no_fewer_are_right(self):
@@ -44,6 +47,11 @@ class Threads(unittest.TestCase):
             fixes = [row for row in rows if row.fix_right is not None]
             self.assertGreaterEqual(sum(row.fix_right for row in fixes), LEAST_FIXES * len(fixes),
                                     "\n".join(row.told() for row in fixes if not row.fix_right))
+
+    def test_no_fix_breaks_a_promise(self):
+        situations = [json.loads(line) for line in (SOURCE / "tests/cases/situations.jsonl").read_text(encoding="utf-8").splitlines()]
+        answers = self.answers + list(zip(situations, threads.explain(EXPLAIN_LOGS, situations), strict=True))
+        self.assertEqual([line for case, answer in answers for line in promises.broken(case, answer)], [])
 
     def test_each_case_says_where_it_is_from(self):
         causes = set(re.findall(r'KSHIM_CAUSE\(\w+, "([^"]+)"', (SOURCE / "analyzer/core/causes.def").read_text(encoding="utf-8")))

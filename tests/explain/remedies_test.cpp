@@ -346,6 +346,47 @@ TEST(Remedies, ThePackageThatIsNamedIsTheOneToReplace) {
   }));
 }
 
+// What the machine that was read cannot do is no fix of it, not even the last one.
+TEST(Remedies, NoFixIsBeyondTheMachine) {
+  const char* no_image =
+      "RuntimeError: CUDA error: no kernel image is available for execution on the device\n";
+  const auto of = [&](const std::string& more) { return finding_of((no_image + more).c_str()); };
+  const auto builds_torch = [](const Finding& finding) {
+    return std::any_of(finding.fixes.begin(), finding.fixes.end(), [](const analysis::Fix& fix) {
+      return fix.id == "build-from-source" || fix.id == "rebuild";
+    });
+  };
+  // PyTorch was never published for Windows with a CUDA for 3.0; a Jetson has the CUDA of its JetPack.
+  const Finding kepler = of("GeForce GTX 660 Ti, torch 1.6.0, C:\\env\\python.exe\n");
+  EXPECT_FALSE(builds_torch(kepler));
+  EXPECT_EQ(kepler.fixes.front().id, "run-on-cpu");
+  const Finding jetson = of("AGX Xavier, JetPack 4.4, torch 1.6.0, CUDA 10.2\n");
+  EXPECT_EQ(jetson.fixes.front().id, "install-jetson-wheel");
+  EXPECT_FALSE(any_command(jetson, "cuda-12"));
+  // TensorFlow's build asks for a newer CUDA and for Linux.
+  EXPECT_FALSE(any_command(of("tensorflow 2.3.1, CUDA 10.1, GeForce 940MX, cudart64_101.dll\n"), "bazel"));
+  // A release has wheels for some Pythons.
+  const Finding old = of("torch 1.13.0+cu117, python3.7/site-packages, NVIDIA GeForce GTX 980\n");
+  EXPECT_FALSE(any_command(old, "torch==2"));
+}
+
+TEST(Remedies, TheLogFillsInTheCommand) {
+  const Finding scatter = finding_of(
+      "from torch_scatter import scatter_max\ntorch_scatter version: 2.0.9, torch 1.10.1+cu113\n"
+      "RuntimeError: CUDA error: no kernel image is available for execution on the device\n");
+  EXPECT_TRUE(any_command(scatter, "torch-1.10.0+cu113.html"));
+  const char* refused = "CUBLAS_STATUS_ARCH_MISMATCH returned from cublasGemmEx on ";
+  const auto kind = [&](const char* gpu) {
+    return finding_of((refused + std::string(gpu)).c_str()).fixes.front().kind;
+  };
+  EXPECT_EQ(kind("Tesla K80"), analysis::FixKind::fallback);
+  EXPECT_EQ(kind("Tesla T4"), analysis::FixKind::code);
+  const Finding nvrtc =
+      finding_of("NVIDIA L40\n--std=c++17 --gpu-architecture=sm_89\nNVRTC_ERROR_INVALID_OPTION\n");
+  ASSERT_FALSE(nvrtc.fixes.empty());
+  EXPECT_FALSE(nvrtc.fixes.front().commands.empty());
+}
+
 TEST(Windows, CommandsOfPowerShell) {
   EXPECT_EQ(for_windows("pip install 'torch==2.11.*' x"), "pip install \"torch==2.11.*\" x");
   EXPECT_EQ(for_windows("A=1 B='2 3' python x.py"), "$env:A = \"1\"; $env:B = \"2 3\"; python x.py");

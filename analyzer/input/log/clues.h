@@ -119,6 +119,7 @@ struct Clues {
   bool run_time_compiler = false;  ///< compiles for the GPU that is there: Triton, XLA, CuPy ...
   std::string compiler;            ///< which
   bool python = false;
+  std::string python_release;  ///< "3.10", the first that is named
   bool windows = false;
   bool portable = false;  ///< ComfyUI's Python of its own, python_embeded
   bool released = false;  ///< paths of what is installed as a finished program

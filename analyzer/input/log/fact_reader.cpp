@@ -462,6 +462,12 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
     case ClueKind::python:
       clues_.python = true;
       return;
+    case ClueKind::python_release: {
+      std::string release = fact;  // "3.10", or "310" of cp310
+      if (release.size() > 1 && release[1] != '.') release.insert(1, ".");
+      if (clues_.python_release.empty()) clues_.python_release = release;
+      return;
+    }
     case ClueKind::windows:
       clues_.windows = true;
       return;

@@ -139,7 +139,7 @@ TEST(Told, SourcesThatStillTakeTheToolkit) {
          {"--branch v1.12.0 ", "/usr/local/cuda-10.2", "whether all of the source compiles"}, {});
   EXPECT_EQ(oldest_cuda_of("torch", "2.15.0"), (Version{12, 6}));
   EXPECT_EQ(first_beyond("torch", {11, 8}), "2.9");
-  EXPECT_FALSE(source_release_for("torch", "2.9.1", {3, 0}, {}).value().same);
+  EXPECT_FALSE(source_release_for("torch", "2.9.1", {3, 0}, {}, kLinux).value().same);
 }
 
 TEST(Told, PackagesThatNoRebuildMends) {

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What no fix may ask for, whatever the log: held against the tables of knowledge/ and the log itself, not against the code that wrote it."""
+import json
+import os
+import pathlib
+import re
+
+KNOWLEDGE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"]) / "knowledge"
+TABLES = {name: json.loads((KNOWLEDGE / f"{name}.json").read_text(encoding="utf-8")) for name in ("gpus", "toolkits", "wheels")}
+TARGETS = {row["cuda"]: set(row["targets"].split()) for row in TABLES["toolkits"]["toolkits"]}
+JETPACKS = {row["cc"]: row["last_cuda"] for row in TABLES["gpus"]["jetpacks"]}
+WINDOWS = re.compile(r"[A-Z]:\\|\.dll\b|win_amd64|\bWindows (?:10|11)\b|\bwin ?1[01]\b", re.IGNORECASE)
+
+
+def key(release):
+    return [int(n) for n in re.findall(r"\d+", release)]
+
+
+def within(release, row):
+    last = key(row["last"])
+    return key(row["first"]) <= key(release) and (last == [0] or key(release)[:len(last)] <= last)
+
+
+def cudas(text):
+    """The CUDA that each command installs or builds with."""
+    found = re.findall(r"/usr/local/cuda-(\d+\.\d+)|CUDA\\v(\d+\.\d+)|(?:HERMETIC_CUDA_VERSION|cuda_version)=(\d+\.\d+)", text)
+    found = [next(filter(None, row)) for row in found]
+    return found + [f"{n[:-1]}.{n[-1]}" for n in re.findall(r"/whl/cu(\d{2,3})\b", text)]
+
+
+def broken(case, answer):
+    """Each promise that a fix breaks, as a line."""
+    if not answer["findings"]:
+        return []
+    finding = answer["findings"][0]
+    log = "\n".join(case["log"])
+    device = (finding.get("device") or {}).get("compute_capability")
+    driver = next((match[1] for fact in answer["facts"] if (match := re.match(r"driver .*CUDA (\d+\.\d+)\)?$", fact))), None)
+    refused = set(re.findall(r"Unsupported gpu architecture '(?:compute|sm)_(\d+[af]?)'", log))
+    windows = bool(WINDOWS.search(log)) and not re.search(r"\bWSL|/home/|/usr/|docker", log)
+    python = next(iter(re.findall(r"\bpython(?: version:? |-| )?(3\.\d+)\b", log, re.IGNORECASE)), None)
+    out = []
+    for fix in finding["fixes"]:
+        commands = [command for command in fix["commands"] if not command.startswith("grep ")]
+        text = "\n".join(commands)
+
+        def say(what):
+            out.append(f"{case['id']}: {what}: {fix['title']}: {text}")
+
+        if re.search(r"\{\w*\}", re.sub(r"\$\{[^}]*\}|awk '[^']*'", "", text + fix["title"] + fix["why"] + (fix["caveat"] or ""))):
+            say("a word that nobody filled in")
+        named = set(re.findall(r"(?:sm|compute)_(\d+[af]?)\b", text)) | {n.replace(".", "") for n in re.findall(r"ARCH_LIST=\S*?(\d+\.\d)", text)}
+        for cuda in cudas(text):
+            if driver and key(cuda)[0] > key(driver)[0] and "driver" not in (fix["caveat"] or "") + fix["title"]:
+                say(f"CUDA {cuda} for a driver of CUDA {driver}")
+            if device in JETPACKS and key(cuda) > key(JETPACKS[device]):
+                say(f"CUDA {cuda} on a Jetson of {device}")
+            if "/usr/local" in text and cuda in TARGETS and not named <= TARGETS[cuda]:
+                say(f"CUDA {cuda} has no {named - TARGETS[cuda]}")
+        if not cudas(text) and named & refused and "nvcc" not in text and fix["id"] != "drop-architecture":
+            say(f"names {named & refused}, which was refused")
+        if windows and re.search(r"\bbazel build|(?<![\w$])/usr/|\bapt-get|^make ", text, re.MULTILINE):
+            say("a command of Linux on Windows")
+        for pin, variant in re.findall(r"torch==([\d.]+?)(?:\.\*)?(?:\+\w+)?'.*?/whl/(cu\d+)", text):
+            rows = [row for row in TABLES["wheels"]["wheels"] if row["distribution"] == "torch" and row["variant"] == variant and within(pin, row)]
+            if not any(row["platform"].startswith("windows" if windows else "linux") for row in rows):
+                say(f"torch {pin} for {variant} is published for another system")
+            pythons = [row for row in TABLES["wheels"]["pythons"] if row["distribution"] == "torch" and row["python"] == python]
+            if pythons and not within(pin, pythons[0]) and "Python" not in (fix["caveat"] or ""):
+                say(f"torch {pin} has no wheel for Python {python}")
+    return out
