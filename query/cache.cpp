@@ -11,8 +11,8 @@
 namespace kshim::query {
 namespace {
 
-constexpr std::size_t kMostFiles = 64;
-constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
+constexpr std::size_t kMaxFiles = 64;
+constexpr std::size_t kMaxBytes = std::size_t{64} << 20U;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ struct CachedFile::State {
   pid_t process = 0;
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   std::uint64_t now = 0;
-  Entry* entries[kMostFiles] = {};
+  Entry* entries[kMaxFiles] = {};
 
   static void free(Entry* entry) noexcept {
     entry->~Entry();
@@ -54,7 +54,7 @@ struct CachedFile::State {
     for (;;) {
       std::size_t bytes = 0;
       for (const Entry* each : entries) bytes += each != nullptr ? each->bytes : 0;
-      Entry** oldest = bytes > kMostBytes ? oldest_unused() : nullptr;
+      Entry** oldest = bytes > kMaxBytes ? oldest_unused() : nullptr;
       if (oldest == nullptr) return;
       unlist(*oldest);
     }

@@ -19,10 +19,10 @@ using image::Candidate;
 using image::ImageKind;
 using image::Platform;
 
-// To see which modules have kernels at all, so much is decompressed of a file; the others are taken to have
-// some.
-constexpr std::uint64_t kMostOpened = std::uint64_t{32} << 20U;
-constexpr std::size_t kMostNames = std::size_t{1} << 22U;
+// To see which modules have kernels at all, decompresses at most this many bytes of a file and assumes that
+// the other modules have kernels some.
+constexpr std::uint64_t kMaxOpened = std::uint64_t{32} << 20U;
+constexpr std::size_t kMaxNames = std::size_t{1} << 22U;
 
 bool is_executable(const CodeImage& image) noexcept { return image.candidate.kind != ImageKind::ltoir; }
 
@@ -73,7 +73,7 @@ Reason CodeFile::read(SourceFile& file) noexcept {
   if (const Reason reason = file.open(); reason != Reason::none) return reason;
   if (const Reason reason = find_device_code(file, code_); reason != Reason::none) return reason;
   Payload payload;
-  std::uint64_t budget = kMostOpened;
+  std::uint64_t budget = kMaxOpened;
   for (CodeModule& module : code_.modules)
     if (const Reason reason = has_kernels(file, payload, module, &budget); reason != Reason::none)
       return reason;
@@ -150,11 +150,11 @@ Reason CodeFile::list_kernels(SourceFile& file, Payload& payload, std::uint32_t 
   bool kept = true;
   const bool whole = image::each_kernel_name(image.candidate.kind, clear, [&](std::string_view name) {
     const std::uint64_t hash = content_hash(bytes_of(name));
-    kept = names_.size() < kMostNames &&
+    kept = names_.size() < kMaxNames &&
            names_.push({static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32U), index});
     return kept;
   });
-  if (!kept) return names_.size() < kMostNames ? Reason::no_memory : Reason::too_large;
+  if (!kept) return names_.size() < kMaxNames ? Reason::no_memory : Reason::too_large;
   if (!whole) return Reason::damaged;
   image.listed = true;
   return Reason::none;
@@ -349,7 +349,7 @@ void CodeFile::answer(SourceFile& file, const Question& question, kshim_answer& 
   }
   if (reason_ != Reason::none) return say_unknown(reason_, out);
   const std::uint64_t hash = question.kernel.empty() ? 0 : content_hash(bytes_of(question.kernel));
-  for (std::size_t i = 0; i < std::min(known_count_, kMostKnown); ++i) {
+  for (std::size_t i = 0; i < std::min(known_count_, kMaxKnown); ++i) {
     if (known_[i].kernel != hash || !same(known_[i].platform, question.platform)) continue;
     out = known_[i].answer;
     return;
@@ -359,7 +359,7 @@ void CodeFile::answer(SourceFile& file, const Question& question, kshim_answer& 
   const Reason reason = question.kernel.empty() ? answer_any(file, question.platform, out)
                                                 : answer_kernel(file, question, hash, out);
   if (reason_ == Reason::none) reason_ = reason;
-  // These two are of the question: another one may have an answer.
+  // These two reasons depend on the question; other questions about the file may have an answer.
   if (reason == Reason::unknown_image_kind || reason == Reason::unknown_compression) reason_ = Reason::none;
   if (reason != Reason::none) return say_unknown(reason, out);
   if (reason_ != Reason::none) return say_unknown(reason_, out);
@@ -370,7 +370,7 @@ void CodeFile::answer(SourceFile& file, const Question& question, kshim_answer& 
     out.image[0] = '\0';
     say(KSHIM_CODE_NONE, text_of(Reason::driver_too_old), out);
   }
-  known_[known_count_++ % kMostKnown] = {hash, question.platform, out};
+  known_[known_count_++ % kMaxKnown] = {hash, question.platform, out};
 }
 
 }  // namespace kshim::query

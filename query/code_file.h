@@ -43,7 +43,7 @@ class CodeFile {
     image::Platform platform;
     kshim_answer answer{};
   };
-  static constexpr std::size_t kMostKnown = 16;
+  static constexpr std::size_t kMaxKnown = 16;
 
   Reason read(SourceFile& file) noexcept;
   Choice choose(const CodeModule& module, const image::Platform& platform) noexcept;
@@ -72,7 +72,7 @@ class CodeFile {
   Array<image::Candidate> candidates_;  ///< of choose(), kept for its memory
   Array<std::uint32_t> images_;         ///< of has_kernels(), too
   Array<std::uint32_t> holding_;        ///< images that have the kernel in question, ascending
-  Known known_[kMostKnown];
+  Known known_[kMaxKnown];
   std::size_t known_count_ = 0;  ///< ever
 };
 

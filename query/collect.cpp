@@ -23,13 +23,13 @@ constexpr std::uint64_t kHeader = 16;    // of a fatbin
 constexpr std::uint64_t kEntry = 64;     // of an image in it
 constexpr std::uint64_t kWindow = std::uint64_t{256}
                                   << 10U;  // read at once where every byte counts: in the cache
-constexpr std::uint64_t kMostKept = std::uint64_t{8} << 20U;     // of the file in memory, at a time
-constexpr std::uint64_t kMostPadding = std::uint64_t{1} << 30U;  // zeros behind a fatbin
+constexpr std::uint64_t kMaxKept = std::uint64_t{8} << 20U;     // of the file in memory, at a time
+constexpr std::uint64_t kMaxPadding = std::uint64_t{1} << 30U;  // zeros behind a fatbin
 // cuFFT, the richest library seen, has 24,000 fatbins and 34,000 images.
-constexpr std::size_t kMostImages = std::size_t{1} << 19U;
-constexpr std::size_t kMostFatbins = std::size_t{1} << 19U;
+constexpr std::size_t kMaxImages = std::size_t{1} << 19U;
+constexpr std::size_t kMaxFatbins = std::size_t{1} << 19U;
 // Read for what only began like a cubin: a hostile file has one at every step, with tables far away.
-constexpr std::uint64_t kMostMisread = std::uint64_t{256} << 20U;
+constexpr std::uint64_t kMaxMisread = std::uint64_t{256} << 20U;
 
 constexpr std::uint64_t aligned(std::uint64_t at) noexcept {
   return (at + kAlignment - 1) & ~(kAlignment - 1);
@@ -68,13 +68,13 @@ void Collector::walk(const CodeRange& range) noexcept {
     std::memcpy(&word, part.data() + at, std::min<std::uint64_t>(sizeof word, range.end - at));
     if (word == 0) {
       at += kAlignment;
-      if (at - zeros >= kMostPadding) fail(Reason::too_large);
+      if (at - zeros >= kMaxPadding) fail(Reason::too_large);
     } else if (static_cast<std::uint32_t>(word) == image::kFatbinMagic) {
       at = zeros = add_fatbin(at, range);
     } else {
       fail(Reason::damaged);
     }
-    if (at - kept_from_ >= kMostKept) {
+    if (at - kept_from_ >= kMaxKept) {
       file_.drop(kept_from_, at - kept_from_);
       kept_from_ = at;
     }
@@ -102,7 +102,7 @@ void Collector::search(const CodeRange& range) noexcept {
                : add_cubin(from + found, range);
     else  // a start may lie across the window's end
       at = from + size < range.end ? std::max(at + 1, from + size - (kStart - 1)) : range.end;
-    if (at - kept_from_ >= kMostKept) {
+    if (at - kept_from_ >= kMaxKept) {
       file_.drop(kept_from_, at - kept_from_);
       kept_from_ = at;
     }
@@ -125,7 +125,7 @@ std::uint64_t Collector::add_fatbin(std::uint64_t at, const CodeRange& range) no
     const auto entry = reader.next();
     if (entry) {
       if (!add_image(*entry)) return range.end;
-      if (at + reader.whole() - kept_from_ >= kMostKept) {
+      if (at + reader.whole() - kept_from_ >= kMaxKept) {
         file_.drop(kept_from_, at + reader.whole() - kept_from_);
         kept_from_ = at + reader.whole();
       }
@@ -166,8 +166,8 @@ std::uint64_t Collector::add_cubin(std::uint64_t at, const CodeRange& range) noe
   const auto cubin = image::CubinReader::open(rest);
   if (!cubin) {
     misread_ += size;
-    if (misread_ > kMostMisread) fail(Reason::too_large);
-    return misread_ > kMostMisread ? range.end : at + 1;
+    if (misread_ > kMaxMisread) fail(Reason::too_large);
+    return misread_ > kMaxMisread ? range.end : at + 1;
   }
   image::Image entry;
   entry.kind = image::ImageKind::cubin;
@@ -181,7 +181,7 @@ std::uint64_t Collector::add_cubin(std::uint64_t at, const CodeRange& range) noe
 }
 
 bool Collector::add_image(const image::Image& entry) noexcept {
-  if (out_.images.size() >= kMostImages) {
+  if (out_.images.size() >= kMaxImages) {
     fail(Reason::too_large);
     return false;
   }
@@ -198,7 +198,7 @@ bool Collector::add_image(const image::Image& entry) noexcept {
 
 void Collector::add_group(std::uint64_t at, std::uint32_t first, SectionRole role) noexcept {
   const std::uint32_t count = static_cast<std::uint32_t>(out_.images.size()) - first;
-  if (parts_.size() + out_.modules.size() >= kMostFatbins) return fail(Reason::too_large);
+  if (parts_.size() + out_.modules.size() >= kMaxFatbins) return fail(Reason::too_large);
   CodeModule module;
   module.offset = at;
   module.first = first;

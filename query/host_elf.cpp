@@ -19,10 +19,10 @@ using image::ElfSection;
 using image::FatbinWrapper;
 using image::SectionRole;
 
-constexpr std::uint64_t kMostTable = std::uint64_t{64}
-                                     << 20U;                // bytes of a table of sections, names or wrappers
+constexpr std::uint64_t kMaxTable = std::uint64_t{64}
+                                    << 20U;                 // bytes of a table of sections, names or wrappers
 constexpr std::uint64_t kWindow = std::uint64_t{1} << 20U;  // of relocations, at a time
-constexpr std::size_t kMostLinks = std::size_t{1} << 20U;   // of all modules together
+constexpr std::size_t kMaxLinks = std::size_t{1} << 20U;    // of all modules together
 
 /// Bytes of the file that are loaded at an address.
 struct Segment {
@@ -93,7 +93,7 @@ Reason HostElf::read_tables() noexcept {
   const std::uint64_t sections = header->e_shnum != 0   ? header->e_shnum
                                  : header->e_shoff != 0 ? zero.sh_size
                                                         : 0;
-  if (sections > kMostTable / sizeof(Elf64_Shdr)) return Reason::damaged;
+  if (sections > kMaxTable / sizeof(Elf64_Shdr)) return Reason::damaged;
   if (!file_.fetch(header->e_shoff, sections * sizeof(Elf64_Shdr))) return file_.trouble();
   if (!file_.fetch(header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr))) return file_.trouble();
   const auto elf = ElfReader::open(bytes);
@@ -102,7 +102,7 @@ Reason HostElf::read_tables() noexcept {
   segmented_ = elf->segment_count() != 0;
   const std::uint32_t names = header->e_shstrndx == SHN_XINDEX ? zero.sh_link : header->e_shstrndx;
   if (const auto table = elf->section_cut(names); table && names != 0) {
-    if (table->size > kMostTable) return Reason::damaged;
+    if (table->size > kMaxTable) return Reason::damaged;
     if (!file_.fetch(table->offset, table->size)) return file_.trouble();
   }
   for (std::uint32_t index = 1; index < elf->section_count(); ++index) {
@@ -120,7 +120,7 @@ Reason HostElf::add_section(const ElfSection& section) noexcept {
   bool kept = segmented_ || (section.flags & SHF_ALLOC) == 0 || segments_.push(piece);
   switch (const SectionRole role = image::section_role(section)) {
     case SectionRole::wrappers:
-      if (section.size > kMostTable) return Reason::damaged;
+      if (section.size > kMaxTable) return Reason::damaged;
       kept = wrappers_.push(piece) && kept;
       break;
     case SectionRole::relocatable:
@@ -190,7 +190,7 @@ Reason HostElf::read_relocations() noexcept {
       if (type != (arm ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE)) continue;
       const Relocation relocation{entry->r_offset, static_cast<std::uint64_t>(entry->r_addend)};
       if (!is_needed(relocation)) continue;
-      if (pointers_.size() >= kMostLinks) return Reason::too_large;
+      if (pointers_.size() >= kMaxLinks) return Reason::too_large;
       if (!pointers_.push(relocation)) return Reason::no_memory;
     }
   }
@@ -274,7 +274,7 @@ Reason HostElf::link(std::uint64_t wrapper, const Array<CodePart>& parts) noexce
 Reason HostElf::add_part(CodeModule& module, const CodePart& part) noexcept {
   for (std::uint32_t index = part.first; index < part.first + part.count; ++index) {
     if (out_.images[index].candidate.kind != image::ImageKind::ptx) continue;
-    if (out_.parts.size() >= kMostLinks) return Reason::too_large;
+    if (out_.parts.size() >= kMaxLinks) return Reason::too_large;
     if (!out_.parts.push(index)) return Reason::no_memory;
     ++module.part_count;
   }

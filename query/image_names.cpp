@@ -21,8 +21,8 @@ void ImageNames::add(const image::Candidate& image) noexcept {
       images_, end, image,
       [](const image::Candidate& a, const image::Candidate& b) { return key_of(a) < key_of(b); });
   if (at != end && key_of(*at) == key_of(image)) return;
-  more_ = more_ || count_ == kMost;
-  if (count_ == kMost) return;
+  more_ = more_ || count_ == kMax;
+  if (count_ == kMax) return;
   std::copy_backward(at, end, end + 1);
   *at = image;
   ++count_;

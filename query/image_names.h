@@ -15,8 +15,8 @@ class ImageNames {
   void write(std::span<char> out) const noexcept;
 
  private:
-  static constexpr std::size_t kMost = 64;
-  image::Candidate images_[kMost];
+  static constexpr std::size_t kMax = 64;
+  image::Candidate images_[kMax];
   std::size_t count_ = 0;
   bool more_ = false;
 };

@@ -22,7 +22,7 @@ namespace kshim::query {
 namespace {
 
 // Of one question: libcublasLt 13.0 has 2.3 GB in the clear.
-constexpr std::uint64_t kMostClear = std::uint64_t{32} << 30U;
+constexpr std::uint64_t kMaxClear = std::uint64_t{32} << 30U;
 
 Reason reason_of(Errc code) noexcept {
   switch (code) {
@@ -66,7 +66,7 @@ Reason Payload::read(SourceFile& file, const CodeImage& image, Bytes& out) noexc
   const auto size = image::clear_size(entry);
   if (!size) return reason_of(size.error().code);
   total_ += *size;
-  if (total_ > kMostClear) return Reason::too_large;
+  if (total_ > kMaxClear) return Reason::too_large;
   if (!file.fetch(image.offset, image.stored)) return file.trouble();
   if (image.compression == image::Compression::none) {
     out = *stored;

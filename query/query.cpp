@@ -15,8 +15,8 @@
 namespace kshim::query {
 namespace {
 
-constexpr int kMostNumber = 999;                             // of a compute capability
-constexpr std::size_t kLongestName = std::size_t{1} << 16U;  // of a kernel
+constexpr int kMaxNumber = 999;                                // of a compute capability
+constexpr std::size_t kMaxNameLength = std::size_t{1} << 16U;  // of a kernel
 
 /// A canceled thread would leave locks behind: it is canceled afterwards.
 class Uncanceled {
@@ -39,7 +39,7 @@ void say(Reason reason, kshim_answer& out) noexcept {
 
 bool read_question(const kshim_question* in, Question& out) noexcept {
   if (in == nullptr || in->size < sizeof(kshim_question) || in->path == nullptr) return false;
-  if (in->major < 1 || in->major > kMostNumber || in->minor < 0 || in->minor > 9 || in->driver < 0)
+  if (in->major < 1 || in->major > kMaxNumber || in->minor < 0 || in->minor > 9 || in->driver < 0)
     return false;
   constexpr std::uint32_t kFlags =
       KSHIM_FORCE_PTX_JIT | KSHIM_DISABLE_PTX_JIT | KSHIM_FORCE_JIT | KSHIM_DISABLE_JIT;
@@ -51,8 +51,8 @@ bool read_question(const kshim_question* in, Question& out) noexcept {
   out.platform.jit.force_jit = (in->flags & KSHIM_FORCE_JIT) != 0;
   out.platform.jit.disable_jit = (in->flags & KSHIM_DISABLE_JIT) != 0;
   if (in->kernel == nullptr) return true;
-  out.kernel = {in->kernel, strnlen(in->kernel, kLongestName)};
-  return !out.kernel.empty() && out.kernel.size() < kLongestName;
+  out.kernel = {in->kernel, strnlen(in->kernel, kMaxNameLength)};
+  return !out.kernel.empty() && out.kernel.size() < kMaxNameLength;
 }
 
 /// False: the file changed meanwhile, and what it is now may have an answer.

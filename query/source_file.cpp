@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 // The largest CUDA library known has under 2 GiB: the linker's model allows no more.
-constexpr std::uint64_t kLargestFile = std::uint64_t{16} << 30U;
+constexpr std::uint64_t kMaxFileBytes = std::uint64_t{16} << 30U;
 
 Reason identity_of(const struct stat& facts, Identity& out) noexcept {
   if (!S_ISREG(facts.st_mode)) return Reason::not_a_file;
@@ -56,7 +56,7 @@ Reason SourceFile::open() noexcept {
   if (status_of(file_, "", AT_EMPTY_PATH, facts) != 0) return trouble_ = Reason::cannot_read;
   Identity found;
   if (identity_of(facts, found) != Reason::none || !(found == identity_)) return trouble_ = Reason::changed;
-  if (found.size > kLargestFile) return trouble_ = Reason::too_large;
+  if (found.size > kMaxFileBytes) return trouble_ = Reason::too_large;
   if (found.size == 0) return trouble_ = Reason::unknown_format;
   // Pages that nobody fetches take no memory.
   void* memory = ::mmap(nullptr, static_cast<std::size_t>(found.size), PROT_READ | PROT_WRITE,

@@ -40,7 +40,7 @@ std::string remove_command(const AdviceInput& at) {
 }
 
 void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
-  // Of a code with rows of its own those, else the rows of every code of the cause.
+  // Uses the rows of this error code, or otherwise the rows that apply to every code of the cause.
   int code = at.code.value_or(0);
   const auto is_of = [&](const auto& row) { return row.cause == at.cause && row.code == code; };
   const auto own = [&](const auto& rows) { return std::any_of(rows.begin(), rows.end(), is_of); };
@@ -85,7 +85,7 @@ void add_switch_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
                          {{"names", enumerate(names)}, {"unset", unset}}, at.program));
 }
 
-// Somebody else built it: the user has no source to fix, and its makers may have fixed it.
+// A third-party package: the user has no source, but another release may have the fix.
 void add_other_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   fixes.push_back(fix_of(
       "try-other-release",
@@ -134,7 +134,8 @@ void add_cache_fix(const AdviceInput& at, Advice& advice) {
   advice.fixes.push_back(
       fix_of("delete-cache-entry",
              {{"cache", at.cache}, {"variable", at.cache_variable}, {"remove", remove_command(at)}}));
-  advice.dead_ends.push_back({fmt::format("installing {} again", at.cache), "its cache stays as it is"});
+  advice.dead_ends.push_back(
+      {fmt::format("installing {} again", at.cache), "reinstalling does not clear the cache"});
 }
 
 void add_invalid_image_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
@@ -185,7 +186,7 @@ void add_body_fixes(const AdviceInput& at, Advice& advice) {
   advice.fixes.push_back(fix_of("use-other-path"));
   if (!at.taken) return;
   advice.dead_ends.push_back({fmt::format("rebuilding for {} alone", taken),
-                              "it has that image, and the source leaves nothing in it"});
+                              "the file already has that image; the source compiles to an empty body there"});
   advice.dead_ends.push_back(no_driver_update("it loaded the right image"));
 }
 
@@ -286,9 +287,9 @@ void add_container_note(std::vector<Fix>& fixes) {
       first.kind == FixKind::reinstall || first.kind == FixKind::rebuild || first.kind == FixKind::downgrade;
   if (!changes && first.kind != FixKind::upgrade_driver) return;
   if (!first.caveat.empty()) first.caveat += "; ";
-  first.caveat +=
-      changes ? "in a container it belongs into the image: a RUN line of its Dockerfile, or a newer image"
-              : "a container has the driver of its host: update it there";
+  first.caveat += changes ? "in a container, run it while building the image (a RUN line in the Dockerfile), "
+                            "or use a newer image"
+                          : "a container has the driver of its host: update it there";
 }
 
 // What follows from what is said: the package from the software, the toolkit from the wheel's variant.
@@ -306,8 +307,8 @@ AdviceInput completed(const AdviceInput& given) {
   return at;
 }
 
-// Commands that go to the Python that failed, that a shell takes as they stand, and that another user has no
-// word in.
+// Keeps only commands that use the failing Python, that are safe to paste into a shell, and that contain no
+// text from another user. word in.
 void keep_usable(const AdviceInput& at, std::vector<Fix>& fixes) {
   for_interpreter(fixes, at.python_env);
   keep_printable(fixes);
@@ -349,7 +350,7 @@ Advice advise(const AdviceInput& given) {
       add_jit_fixes(at, advice.fixes);
       break;
     case Cause::latent_gap:
-      // What is there already, no list of architectures can add.
+      // The architecture is already in the list, so changing the list cannot help.
       if (at.guarded) {
         add_kernel_fix(at, advice.fixes);
       } else {
@@ -385,7 +386,7 @@ Advice advise(const AdviceInput& given) {
       add_left_error_fixes(at, advice);
       break;
     case Cause::driver_too_old:
-      // No program failed: a GPU was asked about.
+      // No program failed: the user asked about a target GPU.
       if (!at.code && serving == Serving::too_old) {
         add_gpu_driver_fix(at, serving, advice.fixes);
         break;
@@ -457,7 +458,7 @@ void advise(std::vector<Finding>& findings, GivenAdvice* given) {
                            std::make_move_iterator(advice.remarks.end()));
     const bool harms = finding.severity != Severity::info || finding.cause == Cause::jit_tax;
     if (harms && finding.fixes.empty() && finding.remarks.empty())
-      finding.remarks.emplace_back("No fix for this is known.");
+      finding.remarks.emplace_back("kshim knows no fix for this.");
   }
   settle(findings);
   for (Finding& finding : findings) finding.about.reset();
@@ -476,7 +477,7 @@ bool is_of_torch(std::string_view package) {
          package == "pytorch-gpu";
 }
 
-// PyTorch's wheels ask for these by release: pip exchanges them with it.
+// PyTorch's wheels pin these versions: pip replaces them together with PyTorch.
 bool comes_with_torch(std::string_view package) {
   return package.starts_with("nvidia-") || package == "cuDNN" || package == "Triton" || package == "triton";
 }
@@ -511,7 +512,7 @@ bool is_needless(const Leading& leading, const AdviceInput& at, const Fix& fix) 
   return is_of_torch(package) && fix.arguments != leading.fix.arguments && serves(leading.fix, at);
 }
 
-// A driver that one finding asks for is no dead end beside it, whatever another finding needs.
+// If any finding recommends a driver update, no finding may list it under "Will not help".
 void drop_driver_dead_ends(std::vector<Finding>& findings) {
   const bool asked = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return std::any_of(finding.fixes.begin(), finding.fixes.end(),
@@ -533,8 +534,8 @@ void settle(std::vector<Finding>& findings) {
     const std::size_t dropped = std::erase_if(
         finding.fixes, [&](const Fix& fix) { return is_needless(leading, *finding.about, fix); });
     if (dropped != 0 && finding.fixes.empty())
-      finding.remarks.push_back(
-          fmt::format("{}, as another finding asks: pip then exchanges this as well.", leading.fix.title));
+      finding.remarks.push_back(fmt::format(
+          "Fixed by the other finding (\"{}\"): pip then replaces this package as well.", leading.fix.title));
   }
 }
 

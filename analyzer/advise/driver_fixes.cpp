@@ -12,7 +12,7 @@ namespace {
 
 using image::Version;
 
-// The PTX version that did not fit: what was said, else the oldest of the images.
+// The rejected PTX version: the one in the message, otherwise the oldest PTX image.
 Version refused_isa(const AdviceInput& at) {
   if (at.ptx.known()) return at.ptx;
   Version isa;
@@ -23,8 +23,8 @@ Version refused_isa(const AdviceInput& at) {
   return isa;
 }
 
-// What the driver has to be for at least: of the PTX itself, else of the toolkit that made it, else the next
-// after its own.
+// The minimum CUDA version of the driver: from the PTX version, otherwise from the toolkit that made the PTX,
+// otherwise the next release after its own.
 Version needed_cuda(const AdviceInput& at, Version isa) {
   if (isa.known()) return image::cuda_of_ptx_isa(isa);
   // Bytecode of Tile IR is numbered as the CUDA that reads it.
@@ -63,11 +63,12 @@ void add_driver_fix(const AdviceInput& at, Advice& advice) {
   const ToolkitRow* row = needed.known() ? toolkit_at_most(needed) : nullptr;
   if (row != nullptr && !row->driver.empty()) {
     fix.title = fmt::format("Update the driver to {} or newer", driver_text(at, row->driver));
-    fix.why =
-        exact ? fmt::format("drivers for CUDA {} and newer read PTX {}", name(needed),
-                            name(isa.known() ? isa : row->isa))
-              : fmt::format("it is the first that reads more than PTX {}; how new the PTX is was not said",
-                            name(toolkit_that_driver_reads(at)->isa));
+    fix.why = exact ? fmt::format("drivers for CUDA {} and newer read PTX {}", name(needed),
+                                  name(isa.known() ? isa : row->isa))
+                    : fmt::format(
+                          "it is the first driver that reads PTX newer than {}; the log does not state the "
+                          "PTX version",
+                          name(toolkit_that_driver_reads(at)->isa));
   }
   if (gpu != nullptr && gpu->tegra) fix.title = "Update JetPack, which brings the driver";
   if (last.known())
@@ -102,7 +103,7 @@ const ToolkitRow* toolkit_that_driver_reads(const AdviceInput& at) {
 void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
   const bool at_run_time = at.origin == Origin::memory;
   const bool closed = at.origin == Origin::installed || at.released;
-  // What a log tells without a list of images need not be a build of the reader's.
+  // Without a list of images, the log may be about a binary that the reader cannot rebuild.
   const bool driver_first = closed || at.have.empty();
   const bool compiled_here = at_run_time && !at.loose;
   if (compiled_here) {
@@ -214,7 +215,7 @@ void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
          at.asks_for_cuda
              ? fmt::format("that is the first for CUDA {}, which the image asks for", name(at.runtime))
              : fmt::format("that is the oldest that CUDA {}.x runs on", at.runtime.major),
-         at.device ? "" : "a GPU that newer drivers have dropped keeps the old one: then take another way",
+         at.device ? "" : "if newer drivers no longer support your GPU, use one of the other fixes",
          "update-driver"});
   }
   if (!at.driver.known() && at.asks_for_cuda) advice.fixes.push_back(fix_of("use-older-image"));
@@ -248,8 +249,9 @@ void add_gpu_driver_fix(const AdviceInput& at, Serving serving, std::vector<Fix>
     return;
   }
   const ToolkitRow* first = find_toolkit(gpu.first_toolkit);
-  Fix fix{FixKind::upgrade_driver, "", {}, "no file can run on a GPU that its driver does not know", "",
-          "update-driver"};
+  Fix fix{
+      FixKind::upgrade_driver, "", {}, "the driver does not support this GPU, so no build can run on it", "",
+      "update-driver"};
   fix.title = gpu.tegra ? "Update JetPack, which brings the driver"
               : first != nullptr
                   ? fmt::format("Update the driver to {} or newer", driver_text(at, first->driver))
@@ -288,7 +290,7 @@ void add_driver_remark(const AdviceInput& at, Serving serving, std::vector<std::
                     name(gpu.first_toolkit), image::to_name(gpu.cc).view())
               : fmt::format("R{} is the last branch for {} GPUs", gpu.last_branch, gpu.family);
       remarks.push_back(fmt::format(
-          "A driver {}does not drive this GPU: {}. Driver and GPU contradict each other: with this "
+          "A driver {}does not support this GPU: {}. The reported driver and GPU do not match: with this "
           "driver a program sees no such GPU. kshim doctor says what the machine has.",
           at.driver.known() ? fmt::format("for CUDA {} ", name(at.driver))
                             : fmt::format("of version {} ", at.kernel_module),
@@ -347,7 +349,7 @@ void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool d
         "drop-architecture",
         {{"asked", std::string(image::to_name(image::ImageKind::cubin, asked).view())},
          {"cuda", name(good)},
-         {"not_this", at.device ? "it is not this GPU's, and " : ""},
+         {"not_this", at.device ? "this GPU does not need it, and " : ""},
          {"caveat",
           at.device
               ? ""
@@ -395,7 +397,7 @@ bool add_selecting_fix(const CompilerFacts& compiler, std::vector<Fix>& fixes) {
        fmt::format("Use the {} of CUDA {} that is on this machine",
                    compiler.name.substr(0, compiler.name.find('-')), name(compiler.other_version)),
        {std::move(command)},
-       fmt::format("{} takes what {} refused", compiler.other, compiler.path),
+       fmt::format("{} accepts what {} rejected", compiler.other, compiler.path),
        compiler.selects == "CUDA_HOME"
            ? "start again in an empty build folder: a build keeps the compiler that it found"
        : compiler.other_version.major != compiler.version.major && compiler.selects.starts_with("TRITON_")

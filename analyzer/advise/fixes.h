@@ -76,7 +76,7 @@ bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes);
 void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& advice);
 /// Says so where no published build is known to serve the GPU.
 void add_wheel_remarks(const AdviceInput& at, std::vector<std::string>& remarks);
-/// Other variants of the same release, which people of other GPUs recommend and which have no code for this
+/// Other variants of the release that users of other GPUs recommend but that have no code for this one.
 /// one.
 std::vector<std::string> useless_variants(const AdviceInput& at);
 
@@ -99,7 +99,7 @@ RecipeCommand build_from(std::string_view source, const RecipeRow& recipe, const
 /// How pip installs it again from there.
 std::string install_from(std::string_view source);
 
-/// What PyTorch compiled when a program asked for it, for the GPU that was there: the folder of one
+/// The cache folder of a JIT-compiled PyTorch extension: the folder of one
 /// extension; empty for any other file.
 std::string extension_folder(const AdviceInput& at);
 /// A file in PyTorch's cache of compiled extensions: PyTorch compiles it again after it is deleted.
@@ -123,7 +123,7 @@ void add_library_advice(const AdviceInput& at, Advice& out);
 
 void add_compiler_fixes(const AdviceInput& at, Advice& advice);
 
-// A driver update where it helps, and never past the last branch that drives the GPU.
+// Driver updates, up to the last branch that supports the GPU.
 
 /// A driver of Linux, or what Windows has in its place where the log is of Windows.
 std::string driver_text(const AdviceInput& at, std::string_view of_linux);
@@ -140,7 +140,7 @@ void add_runtime_fixes(const AdviceInput& at, Advice& advice);
 
 // A driver that does not drive the GPU: fix that first; no other fix helps before.
 
-/// What the driver is to the GPU, as far as both are known.
+/// Whether the driver supports the GPU.
 Serving serving_of(const AdviceInput& at);
 /// The driver to install, where the one that is there does not drive the GPU.
 void add_gpu_driver_fix(const AdviceInput& at, Serving serving, std::vector<Fix>& fixes);

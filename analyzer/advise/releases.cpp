@@ -74,10 +74,10 @@ void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
     fix.why = part_of_cuda
                   ? fmt::format("it comes built, and leaves {} out though CUDA {} knows it", target,
                                 name(at.toolkit))
-                  : "it comes built, and its own releases decide which GPUs it serves, not those of CUDA";
+                  : "it ships prebuilt, and its own release, not CUDA's, decides which GPUs it supports";
   } else {
     fix.title = fmt::format("Use the {} of a CUDA release that serves this GPU", file);
-    fix.why = fmt::format("it comes built; {} bring code for {}", range, target);
+    fix.why = fmt::format("it ships prebuilt; {} include code for {}", range, target);
     fix.caveat = "what links against it has to be built for the same CUDA major version";
   }
   if (gpu != nullptr && gpu->tegra)

@@ -11,11 +11,11 @@
 namespace kshim::analysis {
 namespace {
 
-// Users that no build helps.
+// Says so if no rebuild can help.
 void add_build_remarks(const AdviceInput& at, Advice& advice) {
   if (!at.device || !(lacks_code(at.cause) || at.cause == Cause::library_refuses)) return;
   if (is_vendors(at) || !release_range(at).empty())
-    advice.remarks.push_back("No rebuild fixes this: the library comes built from NVIDIA.");
+    advice.remarks.push_back("You cannot rebuild this library: NVIDIA ships it prebuilt.");
   if (first_toolkit_for({*at.device, image::Suffix::none}) == nullptr)
     advice.remarks.push_back(fmt::format("No CUDA toolkit that kshim knows builds for compute capability {}.",
                                          image::to_name(*at.device).view()));
@@ -108,7 +108,7 @@ void add_other_variants(const AdviceInput& at, std::vector<DeadEnd>& out) {
   const std::vector<std::string> useless = useless_variants(at);
   if (useless.empty()) return;
   out.push_back({fmt::format("installing the build for {}", alternatives(useless)),
-                 "it has no code for this GPU either; it is what people with other GPUs recommend"});
+                 "it has no code for this GPU either, although users of other GPUs recommend it"});
 }
 
 // The GPU has an image, and its kernel is missing or empty: the list of architectures is not what is wrong.
@@ -124,7 +124,7 @@ void add_guard(const AdviceInput& at, std::vector<DeadEnd>& out) {
                    "the same #if on __CUDA_ARCH__ decides there too, and may leave out even more"});
 }
 
-// What one of the fixes asks for is no dead end.
+// A step that a fix recommends must not be listed as useless.
 bool builds(const Advice& advice) {
   return std::ranges::any_of(advice.fixes, [](const Fix& fix) {
     return (fix.kind == FixKind::rebuild || fix.kind == FixKind::downgrade) && !fix.commands.empty();
@@ -167,7 +167,7 @@ void add_driver_update(const AdviceInput& at, Serving serving, Advice& advice) {
                       gpu->family);
   } else if (serving == Serving::yes) {
     why = switched ? "it serves this GPU already, and obeys the same switch"
-                   : "it serves this GPU already, and brings no code for your kernels";
+                   : "it already supports this GPU, and a driver does not contain your program's kernels";
   }
   advice.dead_ends.push_back(no_driver_update(std::move(why)));
 }

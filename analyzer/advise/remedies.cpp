@@ -148,9 +148,9 @@ void add_remedies(const AdviceInput& at, Advice& advice) {
   advice.fixes.insert(where, std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
 }
 
-std::vector<NextStep> next_steps(const Clues& clues, const Judgement& judgement) {
+std::vector<NextStep> next_steps(const Clues& clues, const Judgment& judgment) {
   std::vector<NextStep> out;
-  const Cause cause = judgement.suspect.cause;
+  const Cause cause = judgment.suspect.cause;
   const bool images = is_image_cause(cause) || cause == Cause::unknown || cause == Cause::unchecked_failure ||
                       cause == Cause::stale_error || cause == Cause::compiled_out;
   const char* program = clues.python ? "python PROGRAM.py" : "PROGRAM";
@@ -159,13 +159,13 @@ std::vector<NextStep> next_steps(const Clues& clues, const Judgement& judgement)
                    "names the file, the kernel and the line that failed, and what the file holds"});
   }
   if (images && clues.lists.empty()) {
-    const std::string gpu = judgement.facts.device
-                                ? fmt::format(" --target {}", image::to_name(*judgement.facts.device).view())
+    const std::string gpu = judgment.facts.device
+                                ? fmt::format(" --target {}", image::to_name(*judgment.facts.device).view())
                                 : std::string();
     out.push_back({fmt::format("kshim scan{} {}", gpu, clues.python ? "VENV_OR_WHEEL" : "FILE"),
                    "lists what a file, a wheel or an environment has code for, without running it"});
   }
-  if (!judgement.facts.device || !clues.driver.known()) {
+  if (!judgment.facts.device || !clues.driver.known()) {
     out.push_back(
         {"kshim doctor",
          "says which GPU and driver this machine has, and which CUDA libraries a program would load"});

@@ -37,10 +37,10 @@ struct CdiOptions {
 
 /// The newest GLIBC_2.N without which it is not loaded (elf(5), Elf64_Verneed); 0 where it is no such file.
 unsigned glibc_of(const fs::path& path) {
-  constexpr std::size_t kMost = std::size_t{64} << 20;
-  constexpr unsigned kMostEntries = 1000;
+  constexpr std::size_t kMax = std::size_t{64} << 20;
+  constexpr unsigned kMaxEntries = 1000;
   constexpr std::string_view kName = "GLIBC_2.";
-  const std::string file = files::read_whole(path, kMost).value_or("");
+  const std::string file = files::read_whole(path, kMax).value_or("");
   const auto elf = image::ElfReader::open({reinterpret_cast<const std::byte*>(file.data()), file.size()});
   if (!elf) return 0;
   const auto needs = elf->section(".gnu.version_r");
@@ -50,8 +50,8 @@ unsigned glibc_of(const fs::path& path) {
   const auto word = [&](std::uint64_t at) { return read_le<std::uint32_t>(needs->bytes, at).value_or(0); };
   unsigned newest = 0;
   unsigned entries = 0;
-  for (std::uint64_t file_at = 0; entries < kMostEntries; file_at += word(file_at + 12)) {
-    for (std::uint64_t at = file_at + word(file_at + 8); ++entries < kMostEntries; at += word(at + 12)) {
+  for (std::uint64_t file_at = 0; entries < kMaxEntries; file_at += word(file_at + 12)) {
+    for (std::uint64_t at = file_at + word(file_at + 8); ++entries < kMaxEntries; at += word(at + 12)) {
       const bool weak = (word(at + 4) & VER_FLG_WEAK) != 0;
       const std::string_view name = names.substr(std::min<std::size_t>(word(at + 8), names.size()));
       unsigned minor = 0;

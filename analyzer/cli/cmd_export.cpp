@@ -56,14 +56,14 @@ void export_once(const ExportOptions& options, exports::Exporter& exporter, bool
 /// KSHIM_PRIVATE, as the shim reads it.
 void hide_users(exports::Options& to) {
   constexpr std::size_t kShortestKey = 16;
-  constexpr std::size_t kLongestKey = 4096;
+  constexpr std::size_t kMaxKeyLength = 4096;
   const char* const given = std::getenv("KSHIM_PRIVATE");
   const std::string value = given == nullptr ? "" : given;
   to.hide_users = !value.empty() && value != "0";
   if (!to.hide_users || value == "1") return;
-  to.key = files::read_whole(value, kLongestKey + 1).value_or("");
+  to.key = files::read_whole(value, kMaxKeyLength + 1).value_or("");
   while (to.key.ends_with('\n') || to.key.ends_with('\r')) to.key.pop_back();
-  if (to.key.size() < kShortestKey || to.key.size() > kLongestKey)
+  if (to.key.size() < kShortestKey || to.key.size() > kMaxKeyLength)
     throw UserError(
         fmt::format("KSHIM_PRIVATE: {} is no key: name a file of 16 to 4096 bytes that can be read",
                     analysis::harmless(value)));
@@ -113,8 +113,8 @@ requirements::Served served_by(const std::vector<std::string>& paths, bool& unre
 
 std::string declared_text(const std::string& text) {
   if (!text.starts_with('@')) return text;
-  constexpr std::size_t kMost = 1U << 20;
-  const auto content = files::read_whole(text.substr(1), kMost);
+  constexpr std::size_t kMax = 1U << 20;
+  const auto content = files::read_whole(text.substr(1), kMax);
   if (!content) throw UserError(fmt::format("--declared {}: cannot be read", harmless(text)));
   return *content;
 }

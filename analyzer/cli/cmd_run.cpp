@@ -54,10 +54,10 @@ std::vector<std::string> program_in(std::vector<std::string> rest) {
 }
 
 std::chrono::milliseconds parse_timeout(const std::string& text) {
-  constexpr double kMost = 1e9;  // 31 years, and no overflow in milliseconds
+  constexpr double kMax = 1e9;  // 31 years, and no overflow in milliseconds
   double seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || !(seconds > 0) || seconds > kMost) {
+  if (error != std::errc() || end != text.data() + text.size() || !(seconds > 0) || seconds > kMax) {
     throw failed(fmt::format("--timeout {}: give seconds, such as 600 or 0.5", text));
   }
   return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));

@@ -66,9 +66,9 @@ std::vector<image::Arch> gpus_of(const std::vector<image::Arch>& archs,
 scan::Options to_scan(const ScanOptions& options) {
   scan::Options result;
   result.targets = gpus_of(parse_archs("--target", options.targets), options.targets);
-  if (result.targets.size() > kMostTargets)
+  if (result.targets.size() > kMaxTargets)
     throw UserError(
-        fmt::format("--target: {} are named, {} are the most", result.targets.size(), kMostTargets));
+        fmt::format("--target: {} are named, {} are the most", result.targets.size(), kMaxTargets));
   if (options.driver) result.driver = parse_driver("--driver", *options.driver);
   result.kernels = options.kernels || options.sizes;
   result.sizes = options.sizes;

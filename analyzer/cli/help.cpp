@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kWidth = 80;
 constexpr std::size_t kNameColumn = 28;
-constexpr unsigned kMostPatience = 86'400;
+constexpr unsigned kMaxPatience = 86'400;
 
 std::string near_option(const CLI::App& app, std::string_view word) {
   if (!word.starts_with("--")) return {};
@@ -72,7 +72,7 @@ Arguments::Arguments(const Command& command)
   if (command_.name == "path") return;
   add("--knowledge", knowledge);
   add("--max-memory", memory);
-  add("--io-timeout", io_timeout)->check(CLI::Range(0U, kMostPatience));
+  add("--io-timeout", io_timeout)->check(CLI::Range(0U, kMaxPatience));
 }
 
 CLI::Option* Arguments::with_type(CLI::Option* option) {

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostText = 4096;
+constexpr std::size_t kMaxText = 4096;
 
 long g_patience = 0;  ///< seconds
 constexpr int kGoOn = -1;
@@ -44,7 +44,7 @@ constexpr Call kCalls[] = {
 };
 
 std::string text_of(int thread, std::string_view file) {
-  return files::read_up_to(fmt::format("/proc/self/task/{}/{}", thread, file), kMostText).value_or("");
+  return files::read_up_to(fmt::format("/proc/self/task/{}/{}", thread, file), kMaxText).value_or("");
 }
 
 /// A text of this process, which may be no longer there.
@@ -52,7 +52,7 @@ std::string text_at(unsigned long address) {
   std::array<char, 256> piece{};
   std::string out;
   // Never across the end of a page: the next one may not be there.
-  for (std::size_t size = 0; out.size() < kMostText; address += size) {
+  for (std::size_t size = 0; out.size() < kMaxText; address += size) {
     size = piece.size() - address % piece.size();
     const iovec here{piece.data(), size};
     const iovec there{reinterpret_cast<void*>(address), size};

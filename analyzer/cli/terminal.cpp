@@ -33,15 +33,15 @@ bool wants_color(int fd) {
 
 unsigned terminal_width(int fd) {
   constexpr unsigned kDefault = 80;
-  constexpr unsigned kLeast = 40;
+  constexpr unsigned kMin = 40;
   winsize size{};
   if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) {
-    return std::max<unsigned>(size.ws_col, kLeast);
+    return std::max<unsigned>(size.ws_col, kMin);
   }
   const char* columns = std::getenv("COLUMNS");
   if (columns != nullptr) {
     const unsigned long width = std::strtoul(columns, nullptr, 10);
-    if (width >= kLeast && width < 10000) return static_cast<unsigned>(width);
+    if (width >= kMin && width < 10000) return static_cast<unsigned>(width);
   }
   return kDefault;
 }
@@ -58,8 +58,8 @@ bool wants_unicode() {
 
 void print_error(std::string_view text) { print_line("error:", "1;31", text); }
 void print_errors(const std::vector<std::string>& texts, bool all) {
-  constexpr std::size_t kMost = 10;
-  const std::size_t shown = all ? texts.size() : std::min(kMost, texts.size());
+  constexpr std::size_t kMax = 10;
+  const std::size_t shown = all ? texts.size() : std::min(kMax, texts.size());
   for (std::size_t i = 0; i < shown; ++i) print_error(harmless(texts[i]));
   if (shown < texts.size()) print_error(fmt::format("and {} more; see them with -v", texts.size() - shown));
 }

@@ -111,7 +111,7 @@ void add_notes(const Side& side, const char* name, std::vector<std::string>& not
 void add_doubts(Diff& diff) {
   if (diff.a.kind == SideKind::scan) {
     if (!diff.b.notes.empty())
-      diff.notes.emplace_back("B could not be read whole: what is missing there may not be lost");
+      diff.notes.emplace_back("B was read only in part, so some \"lost\" entries may be wrong");
     return;
   }
   std::set<std::string> a(diff.a.devices.begin(), diff.a.devices.end());
@@ -121,8 +121,8 @@ void add_doubts(Diff& diff) {
                                      a.empty() ? "none" : enumerate({a.begin(), a.end()}),
                                      b.empty() ? "none" : enumerate({b.begin(), b.end()})));
   if (diff.b.verdict == "incomplete" || diff.b.verdict == "blind" || diff.b.verdict == "no-cuda")
-    diff.notes.push_back(
-        fmt::format("B's verdict is {}: what does not occur there may not be fixed", diff.b.verdict));
+    diff.notes.push_back(fmt::format(
+        "B's verdict is {}: a finding that is absent there is not necessarily fixed", diff.b.verdict));
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

@@ -121,7 +121,7 @@ class Comparison {
       if (served) effect = Effect::changed;
       text = fmt::format("PTX for {}: {}", name,
                          served ? "gone, and older PTX serves what it served"
-                                : fmt::format("newer GPUs than those with code of their own {}",
+                                : fmt::format("GPUs newer than the newest SASS {}",
                                               has_kind(after_, kind) ? "are served by other PTX, if at all"
                                                                      : "find none any more"));
     } else if (kind == ImageKind::tileir) {

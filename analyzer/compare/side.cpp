@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t kLargestJson = std::uintmax_t{1} << 30;
+constexpr std::uintmax_t kMaxJsonBytes = std::uintmax_t{1} << 30;
 
 bool is_json(const fs::path& path) {
   constexpr std::size_t kFirstBytes = 4096;
@@ -215,7 +215,7 @@ Side read_side(const std::string& path, const Options& options) {
   if (fs::is_regular_file(status) && is_report(path)) {
     read_reports(path, options, side);
   } else if (fs::is_regular_file(status) && is_json(path)) {
-    const std::string text = files::read_whole(path, kLargestJson).value_or("");
+    const std::string text = files::read_whole(path, kMaxJsonBytes).value_or("");
     side.nothing_there = !read_json(text, side);
   } else {
     read_files(path, options, side);

@@ -20,11 +20,11 @@ extern "C" int __gcclibcxx_demangle_callback(  // NOLINT(bugprone-reserved-ident
 namespace kshim::analysis {
 namespace {
 
-constexpr std::size_t kLongestSymbol = 65536;
+constexpr std::size_t kMaxSymbolLength = 65536;
 
 #if KSHIM_BOUNDED_DEMANGLE
 // The longest names of real kernels are 10 times their symbol.
-constexpr std::size_t kLeastRoom = 16384;
+constexpr std::size_t kMinRoom = 16384;
 constexpr std::size_t kRoomPerByte = 32;
 
 struct TooLong {};
@@ -42,7 +42,7 @@ void take_piece(const char* text, std::size_t size, void* data) {
 }
 
 std::string demangled_or_empty(const std::string& mangled) {
-  Sink sink{kLeastRoom + kRoomPerByte * mangled.size(), {}};
+  Sink sink{kMinRoom + kRoomPerByte * mangled.size(), {}};
   try {
     if (__gcclibcxx_demangle_callback(mangled.c_str(), take_piece, &sink) == 0) return std::move(sink.text);
   } catch (const TooLong&) {
@@ -65,21 +65,21 @@ struct Hash : std::hash<std::string_view> {
 using Known = std::unordered_map<std::string, std::string, Hash, std::equal_to<>>;
 
 // A thousand reports of one run name the same kernels. At most 40 MB a thread, as a rule below one.
-constexpr std::size_t kMostKnown = 2048;
-constexpr std::size_t kLongestKnown = 2048;
-constexpr std::size_t kLongestName = 16384;
+constexpr std::size_t kMaxKnown = 2048;
+constexpr std::size_t kMaxKnownLength = 2048;
+constexpr std::size_t kMaxNameLength = 16384;
 
 }  // namespace
 
 std::string demangle(std::string_view symbol) {
   std::string mangled(symbol);
-  if (!symbol.starts_with("_Z") || symbol.size() > kLongestSymbol) return mangled;
+  if (!symbol.starts_with("_Z") || symbol.size() > kMaxSymbolLength) return mangled;
   thread_local Known known;
   if (const auto found = known.find(symbol); found != known.end()) return found->second;
   std::string name = demangled_or_empty(mangled);
   if (name.empty()) name = mangled;
-  if (symbol.size() <= kLongestKnown && name.size() <= kLongestName) {
-    if (known.size() == kMostKnown) known.clear();
+  if (symbol.size() <= kMaxKnownLength && name.size() <= kMaxNameLength) {
+    if (known.size() == kMaxKnown) known.clear();
     known.emplace(std::move(mangled), name);
   }
   return name;

@@ -161,8 +161,8 @@ struct SeenIn {
 struct AdviceInput;
 
 /// What a finding lists of its kernels and places; the count of all is kept.
-constexpr std::size_t kMostKernels = 1000;
-constexpr std::size_t kMostPlaces = 3;
+constexpr std::size_t kMaxKernels = 1000;
+constexpr std::size_t kMaxPlaces = 3;
 
 struct Finding {
   Cause cause = Cause::unknown;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members of JSON that others have written: what is of another type than asked for is not there.
+// Accessors for untrusted JSON: a member of the wrong type counts as missing.
 #pragma once
 #include <nlohmann/json.hpp>
 

@@ -11,10 +11,10 @@ namespace kshim {
 namespace {
 
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint64_t kMostByDefault = 1'000'000'000;
+constexpr std::uint64_t kMaxByDefault = 1'000'000'000;
 constexpr std::size_t kSmallFile = 65536;
 
-std::uint64_t g_limit = kMostByDefault;
+std::uint64_t g_limit = kMaxByDefault;
 rlimit g_before{RLIM_INFINITY, RLIM_INFINITY};
 bool g_limited = false;
 
@@ -75,7 +75,7 @@ std::uint64_t default_memory() {
   const std::uint64_t kilobytes = number_of("/proc/meminfo", "MemAvailable:");
   const std::uint64_t free =
       std::min(kilobytes == kUnlimited ? kUnlimited : kilobytes * kKilobyte, free_in_groups());
-  return std::max(std::min(kMostByDefault, free / 2), kLeastMemory);
+  return std::max(std::min(kMaxByDefault, free / 2), kMinMemory);
 }
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {

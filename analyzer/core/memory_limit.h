@@ -9,7 +9,7 @@
 
 namespace kshim {
 
-constexpr std::uint64_t kLeastMemory = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMinMemory = std::uint64_t{64} << 20;
 
 /// The smaller of 1 GB and half of what is free, in the machine and in the container.
 std::uint64_t default_memory();

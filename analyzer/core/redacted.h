@@ -12,10 +12,10 @@ namespace kshim::analysis {
 /// A text with `…` in place of its secrets, by the rule of reports: people share what kshim prints. Reports
 /// repeat the same paths and names: a thread remembers some texts without a secret.
 inline std::string redacted(std::string_view text) {
-  constexpr std::size_t kLongest = 512;
+  constexpr std::size_t kMaxLength = 512;
   thread_local std::array<std::string, 1024> clean;
   std::string* known = nullptr;
-  if (text.size() <= kLongest) {
+  if (text.size() <= kMaxLength) {
     known = &clean[content_hash(bytes_of(text)) % clean.size()];
     if (*known == text) return *known;
   }

@@ -65,7 +65,7 @@ bool begins_with_name(std::string_view text) {
   std::string_view word = text.substr(0, text.find(' '));
   while (!word.empty() && std::string_view(",.:;!?)").find(word.back()) != std::string_view::npos)
     word.remove_suffix(1);
-  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || c == '\'' || c == '-'; };
+  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || c == '\''; };
   return !std::all_of(word.begin(), word.end(), is_plain) ||
          std::find(std::begin(kNames), std::end(kNames), word) != std::end(kNames);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person did wrong or what their machine refused: one line that names the file or option and what to
+// A user error or a failed system operation: one line that names the file or option and what to
 // do. main prints it as `kshim: error: ...` and exits with the status.
 #pragma once
 #include <stdexcept>

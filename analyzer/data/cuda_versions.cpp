@@ -15,10 +15,10 @@ std::string known_toolkits() {
 
 // A release that this kshim is too old to have a row for is taken, up to the next major version.
 bool is_plausible(image::Version version) {
-  constexpr unsigned kMostMinor = 9;
+  constexpr unsigned kMaxMinor = 9;
   const auto rows = analysis::toolkits();
   return version >= rows.front().version && version.major <= rows.back().version.major + 1 &&
-         version.minor <= kMostMinor;
+         version.minor <= kMaxMinor;
 }
 
 // 580, R580, 580.82.07: the branch of a driver. CUDA versions have one or two digits before the point.

@@ -13,7 +13,7 @@
 namespace kshim::explain {
 namespace {
 
-// "M4" and "P4" are words of other trades: they count behind NVIDIA, Tesla or GPU only.
+// "M4" and "P4" have other meanings, so they count as GPUs only after "NVIDIA", "Tesla" or "GPU".
 constexpr std::size_t kShort = 3;
 
 std::string folded(std::string_view name) {
@@ -116,8 +116,8 @@ std::vector<GpuName> gpus_named_in(std::string_view text) {
   std::string prefixed;
   std::string in_words;
   std::string before_gpu;
-  constexpr std::size_t kMost = 16;
-  while (out.size() < kMost &&
+  constexpr std::size_t kMax = 16;
+  while (out.size() < kMax &&
          RE2::FindAndConsume(&rest, kPattern, &plain, &prefixed, &in_words, &before_gpu)) {
     // The letter behind a name is part of its match, and may be the one before the next.
     if (!rest.empty() && rest.data() != text.data()) rest = {rest.data() - 1, rest.size() + 1};
@@ -156,8 +156,8 @@ NamedGpus gpus_called(std::string_view name) {
     if (far <= limit) near.emplace_back(far, gpu.name);
   }
   std::ranges::stable_sort(near, {}, [](const auto& each) { return each.first; });
-  constexpr std::size_t kMost = 3;
-  for (std::size_t i = 0; i < std::min(kMost, near.size()); ++i) out.similar.push_back(near[i].second);
+  constexpr std::size_t kMax = 3;
+  for (std::size_t i = 0; i < std::min(kMax, near.size()); ++i) out.similar.push_back(near[i].second);
   return out;
 }
 
@@ -180,11 +180,11 @@ GpuChoice choose_gpu(std::string_view text) {
   }
   if (named.ambiguous()) {
     std::string list;
-    constexpr std::size_t kMost = 8;
-    for (std::size_t i = 0; i < std::min(kMost, named.found.size()); ++i)
+    constexpr std::size_t kMax = 8;
+    for (std::size_t i = 0; i < std::min(kMax, named.found.size()); ++i)
       list += fmt::format("{}{} ({})", i == 0 ? "" : ", ", named.found[i].name,
                           image::to_name(named.found[i].cc).view());
-    throw UnknownGpu(fmt::format("`{}` can be {}{}", typed, list, named.found.size() > kMost ? " ..." : ""));
+    throw UnknownGpu(fmt::format("`{}` can be {}{}", typed, list, named.found.size() > kMax ? " ..." : ""));
   }
   return {named.found.front().cc, named.found.front().name};
 }

@@ -92,7 +92,7 @@ std::optional<std::string> read_file(const std::string& path, bool own_only) {
   if (own_only &&
       ((file.status.st_uid != 0 && file.status.st_uid != ::getuid()) || (file.status.st_mode & S_IWOTH) != 0))
     throw std::runtime_error(fmt::format("{}: somebody else can write it; it is not used", path));
-  if (static_cast<std::uint64_t>(file.status.st_size) > kMostKnowledgeBytes)
+  if (static_cast<std::uint64_t>(file.status.st_size) > kMaxKnowledgeBytes)
     throw std::runtime_error(fmt::format("{}: is larger than 8 MiB", path));
   std::string out(static_cast<std::size_t>(file.status.st_size), '\0');
   out.resize(files::read_at(file.fd.get(), 0, out).value_or(0));

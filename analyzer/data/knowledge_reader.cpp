@@ -19,7 +19,7 @@ using image::ComputeCapability;
 using image::Version;
 
 constexpr std::string_view kSchema = "kshim-knowledge/1";
-constexpr std::size_t kMostRows = 20'000;
+constexpr std::size_t kMaxRows = 20'000;
 /// Texts and tables of the image library, which rows point into. Never freed.
 struct Store {
   std::deque<std::string> texts;
@@ -322,7 +322,7 @@ bool is_date(std::string_view text) {
 class KnowledgeText::Rows {
  public:
   Rows(std::string_view json, const std::string& file) {
-    if (json.size() > kMostKnowledgeBytes)
+    if (json.size() > kMaxKnowledgeBytes)
       throw std::runtime_error(fmt::format("{}: is larger than 8 MiB", file));
     dom::parser parser;
     dom::element document;
@@ -364,7 +364,7 @@ class KnowledgeText::Rows {
  private:
   void read(const Section& section, dom::element value, const std::string& file) {
     dom::array rows;
-    if (value.get(rows) != simdjson::SUCCESS || rows.size() == 0 || rows.size() > kMostRows)
+    if (value.get(rows) != simdjson::SUCCESS || rows.size() == 0 || rows.size() > kMaxRows)
       throw std::runtime_error(fmt::format("{}: `{}` is not a list of rows", file, section.name));
     std::size_t index = 0;
     for (const dom::element each : rows) {

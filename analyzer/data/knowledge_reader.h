@@ -7,7 +7,7 @@
 
 namespace kshim::analysis {
 
-inline constexpr std::size_t kMostKnowledgeBytes = std::size_t{8} << 20;
+inline constexpr std::size_t kMaxKnowledgeBytes = std::size_t{8} << 20;
 
 enum class ImageLibrary : bool { takes_it, has_it };
 

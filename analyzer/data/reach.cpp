@@ -17,7 +17,7 @@ constexpr unsigned kWithinBranch = 10;
 // Drivers of today have three digits; what else stands there is a Jetson's, or no driver's.
 constexpr unsigned kFirstBranch = 300;
 
-// "cu118": nothing that is coarser names the toolkit.
+// The toolkit release of a variant such as "cu118"; "cu12" is too coarse.
 Version exact_cuda(std::string_view variant) {
   unsigned number = 0;
   if (variant.size() != 5 || !variant.starts_with("cu")) return {};

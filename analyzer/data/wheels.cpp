@@ -318,13 +318,13 @@ std::string_view oldest_python(std::string_view distribution, std::string_view r
 
 std::string python_of_path(std::string_view path) {
   constexpr std::string_view kWord = "/python3.";
-  constexpr std::size_t kMostDigits = 2;
+  constexpr std::size_t kMaxDigits = 2;
   for (std::size_t at = path.rfind(kWord); at != std::string_view::npos;
        at = at == 0 ? std::string_view::npos : path.rfind(kWord, at - 1)) {
     const std::string_view rest = path.substr(at + kWord.size());
     const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
     const bool ends = digits == rest.size() || rest[digits] == '/';
-    if (ends && digits != 0 && digits <= kMostDigits) return "3." + std::string(rest.substr(0, digits));
+    if (ends && digits != 0 && digits <= kMaxDigits) return "3." + std::string(rest.substr(0, digits));
   }
   return {};
 }

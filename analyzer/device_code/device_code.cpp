@@ -80,31 +80,31 @@ using image::FatbinReader;
 constexpr std::uint64_t kAlignment = 8;  // of fatbins in their own sections; data may hold them anywhere
 // cuFFT, the richest library seen, has 24,000 fatbins and 34,000 images. A hostile file of 1 GB could have 60
 // million.
-constexpr std::size_t kMostImages = std::size_t{1} << 22;
-constexpr std::size_t kMostFatbins = std::size_t{1} << 22;
-constexpr std::size_t kMostDamage = 64;
+constexpr std::size_t kMaxImages = std::size_t{1} << 22;
+constexpr std::size_t kMaxFatbins = std::size_t{1} << 22;
+constexpr std::size_t kMaxDamage = 64;
 // All sections of a cubin are looked at, and cubins of a hostile file share them. ONNX Runtime's 189 have
 // 7,000.
-constexpr std::uint64_t kMostCubinSections = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMaxCubinSections = std::uint64_t{1} << 24;
 // Tools that take code out of a library leave zeros in its place, but a library has no more than 2 GiB. A
 // hole of a terabyte, which takes no room on a disk, would be walked through for an hour.
-constexpr std::uint64_t kMostPadding = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxPadding = std::uint64_t{1} << 30;
 
 constexpr std::uint64_t aligned(std::uint64_t at) { return (at + kAlignment - 1) & ~(kAlignment - 1); }
 
 /// A small payload may unpack to 32,000 times its size, and a file may hold many of them: what a file costs
 /// is to depend on its size. Large tables of zeros are in real cubins.
 void leave_bombs_packed(DeviceCode& code) {
-  constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
-  constexpr std::uint64_t kMostRatio = 200;
+  constexpr std::uint64_t kMax = std::uint64_t{4} << 30;
+  constexpr std::uint64_t kMaxRatio = 200;
   std::uint64_t clear = 0;
   std::uint64_t stored = 0;
   for (const CodeImage& image : code.images) {
-    clear += std::min(image.bytes, kMost);
+    clear += std::min(image.bytes, kMax);
     stored += image.payload.size();
   }
-  if (clear <= kMost || clear / kMostRatio <= stored) return;
-  for (CodeImage& image : code.images) image.left_packed = image.bytes / kMostRatio > image.payload.size();
+  if (clear <= kMax || clear / kMaxRatio <= stored) return;
+  for (CodeImage& image : code.images) image.left_packed = image.bytes / kMaxRatio > image.payload.size();
 }
 
 }  // namespace
@@ -162,9 +162,9 @@ void CodeCollector::host_damage(std::uint64_t offset, std::string what) {
 
 void CodeCollector::damage(std::uint64_t offset, std::string what, CodeModule* module, Damage::Of of) {
   offset = std::min<std::uint64_t>(offset, file_.size());  // what is missing is missing at the end
-  if (out_.damage.size() < kMostDamage) {
+  if (out_.damage.size() < kMaxDamage) {
     out_.damage.push_back({offset, std::move(what), of});
-  } else if (out_.damage.size() == kMostDamage) {
+  } else if (out_.damage.size() == kMaxDamage) {
     out_.damage.push_back({offset, "more is damaged than is listed here", of});
   }
   if (module != nullptr && module->damage == 0)
@@ -195,9 +195,9 @@ void CodeCollector::walk(const CodeRange& range) {
   for (std::uint64_t at = range.begin; at + sizeof(std::uint64_t) <= range.end;) {
     const std::uint64_t word = read_le<std::uint64_t>(part, at).value_or(0);
     if (word != 0) zeros = at + kAlignment;
-    if (at - std::min(zeros, at) >= kMostPadding) {
+    if (at - std::min(zeros, at) >= kMaxPadding) {
       damage(at, fmt::format("{} GiB of zeros stand behind a fatbin: what comes later is not looked at",
-                             kMostPadding >> 30U));
+                             kMaxPadding >> 30U));
       break;
     }
     if (static_cast<std::uint32_t>(word) == image::kFatbinMagic) {
@@ -282,7 +282,7 @@ void CodeCollector::note_kind(std::uint16_t kind, std::uint64_t at, CodeModule& 
 std::uint64_t CodeCollector::add_cubin(std::uint64_t at, const CodeRange& range) {
   const Bytes rest = file_.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(range.end - at));
   const auto elf = image::ElfReader::open(rest);
-  if (!elf || cubin_sections_ > kMostCubinSections) return at + 1;
+  if (!elf || cubin_sections_ > kMaxCubinSections) return at + 1;
   cubin_sections_ += elf->section_count();
   const auto cubin = image::CubinReader::open(rest);
   if (!cubin) return at + 1;
@@ -303,9 +303,9 @@ std::uint64_t CodeCollector::add_cubin(std::uint64_t at, const CodeRange& range)
 }
 
 bool CodeCollector::add_image(const image::Image& entry, CodeModule& group, bool relocatable) {
-  if (out_.images.size() >= kMostImages) {
+  if (out_.images.size() >= kMaxImages) {
     damage(group.offset + entry.offset,
-           fmt::format("more than {} images: the rest is not listed", kMostImages), &group);
+           fmt::format("more than {} images: the rest is not listed", kMaxImages), &group);
     return false;
   }
   CodeImage image;
@@ -328,7 +328,7 @@ void CodeCollector::add_group(CodeModule group, bool relocatable) {
 
 void CodeCollector::add_module(CodeModule group, bool relocatable) {
   group.count = static_cast<std::uint32_t>(out_.images.size()) - group.first;
-  if (parts_.size() + out_.modules.size() >= kMostFatbins) return;
+  if (parts_.size() + out_.modules.size() >= kMaxFatbins) return;
   if (relocatable) {
     parts_.push_back({group.offset, group.first, group.count, group.damage});
   } else {

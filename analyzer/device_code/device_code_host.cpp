@@ -86,7 +86,7 @@ using image::FatbinWrapper;
 
 // Of all modules together. NCCL 2.28, the largest program of relocatable code seen, has 976 images in its
 // parts.
-constexpr std::size_t kMostLinks = std::size_t{1} << 22;
+constexpr std::size_t kMaxLinks = std::size_t{1} << 22;
 
 template <class Visit>
 void each_linked_wrapper(const std::vector<CodeRange>& ranges, Bytes file, Visit&& visit) {
@@ -119,7 +119,7 @@ class PartLinker {
     // Two wrappers of one fatbin are one module all the same.
     if (CodeModule& module = out_.modules[*index]; module.parts.empty())
       add_parts(module, pointers_.read(*address + offsetof(FatbinWrapper, prelinked)), wrapper);
-    return links_ < kMostLinks;
+    return links_ < kMaxLinks;
   }
 
  private:
@@ -135,7 +135,7 @@ class PartLinker {
     if (list != 0 && list != PointerMap::kElsewhere && pointers_.offset_of(list)) {
       for (;; list += sizeof(std::uint64_t), ++steps) {
         const std::uint64_t target = pointers_.read(list);
-        if (target == 0 || ++links_ > kMostLinks) break;
+        if (target == 0 || ++links_ > kMaxLinks) break;
         const CodePart* part = part_at(target);
         if (part == nullptr || steps == parts_.size()) {
           collector_.damage(wrapper,
@@ -158,7 +158,7 @@ class PartLinker {
     if (module.damage == 0) module.damage = part.damage;
     for (std::uint32_t index = part.first; index < part.first + part.count; ++index) {
       ++links_;
-      if (links_ > kMostLinks) return;
+      if (links_ > kMaxLinks) return;
       if (out_.images[index].candidate.kind == image::ImageKind::ptx) module.parts.push_back(index);
     }
   }
@@ -209,8 +209,8 @@ void find_in_elf(Bytes file, DeviceCode& out) {
   }
   const ElfReader& elf = *opened;
   out.machine = machine_name(elf.machine());
-  constexpr std::size_t kLongestBuildId = 64;
-  if (const auto id = elf.build_id()) out.build_id = hex(id->first(std::min(id->size(), kLongestBuildId)));
+  constexpr std::size_t kMaxBuildIdLength = 64;
+  if (const auto id = elf.build_id()) out.build_id = hex(id->first(std::min(id->size(), kMaxBuildIdLength)));
   if (const auto whole = ElfReader::open(file); !whole)
     collector.host_damage(whole.error().offset,
                           "the tables of sections or segments lie outside of the file or are wrong");

@@ -15,14 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFrames = 32;
-constexpr off_t kLargestFile = off_t{8} << 30;
+constexpr std::size_t kMaxFrames = 32;
+constexpr off_t kMaxFileBytes = off_t{8} << 30;
 
 /// A file's DWARF; released with the process.
 Dwarf* open_dwarf(const fs::path& path, std::string_view build_id) {
   static files::OpenFile file;  // open as long as the process
   file = files::open_to_read(path);
-  if (!file || file.status.st_size > kLargestFile) return nullptr;
+  if (!file || file.status.st_size > kMaxFileBytes) return nullptr;
   elf_version(EV_CURRENT);
   Elf* elf = elf_begin(file.fd.get(), ELF_C_READ_MMAP, nullptr);
   if (elf == nullptr || elf_kind(elf) != ELF_K_ELF) return nullptr;
@@ -112,7 +112,7 @@ SourceFrames frames_at(Dwarf* dwarf, Dwarf_Addr address) {
   }
   Dwarf_Die* scopes = nullptr;
   const int count = scopes_of(dwarf, unit, address, scopes);
-  for (int i = 0; i < count && out.size() < kMostFrames; ++i) {
+  for (int i = 0; i < count && out.size() < kMaxFrames; ++i) {
     const int tag = dwarf_tag(&scopes[i]);
     if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
     out.push_back({here, name_of(scopes[i])});

@@ -34,8 +34,8 @@ bool gains_rights(const fs::path& path) {
 
 void read_script(int file, Executable& executable) {
   executable.kind = Executable::Kind::script;
-  constexpr std::size_t kMost = 4096;  // Linux reads 255
-  std::string line(kMost, '\0');
+  constexpr std::size_t kMax = 4096;  // Linux reads 255
+  std::string line(kMax, '\0');
   line.resize(files::read_at(file, 2, line).value_or(0));
   line.resize(std::min(line.size(), line.find('\n')));
   const std::string_view text = analysis::trim(line);
@@ -142,10 +142,10 @@ bool wants_asan(const fs::path& path) { return resolve(path).wants_asan; }
 namespace kshim::analysis {
 namespace {
 
-constexpr std::size_t kMostEntries = 65536;
-constexpr std::size_t kMostNeeded = 1024;
-constexpr std::size_t kMostName = 4096;
-constexpr std::uint64_t kMostSymbols = 1U << 20U;
+constexpr std::size_t kMaxEntries = 65536;
+constexpr std::size_t kMaxNeeded = 1024;
+constexpr std::size_t kMaxName = 4096;
+constexpr std::uint64_t kMaxSymbols = 1U << 20U;
 
 #if defined(__x86_64__)
 constexpr std::uint16_t kMachine = EM_X86_64;
@@ -154,7 +154,7 @@ constexpr std::uint16_t kMachine = EM_AARCH64;
 #endif
 
 std::string first_text(Bytes bytes) {
-  const std::string_view text = text_of(bytes).substr(0, kMostName);
+  const std::string_view text = text_of(bytes).substr(0, kMaxName);
   return std::string(text.substr(0, text.find('\0')));
 }
 
@@ -172,7 +172,7 @@ struct Symbols {
 void read_symbols(const image::ElfReader& elf, const Symbols& where, ElfFacts& out) {
   if (where.table == 0 || where.strings <= where.table) return;
   const std::uint64_t count =
-      std::min(kMostSymbols, (where.strings - where.table) / std::uint64_t{sizeof(Elf64_Sym)});
+      std::min(kMaxSymbols, (where.strings - where.table) / std::uint64_t{sizeof(Elf64_Sym)});
   const auto rows = elf.at_address(where.table, count * sizeof(Elf64_Sym));
   const auto names = elf.from_address(where.strings);
   if (!rows || !names) return;
@@ -191,7 +191,7 @@ bool read_entries(const image::ElfReader& elf, Bytes entries, ElfFacts& out) {
   bool pie = false;
   Symbols symbols;
   std::vector<std::pair<std::int64_t, std::uint64_t>> texts;
-  for (std::size_t i = 0; i < kMostEntries; ++i) {
+  for (std::size_t i = 0; i < kMaxEntries; ++i) {
     const auto entry = read_le<Elf64_Dyn>(entries, i * sizeof(Elf64_Dyn));
     if (!entry || entry->d_tag == DT_NULL) break;
     if (entry->d_tag == DT_FLAGS_1) pie = (entry->d_un.d_val & DF_1_PIE) != 0;
@@ -203,7 +203,7 @@ bool read_entries(const image::ElfReader& elf, Bytes entries, ElfFacts& out) {
   }
   for (const auto& [tag, offset] : texts) {
     const std::string text = text_at(elf, symbols.strings + offset);
-    if (tag == DT_NEEDED && out.needed.size() < kMostNeeded) out.needed.push_back(text);
+    if (tag == DT_NEEDED && out.needed.size() < kMaxNeeded) out.needed.push_back(text);
     if (tag == DT_SONAME) out.soname = text;
     if (tag == DT_RPATH) out.rpath = split(text, ":");
     if (tag == DT_RUNPATH) out.runpath = split(text, ":");

@@ -11,13 +11,13 @@ constexpr ProcessLimits kLimits{
     .patience = std::chrono::seconds(20),
     .memory = std::uint64_t{16} << 30,  // the file is mapped
 };
-constexpr std::size_t kMostAddresses = 64;
-constexpr std::size_t kLongestBuildId = 128;
+constexpr std::size_t kMaxAddresses = 64;
+constexpr std::size_t kMaxBuildIdLength = 128;
 
 // What comes back: for each frame "INDEX LINE FILE FUNCTION", each part ended by a newline.
 std::string clean(std::string text) {
-  constexpr std::size_t kLongest = 4096;
-  if (text.size() > kLongest) text.resize(kLongest);
+  constexpr std::size_t kMaxLength = 4096;
+  if (text.size() > kMaxLength) text.resize(kMaxLength);
   std::ranges::replace(text, '\n', ' ');
   return text;
 }
@@ -67,7 +67,7 @@ void parse(std::string_view text, std::vector<SourceFrames>& out) {
 // Debian, Fedora and gdb keep the debug files of stripped ones under the first two digits of their build ids.
 std::filesystem::path debug_file(const HostFile& file) {
   const bool hex = file.build_id.find_first_not_of("0123456789abcdef") == std::string::npos;
-  if (!hex || file.build_id.size() < 3 || file.build_id.size() > kLongestBuildId) return {};
+  if (!hex || file.build_id.size() < 3 || file.build_id.size() > kMaxBuildIdLength) return {};
   return file.root / "usr/lib/debug/.build-id" / file.build_id.substr(0, 2) /
          (file.build_id.substr(2) + ".debug");
 }
@@ -80,7 +80,7 @@ bool has_debug_file(const HostFile& file) {
 
 std::vector<SourceFrames> host_lines(const HostFile& file, const std::vector<std::uint64_t>& addresses) {
   std::vector<SourceFrames> out(addresses.size());
-  if (addresses.empty() || addresses.size() > kMostAddresses) return out;
+  if (addresses.empty() || addresses.size() > kMaxAddresses) return out;
   const ProcessAnswer answer =
       ask_in_own_process([&] { return written(read_dwarf(file, addresses)); }, kLimits);
   if (answer.end != ProcessAnswer::End::late) parse(answer.text, out);

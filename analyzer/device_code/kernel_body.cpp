@@ -16,10 +16,10 @@ using image::CubinReader;
 using image::ImageKind;
 
 // A stub that prints sets up its arguments and calls: 384 bytes at most were measured for one argument.
-constexpr std::uint64_t kLargestPrinter = 640;
+constexpr std::uint64_t kMaxPrinterBytes = 640;
 constexpr std::uint64_t kFarLarger = 4;
-constexpr std::size_t kMostInstructions = 64;
-constexpr std::size_t kMostText = 8192;
+constexpr std::size_t kMaxInstructions = 64;
+constexpr std::size_t kMaxText = 8192;
 
 enum class Step : std::uint8_t { nothing, exit, trap, other };
 
@@ -67,7 +67,7 @@ BodyKind kind_of_code(Bytes code, image::ComputeCapability cc) {
   const bool volta = cc.major >= 7;
   if (cc.major < 5) return BodyKind::unknown;
   const std::size_t stride = volta ? 16 : 8;
-  for (std::size_t i = 0; i < kMostInstructions; ++i) {
+  for (std::size_t i = 0; i < kMaxInstructions; ++i) {
     if (!volta && i % 4 == 0) continue;
     const auto word = read_le<std::uint64_t>(code, i * stride);
     if (!word) return BodyKind::unknown;
@@ -115,7 +115,7 @@ KernelBody body_in_cubin(Bytes clear, std::string_view kernel) {
   const auto section = cubin->elf().section(".text." + std::string(kernel));
   if (!section || section->bytes.empty()) return {};
   KernelBody out{kind_of_code(section->bytes, cubin->arch().cc), section->size};
-  if (out.kind == BodyKind::works && out.bytes <= kLargestPrinter && calls_printer(cubin->elf(), kernel))
+  if (out.kind == BodyKind::works && out.bytes <= kMaxPrinterBytes && calls_printer(cubin->elf(), kernel))
     out.kind = BodyKind::prints;
   return out;
 }
@@ -177,7 +177,7 @@ KernelBody body_in_ptx(Bytes clear, std::string_view kernel) {
     const std::string_view body =
         body_text(text.substr(static_cast<std::size_t>(found->name.data() - text.data())));
     if (body.empty()) return {};
-    return {body.size() > kMostText ? BodyKind::works : kind_of_text(body), body.size()};
+    return {body.size() > kMaxText ? BodyKind::works : kind_of_text(body), body.size()};
   }
   return {};
 }

@@ -12,11 +12,11 @@ namespace kshim::source {
 namespace {
 
 // A cubin of NCCL 2.28 has 600 kernels; 64 MB is a line table of several million rows.
-constexpr std::size_t kMostKernels = 20'000;
-constexpr std::size_t kLargestTable = std::size_t{64} << 20;
-constexpr std::size_t kMostRelocations = 100'000;
-constexpr std::size_t kMostFiles = 20'000;
-constexpr std::size_t kLongestPath = 4096;
+constexpr std::size_t kMaxKernels = 20'000;
+constexpr std::size_t kMaxTableBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxRelocations = 100'000;
+constexpr std::size_t kMaxFiles = 20'000;
+constexpr std::size_t kMaxPathLength = 4096;
 
 using Kernels = std::map<std::string, SourceLine>;
 /// Where in .debug_line a kernel's address stands: the address itself is left to the loader.
@@ -27,7 +27,7 @@ Sequences sequences_of(const image::ElfReader& elf, const image::ElfSection& lin
   constexpr std::uint32_t kRela = 4;
   constexpr std::uint32_t kRel = 9;
   Sequences out;
-  std::size_t left = kMostRelocations;
+  std::size_t left = kMaxRelocations;
   const auto symbols = elf.section(".symtab");
   if (!symbols) return out;
   for (std::uint32_t index = 1; index < elf.section_count(); ++index) {
@@ -73,7 +73,7 @@ std::string first_rows(std::vector<char> cubin) {
       const char* file = dwarf_linesrc(line, nullptr, nullptr);
       if (dwarf_lineno(line, &number) != 0 || number <= 0 || file == nullptr) continue;
       const std::string_view name(file);
-      if (last != 0 && name.size() <= kLongestPath && name.find('\n') == std::string_view::npos)
+      if (last != 0 && name.size() <= kMaxPathLength && name.find('\n') == std::string_view::npos)
         out += std::to_string(last) + ' ' + std::to_string(number) + ' ' + file + '\n';
     }
   }
@@ -86,7 +86,7 @@ Kernels of_cubin(Bytes clear) {
   const auto cubin = image::CubinReader::open(clear);
   if (!cubin) return out;
   const auto lines = cubin->elf().section(".debug_line");
-  if (!lines || lines->bytes.size() > kLargestTable) return out;
+  if (!lines || lines->bytes.size() > kMaxTableBytes) return out;
   const Sequences sequences = sequences_of(cubin->elf(), *lines);
   if (sequences.empty()) return out;
   const std::string_view text = text_of(clear);
@@ -143,14 +143,14 @@ Kernels of_ptx(std::string_view text) {
       kernel = next_word(line);
     } else if (word == ".func") {
       kernel.clear();
-    } else if (word == ".loc" && !kernel.empty() && places.size() < kMostKernels) {
+    } else if (word == ".loc" && !kernel.empty() && places.size() < kMaxKernels) {
       if (parse(next_word(line), number) && parse(next_word(line), row) && row != 0)
         places.try_emplace(kernel, number, row);
       kernel.clear();
-    } else if (word == ".file" && files.size() < kMostFiles && parse(next_word(line), number)) {
+    } else if (word == ".file" && files.size() < kMaxFiles && parse(next_word(line), number)) {
       const std::size_t open = line.find('"');
       const std::size_t close = open == std::string_view::npos ? open : line.find('"', open + 1);
-      if (close != std::string_view::npos && close - open - 1 <= kLongestPath)
+      if (close != std::string_view::npos && close - open - 1 <= kMaxPathLength)
         files.emplace(number, line.substr(open + 1, close - open - 1));
     }
   }

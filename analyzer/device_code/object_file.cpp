@@ -16,9 +16,9 @@ using image::ElfReader;
 using image::FatbinWrapper;
 
 // Searching a kernel decompresses everything; files with more device code, in the clear, are not searched.
-constexpr std::uint64_t kLargestSearch = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxSearchBytes = std::uint64_t{256} << 20;
 // Of one module; the largest seen, NCCL 2.28's, has 0.73 GB in the clear.
-constexpr std::uint64_t kLargestModule = std::uint64_t{2} << 30;
+constexpr std::uint64_t kMaxModuleBytes = std::uint64_t{2} << 30;
 
 }  // namespace
 
@@ -87,7 +87,7 @@ FileModule ObjectFile::module(std::size_t index, std::uint64_t& budget) const {
 }
 
 FileModule ObjectFile::module(std::size_t index) const {
-  std::uint64_t budget = kLargestModule;
+  std::uint64_t budget = kMaxModuleBytes;
   return module(index, budget);
 }
 
@@ -100,7 +100,7 @@ std::variant<std::uint64_t, std::string> ObjectFile::locate(std::uint64_t addres
   if (!offset) return fmt::format("the file has nothing at address {:#x}", address);
   if (kind_at(*offset) != BlobKind::fatbin_wrapper) return *offset;
   const auto behind = pointers().follow(address + offsetof(FatbinWrapper, fatbin));
-  // A wrapper that points at a wrapper leads nowhere, perhaps for ever.
+  // A wrapper that points at a wrapper leads nowhere, perhaps forever.
   if (behind && kind_at(*behind) == BlobKind::fatbin) return *behind;
   return fmt::format("the fatbin's wrapper at offset {} points nowhere", *offset);
 }
@@ -117,7 +117,7 @@ FileModule ObjectFile::read_module_at(std::uint64_t address) const {
   if (const auto index = find_module(code(), offset)) return module(*index);
   // Programs load images from where find_device_code() does not look: a cubin or PTX among their constants.
   const DeviceCode here = read_device_code(file_.bytes(), offset);
-  std::uint64_t budget = kLargestModule;
+  std::uint64_t budget = kMaxModuleBytes;
   if (!here.modules.empty()) return read_module(here, here.modules.front(), budget);
   out.damage = here.damage.empty()
                    ? fmt::format("what lies at address {:#x} is neither a fatbin nor an image", address)
@@ -139,8 +139,8 @@ bool ObjectFile::is_searchable() const {
   std::uint64_t bytes = 0;
   for (const CodeModule& module : code().modules) {
     each_image_of(
-        module, [&](std::uint32_t index) { bytes += std::min(code().images[index].bytes, kLargestSearch); });
-    if (bytes > kLargestSearch) return false;
+        module, [&](std::uint32_t index) { bytes += std::min(code().images[index].bytes, kMaxSearchBytes); });
+    if (bytes > kMaxSearchBytes) return false;
   }
   return true;
 }
@@ -199,10 +199,10 @@ FileModule ObjectFile::only_module_with_kernels() const {
 }
 
 std::string ObjectFile::symbol_at(std::uint64_t address) const {
-  constexpr std::size_t kMost = 4096;
+  constexpr std::size_t kMax = 4096;
   if (const auto known = symbols_.find(address); known != symbols_.end()) return known->second;
   std::string found = find_symbol_at(address);
-  if (symbols_.size() < kMost) symbols_.emplace(address, found);
+  if (symbols_.size() < kMax) symbols_.emplace(address, found);
   return found;
 }
 

@@ -28,7 +28,7 @@ class ModuleMemory {
     if (const auto found = known_.find(key); found != known_.end()) return found->second;
     FileModule module = read();
     const std::size_t size = size_of(module) + key.second.size();
-    if (known_.size() < kMost && bytes_ + size <= kMostBytes) {
+    if (known_.size() < kMax && bytes_ + size <= kMaxBytes) {
       bytes_ += size;
       known_.emplace(key, module);
     }
@@ -36,8 +36,8 @@ class ModuleMemory {
   }
 
  private:
-  static constexpr std::size_t kMost = 256;
-  static constexpr std::size_t kMostBytes = std::size_t{8} << 20;
+  static constexpr std::size_t kMax = 256;
+  static constexpr std::size_t kMaxBytes = std::size_t{8} << 20;
   static std::size_t size_of(const FileModule& module) {
     std::size_t out = module.damage.size();
     for (const FileImage& image : module.images) {

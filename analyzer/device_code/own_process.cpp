@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr bool kSanitized = KSHIM_SANITIZED;
-constexpr std::size_t kLargestAnswer = std::size_t{1} << 20;
+constexpr std::size_t kMaxAnswerBytes = std::size_t{1} << 20;
 
 void limit(int resource, rlim_t most) {
   const rlimit value{most, most};
@@ -61,7 +61,7 @@ void limit(int resource, rlim_t most) {
 bool receive(int answer, milliseconds patience, std::string& out) {
   const auto end = Clock::now() + patience;
   char part[4096];
-  while (out.size() <= kLargestAnswer) {
+  while (out.size() <= kMaxAnswerBytes) {
     const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now()).count();
     pollfd waiting{answer, POLLIN, 0};
     const int ready = left <= 0 ? 0 : ::poll(&waiting, 1, static_cast<int>(left));
@@ -105,7 +105,7 @@ ProcessAnswer ask_in_own_process(const std::function<std::string()>& question, c
   if (asked > 0) {
     const bool in_time = receive(ends[0], limits.patience, out.text);
     const bool whole = in_time && !out.text.empty() && out.text.back() == '\0';
-    if (!in_time || whole || out.text.size() > kLargestAnswer) ::kill(asked, SIGKILL);
+    if (!in_time || whole || out.text.size() > kMaxAnswerBytes) ::kill(asked, SIGKILL);
     const int status = status_of(asked);
     out.end = whole     ? ProcessAnswer::End::whole
               : in_time ? ProcessAnswer::End::crashed

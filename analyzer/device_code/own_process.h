@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question that may end the process which asks it: put by a child, with limits on time and memory.
+// Runs code that may crash in a child process with time and memory limits.
 #pragma once
 
 #include "analyzer/core/prelude.h"

@@ -56,7 +56,7 @@ Finding stale_error(const Scene& scene, const ReadRecord& read, const FailureRec
   set_code(read.code, out);
   out.object = prober;
   out.failed_call = read.api;
-  out.headline = fmt::format("the error {} that {} reports is left over from {}, which went on", read.code,
+  out.headline = fmt::format("{1} reports error {0}, which {2} left behind after a harmless probe", read.code,
                              reader.empty() ? std::string_view("the program") : basename_of(reader), who);
   FailureRecord place;
   place.native = read.native;
@@ -160,7 +160,7 @@ std::optional<Finding> triton_refusal(const Scene& scene) {
   out.headline = fmt::format("Triton does not compile for {}, which may be why the program gave up",
                              text_of(out.devices.front()));
   out.evidence.push_back({EvidenceId::library,
-                          fmt::format("{} was loaded, and PyTorch hands it no GPU as old as {}.",
+                          fmt::format("{} was loaded, but PyTorch does not use it on GPUs as old as {}.",
                                       basename_of(library->path), name(*at.device)),
                           location(scene.report, library->line),
                           {{"path", library->path}}});
@@ -214,8 +214,8 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
     found.evidence.push_back(
         {EvidenceId::error_unread,
          visible
-             ? "Nobody asked the runtime for the error afterwards (cudaGetLastError, cudaPeekAtLastError)."
-             : "Whether the program looked at the error cannot be seen: it has the runtime linked in.",
+             ? "The program did not read the error afterwards (cudaGetLastError, cudaPeekAtLastError)."
+             : "The runtime is linked statically, so kshim cannot see whether the program checked the error.",
          {}});
     if (out) continue;  // one is enough to distrust the results
     AdviceInput at;
@@ -250,12 +250,11 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Fi
     }
   }
   if (out) {
-    out->evidence.push_back(
-        {EvidenceId::ended_silently,
-         fmt::format("No call failed, and the program ended with {}: such a library refuses a GPU by "
-                     "a status of its own.",
-                     *scene.options.exit_status),
-         {}});
+    out->evidence.push_back({EvidenceId::ended_silently,
+                             fmt::format("No call failed, but the program ended with {}: such a library "
+                                         "reports an unsupported GPU by its own status code.",
+                                         *scene.options.exit_status),
+                             {}});
   }
   return out;
 }
@@ -291,10 +290,9 @@ std::optional<Finding> idle_driver(const IdleProcess& process, const Options& op
       process.exe.empty() ? std::string("a process") : std::string(basename_of(process.exe));
   out.evidence.push_back(
       {EvidenceId::driver_asked,
-       fmt::format(
-           "{} (pid {}) asked the driver for its version, which is for CUDA {}, and did not initialize "
-           "it: so does a runtime that needs a newer one, and answers 35.",
-           who, process.pid, name(process.driver)),
+       fmt::format("{} (pid {}) queried the driver version (CUDA {}) but did not initialize it: a runtime "
+                   "that needs a newer driver does so too, and returns 35.",
+                   who, process.pid, name(process.driver)),
        {},
        {{"driver", name(process.driver)}}});
   if (newer)

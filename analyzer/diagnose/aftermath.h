@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of errors after the call that failed: read by somebody else, read by nobody, or told only by a
-// library's own status.
+// Errors after the failing call: read by other code, never read, or reported only through a library's own
+// status library's own status.
 #pragma once
 
 #include "analyzer/core/finding.h"
@@ -25,7 +25,7 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Fi
 
 /// library-not-found: of a program that never began.
 Finding missing_library(const MissingLibrary& missing);
-/// no-device, of a program that failed without a word to any driver: Options::driverless.
+/// no-device, for a program that failed before it called any driver: Options::driverless.
 Finding no_driver(const std::string& program);
 
 /// driver-too-old: a process asked the driver for its version, did not initialize it, and the program gave

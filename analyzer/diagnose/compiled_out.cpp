@@ -15,7 +15,7 @@ constexpr double kNothingLeft = 0.9;
 constexpr double kLittleElsewhere = 0.7;  // the other image does not do much, either
 constexpr double kPrints = 0.75;
 constexpr std::uint64_t kMuch = 512;
-constexpr std::size_t kMostUsedKernels = 4096;
+constexpr std::size_t kMaxUsedKernels = 4096;
 
 /// Kernels of one module of a file, each with the line of the report that names it.
 struct Used {
@@ -36,7 +36,7 @@ std::vector<Used> used_kernels(const Scene& scene) {
     const ObjectRecord* object = scene.index.object(object_id);
     if (object == nullptr && module != nullptr) object = scene.index.object(module->object);
     if (object == nullptr || module == nullptr || !module->offset || kernel.empty() ||
-        ++count > kMostUsedKernels)
+        ++count > kMaxUsedKernels)
       return;
     Used& out = modules[{object->id, *module->offset}];
     out.object = object;
@@ -163,7 +163,7 @@ std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, st
 
 std::vector<Finding> compiled_out(const Scene& scene) {
   std::vector<Finding> out;
-  std::uint64_t budget = kMostPayload;
+  std::uint64_t budget = kMaxPayload;
   for (const Used& used : used_kernels(scene)) {
     if (auto finding = finding_of_stubs(scene, used, budget)) out.push_back(std::move(*finding));
   }

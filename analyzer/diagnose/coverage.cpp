@@ -125,10 +125,10 @@ using image::ComputeCapability;
 
 // Modules without an image are opened to see whether they have kernels at all; beyond this they are taken to
 // have.
-constexpr std::uint64_t kMostOpened = std::uint64_t{32} << 20;
+constexpr std::uint64_t kMaxOpened = std::uint64_t{32} << 20;
 
 // One file is seldom built by more than one toolkit: so many cubins are asked for their compiler.
-constexpr unsigned kMostToolkits = 64;
+constexpr unsigned kMaxToolkits = 64;
 
 bool is_executable(const Candidate& image) { return image.kind != ImageKind::ltoir; }
 
@@ -277,7 +277,7 @@ class Coverer {
   }
 
   bool has_kernels(const CodeImage& image) {
-    if (opened_ + image.bytes > kMostOpened) return true;
+    if (opened_ + image.bytes > kMaxOpened) return true;
     opened_ += image.bytes;
     const auto clear = payloads_.read(image);
     if (!clear) return true;
@@ -292,7 +292,7 @@ class Coverer {
   }
 
   void note_toolkit(const CodeImage& image, Bytes clear) {
-    if (image.candidate.kind != ImageKind::cubin || asked_toolkits_ == kMostToolkits) return;
+    if (image.candidate.kind != ImageKind::cubin || asked_toolkits_ == kMaxToolkits) return;
     ++asked_toolkits_;
     out_.toolkit = std::max(out_.toolkit, toolkit_of(image.candidate.kind, clear));
   }

@@ -115,7 +115,7 @@ struct FileCoverage {
 };
 
 /// Masks of KernelCoverage have so many bits.
-constexpr std::size_t kMostTargets = 64;
+constexpr std::size_t kMaxTargets = 64;
 
 /// With `table`, reads every payload and fills it; without, only as many as it takes to tell which modules
 /// without an image have kernels at all. `needed`: the libraries that the file is linked with.

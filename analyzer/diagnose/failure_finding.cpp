@@ -29,7 +29,7 @@ std::string layers_text(const FailureRecord& failure) {
   std::vector<std::string> parts;
   for (const Layer& layer : failure.layers) {
     const std::string name = code_name(layer);
-    parts.push_back(fmt::format("{} answered {}{}", layer.api, layer.code,
+    parts.push_back(fmt::format("{} returned {}{}", layer.api, layer.code,
                                 name.empty() ? "" : fmt::format(" ({})", name)));
   }
   return enumerate(parts);
@@ -54,13 +54,13 @@ void add_failure_evidence(const Scene& scene, const FailureRecord& failure, cons
 
 // The driver's own words, a few lines of them.
 void add_driver_words(const Scene& scene, const FailureRecord& failure, std::vector<Evidence>& out) {
-  constexpr std::size_t kMost = 400;
+  constexpr std::size_t kMax = 400;
   const auto add = [&](EvidenceId id, std::string_view who, const std::string& text) {
     if (text.empty()) return;
-    std::string shown = text.substr(0, kMost);
+    std::string shown = text.substr(0, kMax);
     std::ranges::replace(shown, '\n', ' ');
     out.push_back({id,
-                   fmt::format("{}: {}{}", who, shown, text.size() > kMost ? " ..." : ""),
+                   fmt::format("{}: {}{}", who, shown, text.size() > kMax ? " ..." : ""),
                    location(scene.report, failure.line),
                    {{"text", text}}});
   };
@@ -115,8 +115,8 @@ std::string need_of(const Subject& subject, Cause cause) {
 
 void set_kernels(std::vector<std::string> mangled, std::uint64_t total, Finding& finding) {
   finding.kernels_total = std::max(total, std::uint64_t{mangled.size()});
-  if (mangled.size() > kMostKernels) {
-    mangled.resize(kMostKernels);
+  if (mangled.size() > kMaxKernels) {
+    mangled.resize(kMaxKernels);
     finding.kernels_complete = false;
   }
   for (const std::string& name : mangled) finding.kernels.push_back(demangle(name));
@@ -190,17 +190,17 @@ void describe_images(const Subject& subject, Finding& finding) {
   });
   for (const ImageFact& fact : images) {
     const image::Candidate& candidate = fact.candidate;
-    const ImageJudgement judgement = judge_image(fact, subject.facts);
+    const ImageJudgment judgment = judge_image(fact, subject.facts);
     ImageVerdict row;
     row.kind = image::to_name(candidate.kind);
     row.arch = image::to_name(candidate.kind, candidate.arch).view();
     if (candidate.isa.known() && candidate.kind == image::ImageKind::ptx)
       row.isa = image::to_name(candidate.isa).view();
     row.count = fact.count;
-    row.fits = judgement.fits;
-    row.reason = judgement.reason;
+    row.fits = judgment.fits;
+    row.reason = judgment.reason;
     row.candidate = candidate;
-    row.would_fit = judgement.would_fit;
+    row.would_fit = judgment.would_fit;
     if (std::ranges::find(finding.have, row.arch) == finding.have.end()) finding.have.push_back(row.arch);
     finding.images.push_back(std::move(row));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gaps that nothing has run into: what the shim recorded for KSHIM_TARGET, and the files of the report read
+// Gaps that caused no failure yet: what the shim recorded for KSHIM_TARGET, and the files of the report read
 // again for the present GPUs and for --target.
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
@@ -34,8 +34,8 @@ std::vector<Wanted> wanted_of(const Scene& scene) {
   return out;
 }
 
-/// What failures have told already: objects and what each lacks. Loose images have no path: they are told
-/// apart by what they hold.
+/// Gaps that failures already reported, by object and missing architecture. Loose images have no path and are
+/// identified by content. apart by what they hold.
 class Known {
  public:
   explicit Known(const std::vector<Finding>& findings) {

@@ -66,7 +66,7 @@ void parts(const Libraries& all, std::vector<LibraryMatch>& out) {
       if (!apart) continue;
       LibraryMatch match{Cause::mixed_cuda_libraries, Mixture::parts, *apart, {}, {}, {i, other}, {}};
       match.headline = fmt::format("lib{} and lib{} are {}", row.library, row.part, how_apart(*apart));
-      match.because = fmt::format("{} works with {}: {}, and they are to be of one release",
+      match.because = fmt::format("{} uses {}: {}, so both must come from the same release",
                                   with_place(all[i]), with_place(all[other]), row.why);
       out.push_back(std::move(match));
     }
@@ -82,10 +82,10 @@ void copies(const Libraries& all, std::vector<LibraryMatch>& out) {
       if (file_of(a) != file_of(b) || a.path == b.path || of_one_build(a, b)) continue;
       if (is_stateless_library(a.family) || is_cudnn(a) || !told.insert(file_of(a)).second) continue;
       LibraryMatch match{Cause::mixed_cuda_libraries, Mixture::copies, kTwoCopies, {}, {}, {i, k}, {}};
-      match.headline = fmt::format("{} is in the process twice", file_of(a));
-      match.because = fmt::format(
-          "{} and {} are both loaded: what one of them registers or opens, the other does not know",
-          with_place(a), with_place(b));
+      match.headline = fmt::format("the process loaded two copies of {}", file_of(a));
+      match.because =
+          fmt::format("{} and {} are both loaded: they do not share registered memory or open handles",
+                      with_place(a), with_place(b));
       out.push_back(std::move(match));
     }
   }
@@ -111,9 +111,8 @@ void majors(const Libraries& all, std::vector<LibraryMatch>& out) {
   if (names.size() > 4) names.resize(4);
   match.headline = fmt::format("{} are in one process", enumerate(names));
   match.because = fmt::format(
-      "{} are of different CUDA versions: side by side they work, as long as what is registered with one of "
-      "them, or opened by it, is "
-      "not given to the other",
+      "{} belong to different CUDA versions: they can coexist only if no handle or registration of one is "
+      "passed to the other",
       enumerate(names));
   out.push_back(std::move(match));
 }
@@ -144,8 +143,8 @@ void apart(const Libraries& all, std::vector<LibraryMatch>& out) {
     match.libraries = {static_cast<std::size_t>(user - all.begin()), *other};
     match.headline =
         fmt::format("lib{} and the lib{} that it uses are from different places", row.library, row.used);
-    match.because =
-        fmt::format("{} uses {}, which it did not come with", with_place(*user), with_place(all[*other]));
+    match.because = fmt::format("{} uses {}, which belongs to another installation", with_place(*user),
+                                with_place(all[*other]));
     out.push_back(std::move(match));
   }
 }
@@ -162,8 +161,8 @@ void cudnn_parts(const Libraries& all, const std::vector<std::size_t>& cudnn,
       if (!together || *together <= worst.confidence) continue;
       worst.confidence = *together;
       worst.libraries = {cudnn[i], cudnn[k]};
-      worst.because = fmt::format("{} works with {}: cuDNN's parts are to be of one release", with_place(a),
-                                  with_place(b));
+      worst.because = fmt::format("{} works with {}: all cuDNN components must come from the same release",
+                                  with_place(a), with_place(b));
     }
   }
   if (worst.libraries.empty()) return;
@@ -180,9 +179,8 @@ void cudnn_majors(const Libraries& all, const std::vector<std::size_t>& cudnn,
       Cause::cudnn_mismatch, Mixture::majors, kSideBySide, {}, {}, {cudnn.front(), *other}, {}};
   match.headline =
       fmt::format("cuDNN {} and cuDNN {} are in one process", all[cudnn.front()].major, all[*other].major);
-  match.because = fmt::format(
-      "{} and {} are both loaded: they work, as long as each library that uses cuDNN keeps to its own",
-      with_place(all[cudnn.front()]), with_place(all[*other]));
+  match.because = fmt::format("{} and {} are both loaded: this works only if each library uses its own cuDNN",
+                              with_place(all[cudnn.front()]), with_place(all[*other]));
   out.push_back(std::move(match));
 }
 
@@ -228,7 +226,7 @@ void cudnn_drops(const Libraries& all, const std::vector<std::size_t>& cudnn,
                        {}};
     match.device = cc;
     match.headline =
-        fmt::format("cuDNN {} does not serve a GPU of compute capability {}", library.version, gpu.view());
+        fmt::format("cuDNN {} does not support compute capability {}", library.version, gpu.view());
     match.because = fmt::format("{}: NVIDIA's list of what that release serves has no {}{}",
                                 with_place(library), gpu.view(),
                                 row == nullptr ? ""

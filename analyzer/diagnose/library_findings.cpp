@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr double kBuiltWithNewer = 0.85;
 constexpr double kVersionsKnown = 0.8;
 constexpr double kFoldersKnown = 0.55;
-constexpr std::size_t kMostEntries = 64;
+constexpr std::size_t kMaxEntries = 64;
 
 std::string release_of(const CudaLibrary& library, const std::vector<CudaLibrary>& all) {
   if (library.version.find('.') != std::string::npos) return library.version;
@@ -48,9 +48,9 @@ void older_than_built_with(const Scene& scene, const std::vector<CudaLibrary>& a
     match.wanted = row->oldest;
     match.headline = fmt::format("cuDNN {} is older than the {} that {} {} was built with", have, row->oldest,
                                  package->name, package->version);
-    match.because = fmt::format("{} {} is built with cuDNN {} and does without an older one: {} in {} is {}",
-                                package->name, package->version, row->oldest, all[cudnn].record.soname,
-                                all[cudnn].folder, have);
+    match.because =
+        fmt::format("{} {} needs cuDNN {} or later: {} in {} is {}", package->name, package->version,
+                    row->oldest, all[cudnn].record.soname, all[cudnn].folder, have);
     out.push_back(std::move(match));
     return;
   }
@@ -65,7 +65,7 @@ struct Shadow {
 std::optional<Shadow> shadow_of(const CudaLibrary& cudnn, std::string_view search) {
   static constexpr std::array kParts = {"graph", "ops",       "engines_precompiled",
                                         "cnn",   "ops_infer", "cnn_infer"};
-  for (std::size_t i = 0; i < kMostEntries && !search.empty(); ++i) {
+  for (std::size_t i = 0; i < kMaxEntries && !search.empty(); ++i) {
     const std::string entry(search.substr(0, search.find(':')));
     search.remove_prefix(std::min(search.size(), entry.size() + 1));
     if (entry.empty() || entry.front() != '/') continue;
@@ -99,11 +99,12 @@ void parts_of_another(const Scene& scene, const std::vector<CudaLibrary>& all, s
                      {},
                      shadow->folder,
                      {}};
-  match.headline = fmt::format("cuDNN{} finds parts of {} in LD_LIBRARY_PATH", have.empty() ? "" : " " + have,
-                               known ? "cuDNN " + shadow->release : "another one");
+  match.headline =
+      fmt::format("cuDNN{} loads components of {} from LD_LIBRARY_PATH", have.empty() ? "" : " " + have,
+                  known ? "cuDNN " + shadow->release : "another one");
   match.because = fmt::format(
-      "{} in {} loads its parts by name, and LD_LIBRARY_PATH has {}{} before its own: cuDNN's parts are "
-      "to be of one release",
+      "{} in {} loads its component libraries by name, and LD_LIBRARY_PATH puts {}{} before its own: all "
+      "components must come from one release",
       all[cudnn].record.soname, all[cudnn].folder, shadow->file,
       shadow->release.empty() ? "" : " of " + shadow->release);
   out.push_back(std::move(match));
@@ -124,7 +125,7 @@ void add_cudnn_choice(const Scene& scene, const std::vector<CudaLibrary>& librar
 constexpr double kOnItsStack = 0.75;     // the failing call came out of one of the libraries
 constexpr double kNothingElse = 0.45;    // it did not, and nothing else explains it
 constexpr double kLibraryGaveUp = 0.85;  // of what the libraries by themselves are worth
-constexpr std::size_t kMostUsers = 3;
+constexpr std::size_t kMaxUsers = 3;
 
 std::vector<image::ComputeCapability> devices_of(const Scene& scene) {
   std::vector<image::ComputeCapability> out;
@@ -179,7 +180,7 @@ bool is_on_stack(const Scene& scene, const FailureRecord& failure,
 std::vector<std::string> users_of(const Scene& scene, const CudaLibrary& library) {
   std::vector<std::string> out;
   const auto add = [&](const std::string& path, const std::string& build_id) {
-    if (out.size() == kMostUsers || path == library.record.path) return;
+    if (out.size() == kMaxUsers || path == library.record.path) return;
     if (!build_id.empty() && build_id_of(path) != build_id) return;
     const auto file = elf_facts(path);
     if (!file || std::ranges::find(file->needed, library.record.soname) == file->needed.end()) return;
@@ -275,7 +276,7 @@ bool any_error(const std::vector<Finding>& known) {
                              [](const Finding& finding) { return finding.severity == Severity::error; });
 }
 
-// Sets the severity by what failed; false for a suspicion that nothing bears out.
+// Sets the severity by what failed; false if no evidence supports the suspicion.
 bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<CudaLibrary>& libraries,
            const std::vector<Unexplained>& unexplained, std::vector<Finding>& known, Finding& out) {
   out.severity = Severity::warning;
@@ -289,12 +290,12 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
   }
   if (match.kind == Mixture::apart) return false;
   const bool gave_up = scene.options.term_signal || scene.options.exit_status.value_or(0) != 0;
-  // Which parts the loader took is not known where the program went on.
+  // If the program continued, we do not know which components the loader used.
   if (match.kind == Mixture::shadowed && !gave_up) return false;
   const auto by_code = std::ranges::find_if(unexplained, [&](const Unexplained& row) {
     return is_strong(match.kind) ? true : may_come_of_mixture(row.code);
   });
-  // cuDNN and a GPU that it drops do nothing to a call of somebody else.
+  // A GPU that cuDNN dropped cannot explain a failed call outside cuDNN.
   if (by_code != unexplained.end() && match.kind != Mixture::dropped) {
     out.severity = Severity::error;
     out.confidence = kNothingElse;
@@ -314,11 +315,10 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
     out.confidence = match.confidence * kLibraryGaveUp;
     out.evidence.push_back(
         {EvidenceId::ended_silently,
-         fmt::format(
-             "No call to CUDA failed that would explain why the program ended with {}: libraries refuse by a "
-             "status of their own.",
-             scene.options.term_signal ? fmt::format("signal {}", *scene.options.term_signal)
-                                       : std::to_string(*scene.options.exit_status)),
+         fmt::format("No failed CUDA call explains why the program ended with {}: CUDA libraries report "
+                     "errors through their own status codes.",
+                     scene.options.term_signal ? fmt::format("signal {}", *scene.options.term_signal)
+                                               : std::to_string(*scene.options.exit_status)),
          {}});
   }
   return true;
@@ -361,19 +361,20 @@ Finding missing_library(const MissingLibrary& missing) {
   out.severity = row_of(out.cause).severity;
   out.confidence = kLinkerSays;
   out.headline =
-      fmt::format("{} was not found, which {} needs", missing.name, basename_of(missing.needed_by));
+      fmt::format("{1} needs {0}, which was not found", missing.name, basename_of(missing.needed_by));
   out.object = missing.name;
-  out.evidence.push_back(
-      {EvidenceId::library_missing,
-       fmt::format("{} ended with 127 before it began, and the dynamic linker finds no {} for {}.",
-                   basename_of(missing.program), missing.name, missing.needed_by),
-       {},
-       {{"library", missing.name}, {"needed_by", missing.needed_by}}});
+  out.evidence.push_back({EvidenceId::library_missing,
+                          fmt::format("{} exited with status 127 before main(), and the dynamic linker does "
+                                      "not find {}, which {} needs.",
+                                      basename_of(missing.program), missing.name, missing.needed_by),
+                          {},
+                          {{"library", missing.name}, {"needed_by", missing.needed_by}}});
   if (!missing.folder.empty())
-    out.evidence.push_back({EvidenceId::library_elsewhere,
-                            fmt::format("There is one in {}, where it does not look.", missing.folder),
-                            {},
-                            {{"folder", missing.folder}}});
+    out.evidence.push_back(
+        {EvidenceId::library_elsewhere,
+         fmt::format("{} contains it, but the linker does not search that folder.", missing.folder),
+         {},
+         {{"folder", missing.folder}}});
   AdviceInput at;
   at.cause = out.cause;
   at.missing = missing;
@@ -394,8 +395,8 @@ Finding no_driver(const std::string& program) {
   out.severity = row_of(out.cause).severity;
   out.confidence = kAllFits;
   out.object = program;
-  out.headline =
-      fmt::format("{} has GPU code, and there is no driver for it: no libcuda.so.1", basename_of(program));
+  out.headline = fmt::format("{} contains GPU code, but libcuda.so.1 (the driver) is not installed",
+                             basename_of(program));
   out.evidence.push_back(
       {EvidenceId::library_missing,
        fmt::format(

@@ -75,10 +75,10 @@ bool is_released(std::string_view package) {
 
 }  // namespace
 
-std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgement& judgement,
+std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgment& judgment,
                                                 const analysis::Finding& finding) {
-  AdviceInput at = analysis::advice_input(finding, judgement.facts, {});
-  if (judgement.device != nullptr) at.device_name = judgement.device->name;
+  AdviceInput at = analysis::advice_input(finding, judgment.facts, {});
+  if (judgment.device != nullptr) at.device_name = judgment.device->name;
   at.kernel_module = clues.kernel_module;
   at.driver = clues.driver;
   at.toolkit = clues.toolkit;
@@ -95,7 +95,7 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
       at.torch_build = fmt::format("{}+{}", torch->version, variant.empty() ? "cuNNN" : variant);
   }
   at.links_torch = at.torch;
-  if (judgement.hit != nullptr) at.extension = package_that_called(clues, *judgement.hit);
+  if (judgment.hit != nullptr) at.extension = package_that_called(clues, *judgment.hit);
   at.platform = clues.windows ? "windows x86_64" : "";
   at.build_system = clues.build_system;
   at.arch_variable = clues.arch_variable;
@@ -104,12 +104,12 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
   at.released = clues.released && clues.build_system.empty() && (!clues.python || clues.packages.empty());
   at.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";
   // A file of its own that was looked at is not PyTorch's.
-  const PackageClue* package = package_that_failed(clues, judgement.hit);
+  const PackageClue* package = package_that_failed(clues, judgment.hit);
   // What a package says that it was built for tells of no other.
-  if (judgement.list != nullptr && judgement.list->by_itself)
-    if (const PackageClue* owner = find_package(clues, judgement.list->owner)) package = owner;
-  const bool another = package != nullptr && package->name == "torch" && judgement.list != nullptr &&
-                       !judgement.list->by_itself && judgement.list->owner.find("torch") == std::string::npos;
+  if (judgment.list != nullptr && judgment.list->by_itself)
+    if (const PackageClue* owner = find_package(clues, judgment.list->owner)) package = owner;
+  const bool another = package != nullptr && package->name == "torch" && judgment.list != nullptr &&
+                       !judgment.list->by_itself && judgment.list->owner.find("torch") == std::string::npos;
   // Of no known GPU, what was built against PyTorch is likelier than PyTorch's own release.
   if (package != nullptr && package->name == "torch" && !at.device) {
     const auto built =
@@ -150,16 +150,16 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
   at.links_torch = at.torch;
   if (finding.cause == Cause::stale_cache_artifact) set_cache(clues, at);
   // A build for one GPU of several would take the code of the others away.
-  const bool of_list = judgement.list != nullptr && judgement.list->by_itself;
+  const bool of_list = judgment.list != nullptr && judgment.list->by_itself;
   for (const DeviceClue& each : clues.devices)
-    if (at.device && each.cc != *at.device && (of_list || (each.by_name && judgement.device->by_name)))
+    if (at.device && each.cc != *at.device && (of_list || (each.by_name && judgment.device->by_name)))
       at.other_devices.push_back(each.cc);
   for (const analysis::SwitchRow& row : analysis::switches()) {
     const auto set = clues.env.find(std::string(row.variable));
     if (set != clues.env.end() && !set->second.empty() && set->second != "0")
       at.switch_names.emplace_back(row.variable);
   }
-  const Hit* message = message_behind(clues, judgement);
+  const Hit* message = message_behind(clues, judgment);
   if (message != nullptr) at.message = message->id;
   // The question is about cuDNN, not about its caller, where it is the message or its release is known.
   const PackageClue* cudnn = find_package(clues, "cuDNN");
@@ -168,10 +168,10 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
     at.software = "cuDNN";
     if (released) at.package_version = cudnn->version;
   }
-  if (finding.cause == Cause::nvrtc_arch_unsupported && judgement.hit != nullptr)
-    set_compiler(clues, *judgement.hit, at);
+  if (finding.cause == Cause::nvrtc_arch_unsupported && judgment.hit != nullptr)
+    set_compiler(clues, *judgment.hit, at);
   if (finding.cause == Cause::ptx_newer_than_driver) set_ptx(clues, at);
-  if (finding.cause == Cause::driver_too_old) set_runtime(judgement.hit, at);
+  if (finding.cause == Cause::driver_too_old) set_runtime(judgment.hit, at);
   at.windows = clues.of_windows();
   return std::make_shared<const AdviceInput>(std::move(at));
 }

@@ -13,7 +13,7 @@ using analysis::Facts;
 
 // Below, a line by itself decides nothing, and the next one that does may speak.
 constexpr double kDecides = 0.35;
-// What one line says and what the facts beside it say, where they contradict each other.
+// The confidence if a message and the other facts in the log contradict each other.
 constexpr double kContradicted = 0.5;
 constexpr double kStrong = 0.7;
 
@@ -78,8 +78,9 @@ Suspect judge_words(const Clues& clues, const Hit& hit, const Facts& facts, std:
   // judged is the list where there is one.
   const bool range = hit.id == "torch_range";
   if ((range || hit.id == "torch_not_compatible" || hit.id == "torch_needs_cuda") && serves(facts)) {
-    harmless = fmt::format("the warning is wrong here: what is listed has code that runs on {}",
-                           name(*facts.device));
+    harmless =
+        fmt::format("the warning does not apply: the listed architectures include code that runs on {}",
+                    name(*facts.device));
     return {Cause::unknown, 0, {}};
   }
   if (range) return {Cause::no_image_for_arch, facts.images.empty() ? kContradicted : 0.8, hit.tells};
@@ -140,9 +141,9 @@ bool is_contradicted(const Facts& facts, const ImageList* list) {
 Suspect by_rules(const Clues& clues, const Facts& facts, const ImageList* list) {
   analysis::Diagnosis diagnosis = analysis::diagnose(facts);
   if (is_ambiguous(facts)) {
-    return {
-        Cause::unknown, 0.3,
-        fmt::format("{} stands for several causes, and nothing beside it tells which", facts.codes.front())};
+    return {Cause::unknown, 0.3,
+            fmt::format("{} has several possible causes, and the log does not show which one",
+                        facts.codes.front())};
   }
   constexpr int kNoCompiler = 221;
   if (facts.has_code(kNoCompiler) && clues.toolkit.known() && facts.driver < clues.toolkit &&
@@ -156,23 +157,22 @@ Suspect by_rules(const Clues& clues, const Facts& facts, const ImageList* list) 
   if (diagnosis.cause == Cause::driver_too_old && facts.driver.known() && clues.toolkit.known() &&
       !(facts.driver < clues.toolkit)) {
     return {Cause::unknown, kContradicted,
-            fmt::format(
-                "{} would mean that the driver is too old, and it is for CUDA {}, the program of CUDA {}: "
-                "another libcuda was loaded (a stub, one of the image's own), or none",
-                facts.codes.front(), name(facts.driver), name(clues.toolkit))};
+            fmt::format("{} means that the driver is too old, but the driver supports CUDA {} and the "
+                        "program needs only CUDA {}: "
+                        "another libcuda was loaded (a stub, one of the image's own), or none",
+                        facts.codes.front(), name(facts.driver), name(clues.toolkit))};
   }
   if (is_contradicted(facts, list) && diagnosis.cause == Cause::no_image_for_arch) {
     return {Cause::unknown, 0.3,
-            fmt::format("What is listed has code that runs on {}, and the driver found none: what was loaded "
-                        "is another file, or "
-                        "an older copy of it",
+            fmt::format("The listed file has code for {}, but the driver found none: the program loaded "
+                        "another file or an older copy",
                         name(*facts.device))};
   }
   return {diagnosis.cause, diagnosis.match.confidence, diagnosis.match.because};
 }
 
 // One line, with every GPU and list of images that it may be about: what is most certain.
-Judgement judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
+Judgment judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
   // Several errors in one line: the first is the one that the others follow from.
   std::vector<int> codes;
   const Hit* coded = nullptr;
@@ -181,7 +181,7 @@ Judgement judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
   }
   if (coded != nullptr) codes.push_back(coded->code);
   std::vector<const DeviceClue*> devices;
-  // A name is worth less than a number that stands there.
+  // A stated compute capability is more reliable than a GPU name.
   const bool numbers = std::any_of(clues.devices.begin(), clues.devices.end(),
                                    [](const DeviceClue& device) { return !device.by_name; });
   for (const DeviceClue& device : clues.devices) {
@@ -192,7 +192,7 @@ Judgement judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
   for (const ImageList& list : clues.lists) lists.push_back(&list);
   if (lists.empty()) lists.push_back(nullptr);
 
-  Judgement best;
+  Judgment best;
   bool first = true;
   for (const DeviceClue* device : devices) {
     for (const ImageList* list : lists) {
@@ -233,12 +233,12 @@ Judgement judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
   return best;
 }
 
-// No line tells of a failure, but what is listed would not run.
-std::optional<Judgement> judge_without_failure(const Clues& clues) {
+// No line reports a failure, but the listed code would not run on the GPU.
+std::optional<Judgment> judge_without_failure(const Clues& clues) {
   constexpr double kUnseen = 0.6;
   for (const DeviceClue& device : clues.devices) {
     if (auto outdated = library_without(clues, device.cc)) {
-      Judgement out;
+      Judgment out;
       out.suspect = std::move(*outdated);
       out.suspect.confidence = std::min(out.suspect.confidence, kUnseen);
       out.facts = facts_of(clues, {}, &device, nullptr);
@@ -249,9 +249,9 @@ std::optional<Judgement> judge_without_failure(const Clues& clues) {
       const Facts facts = facts_of(clues, {}, &device, &list);
       const analysis::Diagnosis diagnosis = analysis::diagnose(facts);
       if (list.by_itself || !analysis::is_image_cause(diagnosis.cause)) continue;
-      Judgement out;
+      Judgment out;
       out.suspect = {diagnosis.cause, std::min(diagnosis.match.confidence, kUnseen),
-                     "No line tells of a failure. " + diagnosis.match.because};
+                     "No line reports a failure. " + diagnosis.match.because};
       out.facts = facts;
       out.device = &device;
       out.list = &list;
@@ -261,8 +261,8 @@ std::optional<Judgement> judge_without_failure(const Clues& clues) {
   return std::nullopt;
 }
 
-// What a warning said before, about the same thing that failed then, is a second witness.
-void join_hint(const Judgement& hint, Judgement& decided) {
+// An earlier warning about the same problem confirms the diagnosis.
+void join_hint(const Judgment& hint, Judgment& decided) {
   const bool same =
       hint.suspect.cause == decided.suspect.cause ||
       (analysis::is_image_cause(hint.suspect.cause) && analysis::is_image_cause(decided.suspect.cause));
@@ -281,21 +281,21 @@ void join_hint(const Judgement& hint, Judgement& decided) {
 
 // Code that was compiled from PTX, and a launch that the driver then knows nothing about: the image that
 // would have been right is not there.
-void blame_compiling(const Judgement& hint, Judgement& failed) {
+void blame_compiling(const Judgment& hint, Judgment& failed) {
   const std::vector<int>& codes = failed.facts.codes;
   if (codes.empty() || !code_has(codes.front(), code_trait::ambiguous)) return;
   failed.suspect = {
       Cause::no_image_for_arch, kContradicted,
       fmt::format("The program said before that it has no code for this GPU and that its PTX is "
-                  "compiled instead (line {}); a kernel that is not found then, by whichever code, "
-                  "is mostly one whose PTX is missing or did not compile",
+                  "compiled instead (line {}); a later \"kernel not found\", whatever its error code, "
+                  "usually means that the PTX is missing or did not compile",
                   hint.hit->line)};
   failed.device = hint.device;
   failed.facts.device = hint.facts.device;
 }
 
 // Whether a warning tells of the same thing that the failure, which by itself decides nothing, came from.
-bool explains(const Judgement& hint, const Judgement& failed) {
+bool explains(const Judgment& hint, const Judgment& failed) {
   return hint.went_on.empty() && hint.suspect.cause != Cause::jit_tax &&
          (analysis::is_image_cause(hint.suspect.cause) || failed.hit->hint || failed.hit->brief);
 }
@@ -304,9 +304,9 @@ class Deciding {
  public:
   Deciding(const Clues& clues, bool is_brief) : clues_(clues), brief_(is_brief) {}
 
-  Judgement decide() {
+  Judgment decide() {
     for (const auto& line : lines()) take(judge_line(clues_, line), line);
-    Judgement out;
+    Judgment out;
     if (decided_) {
       out = std::move(*decided_);
       if (hint_) join_hint(*hint_, out);
@@ -340,42 +340,42 @@ class Deciding {
     return out;
   }
 
-  void take(Judgement judgement, const Line& line) {
-    const bool silent = judgement.suspect.confidence < kDecides;
-    if (judgement.hit != nullptr)
-      judgement.went_on = survived(clues_.course, *judgement.hit, judgement.suspect.cause);
+  void take(Judgment judgment, const Line& line) {
+    const bool silent = judgment.suspect.confidence < kDecides;
+    if (judgment.hit != nullptr)
+      judgment.went_on = survived(clues_.course, *judgment.hit, judgment.suspect.cause);
     // A wrong warning is no failure; what fails later may be one.
-    if (!judgement.harmless.empty() && silent) {
-      if (harmless_.empty()) harmless_ = judgement.harmless;
+    if (!judgment.harmless.empty() && silent) {
+      if (harmless_.empty()) harmless_ = judgment.harmless;
       return;
     }
     // A code or a message that names no cause of the contract's may be clear all the same.
-    const bool unsure = judgement.suspect.cause == Cause::unknown && judgement.suspect.confidence < kStrong;
+    const bool unsure = judgment.suspect.cause == Cause::unknown && judgment.suspect.confidence < kStrong;
     if (silent || unsure || line.front()->brief) {
       // The words of a person are weaker than any error that was printed.
       const bool weaker = undecided_ && ((undecided_->hit->brief && !line.front()->brief) ||
-                                         (!undecided_->went_on.empty() && judgement.went_on.empty()));
-      if (!undecided_ || weaker) undecided_ = std::move(judgement);
+                                         (!undecided_->went_on.empty() && judgment.went_on.empty()));
+      if (!undecided_ || weaker) undecided_ = std::move(judgment);
       return;
     }
-    const bool warning = !judgement.went_on.empty() ||
+    const bool warning = !judgment.went_on.empty() ||
                          std::all_of(line.begin(), line.end(), [](const Hit* hit) { return hit->hint; });
     if (warning) {
-      if (!hint_) hint_ = std::move(judgement);
+      if (!hint_ && !decided_) hint_ = std::move(judgment);
     } else if (!decided_) {
-      decided_ = std::move(judgement);
-    } else if (judgement.suspect.cause != decided_->suspect.cause &&
-               seen_.insert(judgement.suspect.cause).second) {
-      judgement.suspect.because = fmt::format("line {}: {}", judgement.hit->line, judgement.hit->quote);
-      others_.push_back(std::move(judgement.suspect));
+      decided_ = std::move(judgment);
+    } else if (judgment.suspect.cause != decided_->suspect.cause &&
+               seen_.insert(judgment.suspect.cause).second) {
+      judgment.suspect.because = fmt::format("line {}: {}", judgment.hit->line, judgment.hit->quote);
+      others_.push_back(std::move(judgment.suspect));
     }
   }
 
   const Clues& clues_;
   bool brief_;
-  std::optional<Judgement> decided_;
-  std::optional<Judgement> hint_;
-  std::optional<Judgement> undecided_;
+  std::optional<Judgment> decided_;
+  std::optional<Judgment> hint_;
+  std::optional<Judgment> undecided_;
   std::string harmless_;
   std::vector<Suspect> others_;
   std::set<Cause> seen_;
@@ -383,14 +383,14 @@ class Deciding {
 
 }  // namespace
 
-Judgement judge(const Clues& clues, bool is_brief) { return Deciding(clues, is_brief).decide(); }
+Judgment judge(const Clues& clues, bool is_brief) { return Deciding(clues, is_brief).decide(); }
 
-const Hit* message_behind(const Clues& clues, const Judgement& judgement) {
-  if (judgement.hit == nullptr) return nullptr;
+const Hit* message_behind(const Clues& clues, const Judgment& judgment) {
+  if (judgment.hit == nullptr) return nullptr;
   const Hit* out = nullptr;
   for (const Hit& hit : clues.hits) {
     const bool same =
-        hit.line == judgement.hit->line && !hit.id.empty() && hit.cause == judgement.suspect.cause;
+        hit.line == judgment.hit->line && !hit.id.empty() && hit.cause == judgment.suspect.cause;
     if (same && (out == nullptr || hit.confidence > out->confidence)) out = &hit;
   }
   return out;

@@ -16,7 +16,7 @@ struct Suspect {
 };
 
 /// A cause and what is known of the images and the GPU behind it.
-struct Judgement {
+struct Judgment {
   Suspect suspect;
   analysis::Facts facts;
   const Hit* hit = nullptr;         ///< the line that decides
@@ -30,7 +30,7 @@ struct Judgement {
 };
 
 /// `assumed`: the options have replaced what the log says.
-Judgement judge(const Clues& clues, bool is_brief);
+Judgment judge(const Clues& clues, bool is_brief);
 
 /// Rules over the surroundings of the deciding line; the image rules' facts are given as judged so far.
 std::vector<Suspect> suspects_of_surroundings(const Clues& clues, const Hit& hit,
@@ -40,9 +40,9 @@ std::vector<Suspect> suspects_of_surroundings(const Clues& clues, const Hit& hit
 std::optional<Suspect> library_without(const Clues& clues, image::ComputeCapability device);
 
 /// The hit of the table messages on the deciding line that speaks for the cause; nullptr where none does.
-const Hit* message_behind(const Clues& clues, const Judgement& judgement);
+const Hit* message_behind(const Clues& clues, const Judgment& judgment);
 /// For Finding::about.
-std::shared_ptr<const analysis::AdviceInput> advice_input(const Clues& clues, const Judgement& judgement,
+std::shared_ptr<const analysis::AdviceInput> advice_input(const Clues& clues, const Judgment& judgment,
                                                           const analysis::Finding& finding);
 
 }  // namespace kshim::explain

@@ -55,7 +55,7 @@ std::optional<Suspect> toolkit_cannot(const Surroundings& at) {
   if (first == nullptr) return std::nullopt;
   if (row->version < first->version) {
     return Suspect{Cause::no_image_for_arch, at.hit.code == 218 ? 0.5 : 0.8,
-                   fmt::format("CUDA {} makes no code for {}: CUDA {} is the first that does",
+                   fmt::format("CUDA {} cannot build for {}; CUDA {} is the first that can",
                                name(row->version), name(*at.facts.device), name(first->version))};
   }
   return Suspect{Cause::no_image_for_arch, 0.85,
@@ -113,10 +113,9 @@ std::optional<Suspect> cached_for_another(const Surroundings& at) {
   if (at.facts.images.size() != 1 || at.facts.images.front().candidate.kind != image::ImageKind::cubin)
     return std::nullopt;
   if (select(at.facts.images, at.facts, at.facts.switches).choice != image::Choice::none) return std::nullopt;
-  return Suspect{
-      Cause::stale_cache_artifact, 0.85,
-      fmt::format("{} compiles for the GPU that is there; code for another one comes from its cache",
-                  at.clues.compiler)};
+  return Suspect{Cause::stale_cache_artifact, 0.85,
+                 fmt::format("{} compiles for the local GPU; code for another GPU comes from its cache",
+                             at.clues.compiler)};
 }
 
 // Two kinds of GPU and one folder: what one of them compiled is what the other one finds.
@@ -175,7 +174,7 @@ std::optional<Suspect> foreign_ptx(const Surroundings& at) {
                                name(at.clues.toolkit))};
   if (!(*at.facts.device < kDefaultTarget)) return broken;
   return Suspect{Cause::ptx_newer_than_device, 0.5,
-                 fmt::format("PTX that a program brings along is mostly for newer GPUs than {}, and fails "
+                 fmt::format("PTX that ships with a program usually targets GPUs newer than {}, and fails "
                              "with 218 there",
                              name(*at.facts.device))};
 }
@@ -200,10 +199,9 @@ std::optional<Suspect> no_image_by_another_name(const Surroundings& at) {
   const bool old =
       at.hit.old_code == 8 || fermi || (at.clues.toolkit.known() && at.clues.toolkit < kRenumbered);
   if (at.hit.code == 98 && has_list(at.facts) && !at.facts.device)
-    return Suspect{
-        Cause::no_image_for_arch, 0.45,
-        "The log says what was built for, and not which GPU there is: on one that this leaves out, "
-        "98 may stand for it"};
+    return Suspect{Cause::no_image_for_arch, 0.45,
+                   "The log lists the built architectures but not the GPU: on a GPU outside the list, 98 can "
+                   "mean the same"};
   if (has_list(at.facts)) return std::nullopt;
   if (at.hit.code == 98 && old)
     return Suspect{
@@ -213,8 +211,8 @@ std::optional<Suspect> no_image_by_another_name(const Surroundings& at) {
   const bool bare = !at.facts.device && at.hit.quote.find("98") != std::string::npos;
   if (at.hit.code == 98 && !at.clues.run_time_compiler && !bare)
     return Suspect{Cause::no_image_for_arch, 0.4,
-                   "98 mostly means that the program was built for other GPUs: what asks for a kernel's "
-                   "attributes first, as CUB and Thrust do, gets 98 where a launch gives 209"};
+                   "98 usually means that the program was built for other GPUs: code that queries a kernel's "
+                   "attributes first, as CUB and Thrust do, gets 98 instead of the 209 of a launch"};
   if (at.hit.code == 500)
     return Suspect{Cause::no_image_for_arch, 0.45,
                    "A library of relocatable device code answers 500 where it has no image for the GPU"};
@@ -255,9 +253,8 @@ std::optional<Suspect> left_behind(const Surroundings& at) {
   if (at.hit.code != 209 || !at.clues.nccl || !has_list(at.facts) || !at.facts.device) return std::nullopt;
   if (select(at.facts.images, at.facts, at.facts.switches).choice == image::Choice::none) return std::nullopt;
   return Suspect{Cause::stale_error, 0.5,
-                 "What is listed has code for this GPU, and NCCL is there, which asks for kernels of every "
-                 "GPU at its start "
-                 "and leaves a 209 behind for the next that asks for the last error"};
+                 "The listed file has code for this GPU, and the process uses NCCL, which probes kernels for "
+                 "every GPU at startup and leaves a 209 behind, which later code reports"};
 }
 
 struct NamedLibrary {

@@ -30,9 +30,8 @@ bool is_stub(std::string_view path) { return contains(path, "/stubs/"); }
 void check_stub(const Loader& loader, const Library* driver, Facts& facts) {
   if (driver != nullptr && (is_stub(driver->file.real) || is_stub(driver->file.path))) {
     add(facts, Severity::error, "stub-driver",
-        fmt::format(
-            "{} is the toolkit's stub, which is for linking only: every call of the driver fails (34)",
-            driver->file.path),
+        fmt::format("{} is the toolkit's link-time stub: every driver call fails with error 34",
+                    driver->file.path),
         fmt::format("take that folder out of {}", driver->file.how));
     return;
   }
@@ -47,16 +46,16 @@ void check_versions(const Library& driver, Facts& facts) {
   const std::string& kernel = facts.driver.kernel_module;
   if (is_compat(driver)) {
     add(facts, Severity::warning, "cuda-compat",
-        fmt::format("{} is of the forward compatibility package: it works on data center GPUs, and on others "
-                    "cuInit answers 804",
+        fmt::format("{} belongs to the forward compatibility package, which works only on data center GPUs: "
+                    "on others cuInit returns 804",
                     driver.file.path),
         "on a GeForce or RTX card, update the driver and remove the package");
     return;
   }
   if (kernel.empty() || driver.version.empty() || driver.version == kernel) return;
   add(facts, Severity::error, "driver-mismatch",
-      fmt::format("{} is of driver {}, the kernel module is {}: cuInit answers 803", driver.file.path,
-                  driver.version, kernel),
+      fmt::format("{} belongs to driver {}, but the kernel module is {}: cuInit returns 803",
+                  driver.file.path, driver.version, kernel),
       "restart the machine after a driver update; in a container, let the container runtime bring the "
       "library");
 }
@@ -69,7 +68,7 @@ void check_driver(const Loader& loader, Facts& facts) {
   if (driver == nullptr) {
     const bool hardware = !facts.place.pci.empty() || facts.place.module_loaded || !facts.gpus.empty();
     add(facts, hardware ? Severity::error : Severity::info, "no-libcuda",
-        hardware ? "there is an NVIDIA GPU, but no program here finds libcuda.so.1"
+        hardware ? "there is an NVIDIA GPU, but libcuda.so.1 is not in the search path"
                  : "no program here finds libcuda.so.1: there is no NVIDIA driver",
         hardware ? "install the driver; in a container, start it with the GPU (docker run --gpus all)" : "");
   } else {
@@ -84,7 +83,7 @@ void check_driver(const Loader& loader, Facts& facts) {
         "modprobe nvidia; where that fails, dmesg says why (Secure Boot, nouveau, another kernel)");
   if (facts.place.wsl && driver != nullptr && !driver->file.real.starts_with("/usr/lib/wsl/"))
     add(facts, Severity::error, "wsl-driver",
-        fmt::format("this is WSL, and {} is a Linux driver's: it hides the one of Windows",
+        fmt::format("this is WSL, and {} belongs to a Linux driver, which hides the Windows driver",
                     driver->file.path),
         "remove the Linux driver package; the driver of Windows is in /usr/lib/wsl/lib");
   if (facts.place.wsl && driver == nullptr)
@@ -98,11 +97,11 @@ void check_driver(const Loader& loader, Facts& facts) {
                       gpu.name));
     if (row != nullptr && row->last_branch != 0)
       add(facts, Severity::info, "last-branch",
-          fmt::format("{} is served by driver branch {} at last", gpu.name, row->last_branch));
+          fmt::format("driver branch {1} is the last that supports {0}", gpu.name, row->last_branch));
   }
 }
 
-/// NVIDIA's container runtime starts nothing where they are not met, but for GPUs that come by CDI, whose
+/// NVIDIA's container runtime refuses to start a container whose requirements are not met, except in CDI mode
 /// specification sets NVIDIA_VISIBLE_DEVICES=void so that no hook adds them again.
 void check_requirements(const Machine& machine, bool cdi, Facts& facts) {
   for (const char* name : {"NVIDIA_REQUIRE_CUDA", "NVIDIA_REQUIRE_ARCH"}) {
@@ -124,9 +123,9 @@ void check_requirements(const Machine& machine, bool cdi, Facts& facts) {
     if (cdi && met && !value.empty())
       add(facts, Severity::info, "require-not-evaluated",
           fmt::format(
-              "{}={} keeps this container from no host: the GPUs came by CDI, which does not evaluate it",
+              "{}={} was not checked at container start: the GPUs were added through CDI, which ignores it",
               name, value),
-          "kshim doctor in the container does");
+          "kshim doctor checks it in the container");
   }
 }
 
@@ -156,7 +155,7 @@ void check_place(const Machine& machine, Facts& facts) {
   };
   if (has("/dev/nvidia0") && !has("/dev/nvidia-uvm"))
     add(facts, Severity::warning, "no-uvm",
-        "/dev/nvidia-uvm is missing: cuInit answers 999 where it cannot make it itself",
+        "/dev/nvidia-uvm is missing: cuInit returns 999 if it cannot create it",
         "modprobe nvidia-uvm, or nvidia-modprobe -u -c 0");
   if (machine.has_env("CUDA_VISIBLE_DEVICES")) check_visible_devices(machine, facts);
   for (const SwitchRow& row : switches()) {
@@ -177,27 +176,27 @@ void check_toolkits(const Machine& machine, Facts& facts) {
   };
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
     if (const std::string_view value = machine.env(variable); !value.empty() && by(variable) == nullptr)
-      add(facts, Severity::warning, "toolkit-gone", fmt::format("{}={} holds no toolkit", variable, value),
+      add(facts, Severity::warning, "toolkit-gone", fmt::format("{}={} contains no toolkit", variable, value),
           fmt::format("correct or unset {}", variable));
   const Toolkit* home = by("CUDA_HOME");
   const Toolkit* path = by("PATH");
   if (home != nullptr && path != nullptr && home != path)
     add(facts, Severity::warning, "two-toolkits",
-        fmt::format(
-            "CUDA_HOME is {} ({}), and nvcc in PATH is of {} ({}): build systems differ in which they take",
-            home->folder, image::to_name(home->version).view(), path->folder,
-            image::to_name(path->version).view()),
+        fmt::format("CUDA_HOME is {} ({}), and nvcc in PATH is of {} ({}): build systems differ in which one "
+                    "they use",
+                    home->folder, image::to_name(home->version).view(), path->folder,
+                    image::to_name(path->version).view()),
         fmt::format("PATH={}/bin:$PATH", home->folder));
   for (const Toolkit& toolkit : facts.toolkits) {
     if (const std::string said = newer_cuda_than_known(toolkit.version); !said.empty())
       add(facts, Severity::info, "newer-toolkit", fmt::format("the toolkit in {}: {}", toolkit.folder, said));
     if (facts.driver.cuda.known() && toolkit.version.known() && toolkit.version > facts.driver.cuda)
       add(facts, Severity::warning, "toolkit-newer-than-driver",
-          fmt::format(
-              "the toolkit in {} is {}, the driver serves CUDA {}: PTX that it makes is refused (222), and "
-              "programs of a newer major do not start (35)",
-              toolkit.folder, image::to_name(toolkit.version).view(),
-              image::to_name(facts.driver.cuda).view()),
+          fmt::format("the toolkit in {} is {}, the driver supports CUDA {}: it rejects PTX from this "
+                      "toolkit (error 222), and "
+                      "programs of a newer major do not start (35)",
+                      toolkit.folder, image::to_name(toolkit.version).view(),
+                      image::to_name(facts.driver.cuda).view()),
           "build for the GPU's own architecture, or update the driver");
     const auto* row = toolkit_at_most(toolkit.version);
     for (const Gpu& gpu : facts.gpus) {
@@ -275,11 +274,10 @@ void check_copies(const Loader& loader, Facts& facts) {
       const std::string version = version_in_name(other.real);
       if (other.real == library.file.real || !differ(library.version, version)) continue;
       add(facts, Severity::warning, "two-copies",
-          fmt::format(
-              "{} is there twice: {} ({}, by {}) is taken, and {} ({}, by {}) is what a program without that "
-              "path gets",
-              library.name, library.file.path, library.version, library.file.how, other.path, version,
-              other.how),
+          fmt::format("two copies of {}: programs load {} ({}, through {}); without that path they would "
+                      "load {} ({}, through {})",
+                      library.name, library.file.path, library.version, library.file.how, other.path, version,
+                      other.how),
           "keep one of them");
     }
   }
@@ -299,9 +297,9 @@ void check_wheels(Facts& facts) {
     for (const auto& [name, found] : majors) {
       if (found.size() < 2) continue;
       add(facts, Severity::warning, "mixed-wheels",
-          fmt::format(
-              "{} has {} for CUDA {}: which of them a process loads first is a matter of import order",
-              python.interpreter, name, enumerate(std::vector<std::string>(found.begin(), found.end()))),
+          fmt::format("{} has {} for CUDA {}: import order decides which one a process loads",
+                      python.interpreter, name,
+                      enumerate(std::vector<std::string>(found.begin(), found.end()))),
           fmt::format("pip uninstall {}-cu{}", name, *found.begin()));
     }
   }
@@ -311,8 +309,9 @@ void check_preloads(Facts& facts) {
   for (const Preload& preload : facts.preloads) {
     if (!preload.there)
       add(facts, Severity::warning, "preload-missing",
-          fmt::format("LD_PRELOAD names {}, which is not there: the loader says so in every program",
-                      preload.path),
+          fmt::format(
+              "LD_PRELOAD names {}, which does not exist: the loader prints an error in every program",
+              preload.path),
           "correct LD_PRELOAD or /etc/ld.so.preload");
     if (preload.note.starts_with("stands in for dlsym"))
       add(facts, Severity::info, "preload-dlsym", fmt::format("{} {}", preload.path, preload.note));
@@ -347,9 +346,8 @@ void check_program(Facts& facts) {
         "where its source is at hand, link it dynamically; kshim scan reads what it is built for");
   if (!program.deepbind.empty())
     add(facts, Severity::warning, "deepbind",
-        fmt::format(
-            "{} opens libraries with RTLD_DEEPBIND ({}): what those ask of CUDA goes past libkshim.so",
-            program.path, program.deepbind),
+        fmt::format("{} opens libraries with RTLD_DEEPBIND ({}): their CUDA calls bypass libkshim.so",
+                    program.path, program.deepbind),
         "kshim run --audit sees most of it");
   for (const std::string& file : program.dlmopen)
     add(facts, Severity::info, "dlmopen",
@@ -403,14 +401,15 @@ void check_visible_devices(const Machine& machine, Facts& facts) {
   if (got.shown.empty())
     warn(facts, "hidden-devices",
          fmt::format(
-             "CUDA_VISIBLE_DEVICES='{}' hides every GPU{}: programs are told 100, no device", value,
+             "CUDA_VISIBLE_DEVICES='{}' hides every GPU{}: programs get error 100 (no device)", value,
              got.twice ? ", as far as is known, for it names one twice"
              : hides   ? ""
                      : fmt::format(", for '{}' names none of the {} here", got.stranger, facts.gpus.size())),
          "unset CUDA_VISIBLE_DEVICES");
   else if (!got.stranger.empty())
     warn(facts, "unknown-device",
-         fmt::format("CUDA_VISIBLE_DEVICES='{}': '{}' names no GPU that is here, and hides what follows it",
+         fmt::format("CUDA_VISIBLE_DEVICES='{}': '{}' matches no GPU on this machine and hides the GPUs "
+                     "listed after it",
                      value, got.stranger),
          fmt::format("see nvidia-smi -L; {} here", counted(facts.gpus.size(), "GPU")));
 }

@@ -10,12 +10,12 @@ namespace kshim::analysis {
 namespace {
 
 // A thousand ranks that fail alike are one story: a few of them are evidence enough.
-constexpr std::size_t kMostEvidence = 12;
+constexpr std::size_t kMaxEvidence = 12;
 
-constexpr std::size_t kMostImages = 256;
-constexpr std::size_t kMostDevices = 256;
-constexpr std::size_t kMostRemarks = 16;
-constexpr std::size_t kMostFailures = 1024;
+constexpr std::size_t kMaxImages = 256;
+constexpr std::size_t kMaxDevices = 256;
+constexpr std::size_t kMaxRemarks = 16;
+constexpr std::size_t kMaxFailures = 1024;
 // After so many failures of one kind another one adds its kernel and to the count, nothing else that is read.
 constexpr std::size_t kEnough = 64;
 
@@ -43,12 +43,12 @@ bool same_place(const Place& a, const Place& b) {
 
 void add_kernels(Finding& to, const Finding& from) {
   const std::size_t before = to.kernels.size();
-  add_new(to.kernels, from.kernels, kMostKernels + 1);  // one more tells that there are more
+  add_new(to.kernels, from.kernels, kMaxKernels + 1);  // one more tells that there are more
   // Where neither list was cut, their union is the truth; else the larger number is a lower bound.
   const bool cut = to.kernels_total > before || from.kernels_total > from.kernels.size();
   to.kernels_total = cut ? std::max({to.kernels_total, from.kernels_total, std::uint64_t{to.kernels.size()}})
                          : std::uint64_t{to.kernels.size()};
-  if (to.kernels.size() > kMostKernels) to.kernels.resize(kMostKernels);
+  if (to.kernels.size() > kMaxKernels) to.kernels.resize(kMaxKernels);
   to.kernels_complete = to.kernels_complete && from.kernels_complete;
 }
 
@@ -62,18 +62,18 @@ void add_places(Finding& to, std::vector<Place>&& from, bool nearer) {
   for (Place& place : from) {
     const bool known =
         std::ranges::any_of(to.where, [&](const Place& other) { return same_place(other, place); });
-    if (!known && to.where.size() < kMostPlaces) to.where.push_back(std::move(place));
+    if (!known && to.where.size() < kMaxPlaces) to.where.push_back(std::move(place));
   }
 }
 
 void add_images(Finding& to, const Finding& from) {
-  add_new(to.have, from.have, kMostImages);
+  add_new(to.have, from.have, kMaxImages);
   for (const ImageVerdict& image : from.images) {
     const auto same = std::ranges::find_if(to.images, [&](const ImageVerdict& known) {
       return known.kind == image.kind && known.arch == image.arch && known.isa == image.isa &&
              known.fits == image.fits;
     });
-    if (same == to.images.end() && to.images.size() < kMostImages) to.images.push_back(image);
+    if (same == to.images.end() && to.images.size() < kMaxImages) to.images.push_back(image);
   }
 }
 
@@ -93,17 +93,17 @@ void merge(Finding& to, Finding&& from) {
   add_kernels(to, from);
   add_images(to, from);
   for (Device& row : from.devices) {
-    if (to.devices.size() < kMostDevices && std::ranges::find(to.devices, row) == to.devices.end())
+    if (to.devices.size() < kMaxDevices && std::ranges::find(to.devices, row) == to.devices.end())
       to.devices.push_back(std::move(row));
   }
-  add_new(to.remarks, from.remarks, kMostRemarks);
-  add_new(to.unread, from.unread, kMostUnread);
+  add_new(to.remarks, from.remarks, kMaxRemarks);
+  add_new(to.unread, from.unread, kMaxUnread);
   for (ReportLine& row : from.failures)  // each is a line of its own: none is there already
-    if (to.failures.size() < kMostFailures) to.failures.push_back(std::move(row));
+    if (to.failures.size() < kMaxFailures) to.failures.push_back(std::move(row));
   for (Evidence& row : from.evidence) {
     const bool known =
         std::ranges::any_of(to.evidence, [&](const Evidence& other) { return other.text == row.text; });
-    if (!known && to.evidence.size() < kMostEvidence) to.evidence.push_back(std::move(row));
+    if (!known && to.evidence.size() < kMaxEvidence) to.evidence.push_back(std::move(row));
   }
   const bool nearer = is_nearer(from, to);
   const bool of_launch = nearer && from.near > to.near && !from.failed_kernel.empty();
@@ -142,12 +142,12 @@ bool says_the_same(const Finding& a, const Finding& b) {
 }
 
 bool Advised::wants(const Finding& finding) {
-  constexpr std::size_t kMost = 65536;
+  constexpr std::size_t kMax = 65536;
   std::string key = key_of(finding);
   if (const auto known = best_.find(key); known != best_.end()) {
     if (finding.confidence <= known->second) return false;
     known->second = finding.confidence;
-  } else if (best_.size() < kMost) {
+  } else if (best_.size() < kMax) {
     best_.emplace(std::move(key), finding.confidence);
   }
   return true;
@@ -169,10 +169,10 @@ const Finding* Gathered::same_as(const Finding& finding) const {
 
 bool is_told(const Finding& to, const Finding& from) {
   // A launch among many loads is what somebody wants to see.
-  if (from.near > to.near && to.failures.size() < kMostFailures) return false;
+  if (from.near > to.near && to.failures.size() < kMaxFailures) return false;
   return from.confidence <= to.confidence &&
          (to.failures.size() >= kEnough ||
-          (to.evidence.size() >= kMostEvidence && to.where.size() >= kMostPlaces));
+          (to.evidence.size() >= kMaxEvidence && to.where.size() >= kMaxPlaces));
 }
 
 void merge_into(std::vector<Finding>& findings, Finding&& finding) {

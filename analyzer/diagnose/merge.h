@@ -5,17 +5,17 @@
 
 namespace kshim::analysis {
 
-/// The same for findings that say the same: one cause, one build of one file, one need, and for what is not
+/// A key that is equal for findings to merge: one cause, one build of one file, one need, and for what is not
 /// about images one code.
 std::string key_of(const Finding& finding);
 bool says_the_same(const Finding& a, const Finding& b);
 /// Adds what is new in `from`, which says the same: kernels, devices, evidence, count.
 void merge(Finding& to, Finding&& from);
 /// Of Finding::unread; a list of this length may have been cut.
-constexpr std::size_t kMostUnread = 1024;
-/// The finding that gets the advice: of findings that say the same, the first with the best ground takes the
-/// advice along, and merge() keeps that; the others need none, which is most of the work on a thousand ranks
-/// that fail alike.
+constexpr std::size_t kMaxUnread = 1024;
+/// The finding that gets the advice: of findings to merge, the first with the highest confidence gets the
+/// advice advice along, and merge() keeps that; the others need none, which is most of the work on a thousand
+/// ranks that fail alike.
 class Advised {
  public:
   /// Whether this one is to be advised.

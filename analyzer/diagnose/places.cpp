@@ -15,7 +15,7 @@ namespace kshim::analysis {
 namespace {
 
 // A CMake build folder is rarely deeper above its products.
-constexpr int kMostParents = 6;
+constexpr int kMaxParents = 6;
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -24,8 +24,8 @@ bool contains(std::string_view text, std::string_view part) {
 /// Whether CMake builds CUDA there: a project that calls nvcc by itself takes no notice of
 /// CMAKE_CUDA_ARCHITECTURES.
 bool is_cuda_build(const std::filesystem::path& folder) {
-  constexpr std::size_t kMost = std::size_t{4} << 20U;
-  const std::string cache = '\n' + files::read_whole(folder / "CMakeCache.txt", kMost).value_or("");
+  constexpr std::size_t kMax = std::size_t{4} << 20U;
+  const std::string cache = '\n' + files::read_whole(folder / "CMakeCache.txt", kMax).value_or("");
   return cache.find("\nCMAKE_CUDA_COMPILER:") != std::string::npos;
 }
 
@@ -121,7 +121,7 @@ std::vector<Place> own_native_places(const FailureRecord& failure, const Report&
   read_sources(frames, files);
   std::vector<Place> out;
   for (const NativeFrame* frame : frames) {
-    if (out.size() >= kMostPlaces) break;
+    if (out.size() >= kMaxPlaces) break;
     const source::SourceFrames& sources =
         files.source_at(object_of(*frame), frame->offset > 0 ? frame->offset - 1 : 0);
     const source::SourceFrame* source = own_source(sources, failure.kernel);
@@ -156,7 +156,7 @@ std::vector<Place> own_places(const FailureRecord& failure, const Report& report
   std::vector<Place> out;
   for (const auto* frames : {&failure.python, &failure.python_main}) {
     for (const PythonFrame& frame : *frames) {
-      if (out.size() < kMostPlaces && is_own_python(frame, report)) out.push_back(place_of(frame));
+      if (out.size() < kMaxPlaces && is_own_python(frame, report)) out.push_back(place_of(frame));
     }
     if (!out.empty()) return out;
   }
@@ -190,7 +190,7 @@ OriginFacts origin_of(std::string_view path) {
   }
   if (is_system_path(path)) return {Origin::system, {}};
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  for (int level = 0; level < kMostParents && folder.has_relative_path();
+  for (int level = 0; level < kMaxParents && folder.has_relative_path();
        ++level, folder = folder.parent_path()) {
     if (is_cuda_build(folder)) return {Origin::cmake, folder.string()};
   }

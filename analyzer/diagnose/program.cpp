@@ -8,7 +8,7 @@
 namespace kshim::analysis {
 
 std::string command_line(const std::vector<std::string>& arguments) {
-  constexpr std::size_t kMost = 120;
+  constexpr std::size_t kMax = 120;
   std::string out;
   for (const std::string& argument : arguments) {
     const bool typed = std::ranges::all_of(
@@ -21,7 +21,7 @@ std::string command_line(const std::vector<std::string>& arguments) {
     const std::string word = shell_quote(argument);
     if (word.front() == kNoShellWord) return {};
     out += (first ? "" : " ") + word;
-    if (out.size() > kMost) return {};
+    if (out.size() > kMax) return {};
   }
   return out;
 }

@@ -9,7 +9,7 @@ namespace kshim::analysis {
 namespace {
 
 // The shim writes each distinct failure once and counts the rest: more than this is no honest report.
-constexpr std::size_t kMostReported = 4096;
+constexpr std::size_t kMaxReported = 4096;
 
 // Codes that an ignored earlier failure leaves behind: handles that were never made, names that were never
 // loaded, and the runtime's last error read by a later call.
@@ -80,12 +80,12 @@ void add_libraries(const Scene& scene, const std::vector<Judged>& judged, std::v
 // What a process gives back while it ends: the driver or the context may be gone before it, and nobody is
 // harmed. An error of the program's own work has another call, or another code.
 bool is_cleanup_at_end(const Scene& scene, const FailureRecord& failure) {
-  constexpr int kDeinitialised = 4;
-  constexpr int kNotInitialised = 3;
+  constexpr int kDeinitialized = 4;
+  constexpr int kNotInitialized = 3;
   static constexpr std::string_view kCleanup[] = {"Unload", "Destroy", "Free", "Release"};
   if (!ended_well(scene) || failure.layers.empty()) return false;
   return std::ranges::all_of(failure.layers, [&](const Layer& layer) {
-    const bool gone = layer.code == kDeinitialised || layer.code == kNotInitialised ||
+    const bool gone = layer.code == kDeinitialized || layer.code == kNotInitialized ||
                       code_has(layer.code, code_trait::handle);
     return gone && std::ranges::any_of(kCleanup, [&](std::string_view word) {
              return layer.api.find(word) != std::string::npos;
@@ -98,14 +98,14 @@ bool is_cleanup_at_end(const Scene& scene, const FailureRecord& failure) {
 std::vector<Finding> findings_of(const Scene& scene) {
   Gathered gathered;
   std::vector<Judged> judged;
-  const std::size_t count = std::min(scene.report.failures.size(), kMostReported);
+  const std::size_t count = std::min(scene.report.failures.size(), kMaxReported);
   for (std::size_t i = 0; i < count; ++i) {
     const FailureRecord& failure = scene.report.failures[i];
     if (is_cleanup_at_end(scene, failure)) continue;
     Subject subject = subject_of(scene, failure);
     if (scene.options.assume_cc && would_work(subject)) continue;
     const Diagnosis diagnosis = diagnose(subject.facts);
-    // A compiler that knows the architecture took offence at something else: the program's own business.
+    // A compiler that knows the architecture rejected something else: the program's own business.
     if (subject.facts.compiler && diagnosis.cause == Cause::unknown) continue;
     if (may_follow(failure, diagnosis)) {
       if (Finding* cause = earlier_cause(gathered.findings(), failure, subject)) {
@@ -275,9 +275,8 @@ Finding finding_for(const std::string& need, const std::vector<std::string>& pat
   out.devices = {target_device(arch ? std::optional(arch->cc) : std::nullopt)};
   if (assumed) out.devices.front().kind = Device::Kind::assumed;
   out.headline = fmt::format(
-      "whether this runs on {} cannot be told: files that it loaded are not on this machine, and the report "
-      "does "
-      "not say what is in them",
+      "kshim cannot tell whether this runs on {}: some loaded files are not on this machine, and the report "
+      "does not list their contents",
       need);
   AdviceInput at;
   at.need = need;
@@ -314,7 +313,8 @@ std::vector<Finding> unjudged(const Scene& scene, const std::vector<image::Compu
     }
     if (gone.size() > kNamed) {
       finding.evidence.push_back(
-          {EvidenceId::more, fmt::format("So it is with {}.", counted(gone.size() - kNamed, "more file")),
+          {EvidenceId::more,
+           fmt::format("The same applies to {}.", counted(gone.size() - kNamed, "more file")),
            location(scene.report, gone[kNamed]->line)});
     }
     finding.count = gone.size();

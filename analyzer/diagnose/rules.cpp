@@ -21,7 +21,7 @@ std::optional<Match> driver_too_old(const Facts& facts) {
                  fmt::format("The driver is one for CUDA {}: 35 means that the runtime needs a newer one",
                              name(facts.driver))};
   if (facts.runtime.major <= facts.driver.major) return std::nullopt;
-  return Match{0.97, fmt::format("The runtime is of CUDA {}, and the driver is one for CUDA {}",
+  return Match{0.97, fmt::format("The runtime is CUDA {}, but the driver supports only CUDA {}",
                                  facts.runtime.major, name(facts.driver))};
 }
 
@@ -56,7 +56,7 @@ std::optional<Match> refused_configuration(const Facts& facts) {
 std::optional<Match> fork_after_init(const Facts& facts) {
   if (!facts.has_code(kNotInitialized) || !facts.parent_initialized) return std::nullopt;
   return Match{
-      0.9, "The process was forked from one that had initialized CUDA, and a driver does not survive that"};
+      0.9, "The parent process initialized CUDA before the fork, and CUDA does not work in a forked child"};
 }
 
 using image::Candidate;
@@ -132,7 +132,7 @@ std::optional<Match> ptx_jit_disabled(const Facts& facts) {
   if (choice(facts, facts.switches) != Choice::none || choice(facts, defaults(facts)) != Choice::jit)
     return std::nullopt;
   return Match{certainty(facts, {223, 209, 98, 500}),
-               "No cubin fits, PTX would, but the environment forbids the driver to compile it"};
+               "No cubin fits. The PTX fits, but an environment variable stops the driver from compiling it"};
 }
 
 std::optional<Match> jit_compiler_missing(const Facts& facts) {
@@ -273,7 +273,7 @@ std::optional<Match> invalid_image(const Facts& facts) {
   if (!facts.codes.empty() && !unreadable && !facts.has_code(209)) return std::nullopt;
   if (!facts.damage.empty()) {
     return Match{unreadable ? 0.95 : 0.6,
-                 fmt::format("Reading the image gives the same answer: {}", facts.damage)};
+                 fmt::format("kshim's parser also rejects the image: {}", facts.damage)};
   }
   if (!unreadable || !judgeable(facts) || choice(facts, facts.switches) == Choice::none) return std::nullopt;
   return Match{0.6, "An image of the right architecture is there, but the driver could not use it"};
@@ -353,7 +353,7 @@ Diagnosis diagnose(const Facts& facts) {
   if (auto coded = by_code(facts); coded && coded->match.confidence > best.match.confidence)
     best = std::move(*coded);
   if (best.match.confidence < kNameable) {
-    return {Cause::unknown, {0.3, "What was recorded does not decide between several causes"}};
+    return {Cause::unknown, {0.3, "The evidence fits several causes"}};
   }
   return best;
 }

@@ -34,12 +34,12 @@ Diagnosis diagnose(const Facts& facts);
 std::string_view headline_of_code(int code);
 
 /// Why one image does or does not serve the device, as a clause for the architecture table.
-struct ImageJudgement {
+struct ImageJudgment {
   bool fits = false;
   std::string reason;
   bool would_fit = false;  ///< it does not run, for another reason than its architecture
 };
-ImageJudgement judge_image(const ImageFact& image, const Facts& facts);
+ImageJudgment judge_image(const ImageFact& image, const Facts& facts);
 /// What the driver would take.
 image::Selection select(const std::vector<ImageFact>& images, const Facts& facts,
                         const image::JitSwitches& switches);

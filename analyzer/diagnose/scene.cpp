@@ -18,7 +18,7 @@ bool is_on(const Report& report, const SwitchRow& row) {
   return found != report.process.env.end() && !found->second.empty() && found->second != "0";
 }
 
-// Somebody else came to ask for the error of a question: the library that had asked it was done.
+// Another library read the error of this query, so the library that made the query had finished with it.
 bool asked_by_another(const Scene& scene, const FailureRecord& failure) {
   if (failure.stage != "query") return false;
   return std::ranges::any_of(scene.report.reads, [&](const ReadRecord& read) {
@@ -26,12 +26,12 @@ bool asked_by_another(const Scene& scene, const FailureRecord& failure) {
   });
 }
 
-// A library that tries and goes on: no launch of its code failed, and either the program lived on or the file
+// True for a probe: no launch of the library's code failed, and either the program continued or the file
 // does have something for this GPU.
 bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& subject) {
   const auto id_of = [](const auto* row) { return row != nullptr ? std::optional(row->id) : std::nullopt; };
   if (scene.index.launch_failed(id_of(subject.object), id_of(subject.module))) return false;
-  // What the GPU allows, and what the driver knows, is asked in order to choose; a refusal is an answer,
+  // A library queries GPU limits and driver features to choose a code path, so an error is a normal answer
   // however the program ended.
   const bool asked_for_limits =
       failure.stage == "query" && std::ranges::any_of(failure.layers, [](const Layer& layer) {
@@ -77,7 +77,8 @@ void add_names(const Scene& scene, const std::string& kernel, Subject& subject) 
 
 void find_in_caches(const Scene& scene, Subject& subject) {
   const auto& environment = scene.report.process.env;
-  if (!is_of_this_machine(scene.report)) return;  // its caches tell nothing of another's
+  if (!is_of_this_machine(scene.report))
+    return;  // the caches on this machine say nothing about another machine's files
   if (subject.facts.loose && subject.module != nullptr) {
     std::uint64_t hash = 0;
     const std::string& digits = subject.module->content_hash;
@@ -85,7 +86,7 @@ void find_in_caches(const Scene& scene, Subject& subject) {
     if (error == std::errc() && end == digits.data() + digits.size() && subject.module->size)
       subject.cached = scene.files.caches().find(hash, *subject.module->size, environment);
   } else if (subject.object != nullptr) {
-    // Bare device code alone: programs and libraries are not what such a cache holds.
+    // Only bare device code: such caches do not hold programs or libraries.
     const ObjectFile* file = scene.files.find(*subject.object);
     if (file != nullptr && file->is_bare())
       subject.cached = CacheSearch::holding(subject.object->path, environment);
@@ -134,7 +135,7 @@ std::optional<PackageRecord> caller_package(const Scene& scene, const FailureRec
   return std::nullopt;
 }
 
-// No file is at fault where the driver is too old for a runtime: the package that brought it is.
+// A driver that is too old for the runtime is not a file's fault: name the package that ships the runtime.
 bool is_refused_driver(const FailureRecord& failure) {
   return failure.object == std::nullopt && std::ranges::any_of(failure.layers, [](const Layer& layer) {
            return layer.layer == "runtime" && layer.code == kInsufficientDriver;
@@ -168,7 +169,7 @@ std::optional<ComputeCapability> cc_of(const Scene& scene, const DeviceRecord* d
     return arch ? std::optional(arch->cc) : std::nullopt;
   };
   if (device != nullptr) return parse(*device);
-  // The device is not known, but where all are alike it does not matter.
+  // The device is unknown, but irrelevant if all devices have the same compute capability.
   std::optional<ComputeCapability> common;
   for (const DeviceRecord& row : scene.report.devices) {
     const auto cc = parse(row);
@@ -330,7 +331,7 @@ void from_gap(const GapRecord& gap, const ObjectRecord* object, ModuleImages& ou
   out.line = gap.line;
 }
 
-// Where something fits there is no gap: what the driver takes is all that is known of the rest.
+// If an image fits, there is no gap, and only the selected image is known.
 void from_selection(const ModuleRecord& module, ModuleImages& out) {
   const auto candidate = candidate_of(module.selected);
   if (!candidate) return;
@@ -495,7 +496,7 @@ bool jit_forbidden(const image::JitSwitches& on) {
 
 }  // namespace
 
-ImageJudgement judge_image(const ImageFact& fact, const Facts& facts) {
+ImageJudgment judge_image(const ImageFact& fact, const Facts& facts) {
   const Candidate& image = fact.candidate;
   if (!facts.device) return {false, "the GPU is not known"};
   if (image.kind == ImageKind::ltoir) return {false, "must be linked before it can run"};
@@ -533,8 +534,8 @@ image::Selection select(const std::vector<ImageFact>& images, const Facts& facts
 namespace {
 
 // What is remembered, in bytes of names; beyond, a file is read again.
-constexpr std::size_t kMostNames = std::size_t{64} << 20;
-constexpr std::size_t kMostKnown = 16384;
+constexpr std::size_t kMaxNames = std::size_t{64} << 20;
+constexpr std::size_t kMaxKnown = 16384;
 
 struct Unserved {
   std::vector<FileModule> modules;
@@ -553,7 +554,7 @@ Unserved unserved_modules(std::string_view path, const ObjectFile& file, Compute
   Unserved out;
   const FileCoverage coverage = cover(file.code(), {{cc, image::Suffix::none}}, driver, nullptr);
   out.served = coverage.targets[0].sass + coverage.targets[0].jit;
-  std::uint64_t budget = kMostPayload;
+  std::uint64_t budget = kMaxPayload;
   for (const std::uint32_t index :
        missed_modules(path, file.code(), coverage.lacking[0], out.served != 0).modules) {
     FileModule module = file.module(index, budget);
@@ -598,7 +599,7 @@ std::shared_ptr<const FileGap> FileGaps::find(const ObjectRecord& object, const 
   auto out = std::make_shared<const FileGap>(summary_of(unserved_modules(object.path, file, cc, driver)));
   std::size_t bytes = 0;
   for (const std::string& kernel : out->kernels) bytes += sizeof(kernel) + kernel.size();
-  if (known_.size() < kMostKnown && bytes_ + bytes <= kMostNames) {
+  if (known_.size() < kMaxKnown && bytes_ + bytes <= kMaxNames) {
     bytes_ += bytes;
     known_.emplace(key, out);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One report with all that is needed to judge it, and what one finding is about.
+// The inputs of a diagnosis: one report, its index, and the files and options it is judged with.
 #pragma once
 
 #include "analyzer/core/facts.h"
@@ -13,7 +13,7 @@
 namespace kshim::analysis {
 
 /// Kernels are read for their names; beyond this many bytes of payload the names of the rest are left out.
-constexpr std::uint64_t kMostPayload = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxPayload = std::uint64_t{256} << 20;
 
 // What a file lacks for a GPU. Found by reading all of its device code, which is done once for all reports.
 
@@ -114,10 +114,10 @@ image::JitSwitches switches_of(const Report& report);
 std::vector<std::string> switch_names(const Report& report);
 /// Whether the program came to its own end, as far as is known.
 bool ended_well(const Scene& scene);
-/// "GPU 0: NVIDIA H100 (9.0)".
+/// DELETE: the function returns a Device, not text; keep "nullopt if nothing is known about it"
 /// nullopt where nothing is known of it.
 std::optional<Device> device_of(const Scene& scene, const DeviceRecord* device);
-/// "report.jsonl:4"; empty for line 0.
+/// The report's path and the line; empty for line 0.
 ReportLine location(const Report& report, std::uint32_t line);
 /// Basename of the object's file, else "the image" of a loose one.
 std::string object_text(const Subject& subject);

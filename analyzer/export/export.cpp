@@ -47,8 +47,8 @@ namespace fs = std::filesystem;
 using analysis::Report;
 using C = Column;
 
-constexpr std::size_t kLargestManifest = std::size_t{256} << 20;
-constexpr std::size_t kLargestScan = std::size_t{1} << 30;
+constexpr std::size_t kMaxManifestBytes = std::size_t{256} << 20;
+constexpr std::size_t kMaxScanBytes = std::size_t{1} << 30;
 
 struct Input : analysis::ReportFile {
   std::uint64_t id = 0;
@@ -58,8 +58,9 @@ struct File {
   std::string_view id, path, build_id, package, version, sha256 = {};
 };
 
-/// Judged reports. A report that is the same but for what alike.h leaves out is neither judged nor read
-/// whole. What is judged depends on files of this machine, too, and an export takes them to stay as they are.
+/// A cache of analyses. A report that differs from a cached one only in the values that alike.h ignores is
+/// neither analyzed nor read whole. What is judged depends on files of this machine, too, and an export takes
+/// them to stay as they are.
 class Judged {
  public:
   struct Row {
@@ -72,7 +73,7 @@ class Judged {
     std::vector<bool> readable;                                 ///< whether their images are known
     std::string text, program;
   };
-  /// That of another program where nothing was found: only advice depends on the program.
+  /// Matches any program if there are no findings, because only advice depends on the program.
   std::shared_ptr<const Row> find(const analysis::Alike& alike) {
     if (alike.text.empty()) return nullptr;
     const std::lock_guard lock(mutex_);
@@ -92,21 +93,21 @@ class Judged {
       row->program = std::move(alike.program);
     row->text = std::move(alike.text);
     const std::lock_guard lock(mutex_);
-    if (weight_ + weight > kMostBytes / 2) early_ = std::exchange(late_, {}), weight_ = 0;
+    if (weight_ + weight > kMaxBytes / 2) early_ = std::exchange(late_, {}), weight_ = 0;
     late_.emplace(alike.hash, std::move(row));
     weight_ += weight;
   }
 
  private:
-  static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+  static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
   using Rows = std::unordered_multimap<std::uint64_t, std::shared_ptr<const Row>>;  ///< by hash of the text
   std::mutex mutex_;
   Rows late_, early_;       ///< the early ones go when there is no room for more
   std::size_t weight_ = 0;  ///< of the late ones
 };
 
-/// Files whose images were written: once an export, because what a file holds does not change with its build
-/// id. Those that there is no room for are written again and again.
+/// Files whose images were written: once an export, because files with the same build id have the same
+/// contents id. When the set is full, further files are written once per report.
 class ListedFiles {
  public:
   bool contains(std::string_view id) {
@@ -116,9 +117,9 @@ class ListedFiles {
   /// False where it was there.
   bool add(const std::string& id) {
     const std::lock_guard lock(mutex_);
-    return ids_.size() < kMost ? ids_.insert(id).second : !ids_.contains(id);
+    return ids_.size() < kMax ? ids_.insert(id).second : !ids_.contains(id);
   }
-  static constexpr std::size_t kMost = 65536;
+  static constexpr std::size_t kMax = 65536;
 
  private:
   std::mutex mutex_;
@@ -131,7 +132,7 @@ class Users {
   struct User {
     std::string name, home;
   };
-  /// nullptr for one that nobody knows.
+  /// nullptr for an unknown user id.
   const User* find(uid_t uid) {
     const std::lock_guard lock(mutex_);
     const auto [row, fresh] = users_.try_emplace(uid);
@@ -153,7 +154,7 @@ struct Shared {
   Users users = {};
 };
 
-/// What a batch of inputs comes to.
+/// The output rows of a batch of inputs.
 struct Batch {
   struct Lines {
     std::string text;
@@ -202,7 +203,7 @@ class Rows {
  private:
   void take(const Input& input) {
     out_->bytes += input.bytes;
-    learnt_ = nullptr;
+    learned_ = nullptr;
     analysis::Alike alike;
     std::shared_ptr<const Judged::Row> like;
     auto read = analysis::read_report(input.path, {}, analysis::Homes::hidden,
@@ -212,7 +213,7 @@ class Rows {
                                         return like != nullptr;
                                       });
     if (const auto* report = std::get_if<Report>(&read); report != nullptr && report->linked)
-      read = "is reached by a link of another user";
+      read = "is behind another user's symbolic link";
     if (const auto* why = std::get_if<std::string>(&read)) {
       if (!analysis::is_another_users_link(input.path) && add_scan(input.path)) {
         ++out_->counts.scans;
@@ -239,10 +240,10 @@ class Rows {
   void judge(Report&& report, uid_t owner, analysis::Alike&& alike) {
     auto row = std::make_shared<Judged::Row>(std::move(report));
     row->analysis = judge_.judge(row->report);
-    learnt_ = &row->report;
+    learned_ = &row->report;
     know_files(*row);
     add(*row, row->report, {}, owner);
-    learnt_ = nullptr;
+    learned_ = nullptr;
     if (const std::string& why = judge_.files().left_out(); !why.empty()) {
       reject(without_user(row->report.path, owner), 0, "a file that it names " + why);
       return;
@@ -251,19 +252,19 @@ class Rows {
     shared_.judged.add(std::move(row), std::move(alike));
   }
 
-  /// `own`: what the report says of its process. `alike`: what it has in place of the values of `row`; empty
-  /// where it is that report itself.
+  /// `own`: the report itself. `alike`: its values that replace those of the cached `row`; empty if `row` is
+  /// its own analysis. where it is that report itself.
   void add(const Judged::Row& row, const Report& own, const analysis::Alike& alike, uid_t owner) {
     const Report& report = row.report;
     const analysis::Analysis& analysis = row.analysis;
     const analysis::ProcessRecord& process = own.process;
     id_ = fmt::format("{}.{}.{}.{}", process.host, process.pid, process.start, process.time);
-    // No user's rows replace another's.
+    // The owner is part of the key, so that one user's rows cannot replace another's.
     if (own.foreign) id_ += "." + (to_.hide_users ? user_of(own, owner) : std::to_string(owner));
     time_ = is_time(process.time) ? process.time : std::string();
     day_ = time_.empty() ? "unknown" : time_.substr(0, 10);
     const std::string path = without_user(own.path, owner);
-    if (time_.empty()) reject(path, process.line, "`process`: `time` is no time in UTC, taken as not known");
+    if (time_.empty()) reject(path, process.line, "`process`: `time` is not a UTC time; ignored");
     process_row(report, own, path, analysis, owner);
     for (std::size_t at = 0; at < report.devices.size(); ++at)
       device_row(report.devices[at], alike.gpus.empty() ? analysis::Alike::Gpu() : alike.gpus[at]);
@@ -276,7 +277,7 @@ class Rows {
     for (const analysis::ReportNote& note : report.notes) reject(path, note.line, note.text);
   }
 
-  /// Whose process it was, as this machine names the user id: another user's report is that user's, whatever
+  /// The user of the process. For another user's report that is the file's owner, whatever the report says.
   /// it says. With KSHIM_PRIVATE what the report has instead, or what the export makes of the user id.
   std::string user_of(const Report& report, uid_t owner) {
     const std::string& said = report.process.uid;
@@ -308,7 +309,7 @@ class Rows {
   /// such thing.
   bool add_scan(const std::string& path) {
     if (!path.ends_with(".json")) return false;
-    const auto text = files::read_whole(path, kLargestScan);
+    const auto text = files::read_whole(path, kMaxScanBytes);
     const nlohmann::json scan = nlohmann::json::parse(text.value_or(""), nullptr, false);
     const auto text_of = [](const nlohmann::json& in, const char* key) {
       const auto found = in.is_object() ? in.find(key) : in.end();
@@ -493,7 +494,7 @@ class Rows {
     if (seen_.contains(id)) return true;
     if (begun_.contains(id)) return true;
     if (!shared_.listed.contains(id)) return false;
-    if (seen_.size() < ListedFiles::kMost) seen_.emplace(id);
+    if (seen_.size() < ListedFiles::kMax) seen_.emplace(id);
     return true;
   }
   void begin_file(std::string_view id) {
@@ -508,10 +509,10 @@ class Rows {
       entry_rows(file, *object.images);
       return;
     }
-    if (learnt_ != &report) {
+    if (learned_ != &report) {
       judge_.files().forget();
       judge_.files().learn(report);
-      learnt_ = &report;
+      learned_ = &report;
     }
     if (const analysis::ObjectFile* found = judge_.files().find(object)) {
       begin_file(file.id);
@@ -756,7 +757,7 @@ class Rows {
   std::string day_;
   analysis::Options options_ = options();
   analysis::EachReport judge_{options_};
-  const Report* learnt_ = nullptr;            ///< that judge_.files() speaks of
+  const Report* learned_ = nullptr;           ///< that judge_.files() speaks of
   std::set<std::string, std::less<>> seen_;   ///< files that are listed
   std::set<std::string, std::less<>> begun_;  ///< files of this batch
 };
@@ -769,9 +770,9 @@ class Threads {
       : inputs_(inputs), shared_(shared), files_(files), total_(total) {}
 
   Batch run() {
-    constexpr unsigned kMost = 8;  // each has what it knows of files and packages for itself
+    constexpr unsigned kMax = 8;  // each has what it knows of files and packages for itself
     jobs_ = shared_.options.jobs != 0 ? shared_.options.jobs
-                                      : std::clamp(std::thread::hardware_concurrency(), 1U, kMost);
+                                      : std::clamp(std::thread::hardware_concurrency(), 1U, kMax);
     std::vector<std::jthread> threads;
     allow_threads(jobs_ - 1);
     try {
@@ -785,10 +786,10 @@ class Threads {
   }
 
  private:
-  static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 10;  // of a batch of several
-  static constexpr std::size_t kMostReports = 64;
-  static constexpr std::size_t kMostAhead = 2;  // batches a thread
-  static constexpr std::uint64_t kMostBytesAhead = std::uint64_t{64} << 20;
+  static constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 10;  // of a batch of several
+  static constexpr std::size_t kMaxReports = 64;
+  static constexpr std::size_t kMaxAhead = 2;  // batches a thread
+  static constexpr std::uint64_t kMaxBytesAhead = std::uint64_t{64} << 20;
 
   void work() noexcept {
     try {
@@ -813,13 +814,13 @@ class Threads {
 
   bool has_room() const {
     return begun_ == written_ ||
-           (begun_ - written_ < kMostAhead * jobs_ && bytes_ahead_ + inputs_[next_].bytes <= kMostBytesAhead);
+           (begun_ - written_ < kMaxAhead * jobs_ && bytes_ahead_ + inputs_[next_].bytes <= kMaxBytesAhead);
   }
 
   std::span<const Input> begin() {
     const std::size_t first = next_;
-    for (std::uint64_t bytes = 0; next_ < inputs_.size() && next_ - first < kMostReports &&
-                                  (next_ == first || bytes + inputs_[next_].bytes <= kMostBytes);
+    for (std::uint64_t bytes = 0; next_ < inputs_.size() && next_ - first < kMaxReports &&
+                                  (next_ == first || bytes + inputs_[next_].bytes <= kMaxBytes);
          ++next_) {
       bytes += inputs_[next_].bytes;
       bytes_ahead_ += inputs_[next_].bytes;
@@ -897,7 +898,7 @@ void Exporter::read_manifests() {
     const files::OpenFile file = files::open_to_read(walk->path());
     // What it names as known is not read.
     if (report::is_another_user(file.status.st_uid, ::geteuid())) continue;
-    const auto text = files::read_whole(file, kLargestManifest);
+    const auto text = files::read_whole(file, kMaxManifestBytes);
     const nlohmann::json manifest = nlohmann::json::parse(text.value_or(""), nullptr, false);
     if (!manifest.is_object() || manifest.value("host", nlohmann::json()) != host_name()) continue;
     const nlohmann::json inputs = manifest.value("inputs", nlohmann::json::array());

@@ -20,8 +20,8 @@ struct Options {
   /// A report without its end that changed in the last so many seconds is left for the next export: its
   /// process may still run.
   std::int64_t settle_s = 600;
-  /// Users are named by nobody, or by HMAC with this key, as with the shim's KSHIM_PRIVATE. The key may be
-  /// root's alone.
+  /// Leaves user names out, or replaces them with an HMAC under this key, as with the shim's KSHIM_PRIVATE.
+  /// The key may be root's alone.
   bool hide_users = false;
   std::string key{};
   unsigned jobs = 0;  ///< threads; 0: one a core, no more than eight

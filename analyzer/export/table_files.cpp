@@ -15,9 +15,9 @@ namespace kshim::exports {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t kMostPending = std::size_t{64} << 20;
+constexpr std::size_t kMaxPending = std::size_t{64} << 20;
 constexpr std::size_t kBlock = std::size_t{1} << 20;
-constexpr std::uint64_t kLargestFile = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxFileBytes = std::uint64_t{256} << 20;
 constexpr std::string_view kUnfinished = ".unfinished";
 
 [[noreturn]] void fail(const fs::path& path, int error) {
@@ -102,12 +102,12 @@ void TableFiles::add(Table table, const std::string& day, std::string_view lines
     lines.remove_prefix(taken.size());
     if (file.pending.size() >= kBlock) flush(key, file);
   }
-  if (pending_ >= kMostPending) flush_all();
+  if (pending_ >= kMaxPending) flush_all();
 }
 
 void TableFiles::flush(const Key& key, File& file) {
   if (file.pending.empty()) return;
-  if (file.bytes >= kLargestFile) {
+  if (file.bytes >= kMaxFileBytes) {
     file.name.clear();
     file.bytes = 0;
     ++file.number;

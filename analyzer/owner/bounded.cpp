@@ -8,7 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestPath = 4096;  // PATH_MAX
+constexpr std::size_t kMaxPathLength = 4096;  // PATH_MAX
 
 bool take(std::uint64_t& from, std::uint64_t amount) {
   if (from < amount) return false;
@@ -16,7 +16,7 @@ bool take(std::uint64_t& from, std::uint64_t amount) {
   return true;
 }
 
-constexpr std::size_t kMostIndexed = 8'000'000;
+constexpr std::size_t kMaxIndexed = 8'000'000;
 
 std::uint64_t hash_of(std::string_view path) { return std::hash<std::string_view>{}(path); }
 
@@ -92,7 +92,7 @@ std::vector<std::string> lines_of(std::string_view text) {
 }
 
 std::string normal_path(std::string_view path) {
-  if (!path.starts_with('/') || path.size() >= kLongestPath || path.find('\0') != std::string_view::npos)
+  if (!path.starts_with('/') || path.size() >= kMaxPathLength || path.find('\0') != std::string_view::npos)
     return {};
   // Most are normal, and taking one apart costs more than most of what is done with it.
   if (path.find("//") == std::string_view::npos && path.find("/.") == std::string_view::npos)
@@ -101,7 +101,7 @@ std::string normal_path(std::string_view path) {
 }
 
 void PathIndex::add(std::string_view path, Owner owner) {
-  if (rows_.size() < kMostIndexed) rows_.emplace_back(hash_of(path), owner);
+  if (rows_.size() < kMaxIndexed) rows_.emplace_back(hash_of(path), owner);
 }
 
 std::vector<PathIndex::Owner> PathIndex::owners(std::string_view path) const {
@@ -135,7 +135,7 @@ std::vector<std::string> names_of(const fs::path& root, const std::string& path)
 }
 
 std::optional<fs::path> resolve_in(const fs::path& root, std::string_view path) {
-  constexpr int kMostLinks = 40;  // as Linux has it (path_resolution(7))
+  constexpr int kMaxLinks = 40;  // as Linux has it (path_resolution(7))
   fs::path rest = fs::path(path).relative_path();
   fs::path done;
   for (int links = 0; !rest.empty();) {
@@ -153,7 +153,7 @@ std::optional<fs::path> resolve_in(const fs::path& root, std::string_view path) 
       continue;
     }
     const fs::path target = fs::read_symlink(root / done / part, error);
-    if (error || ++links > kMostLinks) return std::nullopt;
+    if (error || ++links > kMaxLinks) return std::nullopt;
     rest = target.relative_path() / rest;
     if (target.is_absolute()) done.clear();
   }

@@ -8,9 +8,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // The largest real one, of a CUDA toolkit's documentation in one package, has 12 MB.
-constexpr std::uint64_t kLargestCondaRecord = std::uint64_t{64} << 20;
-constexpr std::size_t kMostCondaPackages = 10'000;
-constexpr int kMostPrefixParents = 64;
+constexpr std::uint64_t kMaxCondaRecordBytes = std::uint64_t{64} << 20;
+constexpr std::size_t kMaxCondaPackages = 10'000;
+constexpr int kMaxPrefixParents = 64;
 
 void cut_end(std::string& text, std::string_view end) {
   if (text.ends_with(end)) text.erase(text.size() - end.size());
@@ -49,7 +49,7 @@ const std::string& CondaEnvironments::prefix(const std::string& path) {
   if (known != prefixes_.end()) return known->second;
   std::string found;
   fs::path folder = start;
-  for (int level = 0; level < kMostPrefixParents && folder.has_relative_path();
+  for (int level = 0; level < kMaxPrefixParents && folder.has_relative_path();
        ++level, folder = folder.parent_path()) {
     std::error_code error;
     if (budget_.entries == 0) return none;
@@ -79,8 +79,8 @@ const CondaEnvironments::Environment& CondaEnvironments::environment(const std::
   const fs::path folder = fs::path(prefix) / "conda-meta";
   simdjson::dom::parser parser;
   for (const std::string& name : names_in(folder, budget_, ".json")) {
-    if (out.packages.size() >= kMostCondaPackages) break;
-    const auto text = read_bounded(folder / name, kLargestCondaRecord, budget_);
+    if (out.packages.size() >= kMaxCondaPackages) break;
+    const auto text = read_bounded(folder / name, kMaxCondaRecordBytes, budget_);
     simdjson::dom::element record;
     if (!text || parser.parse(*text).get(record) != simdjson::SUCCESS) continue;
     Package package;

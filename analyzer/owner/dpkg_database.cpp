@@ -6,9 +6,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kLargestList = std::uint64_t{64} << 20;
-constexpr std::uint64_t kLargestStatus = std::uint64_t{256} << 20;
-constexpr std::size_t kMostPackages = 100'000;
+constexpr std::uint64_t kMaxListBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxStatusBytes = std::uint64_t{256} << 20;
+constexpr std::size_t kMaxPackages = 100'000;
 constexpr std::string_view kList = ".list";
 
 // Debian Policy 5.6.1 and 5.6.8: the characters of names and architectures.
@@ -63,10 +63,10 @@ void DpkgDatabase::load() {
 void DpkgDatabase::load_lists() {
   const fs::path folder = root_ / "var/lib/dpkg/info";
   for (const std::string& name : names_in(folder, budget_, kList)) {
-    if (lists_.size() >= kMostPackages) break;
+    if (lists_.size() >= kMaxPackages) break;
     const std::string package = name.substr(0, name.size() - kList.size());
     if (!is_list_name(package)) continue;
-    const auto text = read_bounded(folder / name, kLargestList, budget_);
+    const auto text = read_bounded(folder / name, kMaxListBytes, budget_);
     if (!text) continue;
     const auto owner = static_cast<PathIndex::Owner>(lists_.size());
     lists_.push_back(package);
@@ -78,7 +78,7 @@ void DpkgDatabase::load_lists() {
 }
 
 void DpkgDatabase::load_status() {
-  const auto text = read_bounded(root_ / "var/lib/dpkg/status", kLargestStatus, budget_);
+  const auto text = read_bounded(root_ / "var/lib/dpkg/status", kMaxStatusBytes, budget_);
   if (!text) return;
   std::string package;
   std::string architecture;
@@ -97,7 +97,7 @@ void DpkgDatabase::load_status() {
     if (const auto value = value_of(line, "Package")) package = *value;
     if (const auto value = value_of(line, "Architecture")) architecture = *value;
     if (const auto value = value_of(line, "Version")) version = *value;
-    return versions_.size() < 2 * kMostPackages;
+    return versions_.size() < 2 * kMaxPackages;
   });
   keep();
 }

@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A thousand reports of a cluster name some thousand files; more are not looked up.
-constexpr std::size_t kMostAsked = 50'000;
+constexpr std::size_t kMaxAsked = 50'000;
 
 /// Debian's and Fedora's own Python packages lie there; pip installs into /usr/local or a home folder.
 bool is_distributions_python(const std::string& path) {
@@ -22,9 +22,9 @@ bool is_distributions_python(const std::string& path) {
 using analysis::basename_of;
 
 constexpr std::string_view kEggInfo = ".egg-info";
-constexpr std::uint64_t kLargestText = std::uint64_t{1} << 20;
-constexpr std::size_t kMostTrees = 64;
-constexpr int kMostParents = 12;
+constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 20;
+constexpr std::size_t kMaxTrees = 64;
+constexpr int kMaxParents = 12;
 // Where a project is built from: the egg-info of a project with the layout src/NAME lies in src.
 constexpr std::string_view kProjectFiles[] = {"setup.py", "pyproject.toml", "setup.cfg"};
 
@@ -50,7 +50,7 @@ const std::optional<Package>& Finder::of(const std::string& path) {
   static const std::optional<Package> none;
   for (const auto* known : {&known_, &by_notes_})
     if (const auto found = known->find(path); found != known->end()) return found->second;
-  if (known_.size() + by_notes_.size() >= kMostAsked) return none;
+  if (known_.size() + by_notes_.size() >= kMaxAsked) return none;
   const std::string normal = normal_path(path);
   auto found = normal.empty() ? std::nullopt : listed(normal);
   const bool by_notes = !found && !normal.empty() && !site_path(normal);
@@ -128,7 +128,7 @@ std::optional<Package> SourceTrees::owner(const std::string& path) {
   // Programs of the same folder are not what pip builds.
   if (basename_of(path).find(".so") == std::string_view::npos) return std::nullopt;
   fs::path folder = fs::path(path).parent_path();
-  for (int level = 0; level < kMostParents && folder.has_relative_path();
+  for (int level = 0; level < kMaxParents && folder.has_relative_path();
        ++level, folder = folder.parent_path()) {
     const std::string_view below = std::string_view(path).substr(folder.string().size() + 1);
     std::optional<Package> out;
@@ -154,10 +154,10 @@ const std::vector<SourceTrees::Tree>& SourceTrees::trees(const std::string& fold
                                                   : std::string();
   if (project.empty() || !is_trusted(project)) return at->second;
   for (const std::string& name : names_in(folder, budget_)) {
-    if (!name.ends_with(kEggInfo) || at->second.size() >= kMostTrees) continue;
+    if (!name.ends_with(kEggInfo) || at->second.size() >= kMaxTrees) continue;
     const fs::path info = fs::path(folder) / name;
-    const auto metadata = read_bounded(info / "PKG-INFO", kLargestText, budget_);
-    const auto modules = read_bounded(info / "top_level.txt", kLargestText, budget_);
+    const auto metadata = read_bounded(info / "PKG-INFO", kMaxTextBytes, budget_);
+    const auto modules = read_bounded(info / "top_level.txt", kMaxTextBytes, budget_);
     if (!metadata || !modules || !is_trusted(info)) continue;
     Tree tree;
     tree.package.manager = "pip";

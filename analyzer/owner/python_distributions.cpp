@@ -15,12 +15,12 @@ namespace fs = std::filesystem;
 constexpr std::string_view kDistInfo = ".dist-info";
 constexpr std::string_view kLibs = ".libs";
 // The largest real RECORD, of 25,000 files, has 3 MB.
-constexpr std::uint64_t kLargestRecord = std::uint64_t{64} << 20;
-constexpr std::uint64_t kLargestMetadata = std::uint64_t{8} << 20;
-constexpr std::uint64_t kLargestInstaller = 4096;
-constexpr std::uint64_t kLargestNote = std::uint64_t{64} << 10;
-constexpr std::size_t kMostDistributions = 5000;
-constexpr std::size_t kMostSites = 64;
+constexpr std::uint64_t kMaxRecordBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxMetadataBytes = std::uint64_t{8} << 20;
+constexpr std::uint64_t kMaxInstallerBytes = 4096;
+constexpr std::uint64_t kMaxNoteBytes = std::uint64_t{64} << 10;
+constexpr std::size_t kMaxDistributions = 5000;
+constexpr std::size_t kMaxSites = 64;
 // Of the layout src/NAME.
 constexpr std::string_view kSourceFolder = "src/";
 // What has device code has an ending of its own or none at all: names that cannot are most of a RECORD.
@@ -185,7 +185,7 @@ const PythonDistributions::Site& PythonDistributions::site(const std::string& fo
   for (std::string& name : names_in(folder, budget_, kDistInfo)) {
     // What pip leaves behind of an interrupted installation begins with "~".
     if (name.starts_with('~')) continue;
-    if (out.distributions.size() >= kMostDistributions) break;
+    if (out.distributions.size() >= kMaxDistributions) break;
     Distribution distribution;
     distribution.recorded =
         add_record(folder, name, static_cast<PathIndex::Owner>(out.distributions.size()), out.files);
@@ -197,7 +197,7 @@ const PythonDistributions::Site& PythonDistributions::site(const std::string& fo
 
 bool PythonDistributions::add_record(const std::string& folder, const std::string& name,
                                      PathIndex::Owner owner, PathIndex& files) {
-  const auto record = read_bounded(fs::path(folder) / name / "RECORD", kLargestRecord, budget_);
+  const auto record = read_bounded(fs::path(folder) / name / "RECORD", kMaxRecordBytes, budget_);
   if (!record) return false;
   bool any = false;
   each_line(*record, [&](std::string_view line) {
@@ -213,14 +213,14 @@ Package PythonDistributions::describe(const std::string& folder, const Distribut
   const fs::path info = fs::path(folder) / distribution.folder;
   Package out = named_by(distribution.folder);
   out.manager = "pip";
-  if (const auto metadata = read_bounded(info / "METADATA", kLargestMetadata, budget_)) {
+  if (const auto metadata = read_bounded(info / "METADATA", kMaxMetadataBytes, budget_)) {
     read_metadata(*metadata, out);
   }
   std::error_code error;
   out.requested = fs::exists(info / "REQUESTED", error);  // PEP 376
-  if (const auto origin = read_bounded(info / "direct_url.json", kLargestNote, budget_))
+  if (const auto origin = read_bounded(info / "direct_url.json", kMaxNoteBytes, budget_))
     out.source = source_of_direct_url(*origin);
-  if (const auto installer = read_bounded(info / "INSTALLER", kLargestInstaller, budget_))
+  if (const auto installer = read_bounded(info / "INSTALLER", kMaxInstallerBytes, budget_))
     each_line(*installer, [&](std::string_view line) {
       out.installer = line;
       return false;
@@ -240,7 +240,7 @@ std::size_t PythonDistributions::choose(const std::string& folder, const Site& s
   std::pair<bool, fs::file_time_type> best_rank{false, fs::file_time_type::min()};
   for (std::size_t i = 0; i < owners.size(); ++i) {
     const fs::path record = fs::path(folder) / site.distributions[owners[i]].folder / "RECORD";
-    const auto text = read_bounded(record, kLargestRecord, budget_);
+    const auto text = read_bounded(record, kMaxRecordBytes, budget_);
     if (!text) continue;
     bool fits = false;
     each_line(*text, [&](std::string_view line) {
@@ -284,21 +284,21 @@ std::optional<Package> PythonDistributions::by_name(const SitePath& place, const
 
 bool PythonDistributions::note(const std::string& path) {
   const auto place = site_path(path);
-  return place && noted_.size() < kMostSites && noted_.insert(normal_path(place->folder)).second;
+  return place && noted_.size() < kMaxSites && noted_.insert(normal_path(place->folder)).second;
 }
 
 void PythonDistributions::find_editables(const std::string& folder) {
   for (const Distribution& each : site(folder).distributions) {
     const fs::path info = fs::path(folder) / each.folder;
     std::error_code error;
-    if (editables_.size() >= kMostDistributions || !fs::is_regular_file(info / "direct_url.json", error))
+    if (editables_.size() >= kMaxDistributions || !fs::is_regular_file(info / "direct_url.json", error))
       continue;
     Editable out;
     out.package = describe(folder, each);
     if (!out.package.source.starts_with(kEditable)) continue;
     out.site = folder;
     out.folder = folder_of_source(out.package.source);
-    if (const auto modules = read_bounded(info / "top_level.txt", kLargestNote, budget_))
+    if (const auto modules = read_bounded(info / "top_level.txt", kMaxNoteBytes, budget_))
       out.modules = lines_of(*modules);
     editables_.push_back(std::move(out));
   }
@@ -400,7 +400,7 @@ std::string folder_of_source(std::string_view source) {
 PythonEnvironment python_environment(const std::string& file, const std::string& prefix, bool conda) {
   // They are built for one another: what exchanges one has to exchange all of them that are there.
   constexpr std::array<std::string_view, 3> kTogether = {"torch", "torchvision", "torchaudio"};
-  constexpr std::uint64_t kMostEntries = 65536;
+  constexpr std::uint64_t kMaxEntries = 65536;
   const auto is_there = [](const fs::path& path) {
     std::error_code error;
     return fs::exists(path, error);
@@ -416,7 +416,7 @@ PythonEnvironment python_environment(const std::string& file, const std::string&
     out.prefix = folder.string();
   if (out.prefix.empty()) return out;
   out.interpreter = out.prefix + "/bin/python";
-  Budget budget{.entries = kMostEntries};
+  Budget budget{.entries = kMaxEntries};
   const std::vector<std::string> names = names_in(site->folder, budget);
   if (names.empty()) return out;  // another machine's: nothing is known to be missing
   out.has_pip = is_there(fs::path(site->folder) / "pip") || is_there(fs::path(out.prefix) / "bin" / "pip");

@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kLargestAnswer = 4096;
+constexpr std::size_t kMaxAnswerBytes = 4096;
 
 /// What `rpm -qf` writes within `left`, which shrinks by the time it took; empty where it fails.
 std::string ask(const std::string& program, const std::string& path, milliseconds& left) {
@@ -26,13 +26,9 @@ std::string ask(const std::string& program, const std::string& path, millisecond
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  const char* const arguments[] = {program.c_str(),
-                                   "-qf",
-                                   "--qf",
-                                   "%{NAME} %|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\\n",
-                                   "--",
-                                   path.c_str(),
-                                   nullptr};
+  const char* const arguments[] = {
+      program.c_str(), "-qf",  "--qf", "%{NAME} %|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\\n", "--",
+      path.c_str(),    nullptr};
   const char* const environment[] = {"LC_ALL=C", nullptr};
   pid_t child = -1;
   const bool started =
@@ -49,11 +45,11 @@ std::string ask(const std::string& program, const std::string& path, millisecond
     pollfd waiting{ends[0], POLLIN, 0};
     const int ready = ::poll(&waiting, 1, static_cast<int>(rest().count()));
     if (ready < 0 && errno == EINTR) continue;
-    char part[kLargestAnswer];
+    char part[kMaxAnswerBytes];
     const ssize_t got = ready > 0 ? ::read(ends[0], part, sizeof(part)) : -1;
     if (got > 0) out.append(part, static_cast<std::size_t>(got));
     if (got == 0) break;
-    if (got < 0 || out.size() > kLargestAnswer) {
+    if (got < 0 || out.size() > kMaxAnswerBytes) {
       ::kill(child, SIGKILL);
       break;
     }

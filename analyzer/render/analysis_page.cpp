@@ -203,8 +203,8 @@ class AnalysisWriter {
       add(device.cc ? fmt::format("{} ({})", device.name, image::to_name(*device.cc).view()) : device.name);
       if (!device.driver_cuda.empty()) add(fmt::format("driver for CUDA {}", device.driver_cuda));
     }
-    constexpr std::size_t kMost = 8;
-    out.resize(std::min(out.size(), kMost));
+    constexpr std::size_t kMax = 8;
+    out.resize(std::min(out.size(), kMax));
     return out;
   }
 

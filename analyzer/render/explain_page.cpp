@@ -48,16 +48,15 @@ class ExplanationWriter {
   void not_recognized() {
     doc_.say(Tone::warning, "not recognized:",
              explanation_.asked == Asked::log
-                 ? fmt::format("{} holds no failure of CUDA's that kshim knows", explanation_.subject)
-                 : fmt::format("`{}` is no error of CUDA's that kshim knows", explanation_.subject));
+                 ? fmt::format("kshim found no CUDA failure that it knows in {}", explanation_.subject)
+                 : fmt::format("kshim knows no CUDA error `{}`", explanation_.subject));
     if (!explanation_.nearest.empty())
       doc_.paragraph({{fmt::format("Names that are like it: {}.", join(explanation_.nearest, ", "))}}, 2);
-    doc_.paragraph(
-        {{explanation_.asked == Asked::log
-              ? "Where a program failed all the same: `kshim run -- PROGRAM` records what it called."
-              : "Paste the whole message, or give the log with --log FILE; `kshim run -- PROGRAM` "
-                "records what really fails."}},
-        2);
+    doc_.paragraph({{explanation_.asked == Asked::log
+                         ? "If the program did fail, `kshim run -- PROGRAM` records its CUDA calls."
+                         : "Paste the whole message, or give the log with --log FILE; `kshim run -- PROGRAM` "
+                           "records what really fails."}},
+                   2);
   }
 
   void facts() {
@@ -70,7 +69,7 @@ class ExplanationWriter {
 
   void also() {
     if (explanation_.also.empty()) return;
-    doc_.heading(2, {{"It can also be"}});
+    doc_.heading(2, {{"Other possible causes"}});
     std::vector<Line> items;
     for (const Possibility& also : explanation_.also)
       items.push_back({{fmt::format("{}: {}", row_of(also.cause).name, also.when)}});
@@ -79,7 +78,7 @@ class ExplanationWriter {
 
   void next() {
     if (explanation_.next.empty()) return;
-    doc_.heading(2, {{"To know for certain"}});
+    doc_.heading(2, {{"To confirm"}});
     for (const NextStep& step : explanation_.next) {
       doc_.commands({step.command});
       doc_.paragraph({{as_sentence(step.why)}}, 6);

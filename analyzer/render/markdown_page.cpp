@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GitHub-flavoured Markdown, to be pasted into an issue: nothing foreign may become markup, a mention, a link
+// GitHub-flavored Markdown, to be pasted into an issue: nothing foreign may become markup, a mention, a link
 // to an issue or a picture.
 #include "analyzer/render/document.h"
 

@@ -6,8 +6,8 @@
 namespace kshim::analysis {
 namespace {
 
-constexpr std::size_t kDeepest = 300;      // bytes of a path before /home
-constexpr std::size_t kLongestHost = 255;  // HOST_NAME_MAX and more
+constexpr std::size_t kDeepest = 300;        // bytes of a path before /home
+constexpr std::size_t kMaxHostLength = 255;  // HOST_NAME_MAX and more
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -150,7 +150,7 @@ std::string Shortener::command(std::string_view command) const {
 std::map<std::string, std::string, std::less<>>::const_iterator Shortener::host_in(
     std::string_view text) const {
   std::size_t end = 0;
-  while (end < text.size() && end < kLongestHost && (is_word(text[end]) || text[end] == '.')) ++end;
+  while (end < text.size() && end < kMaxHostLength && (is_word(text[end]) || text[end] == '.')) ++end;
   // node7.example.org.17.jsonl: every dot may be the name's end.
   for (; end != 0 && end != std::string_view::npos; end = text.substr(0, end).rfind('.')) {
     if (const auto found = hosts_.find(text.substr(0, end)); found != hosts_.end()) return found;

@@ -385,7 +385,7 @@ namespace {
 
 constexpr std::string_view kGap = "...";
 constexpr std::string_view kSeparators = "/!";
-constexpr std::size_t kLongestEnding = 6;
+constexpr std::size_t kMaxEndingLength = 6;
 // Hostile names could agree in all but one letter, again and again.
 constexpr unsigned kRounds = 6;
 
@@ -467,7 +467,7 @@ std::string_view first_columns(std::string_view text, std::size_t width) {
 /// ".so" of a name, without its point; empty where that is long.
 std::string_view ending_of(std::string_view name) {
   const std::size_t point = name.rfind('.');
-  if (point == std::string_view::npos || name.size() - point > kLongestEnding) return {};
+  if (point == std::string_view::npos || name.size() - point > kMaxEndingLength) return {};
   return name.substr(point + 1);
 }
 

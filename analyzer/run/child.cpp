@@ -131,7 +131,7 @@ class TimeLimit {
   std::optional<Clock::time_point> next() const noexcept { return next_; }
   bool reached() const noexcept { return signal_ != 0; }
   /// SIGKILL did not end what is left: it is another user's by now, waits in a driver, or forks all the time.
-  bool is_over() const noexcept { return kills_ > kMostKills; }
+  bool is_over() const noexcept { return kills_ > kMaxKills; }
   void check() {
     if (!next_.has_value() || Clock::now() < *next_) return;
     signal_ = signal_ == 0 ? SIGTERM : SIGKILL;
@@ -141,7 +141,7 @@ class TimeLimit {
   }
 
  private:
-  static constexpr int kMostKills = 2;
+  static constexpr int kMaxKills = 2;
   std::optional<Clock::time_point> next_;
   int signal_ = 0;
   int kills_ = 0;

@@ -118,16 +118,16 @@ bool is_of_run(const fs::path& report, const std::string& run_id) {
 }
 
 // The shim takes no longer pattern (shim/guest/options.cpp), and a path has 4,095 bytes at most.
-constexpr std::size_t kLongestPattern = 3000;
+constexpr std::size_t kMaxPatternLength = 3000;
 
 /// The entries of a folder that `pick` wants; of very many, those among the first.
 template <class Pick>
 std::vector<fs::path> entries_where(const fs::path& folder, Pick pick) {
-  constexpr std::size_t kMost = 10'000;
+  constexpr std::size_t kMax = 10'000;
   std::vector<fs::path> out;
   std::error_code error;
   std::size_t count = 0;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && ++count < kMost;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && ++count < kMax;
        entry.increment(error))
     if (pick(entry->path())) out.push_back(entry->path());
   return out;
@@ -224,7 +224,7 @@ bool RunFolder::create(const fs::path& path) {
   made_ = std::move(made);
   if (!folder.takes_files()) return false;
   path_ = path;
-  if (pattern().size() <= kLongestPattern) return true;
+  if (pattern().size() <= kMaxPatternLength) return true;
   errno = ENAMETOOLONG;
   return false;
 }

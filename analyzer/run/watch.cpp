@@ -26,8 +26,8 @@ namespace fs = std::filesystem;
 
 // What could be read: a file in /proc fails with ESRCH once its process is gone.
 std::string read_file(const fs::path& path) {
-  constexpr std::size_t kMost = std::size_t{64} << 20U;
-  return files::read_up_to(path, kMost).value_or("");
+  constexpr std::size_t kMax = std::size_t{64} << 20U;
+  return files::read_up_to(path, kMax).value_or("");
 }
 
 pid_t parse_pid(std::string_view text) {
@@ -105,8 +105,8 @@ std::string_view place_of_driver(std::string_view maps) {
   return maps.substr(line, maps.find(' ', line) - line);
 }
 
-/// A fork's child that has the driver from its parent: it cannot use it (fork and CUDA), and most of them are
-/// about to become another program.
+/// A fork's child that has the driver from its parent: it cannot use the driver (CUDA does not survive fork),
+/// and most such children about to become another program.
 bool inherited_driver(pid_t pid, std::string_view maps) {
   const pid_t parent = parent_of(pid);
   if (parent == 0) return false;
@@ -121,10 +121,10 @@ bool is_of_python_package(const std::string& path) {
 
 /// Whether a file names the driver's: a static runtime in it does, and so does a file linked to it.
 bool names_driver(const std::string& path) {
-  constexpr std::size_t kMost = std::size_t{64} << 20U;
+  constexpr std::size_t kMax = std::size_t{64} << 20U;
   const std::string name = fs::path(path).filename().string();
   if (name.starts_with("libcuda.so") || name.starts_with("libnvidia-") || name == "libkshim.so") return false;
-  return files::read_up_to(path, kMost).value_or("").find("libcuda.so") != std::string::npos;
+  return files::read_up_to(path, kMax).value_or("").find("libcuda.so") != std::string::npos;
 }
 
 /// The numbers in HOST.PID.jsonl and HOST.PID.N.jsonl that may be a process: both of the latter's.
@@ -146,21 +146,21 @@ std::string reason_of(pid_t pid, const fs::path& exe) {
       found == std::string::npos ? std::string_view() : std::string_view(environment).substr(found);
   if (!environment.empty() &&
       value.substr(0, value.find('\0')).find("libkshim.so") == std::string_view::npos) {
-    return "its environment was cleaned: LD_PRELOAD does not name libkshim.so there";
+    return "its environment was cleared: LD_PRELOAD does not contain libkshim.so";
   }
   const std::string reason = blind_reason(exe);
   return reason.empty() ? "its loader did not load libkshim.so" : reason;
 }
 
-constexpr std::size_t kMostAnnounced = 100'000;
-constexpr std::size_t kMostCallers = 256;  // descriptors
+constexpr std::size_t kMaxAnnounced = 100'000;
+constexpr std::size_t kMaxCallers = 256;  // descriptors
 
 bool names_driver_alone(std::string_view maps) {
   return !maps_name(maps, "/libkshim.so") &&
          (maps_name(maps, "/libcuda.so") || maps_name(maps, "/libcudart.so"));
 }
 
-constexpr std::size_t kMostLost = 10;
+constexpr std::size_t kMaxLost = 10;
 
 fs::path normal(const fs::path& path) { return fs::absolute(path).lexically_normal(); }
 
@@ -175,7 +175,7 @@ std::string why_lost(const fs::path& path) {
     return fmt::format("its report {} cannot be read: {}", path.string(), std::strerror(errno));
   return fs::file_size(path, error) == 0 && !error
              ? fmt::format("its report {} is empty: nothing could be written there", path.string())
-             : fmt::format("{}, where its report was, is none", path.string());
+             : fmt::format("{} is not a report", path.string());
 }
 
 }  // namespace
@@ -315,7 +315,7 @@ void Watch::receive() {
     std::array<char, 4096 + 64> text{};  // a path and a word
     const bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &sender, &size) == 0;
     const ssize_t got = recv(fd, text.data(), text.size(), 0);
-    if (got < 0 && errno == EAGAIN && callers_.size() < kMostCallers) return false;
+    if (got < 0 && errno == EAGAIN && callers_.size() < kMaxCallers) return false;
     if (got > 0 && known) take_word(sender.pid, {text.data(), static_cast<std::size_t>(got)});
     close(fd);
     return true;
@@ -330,7 +330,7 @@ void Watch::take_word(pid_t pid, std::string_view said) {
       std::from_chars(said.data() + kAsked.size(), said.data() + said.size(), version).ec == std::errc())
     asked_[pid] = version;
   constexpr std::string_view kReport = "report ";
-  if (said.starts_with(kReport) && said.ends_with('\n') && announced_.size() < kMostAnnounced)
+  if (said.starts_with(kReport) && said.ends_with('\n') && announced_.size() < kMaxAnnounced)
     announced_.push_back({pid, said.substr(kReport.size(), said.size() - kReport.size() - 1)});
 }
 
@@ -444,7 +444,7 @@ std::vector<std::string> Watch::silent(const std::vector<fs::path>& reports) con
   }
   if (silent == 0) return {};
   return {
-      fmt::format("{}{} loaded libcuda.so.1, and no call of it came through libkshim.so: either there was "
+      fmt::format("{}{} loaded libcuda.so.1, but libkshim.so saw no call to it: either there was "
                   "none, or {}; {} may have made some",
                   exe,
                   silent == 1   ? ""
@@ -466,13 +466,13 @@ Elsewhere find_announced(const std::vector<Announced>& announced, const std::vec
     if (!path.empty() && !seen.insert(path.string()).second) continue;
     if (!path.empty() && is_report(path)) {
       out.reports.push_back(path);
-    } else if (++lost <= kMostLost) {
+    } else if (++lost <= kMaxLost) {
       out.lost.push_back({.pid = each.pid, .exe = exe_of(each.pid), .reason = why_lost(path)});
     }
   }
-  if (lost > kMostLost)
+  if (lost > kMaxLost)
     out.lost.back().reason +=
-        fmt::format("; and {} more processes whose reports are not there", lost - kMostLost);
+        fmt::format("; and {} more processes whose reports are not there", lost - kMaxLost);
   return out;
 }
 

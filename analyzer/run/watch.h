@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which processes did the shim come to life? Two sources: the shim's constructor says so to a
+// Finds out which processes loaded the shim. Two sources: the shim's constructor says so to a
 // socket whose name nobody else knows (KSHIM_RUN_SOCKET), and /proc shows descendants that use CUDA without
 // the shim among their mappings.
 #pragma once
@@ -66,7 +66,7 @@ class Watch {
   const std::vector<Announced>& announced() const noexcept { return announced_; }
   /// The program of a process; empty where it was not seen.
   std::string exe_of(pid_t pid) const;
-  /// What to say of processes in which the shim is, and a driver, and which left none of `reports`: the
+  /// Notes about processes that loaded the shim and a driver but wrote none of `reports`: the
   /// driver may have been there for nothing, or files went past the shim and the process ended without a
   /// word.
   std::vector<std::string> silent(const std::vector<std::filesystem::path>& reports) const;
@@ -95,7 +95,7 @@ class Watch {
   std::thread thread_;
   std::exception_ptr failure_;  ///< what ended the thread
   std::set<pid_t> alive_;
-  std::vector<int> callers_;  ///< connections that nothing has come by yet
+  std::vector<int> callers_;  ///< connections that have sent nothing yet
   std::vector<Announced> announced_;
   std::map<pid_t, int> asked_;  ///< what the driver answered, as cuDriverGetVersion counts
   std::map<pid_t, Seen> seen_;

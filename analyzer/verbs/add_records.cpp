@@ -16,7 +16,7 @@
 namespace kshim::analysis {
 namespace {
 
-constexpr std::size_t kMostPackages = 1000;
+constexpr std::size_t kMaxPackages = 1000;
 // The longest record, a failure with its stacks, has 64 KiB (docs/report-format.md).
 constexpr off_t kTail = off_t{1} << 17;
 
@@ -115,7 +115,7 @@ void add_records(const Scene& scene) {
   if (still_runs(report)) return;
   std::vector<PackageRecord> rows;
   for (const ObjectRecord& object : report.objects) {
-    if (rows.size() >= kMostPackages) break;
+    if (rows.size() >= kMaxPackages) break;
     if (scene.index.package(object.id) != nullptr || scene.files.find(object) == nullptr) continue;
     if (auto package = package_of(scene, object); package && !package->name.empty())
       rows.push_back(std::move(*package));

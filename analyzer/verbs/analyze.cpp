@@ -25,7 +25,7 @@
 namespace kshim::analysis {
 namespace {
 
-constexpr std::size_t kMostIdle = 65536;
+constexpr std::size_t kMaxIdle = 65536;
 
 bool used_any(const Report& report) {
   return !report.modules.empty() || !report.failures.empty() || !report.coverage.empty() ||
@@ -38,7 +38,7 @@ class UnusedGpus {
   void add(const Report& report) {
     // Without an end, what came last is not known.
     used_ = used_ || used_any(report) || !report.end;
-    if (report.driver && !report.devices.empty() && idle_.size() < kMostIdle) idle_.push_back(report.path);
+    if (report.driver && !report.devices.empty() && idle_.size() < kMaxIdle) idle_.push_back(report.path);
   }
 
   /// Adds a note where none of them has loaded anything, and nothing else tells why. `analysis`: its findings
@@ -48,10 +48,9 @@ class UnusedGpus {
     if (analysis.term_signal || analysis.exit_status.value_or(0) != 0) return;  // the verdict says that
     if (worst(analysis) >= Severity::warning) return;
     for (const std::string& report : idle_) {
-      notes.add(
-          report,
-          "the program asked the driver for its GPUs and loaded no GPU code that kshim saw: it ran on the "
-          "CPU, or had no work for a GPU; its own log may say why: kshim explain --log FILE");
+      notes.add(report,
+                "the program initialized CUDA but loaded no GPU code that kshim saw: it ran on the "
+                "CPU, or had no work for a GPU; its own log may say why: kshim explain --log FILE");
     }
   }
 
@@ -60,8 +59,8 @@ class UnusedGpus {
   std::vector<std::string> idle_;  ///< reports
 };
 
-constexpr std::size_t kMostDevices = 65536;
-constexpr std::size_t kLongestName = 256;
+constexpr std::size_t kMaxDevices = 65536;
+constexpr std::size_t kMaxNameLength = 256;
 
 std::string key_of(const Report& report, const DeviceRecord& device, bool by_uuid) {
   return by_uuid ? fmt::format("{}\n{}", report.process.host, device.uuid)
@@ -100,7 +99,7 @@ class DeviceTable {
       out_[same->second].findings = std::max(out_[same->second].findings, findings);
       return;
     }
-    if (out_.size() == kMostDevices) {
+    if (out_.size() == kMaxDevices) {
       ++left_out_;
       return;
     }
@@ -110,13 +109,13 @@ class DeviceTable {
     DeviceSummary summary;
     summary.host = report.process.host;
     summary.ordinal = device.ordinal;
-    summary.name = device.name.substr(0, kLongestName);
+    summary.name = device.name.substr(0, kMaxNameLength);
     if (const auto arch = image::parse_arch(device.compute_capability)) summary.cc = arch->cc;
-    summary.uuid = device.uuid.substr(0, kLongestName);
-    summary.pci = device.pci.substr(0, kLongestName);
+    summary.uuid = device.uuid.substr(0, kMaxNameLength);
+    summary.pci = device.pci.substr(0, kMaxNameLength);
     if (report.driver) {
-      summary.driver_cuda = report.driver->cuda_version.substr(0, kLongestName);
-      summary.kernel_module = report.driver->kernel_module.substr(0, kLongestName);
+      summary.driver_cuda = report.driver->cuda_version.substr(0, kMaxNameLength);
+      summary.kernel_module = report.driver->kernel_module.substr(0, kMaxNameLength);
       summary.simulated = report.driver->simulated;
     }
     summary.findings = findings;
@@ -128,7 +127,7 @@ class DeviceTable {
   std::uint64_t left_out_ = 0;
 };
 
-/// The one word for the whole, from findings, processes and blind ones. What failed outweighs what was not
+/// The verdict over all findings and processes. A failure outweighs an unwatched process.
 /// seen.
 Verdict verdict_of(const Analysis& analysis) {
   const auto any = [&](Severity severity, bool image) {
@@ -153,7 +152,7 @@ Verdict verdict_of(const Analysis& analysis) {
   return whole ? Verdict::ok : Verdict::incomplete;
 }
 
-// A gap that one process has not run into is no news where another has.
+// Drops a latent gap if another process already failed because of it.
 void drop_known_gaps(std::vector<Finding>& findings) {
   using Key = std::tuple<std::string_view, std::string_view, std::string_view>;
   const auto key_of = [](const Finding& finding) {
@@ -174,8 +173,8 @@ void drop_known_gaps(std::vector<Finding>& findings) {
   std::erase_if(findings, [&](const Finding&) { return told[at++]; });
 }
 
-// What one process could not tell of a file, another's report may have told; and why a program gave up, a
-// compiler that failed beside it.
+// Drops findings that another report answers: a file that one process could not read, and a program that gave
+// up because a compiler failed. compiler that failed beside it.
 void drop_answered_doubts(std::vector<Finding>& findings) {
   const bool compiler = std::ranges::any_of(findings, [](const Finding& finding) {
     return finding.cause == Cause::nvrtc_arch_unsupported && finding.severity == Severity::error;
@@ -190,7 +189,7 @@ void drop_answered_doubts(std::vector<Finding>& findings) {
     if (about_images && !finding.object.empty()) told.emplace(finding.object, finding.need);
   }
   std::erase_if(findings, [&](const Finding& finding) {
-    return !finding.unread.empty() && finding.unread.size() < kMostUnread &&
+    return !finding.unread.empty() && finding.unread.size() < kMaxUnread &&
            std::ranges::all_of(finding.unread, [&](const std::string& path) {
              return told.count({path, finding.need}) != 0;
            });
@@ -217,7 +216,8 @@ class Run {
       done_ += file.bytes;
       if (options_.progress) options_.progress(done_, total_);
     }
-    // "Not initialized" in a child is explained by its parent, whose report came later or never.
+    // A child's "not initialized" may be explained by its parent: judge these children after all parents were
+    // read.
     for (const Report& report : waiting_) judge(report);
     waiting_.clear();
     for (const ReportFile& file : unread_) take(file, true);
@@ -227,13 +227,13 @@ class Run {
     const ReportIndex index(report);
     files_.learn(report);
     if (auto blind = blind_by_bypass(report)) {
-      if (out_.blind.size() < kMostBlind)
+      if (out_.blind.size() < kMaxBlind)
         out_.blind.push_back(std::move(*blind));
       else
         ++blind_left_out_;
     }
-    const auto parent = initialised_.find(key_of(report, report.process.ppid));
-    const bool child = parent != initialised_.end() && parent->second == program_of(report);
+    const auto parent = initialized_.find(key_of(report, report.process.ppid));
+    const bool child = parent != initialized_.end() && parent->second == program_of(report);
     const Scene scene{report, index, files_, options_, advised_, file_gaps_, child};
     std::vector<Finding> findings = findings_of(scene);
     if (report.foreign)
@@ -275,7 +275,7 @@ class Run {
     }
     drop_known_gaps(out_.findings);
     drop_answered_doubts(out_.findings);
-    processes_.summarise_runs();
+    processes_.summarize_runs();
     sort_findings(out_.findings);
     advise(out_.findings, given_);
     out_.fleet = fleet_plans(out_, options_, listed_, files_);
@@ -300,13 +300,14 @@ class Run {
       struct stat status {};
       if (!path.empty() && ::lstat(path.c_str(), &status) == 0 &&
           report::is_another_user(status.st_uid, ::geteuid()))
-        notes_.add(report.path, fmt::format("{} belongs to another user: a command below may run it", path));
+        notes_.add(report.path,
+                   fmt::format("{} belongs to another user, and a command below may run it", path));
     }
   }
 
   // Children whose parent is still to come are kept up to here, and else read again.
-  static constexpr std::size_t kMostWaiting = std::size_t{64} << 20;
-  static constexpr std::size_t kMostBlind = 1024;
+  static constexpr std::size_t kMaxWaiting = std::size_t{64} << 20;
+  static constexpr std::size_t kMaxBlind = 1024;
 
   void take(const ReportFile& file, bool again) {
     const auto told = [&](std::uint64_t bytes) {
@@ -321,15 +322,15 @@ class Run {
     if (options_.trust_reports) report.foreign = false;
     if (!again) {
       if (report.foreign)
-        notes_.add(
-            report.path,
-            "belongs to another user: its findings are shown, and nothing that it says is in a command "
-            "(--trust-reports lifts that)");
+        notes_.add(report.path,
+                   "belongs to another user: kshim shows its findings but uses none of its paths or names in "
+                   "commands "
+                   "(--trust-reports lifts that)");
       for (const ReportNote& note : report.notes) notes_.add(place_of(report, note), note.text);
       if (report.driver && !report.devices.empty())
-        initialised_.insert_or_assign(key_of(report, report.process.pid), program_of(report));
-      if (not_initialised(report) && initialised_.count(key_of(report, report.process.ppid)) == 0) {
-        if (kept_ + report.kept > kMostWaiting) {
+        initialized_.insert_or_assign(key_of(report, report.process.pid), program_of(report));
+      if (not_initialized(report) && initialized_.count(key_of(report, report.process.ppid)) == 0) {
+        if (kept_ + report.kept > kMaxWaiting) {
           unread_.push_back(file);
         } else {
           kept_ += report.kept;
@@ -341,11 +342,11 @@ class Run {
     judge(report);
   }
 
-  static bool not_initialised(const Report& report) {
-    constexpr int kNotInitialised = 3;
+  static bool not_initialized(const Report& report) {
+    constexpr int kNotInitialized = 3;
     return std::ranges::any_of(report.failures, [](const FailureRecord& failure) {
       return std::ranges::any_of(failure.layers,
-                                 [](const Layer& layer) { return layer.code == kNotInitialised; });
+                                 [](const Layer& layer) { return layer.code == kNotInitialized; });
     });
   }
 
@@ -360,7 +361,8 @@ class Run {
     return content_hash(bytes_of(std::string_view(text)));
   }
 
-  // The shim writes so many loads out and counts the rest; where none of those written failed, none did.
+  // The shim records a limited number of loads and counts the rest. It records every failed load, so the rest
+  // succeeded.
   static std::uint64_t loads_of(const Report& report) {
     const auto good =
         static_cast<std::uint64_t>(std::ranges::count(report.modules, 0, &ModuleRecord::result));
@@ -389,8 +391,8 @@ class Run {
   NoteList notes_;
   CompilerFailures compilers_;
   ListedImages listed_;
-  /// What they ran: a child that runs something else has come through an exec, and has a driver of its own.
-  std::unordered_map<std::uint64_t, std::uint64_t> initialised_;
+  /// Process key -> program hash. A child with another program called exec, so it initializes its own driver.
+  std::unordered_map<std::uint64_t, std::uint64_t> initialized_;
   std::vector<Report> waiting_;
   std::vector<ReportFile> unread_;
   std::size_t kept_ = 0;
@@ -454,8 +456,8 @@ ObjectFiles& EachReport::files() {
 
 Analysis EachReport::judge(const Report& report) {
   // So that memory does not grow with the number of reports.
-  constexpr std::size_t kMostReports = 16384;
-  if (reports_++ % kMostReports == 0) known_ = std::make_unique<Known>(options_);
+  constexpr std::size_t kMaxReports = 16384;
+  if (reports_++ % kMaxReports == 0) known_ = std::make_unique<Known>(options_);
   known_->files.forget();
   Analysis out;
   Run run(options_, out, known_->files, &known_->given);

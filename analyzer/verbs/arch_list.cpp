@@ -16,7 +16,7 @@ using image::Arch;
 using image::ImageKind;
 using image::Suffix;
 
-constexpr std::size_t kLongestFile = 64U << 10;
+constexpr std::size_t kMaxFileLength = 64U << 10;
 
 std::string ticked(std::string_view text) { return fmt::format("`{}`", harmless(text)); }
 
@@ -181,7 +181,7 @@ class Parser {
 };
 
 std::string content_of(const std::string& path, const Origin& origin) {
-  std::string text = files::read_whole(path, kLongestFile).value_or("");
+  std::string text = files::read_whole(path, kMaxFileLength).value_or("");
   if (text.empty())
     refuse(origin, fmt::format("{} is empty, longer than 64 KiB, or cannot be read", ticked(path)));
   for (std::size_t at = 0; (at = text.find('#', at)) != std::string::npos;)

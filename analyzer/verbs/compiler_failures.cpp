@@ -20,8 +20,8 @@
 namespace kshim::analysis {
 namespace {
 
-constexpr std::size_t kMostFailures = 4096;
-constexpr std::size_t kMostWaiters = 65536;
+constexpr std::size_t kMaxFailures = 4096;
+constexpr std::size_t kMaxWaiters = 65536;
 
 // A build starts its compilers through these.
 bool is_between(std::string_view program) {
@@ -69,7 +69,7 @@ void CompilerFailures::note(const Report& report, std::optional<std::uint32_t> p
       notes_.add(exe,
                  fmt::format("process {} was ended by signal {}{}", child.pid, *child.signal,
                              *child.signal == SIGKILL ? ", as the system does where memory runs out" : ""));
-    if (waiters_.size() == kMostWaiters) break;
+    if (waiters_.size() == kMaxWaiters) break;
     FailureRecord waited;
     waited.python = child.python;
     waited.python_main = child.python_main;
@@ -77,7 +77,7 @@ void CompilerFailures::note(const Report& report, std::optional<std::uint32_t> p
     if (waiter.software.empty()) waiter.software = software_of(child.python_main);
     waiters_.try_emplace({{here.host, here.pid, here.start}, child.pid}, std::move(waiter));
   }
-  if (!report.compiler || failures_.size() == kMostFailures) return;
+  if (!report.compiler || failures_.size() == kMaxFailures) return;
   Failure failure{{}, process};
   failure.report.path = report.path;
   failure.report.foreign = report.foreign;

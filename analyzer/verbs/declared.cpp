@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 constexpr std::string_view kVariant = ".dist-info/variant.json";
 constexpr std::string_view kIndex = "info/index.json";
 constexpr std::string_view kRunExports = "info/run_exports.json";  // what those who build with it depend on
-constexpr std::uint64_t kLargest = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 20;
 
 // No Json is copied: a copy of one that is nested deeply takes all of the stack.
 template <class Visit>
@@ -80,7 +80,7 @@ std::vector<Declaration> declared_by(const std::filesystem::path& path) {
     if (file == nullptr) continue;
     scan::ContainerVisitor visitor;
     visitor.wants = [](std::string_view name, std::uint64_t size) {
-      return size <= kLargest && declares(name);
+      return size <= kMaxBytes && declares(name);
     };
     visitor.wants_content = [](std::string_view, Bytes) { return true; };
     visitor.visit = [&](const scan::Member& member) {

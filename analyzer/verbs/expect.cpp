@@ -33,7 +33,7 @@ Finding unmet(std::string headline, std::string advice, const std::string& sourc
   finding.confidence = 1;
   finding.headline = std::move(headline);
   finding.evidence.push_back({EvidenceId::expected,
-                              fmt::format("What is expected stands in {}.", source),
+                              fmt::format("The expected architectures come from {}.", source),
                               {},
                               {{"source", source}}});
   if (!advice.empty())
@@ -101,13 +101,13 @@ Finding finding_of(const ScannedObject& object) {
     advice = "Build it for " + enumerate(expected.missing);
   }
   if (!expected.surplus.empty()) {
-    what += fmt::format("{}has {} too much", what.empty() ? "" : "; ", enumerate(expected.surplus));
+    what += fmt::format("{}has extra code for {}", what.empty() ? "" : "; ", enumerate(expected.surplus));
     advice +=
         fmt::format("{} {}", advice.empty() ? "Build it without" : ", without", enumerate(expected.surplus));
   }
   Finding finding =
       unmet(fmt::format("{} {}", basename_of(object.name()), what),
-            fmt::format("{}, or change what {} expects of it.", advice, expected.source), expected.source);
+            fmt::format("{}, or change the expectation in {}.", advice, expected.source), expected.source);
   finding.object = object.name();
   finding.build_id = object.build_id;
   finding.package = object.package;
@@ -133,7 +133,7 @@ void hold_files(Scan& scan, const Expectation& expectation) {
     if (!matched[i])
       scan.findings.push_back(
           unmet(fmt::format("no file with device code is called {}", expectation.files[i].pattern),
-                fmt::format("Build the file, or take the rule out of {}.", expectation.files[i].source),
+                fmt::format("Build the file, or remove the rule from {}.", expectation.files[i].source),
                 expectation.files[i].source));
 }
 

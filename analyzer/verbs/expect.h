@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What files are meant to have, and whether they do: `kshim scan --expect`, [tool.kshim], kshim.toml.
+// The expected architectures of files, and the check: `kshim scan --expect`, [tool.kshim], kshim.toml.
 #pragma once
 
 #include "analyzer/core/prelude.h"
@@ -41,7 +41,7 @@ std::vector<std::string> names_of(const ArchList& list);
 std::string to_text(const ArchList& list);
 [[noreturn]] void refuse(const Origin& at, std::string_view what);
 
-// What files are meant to have, and whether they do: `kshim scan --expect`, [tool.kshim], kshim.toml.
+// The expected architectures of files, and the check: `kshim scan --expect`, [tool.kshim], kshim.toml.
 
 enum class Form : std::uint8_t {
   written,
@@ -50,7 +50,7 @@ enum class Form : std::uint8_t {
   either
 };  ///< as what an architecture of the list counts
 
-/// What files have to have. A rule of a file takes what it does not say from the rule of all.
+/// What files have to have. A file's rule inherits unset fields from the default rule.
 struct Rule {
   std::string pattern = {};  ///< empty: all files. With / of the path, else of the file's name
   std::string reason = {};   ///< why these files differ

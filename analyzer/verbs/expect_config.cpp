@@ -11,7 +11,7 @@
 namespace kshim::expect {
 namespace {
 
-constexpr std::size_t kLongestConfig = 1U << 20;
+constexpr std::size_t kMaxConfigLength = 1U << 20;
 
 class Config {
  public:
@@ -154,7 +154,7 @@ class Config {
 /// toml++ limits how deep values are nested, but not how many parts a key has, and each part is a table in a
 /// table. Counts the dots of each line outside of quotes.
 bool has_deep_keys(std::string_view text) {
-  constexpr unsigned kMostDots = 64;
+  constexpr unsigned kMaxDots = 64;
   unsigned dots = 0;
   char quote = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -169,7 +169,7 @@ bool has_deep_keys(std::string_view text) {
       quote = c;
     } else if (c == '#') {
       at = std::min(text.find('\n', at), text.size()) - 1;
-    } else if (c == '.' && ++dots > kMostDots) {
+    } else if (c == '.' && ++dots > kMaxDots) {
       return true;
     }
   }
@@ -177,7 +177,7 @@ bool has_deep_keys(std::string_view text) {
 }
 
 toml::table parse(const std::string& path) {
-  const auto text = files::read_whole(path, kLongestConfig);
+  const auto text = files::read_whole(path, kMaxConfigLength);
   if (!text) refuse({path}, "cannot be read, or is longer than 1 MiB");
   if (has_deep_keys(*text)) refuse({path}, "has a line with more than 64 dots outside of quotes");
   toml::parse_result result = toml::parse(*text, path);
@@ -206,7 +206,7 @@ std::string find_config() {
   if (files::open_to_read("kshim.toml")) return "kshim.toml";
   if (!files::open_to_read("pyproject.toml")) return {};
   // What another tool's faulty file says is that tool's concern.
-  const auto text = files::read_whole("pyproject.toml", kLongestConfig);
+  const auto text = files::read_whole("pyproject.toml", kMaxConfigLength);
   if (!text || text->find("tool.kshim") == std::string::npos) return {};
   return parse("pyproject.toml")["tool"]["kshim"] ? "pyproject.toml" : "";
 }

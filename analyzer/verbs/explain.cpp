@@ -14,7 +14,7 @@ namespace {
 // What a person pastes; a log is longer, and common words mean less in it.
 constexpr std::uint64_t kBrief = 60;
 constexpr std::size_t kChunk = std::size_t{256} << 10;
-constexpr std::size_t kMostFacts = 24;
+constexpr std::size_t kMaxFacts = 24;
 constexpr double kUnsure = 0.6;  // what else it can be is worth saying
 
 Meaning meaning_of(const CudaError& error) {
@@ -60,19 +60,19 @@ Device device_of(const DeviceClue& clue) {
   return out;
 }
 
-// Images and GPU of the judgement, as findings of reports have them.
-void describe(const Judgement& judgement, Finding& finding) {
+// Images and GPU of the judgment, as findings of reports have them.
+void describe(const Judgment& judgment, Finding& finding) {
   const Cause cause = finding.cause;
-  if (judgement.device != nullptr) finding.devices.push_back(device_of(*judgement.device));
+  if (judgment.device != nullptr) finding.devices.push_back(device_of(*judgment.device));
   if (!is_image_cause(cause) && cause != Cause::unknown && cause != Cause::stale_error) return;
   Subject subject;
-  subject.images.images = judgement.facts.images;
-  subject.facts = judgement.facts;
+  subject.images.images = judgment.facts.images;
+  subject.facts = judgment.facts;
   describe_images(subject, finding);
-  if (!judgement.facts.device) finding.images.clear();
-  if (judgement.facts.device && has_trait(cause, cause_trait::needs_arch))
-    finding.need = sm_name(*judgement.facts.device);
-  if (judgement.list != nullptr) finding.object = judgement.list->owner;
+  if (!judgment.facts.device) finding.images.clear();
+  if (judgment.facts.device && has_trait(cause, cause_trait::needs_arch))
+    finding.need = sm_name(*judgment.facts.device);
+  if (judgment.list != nullptr) finding.object = judgment.list->owner;
 }
 
 // The user's own line: the innermost frame outside of what is installed.
@@ -94,37 +94,37 @@ const std::vector<Place>& frames_of(const Clues& clues, const Hit& decider) {
 }
 
 // Empty where what is said of all of its cause will do.
-std::string headline_of(const Clues& clues, const Judgement& judgement) {
-  const Cause cause = judgement.suspect.cause;
-  if (const Hit* message = message_behind(clues, judgement); message != nullptr) {
+std::string headline_of(const Clues& clues, const Judgment& judgment) {
+  const Cause cause = judgment.suspect.cause;
+  if (const Hit* message = message_behind(clues, judgment); message != nullptr) {
     if (const std::string_view own = title_of_message(message->id); !own.empty()) return std::string(own);
   }
-  const int code = judgement.facts.codes.empty() ? 0 : judgement.facts.codes.front();
+  const int code = judgment.facts.codes.empty() ? 0 : judgment.facts.codes.front();
   const std::string_view of_code = headline_of_code(code);
   if (!of_code.empty() && (cause == Cause::unknown || cause == Cause::device_fault))
     return std::string(of_code);
-  if (cause == Cause::unknown && !judgement.facts.codes.empty())
-    return fmt::format("{} by itself does not say why", judgement.facts.codes.front());
+  if (cause == Cause::unknown && !judgment.facts.codes.empty())
+    return fmt::format("{} by itself does not say why", judgment.facts.codes.front());
   return {};
 }
 
-Finding finding_of(const Clues& clues, const Judgement& judgement, const Explanation& out) {
-  const Suspect& suspect = judgement.suspect;
+Finding finding_of(const Clues& clues, const Judgment& judgment, const Explanation& out) {
+  const Suspect& suspect = judgment.suspect;
   Finding finding;
   finding.cause = suspect.cause;
   const CauseRow& row = row_of(finding.cause);
-  finding.severity = judgement.hit == nullptr ? Severity::warning : row.severity;
-  finding.headline = headline_of(clues, judgement);
+  finding.severity = judgment.hit == nullptr ? Severity::warning : row.severity;
+  finding.headline = headline_of(clues, judgment);
   finding.confidence = std::clamp(suspect.confidence, 0.0, 0.98);
   if (finding.cause == Cause::unchecked_failure) finding.confidence = std::min(finding.confidence, 0.6);
-  if (!judgement.facts.codes.empty()) {
-    finding.code = judgement.facts.codes.front();
+  if (!judgment.facts.codes.empty()) {
+    finding.code = judgment.facts.codes.front();
     const CudaError* error = find_cuda_error(*finding.code);
     if (error != nullptr)
       finding.code_name = error->driver_name != nullptr ? error->driver_name : error->runtime_name;
   }
-  describe(judgement, finding);
-  const Hit* hit = judgement.hit;
+  describe(judgment, finding);
+  const Hit* hit = judgment.hit;
   if (hit != nullptr && finding.object.empty() &&
       (finding.cause == Cause::library_not_found || finding.cause == Cause::jit_compiler_missing)) {
     const auto lib = hit->groups.find("lib");
@@ -138,26 +138,26 @@ Finding finding_of(const Clues& clues, const Judgement& judgement, const Explana
                                 {{"line", hit->quote}}});
   if (!suspect.because.empty())
     finding.evidence.push_back({EvidenceId::rule, as_sentence(suspect.because), location(out, line)});
-  if (judgement.earlier)
+  if (judgment.earlier)
     finding.evidence.push_back(
-        {EvidenceId::earlier_warning, "Before it there was a warning, " + judgement.earlier->because, {}});
-  for (const Suspect& other : judgement.others)
-    finding.evidence.push_back({EvidenceId::later_line, "Later there is also: " + other.because, {}});
-  if (!judgement.went_on.empty()) {
+        {EvidenceId::earlier_warning, "An earlier warning: " + judgment.earlier->because, {}});
+  for (const Suspect& other : judgment.others)
+    finding.evidence.push_back({EvidenceId::later_line, "A later line also fails: " + other.because, {}});
+  if (!judgment.went_on.empty()) {
     finding.severity = std::min(finding.severity, Severity::warning);
-    finding.evidence.push_back({EvidenceId::went_on, as_sentence(judgement.went_on), {}});
-  } else if (hit != nullptr && (hit->thrown || !judgement.others.empty()) &&
+    finding.evidence.push_back({EvidenceId::went_on, as_sentence(judgment.went_on), {}});
+  } else if (hit != nullptr && (hit->thrown || !judgment.others.empty()) &&
              finding.cause == Cause::compiled_out) {
-    // It is no wrong result that went unseen: the program ended of it.
+    // The program failed visibly, so this is an error rather than a silent wrong result.
     finding.severity = Severity::error;
   }
   if (hit != nullptr) add_place(frames_of(clues, *hit), finding);
-  finding.about = advice_input(clues, judgement, finding);
+  finding.about = advice_input(clues, judgment, finding);
   return finding;
 }
 
 void add_fact(Explanation& out, std::string text) {
-  if (out.facts.size() < kMostFacts) out.facts.push_back(std::move(text));
+  if (out.facts.size() < kMaxFacts) out.facts.push_back(std::move(text));
 }
 
 void add_facts(const Clues& clues, Explanation& out) {
@@ -188,18 +188,17 @@ void add_facts(const Clues& clues, Explanation& out) {
 void apply(const Options& options, Clues& clues, Explanation& out) {
   if (options.assume_cc) {
     clues.devices.assign(1, {*options.assume_cc, {}, 0, false});
-    out.notes.push_back(
-        fmt::format("judged as if the GPU were of compute capability {}", name(*options.assume_cc)));
+    out.notes.push_back(fmt::format("assuming compute capability {}", name(*options.assume_cc)));
   }
   if (options.assume_driver) {
     clues.driver = *options.assume_driver;
     clues.kernel_module.clear();
-    out.notes.push_back(fmt::format("judged as if the driver were one for CUDA {}", name(clues.driver)));
+    out.notes.push_back(fmt::format("assuming a driver for CUDA {}", name(clues.driver)));
   }
   if (options.assume_toolkit) {
     clues.toolkit = *options.assume_toolkit;
     clues.toolkit_assumed = true;
-    out.notes.push_back(fmt::format("judged as if everything were built with CUDA {}", name(clues.toolkit)));
+    out.notes.push_back(fmt::format("assuming CUDA {} as the toolkit", name(clues.toolkit)));
   }
 }
 
@@ -207,39 +206,39 @@ void conclude(Clues clues, const Options& options, Explanation& out) {
   apply(options, clues, out);
   add_facts(clues, out);
   if (clues.cut_lines != 0)
-    out.notes.push_back(fmt::format("of {} overlong lines only the beginning was read", clues.cut_lines));
+    out.notes.push_back(fmt::format("{} overlong lines were truncated", clues.cut_lines));
   out.windows = clues.of_windows();
-  const Judgement judgement = judge(clues, clues.lines <= kBrief);
-  if (judgement.hit != nullptr) {
-    out.line = judgement.hit->line;
-    out.quote = judgement.hit->quote;
-    if (judgement.hit->code != 0) {
+  const Judgment judgment = judge(clues, clues.lines <= kBrief);
+  if (judgment.hit != nullptr) {
+    out.line = judgment.hit->line;
+    out.quote = judgment.hit->quote;
+    if (judgment.hit->code != 0) {
       add_meaning(
-          out, judgement.hit->code,
-          judgement.hit->old_code == 0
+          out, judgment.hit->code,
+          judgment.hit->old_code == 0
               ? std::string()
-              : fmt::format("the runtime's number for it was {} before CUDA 10.1", judgement.hit->old_code));
+              : fmt::format("the runtime used number {} for it before CUDA 10.1", judgment.hit->old_code));
     }
-    if (!judgement.hit->as_written.empty())
-      out.notes.push_back(fmt::format("no header has the name {}", judgement.hit->as_written));
-    if (judgement.suspect.confidence <= kUnsure && judgement.hit->code != 0)
-      add_also(out, judgement.hit->code, judgement.suspect.cause);
+    if (!judgment.hit->as_written.empty())
+      out.notes.push_back(fmt::format("no header has the name {}", judgment.hit->as_written));
+    if (judgment.suspect.confidence <= kUnsure && judgment.hit->code != 0)
+      add_also(out, judgment.hit->code, judgment.suspect.cause);
   }
-  if (!judgement.harmless.empty()) out.notes.push_back(judgement.harmless);
-  if (judgement.suspect.confidence > 0) {
-    out.findings.push_back(finding_of(clues, judgement, out));
+  if (!judgment.harmless.empty()) out.notes.push_back(judgment.harmless);
+  if (judgment.suspect.confidence > 0) {
+    out.findings.push_back(finding_of(clues, judgment, out));
     advise(out.findings);
-    out.next = next_steps(clues, judgement);
-    if (judgement.death != nullptr) {
-      out.line = judgement.death->line;
-      out.quote = judgement.death->quote;
+    out.next = next_steps(clues, judgment);
+    if (judgment.death != nullptr) {
+      out.line = judgment.death->line;
+      out.quote = judgment.death->quote;
       out.notes.push_back(fmt::format(
-          "the program did not end of this: line {} tells what it died of, and that is no failure of CUDA's",
-          judgement.death->line));
+          "this did not end the program: line {} shows why it ended, and that is not a CUDA failure",
+          judgment.death->line));
     }
     return;
   }
-  if (!judgement.harmless.empty()) return;
+  if (!judgment.harmless.empty()) return;
   if (clues.others.empty()) {
     out.recognized = false;
     return;
@@ -247,8 +246,14 @@ void conclude(Clues clues, const Options& options, Explanation& out) {
   const OtherFailure& other = clues.others.front();
   out.line = other.line;
   out.quote = other.quote;
-  out.notes.push_back(fmt::format("this is no failure of CUDA: {}", other.what));
+  out.notes.push_back(fmt::format("not a CUDA failure: {}", other.what));
   out.notes.push_back(other.remedy);
+}
+
+/// A number or a name has no line to quote.
+void drop_deciding_line(Explanation& out) {
+  for (Finding& finding : out.findings)
+    std::erase_if(finding.evidence, [](const Evidence& row) { return row.id == EvidenceId::deciding_line; });
 }
 
 void explain_number(int number, const Options& options, Explanation& out) {
@@ -262,10 +267,10 @@ void explain_number(int number, const Options& options, Explanation& out) {
     miner.line(name_text);
   }
   if (error != nullptr)
-    add_meaning(out, number, old != nullptr ? "since CUDA 10.1, and of the driver always" : "");
+    add_meaning(out, number, old != nullptr ? "since CUDA 10.1 (in the driver: in all versions)" : "");
   if (old != nullptr)
     add_meaning(out, old->now,
-                fmt::format("what {} was to the runtime before CUDA 10.1 ({})", number, old->name));
+                fmt::format("the meaning of {} in the runtime before CUDA 10.1 ({})", number, old->name));
   out.recognized = error != nullptr || old != nullptr;
   if (!out.recognized || (error != nullptr && number == 0)) return;
   const std::vector<Meaning> meanings = out.meanings;
@@ -276,8 +281,7 @@ void explain_number(int number, const Options& options, Explanation& out) {
   if (error != nullptr && old != nullptr) {
     for (Finding& finding : out.findings) finding.confidence = std::min(finding.confidence, 0.5);
   }
-  for (Finding& finding : out.findings)
-    std::erase_if(finding.evidence, [](const Evidence& row) { return row.id == EvidenceId::deciding_line; });
+  drop_deciding_line(out);
 }
 
 bool is_one_word(std::string_view text) { return text.find_first_of(" \t\n:=") == std::string_view::npos; }
@@ -311,11 +315,12 @@ Explanation explain_text(std::string_view text, const Options& options) {
       out.asked = Asked::name;
       add_meaning(out, named.error->code, {});
       if (!named.really.empty())
-        out.notes.push_back(fmt::format("no header has the name {}; {} is {}", out.subject,
+        out.notes.push_back(fmt::format("no CUDA header defines {}; {} is {}", out.subject,
                                         named.guessed ? "the nearest" : "what is meant", named.really));
       if (named.error->code == 0) return out;
       miner.line(named.error->driver_name != nullptr ? named.error->driver_name : named.error->runtime_name);
       conclude(miner.take(), options, out);
+      drop_deciding_line(out);
       return out;
     }
     out.nearest = nearest_names(text, 3);

@@ -76,7 +76,7 @@ bool lacks_driver(const fs::path& program, std::string_view search_path) {
 namespace kshim::analysis {
 namespace {
 
-constexpr std::size_t kMostFiles = 3;
+constexpr std::size_t kMaxFiles = 3;
 
 /// The linker's text for a file may be relative to where the process began.
 std::string absolute(const std::string& path, const std::string& folder) {
@@ -91,7 +91,7 @@ std::string files_loaded(const Report& report, std::string_view how) {
   for (const BypassRecord& bypass : report.bypasses) {
     if (bypass.how != how) continue;
     const std::string path = absolute(bypass.path, report.process.cwd);
-    if (names.size() < kMostFiles)
+    if (names.size() < kMaxFiles)
       names.push_back(path);
     else
       ++more;

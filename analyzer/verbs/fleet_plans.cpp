@@ -8,9 +8,9 @@ namespace {
 
 using image::ComputeCapability;
 
-constexpr std::size_t kMostListed = 4096;
-constexpr std::size_t kMostPlans = 256;
-constexpr std::size_t kMostBreaks = 256;
+constexpr std::size_t kMaxListed = 4096;
+constexpr std::size_t kMaxPlans = 256;
+constexpr std::size_t kMaxBreaks = 256;
 
 std::vector<ComputeCapability> fleet_of(const Analysis& analysis, const Options& options) {
   std::set<ComputeCapability> out;
@@ -61,7 +61,7 @@ void add_breaks(const Analysis& analysis, FleetPlan& plan) {
   for (const DeviceSummary& device : analysis.devices) {
     if (!device.cc || !std::ranges::binary_search(plan.lacking, *device.cc)) continue;
     ++plan.breaks_total;
-    if (plan.breaks.size() == kMostBreaks) continue;
+    if (plan.breaks.size() == kMaxBreaks) continue;
     plan.breaks.push_back({device.host, device.ordinal,
                            device.name.empty() ? std::string("unnamed") : device.name, *device.cc});
   }
@@ -86,7 +86,7 @@ void ListedImages::add(const Report& report, const std::vector<Finding>& finding
   if (wanted.empty()) return;
   for (const ObjectRecord& row : report.objects) {
     const std::pair key(row.path, row.build_id);
-    if (!row.images || images_.size() == kMostListed || wanted.count(key) == 0 || images_.count(key) != 0)
+    if (!row.images || images_.size() == kMaxListed || wanted.count(key) == 0 || images_.count(key) != 0)
       continue;
     std::vector<ImageCount>& out = images_[key];
     for (const ImageEntry& image : *row.images) {
@@ -109,7 +109,7 @@ std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const Options& opti
   const std::vector<ComputeCapability> gpus = fleet_of(analysis, options);
   if (gpus.empty()) return out;
   for (const File& file : files_of(analysis)) {
-    if (out.size() == kMostPlans) break;
+    if (out.size() == kMaxPlans) break;
     auto plan =
         plan_fleet({gpus, {file.lacking.begin(), file.lacking.end()}, images_of(file, listed, files)});
     if (!plan) continue;
@@ -165,7 +165,7 @@ struct Lacking {
 }  // namespace
 
 std::vector<analysis::FleetPlan> fleet_plans(Scan& scan) {
-  constexpr std::size_t kMostPlans = 256;
+  constexpr std::size_t kMaxPlans = 256;
   std::unordered_map<std::string, const ScannedObject*> objects;
   for (const ScannedObject& object : scan.objects) objects.emplace(object.name(), &object);
   std::vector<Lacking> lacking;
@@ -193,7 +193,7 @@ std::vector<analysis::FleetPlan> fleet_plans(Scan& scan) {
   }
   std::vector<analysis::FleetPlan> out;
   for (auto& [object, targets, left_out] : lacking) {
-    if (out.size() == kMostPlans) break;
+    if (out.size() == kMaxPlans) break;
     if (targets.empty()) continue;
     std::vector<ComputeCapability> gpus;
     for (const image::Arch& target : scan.targets)

@@ -8,10 +8,10 @@
 namespace kshim::analysis {
 namespace {
 
-constexpr std::size_t kMostProcesses = 65536;
-constexpr std::size_t kMostText = std::size_t{256} << 20;
-constexpr std::size_t kMostArguments = std::size_t{64} << 10;  // bytes of one command line
-constexpr std::size_t kListed = 1024;                          // processes that one finding lists
+constexpr std::size_t kMaxProcesses = 65536;
+constexpr std::size_t kMaxText = std::size_t{256} << 20;
+constexpr std::size_t kMaxArguments = std::size_t{64} << 10;  // bytes of one command line
+constexpr std::size_t kListed = 1024;                         // processes that one finding lists
 constexpr std::size_t kRunsTold = 3;
 constexpr std::size_t kDescribed =
     512;  // findings whose processes are put into words: it takes a walk over all of them
@@ -31,8 +31,8 @@ std::string gpus_of(const Report& report) {
   return join(names, ", ");
 }
 
-// The values of the processes that are affected and of those that are not, where no process of the one has a
-// value of the other, and every process has one.
+// The values of affected and unaffected processes, if the two sets do not overlap and every process has a
+// value. value of the other, and every process has one.
 struct Apart {
   std::vector<std::string> these, others;
 };
@@ -83,7 +83,7 @@ std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t 
   std::size_t bytes = 0;
   for (const std::string& argument : report.process.argv) {
     bytes += argument.size() + sizeof(std::string);
-    if (bytes > kMostArguments) {
+    if (bytes > kMaxArguments) {
       process.argv.emplace_back("...");
       break;
     }
@@ -96,7 +96,7 @@ std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t 
   process.damaged = report.missing != 0;
   const std::size_t weight =
       sizeof(process) + bytes + process.report.size() + process.host.size() + process.exe.size();
-  if (facts_.size() == kMostProcesses || weight_ + weight > kMostText) {
+  if (facts_.size() == kMaxProcesses || weight_ + weight > kMaxText) {
     ++left_out_;
     return std::nullopt;
   }
@@ -113,7 +113,7 @@ std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t 
   return index;
 }
 
-void Processes::summarise_runs() {
+void Processes::summarize_runs() {
   for (const Run& run : runs_) {
     RunSummary summary;
     summary.run = run.id;
@@ -133,7 +133,7 @@ void Processes::summarise_runs() {
   }
 }
 
-// A rank that is alone in failing is on another kind of host, as a rule: that is said where it is so.
+// If only one rank fails, its host usually differs: names the difference.
 void Processes::tell_apart(const Run& run, const std::vector<bool>& seen, Finding& finding) const {
   if (const auto gpus =
           apart(run.processes, seen, [&](std::uint32_t i) -> const std::string& { return facts_[i].gpus; })) {
@@ -144,7 +144,7 @@ void Processes::tell_apart(const Run& run, const std::vector<bool>& seen, Findin
                return facts_[i].driver;
              })) {
     finding.remarks.push_back(
-        fmt::format("These are the processes whose driver is for CUDA {}; the others' is for {}.",
+        fmt::format("These processes have a driver for CUDA {}; the others have one for CUDA {}.",
                     some_of(driver->these, "versions"), some_of(driver->others, "versions")));
   } else if (const auto hosts = apart(run.processes, seen, [&](std::uint32_t i) -> const std::string& {
                return out_.processes[i].host;
@@ -191,11 +191,11 @@ void Processes::describe(const FindingTable::Row& row, Finding& finding) {
 
 namespace {
 
-// More distinct findings come from no honest set of reports, and are read by nobody. Errors have room of
+// No genuine set of reports has more distinct findings, and nobody would read them. Errors have room of
 // their own: what is merely worth a note cannot crowd them out.
-constexpr std::size_t kMostErrors = 4096;
-constexpr std::size_t kMostQuiet = 2048;
-constexpr std::size_t kMostSightings = std::size_t{1} << 22;
+constexpr std::size_t kMaxErrors = 4096;
+constexpr std::size_t kMaxQuiet = 2048;
+constexpr std::size_t kMaxSightings = std::size_t{1} << 22;
 
 std::size_t weight_of(const std::vector<std::string>& texts) {
   std::size_t out = 0;
@@ -236,8 +236,8 @@ void FindingTable::add(Finding&& finding, std::optional<std::uint32_t> process) 
   }
   const bool error = finding.severity == Severity::error;
   const std::size_t weight = weight_of(finding);
-  const bool full = error ? rows_.size() - quiet_ >= kMostErrors : quiet_ >= kMostQuiet;
-  if (full || weight_ + weight > kMostText) {
+  const bool full = error ? rows_.size() - quiet_ >= kMaxErrors : quiet_ >= kMaxQuiet;
+  if (full || weight_ + weight > kMaxText) {
     ++left_out_;
     return;
   }
@@ -255,15 +255,15 @@ void FindingTable::see(Row& row, std::optional<std::uint32_t> process, std::uint
     return;
   }
   ++row.processes;
-  if (sightings_ == kMostSightings) return;
+  if (sightings_ == kMaxSightings) return;
   ++sightings_;
   row.seen.push_back({*process, count});
 }
 
 namespace {
 
-constexpr std::size_t kMostHosts = 4;
-constexpr std::size_t kMostRanges = 8;
+constexpr std::size_t kMaxHosts = 4;
+constexpr std::size_t kMaxRanges = 8;
 
 std::set<unsigned> ranks_of(const std::vector<Member>& members) {
   std::set<unsigned> out;
@@ -289,7 +289,7 @@ bool tells_ranks(const std::vector<Member>& some, const std::vector<Member>& all
 }
 
 std::string on_hosts(const std::set<std::string_view>& hosts) {
-  if (hosts.size() > kMostHosts) return fmt::format("on {} hosts", grouped_number(hosts.size()));
+  if (hosts.size() > kMaxHosts) return fmt::format("on {} hosts", grouped_number(hosts.size()));
   return "on " + enumerate({hosts.begin(), hosts.end()});
 }
 
@@ -323,7 +323,7 @@ std::string ranges_text(std::vector<std::uint64_t> numbers) {
   for (std::size_t i = 0; i < numbers.size();) {
     std::size_t last = i;
     while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    if (ranges.size() == kMostRanges) break;
+    if (ranges.size() == kMaxRanges) break;
     // Two adjacent ranks are two numbers, not a range.
     if (last == i + 1) last = i;
     ranges.push_back(last == i ? std::to_string(numbers[i])
@@ -358,7 +358,7 @@ std::string members_text(const std::vector<Member>& some, const std::vector<Memb
   std::size_t hosts_left = 0;
   std::size_t left = 0;
   for (const auto& [host, numbers] : by_host(some, ranks)) {
-    if (parts.size() == kMostHosts) {
+    if (parts.size() == kMaxHosts) {
       ++hosts_left;
       left += numbers.size();
       continue;
@@ -372,16 +372,16 @@ std::string members_text(const std::vector<Member>& some, const std::vector<Memb
 }
 
 namespace {
-constexpr std::size_t kMostNotes = 50;
-constexpr std::size_t kLongestNote = 1024;
+constexpr std::size_t kMaxNotes = 50;
+constexpr std::size_t kMaxNoteLength = 1024;
 }  // namespace
 
 void NoteList::add(std::string place, std::string text) {
-  text.resize(std::min(text.size(), kLongestNote));
+  text.resize(std::min(text.size(), kMaxNoteLength));
   const auto known = std::ranges::find(rows_, text, &Row::text);
   if (known != rows_.end()) {
     ++known->more;
-  } else if (rows_.size() < kMostNotes) {
+  } else if (rows_.size() < kMaxNotes) {
     rows_.push_back({std::move(place), std::move(text), 0});
   } else {
     ++others_;

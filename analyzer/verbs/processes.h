@@ -51,7 +51,7 @@ class Processes {
   /// counted.
   std::optional<std::uint32_t> add(const Report& report, std::uint64_t loads);
   /// Fills Analysis::runs.
-  void summarise_runs();
+  void summarize_runs();
   /// In which processes the finding of the row was seen, and what tells them from the others.
   void describe(const FindingTable::Row& row, Finding& finding);
   std::uint64_t left_out() const { return left_out_; }

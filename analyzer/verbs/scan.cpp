@@ -35,7 +35,7 @@ bool is_of(Bytes file, Bytes part) {
   return within(part.data()) && within(part.data() + part.size());
 }
 
-/// A mapped file's pages between the ends of `passed` go. They can be read again.
+/// Drops the mapped pages inside `passed`; they are read again on access.
 void let_go(Bytes passed) {
   static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));  // aarch64: up to 64 KiB
   const auto begin = (reinterpret_cast<std::uintptr_t>(passed.data()) + page - 1) / page * page;
@@ -45,17 +45,17 @@ void let_go(Bytes passed) {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostMapped = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxMapped = std::uint64_t{64} << 20;
 // Linux maps what is in memory within 64 KiB of a page that is read (fault_around_bytes), at both ends.
 constexpr std::uint64_t kMappedAround = std::uint64_t{128} << 10;
 
 // Larger zips are shared by all threads.
 constexpr std::uint64_t kWorthSharing = std::uint64_t{8} << 20;
 
-// What a thread inflates takes this part of its memory, so that containers in containers, and what is found,
+// A thread may inflate at most this share of its memory, which leaves room for nested containers and results.
 // have room; but never less than that.
 constexpr std::uint64_t kSharesOfThread = 4;
-constexpr std::uint64_t kLeastOfThread = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMinOfThread = std::uint64_t{1} << 20;
 
 /// How far the shares of one file are.
 struct Reading {
@@ -155,7 +155,7 @@ class Scanner {
     found_.front().named_unread = !found_.front().notes.empty();
   }
 
-  // Zips are told by their names here: opening them is the workers' part.
+  // Detects zips by file name only; the workers open them.
   void plan() {
     std::vector<std::size_t> order(inputs_.files.size());
     std::iota(order.begin(), order.end(), 0);
@@ -193,8 +193,8 @@ class Scanner {
     }
   }
 
-  /// The file of a task whose memory other threads had part of: alone now, and from its start. False where it
-  /// needs too much alone, too; what the threads found of it stays then.
+  /// Scans a task's file again, alone and from the start, after it ran out of memory. False if it fails
+  /// again; needs too much alone, too; what the threads found of it stays then.
   bool look_again(std::size_t index) {
     const Task& task = tasks_[index];
     Found found;
@@ -311,7 +311,7 @@ class Scanner {
 
   ContainerVisitor visitor_of(const std::string& name, Bytes bytes, const Task& task, Found& out) {
     ContainerVisitor visitor;
-    visitor.member_memory = std::max(memory_limit() / 2 / jobs_ / kSharesOfThread, kLeastOfThread);
+    visitor.member_memory = std::max(memory_limit() / 2 / jobs_ / kSharesOfThread, kMinOfThread);
     // Each share has its own mapping; of this one, about what stays mapped.
     const auto mapped = std::make_shared<std::uint64_t>(0);
     visitor.passed = [this, bytes, &task, mapped](Bytes passed) {
@@ -319,7 +319,7 @@ class Scanner {
       let_go(passed);
       // Pages that small members share stay, and what the kernel mapped around them.
       *mapped += kMappedAround;
-      if (*mapped > kMostMapped / jobs_) {
+      if (*mapped > kMaxMapped / jobs_) {
         *mapped = 0;
         let_go(bytes);
       }

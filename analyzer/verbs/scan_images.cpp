@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Of what tells an image's packages, a layer: RECORD files and databases.
-constexpr std::uint64_t kMostPackageBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxPackageBytes = std::uint64_t{256} << 20;
 
 /// A folder of this process alone, removed with all that is in it.
 class TemporaryFolder {
@@ -68,7 +68,7 @@ void visit_layer(ContainerVisitor& visitor, const std::string& name, const Optio
   visitor.wants_content = [wants = visitor.wants_content](std::string_view member, Bytes first) {
     return wants(member, first) || is_package_file(image_path(member));
   };
-  visitor.visit = [&out, &options, name, left = kMostPackageBytes](const Member& member) mutable {
+  visitor.visit = [&out, &options, name, left = kMaxPackageBytes](const Member& member) mutable {
     const std::string path = image_path(member.name);
     if (is_package_file(path)) {
       if (member.bytes.size() > left) return;

@@ -214,7 +214,7 @@ std::optional<std::string> read_whole(const OpenFile& file, std::size_t most) {
 }
 
 std::vector<DataRange> data_ranges(int fd, const struct stat& status) {
-  constexpr std::size_t kMostRanges = 65'536;
+  constexpr std::size_t kMaxRanges = 65'536;
   constexpr std::uint64_t kBlock = 512;
   const auto size = static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0));
   std::vector<DataRange> out;
@@ -223,7 +223,7 @@ std::vector<DataRange> data_ranges(int fd, const struct stat& status) {
   // Nearly all files are not sparse. This check needs no system call.
   if (static_cast<std::uint64_t>(status.st_blocks) * kBlock >= size) return out;
   out.clear();
-  for (std::uint64_t at = 0; at < size && out.size() < kMostRanges;) {
+  for (std::uint64_t at = 0; at < size && out.size() < kMaxRanges;) {
     const off_t data = ::lseek(fd, static_cast<off_t>(at), SEEK_DATA);
     if (data < 0) {
       if (errno != ENXIO) out.push_back({at, size});  // ENXIO: only a hole is left
@@ -233,7 +233,7 @@ std::vector<DataRange> data_ranges(int fd, const struct stat& status) {
     at = hole < 0 ? size : std::min(static_cast<std::uint64_t>(hole), size);
     out.push_back({static_cast<std::uint64_t>(data), at});
   }
-  if (out.size() == kMostRanges) out.back().end = size;
+  if (out.size() == kMaxRanges) out.back().end = size;
   return out;
 }
 

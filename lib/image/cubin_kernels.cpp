@@ -92,8 +92,8 @@ KernelInfo* owner_of(const ElfSection& section, std::string_view prefix,
       std::lower_bound(by_section.begin(), by_section.end(), section.info,
                        [](const KernelSlot& each, std::uint32_t index) { return each.section < index; });
   // No compiler puts several kernels into one .text section: the first one with the name counts.
-  constexpr int kMostAlike = 16;
-  for (int i = 0; i < kMostAlike && at != by_section.end() && at->section == section.info; ++i, ++at)
+  constexpr int kMaxAlike = 16;
+  for (int i = 0; i < kMaxAlike && at != by_section.end() && at->section == section.info; ++i, ++at)
     if (section.name.substr(prefix.size()) == at->info.name) return &at->info;
   return nullptr;
 }

@@ -61,12 +61,12 @@ constexpr bool has_no_bytes(std::uint32_t type, std::uint16_t machine) noexcept 
 
 /// Longer than any known mangled name. A file in which all sections share one huge name must not take
 /// quadratic time.
-constexpr std::size_t kLongestText = std::size_t{1} << 16;
+constexpr std::size_t kMaxTextLength = std::size_t{1} << 16;
 
 /// The text from `offset` to the next NUL, which must be inside the table.
 Result<std::string_view> string_at(Bytes table, std::uint64_t offset) noexcept {
   if (offset >= table.size()) return Error{Errc::truncated, offset};
-  const std::string_view rest = text_of(table).substr(static_cast<std::size_t>(offset), kLongestText);
+  const std::string_view rest = text_of(table).substr(static_cast<std::size_t>(offset), kMaxTextLength);
   const std::size_t end = rest.find('\0');
   if (end == std::string_view::npos) return Error{Errc::truncated, offset};
   return rest.substr(0, end);
@@ -233,8 +233,8 @@ Result<ElfSection> ElfReader::section_cut(std::uint32_t index) const noexcept {
   if (!header) return header.error();
   ElfSection out = described(*header, index);
   if (const auto table = name_table(); table && header->name < table->size()) {
-    constexpr std::size_t kLongestName = 64;
-    const std::string_view rest = text_of(*table).substr(header->name, kLongestName);
+    constexpr std::size_t kMaxNameLength = 64;
+    const std::string_view rest = text_of(*table).substr(header->name, kMaxNameLength);
     out.name = rest.substr(0, rest.find('\0'));
   }
   if (!has_no_bytes(header->type, machine_) && index != 0 && header->offset < bytes_.size()) {
@@ -283,10 +283,10 @@ Result<ElfSymbol> ElfReader::symbol(const ElfSection& table, std::uint64_t index
 
 Result<Bytes> ElfReader::build_id() const noexcept {
   // Real files have few, short notes. A hostile file must not make the reader read the same bytes repeatedly.
-  constexpr std::uint64_t kLongestNotes = 65536;
+  constexpr std::uint64_t kMaxNotesLength = 65536;
   unsigned left = 64;
   const auto look = [&](std::uint64_t offset, std::uint64_t size) -> Result<Bytes> {
-    const auto notes = slice(bytes_, offset, size < kLongestNotes ? size : kLongestNotes);
+    const auto notes = slice(bytes_, offset, size < kMaxNotesLength ? size : kMaxNotesLength);
     return notes ? build_id_in(*notes) : notes;
   };
   for (std::uint32_t index = 0; index < program_count_ && left != 0; ++index) {

@@ -27,10 +27,10 @@ Text base_name(Text path) noexcept {
   return slash == Text::npos ? path : part_of(path, slash + 1);
 }
 
-constexpr std::size_t kLongestName = 64;
+constexpr std::size_t kMaxNameLength = 64;
 
 bool is_option_name(Text name) noexcept {
-  if (name.size() > kLongestName) return false;
+  if (name.size() > kMaxNameLength) return false;
   return std::all_of(name.begin(), name.end(), is_name);
 }
 
@@ -46,8 +46,8 @@ bool is_harmless(Text option) noexcept {
 }
 /// cuda:0, arch=compute_90,code=sm_90, bfloat16: short, and of no shape that a path or a sentence has.
 bool is_harmless_value(Text value) noexcept {
-  constexpr std::size_t kMost = 64;
-  return value.size() <= kMost && !value.starts_with('-') &&
+  constexpr std::size_t kMax = 64;
+  return value.size() <= kMax && !value.starts_with('-') &&
          std::all_of(value.begin(), value.end(),
                      [](char c) { return is_name(c) || is_one_of(c, ",:;=+[]"); });
 }

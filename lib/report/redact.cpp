@@ -342,11 +342,11 @@ class Finder {
 }  // namespace
 
 bool names_secret(Text name) noexcept {
-  constexpr std::size_t kMost = 128;
+  constexpr std::size_t kMax = 128;
   if (name.empty() || name == "PWD" || name == "OLDPWD") return false;
   if (name.starts_with("-D")) name.remove_prefix(2);  // of a compiler
-  char plain[kMost];
-  char part[kMost];
+  char plain[kMax];
+  char part[kMax];
   std::size_t size = 0;
   std::size_t part_size = 0;
   bool secret_part = false;
@@ -359,7 +359,7 @@ bool names_secret(Text name) noexcept {
     place = place || is_one_of(text, kPlaceParts);
     part_size = 0;
   };
-  for (std::size_t i = 0; i < name.size() && size < kMost; ++i) {
+  for (std::size_t i = 0; i < name.size() && size < kMax; ++i) {
     const char c = name[i];
     const bool capital = is_upper(c) && i != 0 && is_lower(name[i - 1]);
     if (!is_alnum(c) || capital) end_part();

@@ -24,8 +24,8 @@ struct Definition {
   std::uintptr_t address;
 };
 // As many as hooks.def has rows for three runtimes and some; more are left unbound.
-constexpr std::size_t kMost = 1024;
-Definition g_definitions[kMost];
+constexpr std::size_t kMax = 1024;
+Definition g_definitions[kMax];
 std::size_t g_count = 0;
 
 bool same(const char* a, const char* b) {
@@ -102,7 +102,7 @@ void learn_shim(const link_map& map) {
       dynamic.hash == nullptr)
     return;
   const std::size_t count = count_symbols(dynamic.hash);
-  for (std::size_t i = 1; i < count && g_count < kMost; ++i) {
+  for (std::size_t i = 1; i < count && g_count < kMax; ++i) {
     const Elf64_Sym& symbol = dynamic.symbols[i];
     const char* name = dynamic.strings + symbol.st_name;
     // Only CUDA functions are redirected, not _exit and the like.

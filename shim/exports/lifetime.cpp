@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the shim begins and ends. It begins in the library's constructor (options, stderr, the sign of life
-// for `kshim run`). It ends in one of two ways: `end` is the library's destructor, for exit() and a return
-// from main; `end_now` is for _exit, which a signal handler may call. A compiler's process has a report only
-// where it fails, and a destructor does not hear of the status: there `end_compiler` is a function of
-// on_exit(3), which runs after all destructors. link_map.cpp has a constructor that notes what is mapped at
-// the start; no other part of the shim has constructors or destructors.
+// Where the shim begins and ends. It begins in the library's constructor (options, stderr, the message that
+// announces the process for `kshim run`). It ends in one of two ways: `end` is the library's destructor, for
+// exit() and a return from main; `end_now` is for _exit, which a signal handler may call. A compiler's
+// process has a report only where it fails, and a destructor does not receive the exit status: there
+// `end_compiler` is a function of on_exit(3), which runs after all destructors. link_map.cpp has a
+// constructor that notes what is mapped at the start; no other part of the shim has constructors or
+// destructors.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -39,7 +40,7 @@ std::atomic<ExitFn> g_next_exit{nullptr};    ///< _exit
 std::atomic<ExitFn> g_next_c_exit{nullptr};  ///< _Exit
 std::atomic<std::uint32_t> g_process{0};     ///< the process that ran the constructor
 
-/// exit() takes more than a parent sees of it.
+/// exit() accepts an int, but the parent sees only its low 8 bits.
 std::uint64_t seen_status(int status) noexcept { return static_cast<unsigned>(status) & 0xFFU; }
 
 /// Whether this is a compiler that fails, and not a child that it forked.
@@ -107,9 +108,10 @@ void end_report(State& state, bool whole) noexcept {
 
 bool has_report() noexcept { return is_state_mapped() && current_report() != 0; }
 
-/// For exit() and a return from main. A process without CUDA makes no system call: it may have forbidden them
-/// to itself, on pain of death. A child of fork does not read the list of loaded files; one without a report
-/// does nothing.
+/// For exit() and a return from main. A process without CUDA makes no system call: (with the next line, "to
+/// itself, on pain of death") → "A process without CUDA makes no system call, because a seccomp filter of the
+/// host may kill it for one." to itself, on pain of death. A child of fork does not read the list of loaded
+/// files; one without a report does nothing.
 [[gnu::destructor]] void end() {
   if (!options().enabled || (!has_report() && !may_be_bypassed())) return;
   const bool forked = g_process.load() != raw::process();

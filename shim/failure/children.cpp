@@ -15,7 +15,7 @@ void Children::note(Report& report, std::uint64_t pid, int status) noexcept {
     report_ = number;
     count_ = 0;
   }
-  if (count_ == kMost) return;
+  if (count_ == kMax) return;
   ++count_;
   python_.clear();
   python_main_.clear();

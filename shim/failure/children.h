@@ -18,7 +18,7 @@ class Children {
   void note(Report& report, std::uint64_t pid, int status) noexcept;
 
  private:
-  static constexpr std::size_t kMost = 64;  ///< of a report
+  static constexpr std::size_t kMax = 64;  ///< of a report
   std::uint32_t report_;
   std::size_t count_;
   PythonStack python_;

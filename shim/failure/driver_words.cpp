@@ -13,12 +13,12 @@
 namespace kshim::shim {
 
 void read_jit_log(const CallArgs& call, JitLog& out) noexcept {
-  constexpr unsigned kMostOptions = 64;
+  constexpr unsigned kMaxOptions = 64;
   constexpr int kErrorLog = 5;      // CU_JIT_ERROR_LOG_BUFFER
   constexpr int kErrorLogSize = 6;  // its size; the driver puts there how much of it it has filled
   std::uintptr_t buffer = 0;
   std::uintptr_t size = 0;
-  for (unsigned i = 0; i < std::min(call.jit_count, kMostOptions); ++i) {
+  for (unsigned i = 0; i < std::min(call.jit_count, kMaxOptions); ++i) {
     int option = 0;
     std::uintptr_t value = 0;
     if (!read_memory(call.jit_options + i * sizeof option, &option, sizeof option) ||

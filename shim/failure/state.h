@@ -52,7 +52,7 @@ class SlowPath {
  public:
   explicit operator bool() const noexcept { return static_cast<bool>(guard_); }
 
-  /// Calls work(state). Where the lock or the memory cannot be had, one record is counted as dropped.
+  /// Calls work(state). If the lock or the memory is unavailable, counts one dropped record.
   template <class Work>
   void run(const Work& work) const noexcept {
     if (!enter(true, call<Work>, &work)) count_dropped();

@@ -47,8 +47,8 @@ FileCopy::~FileCopy() {
 
 void FileCopy::fetch(std::uint64_t offset, std::uint64_t size) noexcept {
   if (offset >= size_ || (offset >= last_from_ && offset + size <= last_to_)) return;
-  constexpr std::uint64_t kLeast = 4096;  // small items are often close together
-  std::uint64_t left = std::min<std::uint64_t>(std::max(size, kLeast), size_ - offset);
+  constexpr std::uint64_t kMin = 4096;  // small items are often close together
+  std::uint64_t left = std::min<std::uint64_t>(std::max(size, kMin), size_ - offset);
   last_from_ = offset;
   last_to_ = offset + left;
   while (left > 0) {

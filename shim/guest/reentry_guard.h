@@ -35,7 +35,7 @@ class ScopedQuestion {
   }
   ScopedQuestion(const ScopedQuestion&) = delete;
   ScopedQuestion& operator=(const ScopedQuestion&) = delete;
-  /// False where the call comes from a question: ask nothing.
+  /// False if the driver makes this call during one of the shim's own queries: do not query again.
   explicit operator bool() const noexcept { return !nested_; }
   /// The host left an earlier question without returning, and with it a failure that is not recorded.
   bool follows_abandoned() const noexcept { return follows_abandoned_; }

@@ -125,9 +125,9 @@ std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept {
 }
 
 std::string_view readable_text(const char* from) noexcept {
-  constexpr std::size_t kLongest = 1U << 20U;
+  constexpr std::size_t kMaxLength = 1U << 20U;
   std::size_t size = 0;
-  while (size < kLongest) {
+  while (size < kMaxLength) {
     const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(from) + size;
     const std::size_t chunk = kPage - address % kPage;
     if (readable_bytes(address, 1) == 0) return {};

@@ -78,7 +78,7 @@ kshim_call_on_stack:
 namespace kshim::shim {
 namespace {
 
-constexpr std::uintptr_t kLargestPage = 65536;  // of an aarch64 kernel
+constexpr std::uintptr_t kMaxPageBytes = 65536;  // of an aarch64 kernel
 // The stack of the shim's that this thread is on, or was on last.
 constinit thread_local std::uintptr_t t_low = 0;
 constinit thread_local std::uintptr_t t_high = 0;
@@ -90,8 +90,8 @@ using NewStack = Stack<std::size_t{192} << 10U>;
 namespace stacks {
 
 void protect_end(std::byte* memory) noexcept {
-  const auto low = (reinterpret_cast<std::uintptr_t>(memory) + kLargestPage - 1) & ~(kLargestPage - 1);
-  raw::protect(low, kLargestPage, PROT_NONE);
+  const auto low = (reinterpret_cast<std::uintptr_t>(memory) + kMaxPageBytes - 1) & ~(kMaxPageBytes - 1);
+  raw::protect(low, kMaxPageBytes, PROT_NONE);
 }
 
 void call(void (*work)(const void*), const void* context, std::byte* memory, std::size_t size) noexcept {

@@ -65,15 +65,15 @@ inline long as_word(std::nullptr_t) noexcept { return 0; }
 /// -1 and errno for an error, as libc's syscall().
 template <class... Arguments>
 long call(long number, Arguments... arguments) noexcept {
-  constexpr long kLargestError = 4095;
+  constexpr long kMaxErrorBytes = 4095;
   const long words[6] = {as_word(arguments)...};
   const long result = enter_kernel(number, words[0], words[1], words[2], words[3], words[4], words[5]);
-  if (result >= 0 || result < -kLargestError) return result;
+  if (result >= 0 || result < -kMaxErrorBytes) return result;
   errno = static_cast<int>(-result);
   return -1;
 }
 
-/// Whether a descriptor's file system is one of this machine alone. Others (NFS, FUSE) may not answer.
+/// Whether the descriptor is on a local file system. Others (NFS, FUSE) may not answer.
 inline bool is_on_local_disk(int fd) noexcept {
   constexpr unsigned long kLocal[] = {0xef53,     0x01021994, 0x58465342, 0x9123683e,
                                       0x794c7630, 0x2fc12fc1, 0xf2f52010};
@@ -137,7 +137,7 @@ inline int shorten_file(int fd, off_t size) noexcept {
 inline int advise(void* memory, std::size_t size, int advice) noexcept {
   return static_cast<int>(call(SYS_madvise, memory, size, advice));
 }
-/// Maps zeroed private memory; nullptr if that fails. A core dump does not have what is large.
+/// Maps zeroed private memory; nullptr if that fails. Large mappings are excluded from core dumps.
 inline void* map_memory(std::size_t size, int more_flags = 0) noexcept {
   constexpr int kRights = PROT_READ | PROT_WRITE;
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | more_flags;
@@ -164,8 +164,8 @@ inline std::uint32_t process() noexcept { return static_cast<std::uint32_t>(call
 inline std::uint32_t parent_process() noexcept { return static_cast<std::uint32_t>(call(SYS_getppid)); }
 inline int system_names(utsname& out) noexcept { return static_cast<int>(call(SYS_uname, &out)); }
 inline uid_t user() noexcept { return static_cast<uid_t>(call(SYS_geteuid)); }
-/// For reading; -1 if it is no regular file. Nothing else is opened: a writer that waits for a pipe's reader
-/// would take the shim for it.
+/// For reading; -1 if it is no regular file. Nothing else is opened: opening a FIFO would let a waiting
+/// writer mistake the shim for its reader would take the shim for it.
 inline int open_regular_file(const char* path, struct stat& info) noexcept {
   if (status_of_path(path, info) != 0 || !S_ISREG(info.st_mode)) return -1;
   return open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -22,8 +22,8 @@ class TimedLock {
     bool inherited = false;
     return acquire(inherited);
   }
-  /// `inherited`: the lock was owned by a thread of the parent process, which may have left what it guards
-  /// half changed.
+  /// `inherited`: the lock was owned by a thread of the parent process, the data that the lock protects may
+  /// be half updated half changed.
   bool acquire(bool& inherited) noexcept;
   /// Does not wait.
   bool try_acquire(bool& inherited) noexcept;

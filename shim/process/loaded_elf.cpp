@@ -432,15 +432,15 @@ void LoadedElf::each_binding(bool (*wants)(std::string_view),
                              bool (*visit)(void*, std::string_view, std::uintptr_t),
                              void* context) const noexcept {
   // Few imports are asked for, and most files have none of them: their relocations need not be read then.
-  constexpr std::size_t kMost = 128;
+  constexpr std::size_t kMaxCount = 128;
   constexpr std::size_t kName = 128;  // no longer name is interposed
-  std::uint32_t wanted[kMost];
+  std::uint32_t wanted[kMaxCount];
   std::size_t count = 0;
   each_symbol(*this, symbols_, symbols_ == 0 ? 0 : import_end(), [&](std::uint32_t i, const ElfW(Sym) & row) {
     char name[kName];
     if (row.st_shndx == SHN_UNDEF && copy_text(row.st_name, name, sizeof name) && wants(name))
       wanted[count++] = i;
-    return count < kMost;
+    return count < kMaxCount;
   });
   if (count == 0) return;
   constexpr std::size_t kRows = 64;

@@ -29,8 +29,8 @@ extern "C" [[gnu::visibility("hidden")]] const char _end[];
 namespace kshim::shim {
 namespace {
 
-/// What is compared before a record is used again. `hash` covers the end of the name, the build id and the
-/// beginning of the dynamic section: tables, needed libraries, soname.
+/// A fingerprint that is checked before a cached record is reused. `hash` covers the end of the name, the
+/// build id and the beginning of the dynamic section: tables, needed libraries, soname.
 struct Proof {
   static constexpr std::size_t kNameTail = 128;
   static constexpr std::size_t kDynamic = 256;
@@ -76,7 +76,8 @@ struct Index {
   std::uint32_t loose_files = 0;
 
   FindByLinker find_by_linker = nullptr;
-  /// For C libraries without it: the last nodes of the list, from which a walk need not begin at the program.
+  /// For C libraries without _dl_find_object: nodes near the end of the list, so that a walk need not start
+  /// at the program.
   static constexpr std::size_t kAnchors = 8;
   const link_map* anchors[kAnchors] = {};
   std::uint32_t misses = 0;
@@ -240,7 +241,7 @@ bool is_linked(MapNode& node) noexcept {
   return false;
 }
 
-/// Whether the linker still has that object in the record's node, which holds `node` now.
+/// Whether the record's node still describes the same object; `node` is its current content.
 bool is_in_use(const Index& index, const Record& record, MapNode& node) noexcept {
   if (node.map.l_addr != record.node.map.l_addr || node.map.l_ld != record.node.map.l_ld ||
       node.map.l_name != record.node.map.l_name)
@@ -259,7 +260,7 @@ bool is_current(const Index& index, const Record& record, MapNode& node) noexcep
   return read_proof(record, node, hash) && hash == record.proof.hash && is_in_use(index, record, node);
 }
 
-/// Number of the range that ends behind `address` and is next to it: the one that may hold it.
+/// Index of the range that may contain `address`: the last one that starts at or below it.
 std::size_t range_at(Index& index, std::uintptr_t address) noexcept {
   std::size_t low = 0;
   std::size_t high = index.ranges.size();
@@ -299,12 +300,12 @@ void add_range(Index& index, std::uintptr_t low, std::uintptr_t high, std::uint3
 /// Segments that follow each other are one range. Between others something else may be mapped: the kernel,
 /// which loads the program and the dynamic linker, reserves nothing there.
 void add_ranges(Index& index, std::uint32_t number) noexcept {
-  constexpr std::uintptr_t kLargestPage = 65536;
+  constexpr std::uintptr_t kMaxPageBytes = 65536;
   std::uintptr_t low = 0;
   std::uintptr_t high = 0;
   const LoadedElf elf = index.records[number].object.elf;
   elf.each_segment([&](std::uintptr_t start, std::uintptr_t end) {
-    if (high != 0 && start >= high && start - high <= kLargestPage) {
+    if (high != 0 && start >= high && start - high <= kMaxPageBytes) {
       high = end;
       return;
     }
@@ -462,7 +463,7 @@ class Change {
 template <class Visit>
 void walk(Index& index, const Visit& visit, std::uint64_t end = kNoEnd) noexcept {
   constexpr int kTries = 8;
-  constexpr std::size_t kMostNodes = 1U << 20U;
+  constexpr std::size_t kMaxNodes = 1U << 20U;
   const link_map* const last_at_start = last_map_at_start();
   const std::size_t count_at_start = map_count_at_start();
   index.walked = true;
@@ -473,7 +474,7 @@ void walk(Index& index, const Visit& visit, std::uint64_t end = kNoEnd) noexcept
     if (!read_node(link_map_head(), node)) return;
     index.walks_again = i > 0;
     broken = false;
-    for (std::size_t position = 0; node && position < kMostNodes; ++position) {
+    for (std::size_t position = 0; node && position < kMaxNodes; ++position) {
       if (end != kNoEnd && now_nanoseconds() >= end) return;
       if (last_at_start != nullptr && position >= count_at_start) at_start = false;
       if (Record* record = get(index, node, position == 0); record != nullptr) {
@@ -491,7 +492,7 @@ void walk(Index& index, const Visit& visit, std::uint64_t end = kNoEnd) noexcept
 /// are known. False when it could not be found.
 bool read_end(Index& index) noexcept {
   constexpr std::size_t kKnownInRow = 16;
-  constexpr std::size_t kMostNodes = 1U << 20U;
+  constexpr std::size_t kMaxNodes = 1U << 20U;
   MapNode node;
   bool found = false;
   for (const link_map* anchor : index.anchors)
@@ -503,13 +504,13 @@ bool read_end(Index& index) noexcept {
   if (!found) return false;
   MapNode last = node;
   bool broken = false;
-  for (std::size_t i = 0; node && i < kMostNodes; ++i) {
+  for (std::size_t i = 0; node && i < kMaxNodes; ++i) {
     last = node;
     next_node(node, broken);
   }
   if (broken) return false;
   std::size_t known = 0;
-  for (std::size_t i = 0; last && known < kKnownInRow && i < kMostNodes; ++i) {
+  for (std::size_t i = 0; last && known < kKnownInRow && i < kMaxNodes; ++i) {
     if (i < Index::kAnchors) index.anchors[i] = last.address;
     MapNode now;
     const Record* record = record_of(index, last);
@@ -800,12 +801,12 @@ LoadedObject find_object_of_identity(std::uint32_t identity) noexcept {
 }
 
 std::uint32_t identity_of_file(std::string_view path) noexcept {
-  constexpr std::uint32_t kMostLooseFiles = kMaxIdentities / 2;
+  constexpr std::uint32_t kMaxLooseFiles = kMaxIdentities / 2;
   const Access index;
   if (!index || path.empty()) return 0;
   PathText& absolute = index->path;
   make_absolute(path, absolute);
-  if (index->loose_files >= kMostLooseFiles &&
+  if (index->loose_files >= kMaxLooseFiles &&
       (index->identity_slots.size() == 0 || slot_of(*index, absolute.view(), {}) == 0))
     return 0;
   const std::size_t before = index->identities.size();

@@ -74,7 +74,7 @@ std::span<const std::string_view> shown_arguments(report::ArgumentDetail detail,
 /// The user id; with KSHIM_PRIVATE its HMAC with the site's key. No data() if there is no key.
 std::string_view shown_user(const Options& options, ProcessRecordRoom& room) noexcept {
   constexpr std::size_t kShortestKey = 16;
-  constexpr std::size_t kLongestKey = 4096;
+  constexpr std::size_t kMaxKeyLength = 4096;
   Text<16> number;
   number << static_cast<std::uint64_t>(raw::user());
   if (!options.is_private) {
@@ -85,9 +85,9 @@ std::string_view shown_user(const Options& options, ProcessRecordRoom& room) noe
   PathText path;
   path << options.key_file;
   // room.raw is still unused here.
-  std::string_view key(room.raw, read_whole(path.c_str(), room.raw, kLongestKey + 1));
+  std::string_view key(room.raw, read_whole(path.c_str(), room.raw, kMaxKeyLength + 1));
   while (key.ends_with('\n') || key.ends_with('\r')) key.remove_suffix(1);
-  if (key.size() < kShortestKey || key.size() > kLongestKey) {
+  if (key.size() < kShortestKey || key.size() > kMaxKeyLength) {
     PathText line;
     line << "KSHIM_PRIVATE: " << options.key_file.substr(0, 1000)
          << " is no key (a file of 16 to 4096 bytes that this process can read): the report has no user";
@@ -95,7 +95,7 @@ std::string_view shown_user(const Options& options, ProcessRecordRoom& room) noe
     return {};
   }
   room.user = report::hmac_sha256(key, number.view());
-  std::fill_n(room.raw, kLongestKey + 1, '\0');
+  std::fill_n(room.raw, kMaxKeyLength + 1, '\0');
   return {room.user.data(), room.user.size()};
 }
 

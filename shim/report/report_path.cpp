@@ -24,7 +24,7 @@ namespace {
 // Of the names for one pattern: a try is a round trip on a network's file system.
 constexpr unsigned kMaxNumber = 9999;
 constexpr unsigned kInOrder = 64;
-constexpr unsigned kMostTries = 256;
+constexpr unsigned kMaxTries = 256;
 
 /// Descriptors below this number are left to hosts that expect low ones (shells; daemons that close 0, 1, 2
 /// and reopen them). Where there is room for it, the number is one that a host hardly chooses itself.
@@ -183,8 +183,8 @@ class Folder {
   int fd_ = -1;
 };
 
-/// Whether a folder has `most` entries. Only one that is large enough for so many is read: on every file
-/// system but ZFS an entry makes its folder 16 bytes longer, at least.
+/// Whether a folder has `most` entries. Reads the folder only if its size allows that many entries: on every
+/// file system but ZFS an entry makes its folder 16 bytes longer, at least.
 bool has_entries(int folder, std::uint64_t most) noexcept {
   constexpr std::uint64_t kEntry = 16;
   struct stat info {};
@@ -210,7 +210,7 @@ bool has_entries(int folder, std::uint64_t most) noexcept {
 int create_in(int folder, std::string_view path, unsigned mode, ReportFile& out) noexcept {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
   const std::uint64_t start = now_nanoseconds() / 64;
-  for (unsigned tries = 0; tries < kMostTries; ++tries) {
+  for (unsigned tries = 0; tries < kMaxTries; ++tries) {
     const auto number = tries < kInOrder
                             ? tries
                             : static_cast<unsigned>(kInOrder + (start + tries) % (kMaxNumber - kInOrder + 1));
@@ -277,7 +277,7 @@ int create_in_own_folder(const PathText& own, std::string_view name, const Optio
   return create_in(folder.fd(), path.view(), options.mode, out);
 }
 
-/// kshim-report-UID in a folder. Where another user has made it, to be in the way, kshim-report-UID.N; who
+/// kshim-report-UID in a folder. If another user created that name first, kshim-report-UID.N with a random N
 /// makes all of these cannot know the last one tried.
 int create_in_private_folder(std::string_view folder, std::string_view name, const Options& options,
                              ReportFile& out) noexcept {

@@ -25,22 +25,22 @@ using report::Field;
 using report::RecordType;
 
 // Limits for one process: enough to name the files.
-constexpr std::size_t kMostFiles = 16;
-constexpr std::size_t kMostNames = 8;
+constexpr std::size_t kMaxFiles = 16;
+constexpr std::size_t kMaxNames = 8;
 // What an exit may cost: time, guarded reads of tables (a few microseconds each), and bytes that are searched
 // for the driver's name. One large file does not use up what there is for the others.
-constexpr std::uint64_t kMostTime = 50'000'000;  // nanoseconds
-constexpr std::size_t kMostReads = 8192;
-constexpr std::size_t kMostReadsOfFile = 1024;
-constexpr std::size_t kMostSearched = std::size_t{4} << 20U;
-constexpr std::size_t kMostSearchedOfFile = std::size_t{1} << 20U;
+constexpr std::uint64_t kMaxTime = 50'000'000;  // nanoseconds
+constexpr std::size_t kMaxReads = 8192;
+constexpr std::size_t kMaxReadsOfFile = 1024;
+constexpr std::size_t kMaxSearched = std::size_t{4} << 20U;
+constexpr std::size_t kMaxSearchedOfFile = std::size_t{1} << 20U;
 constexpr std::string_view kDeepbind = "deepbind";
 constexpr std::string_view kNamespace = "namespace";
 
 struct Bypass {
   PathText path;
   std::string_view how;
-  std::string_view names[kMostNames];  // of hooks.def, or dlsym and dlvsym
+  std::string_view names[kMaxNames];  // of hooks.def, or dlsym and dlvsym
   std::size_t name_count = 0;
   // Which kinds were among them: functions of the driver, of a runtime, means to look functions up.
   bool driver = false;
@@ -49,10 +49,10 @@ struct Bypass {
 };
 struct Found {
   std::size_t count = 0;
-  Bypass files[kMostFiles];
+  Bypass files[kMaxFiles];
 
   void add(const Bypass& file) noexcept {
-    if (count < kMostFiles) files[count++] = file;
+    if (count < kMaxFiles) files[count++] = file;
   }
 };
 Found* g_found = nullptr;  // mapped for the one thread that exits
@@ -106,7 +106,7 @@ bool visit_binding(void* context, std::string_view name, std::uintptr_t address)
   // A runtime before 11: its references carry a version that the shim has no definition of.
   if (runtime && !is_watched_runtime(target.elf.through(bindings.pages))) return true;
   (is_lookup(name) ? bypass.lookup : runtime ? bypass.runtime : bypass.driver) = true;
-  if (bypass.name_count < kMostNames) bypass.names[bypass.name_count++] = known;
+  if (bypass.name_count < kMaxNames) bypass.names[bypass.name_count++] = known;
   return true;
 }
 
@@ -137,7 +137,7 @@ struct Look {
   LoadedObject shim;
   PageCache pages;
   Found& found;
-  std::size_t reads = kMostReads;
+  std::size_t reads = kMaxReads;
   std::size_t searched = 0;
 };
 
@@ -146,14 +146,14 @@ bool visit_object(void* context, const LoadedObject& object) {
   // What was mapped at the start is bound through the global scope, in which the shim comes first.
   if (object.at_start || is_shim(object.elf.base()) || is_driver_file(object)) return true;
   Bindings bindings{object, look.shim, look.pages, {}};
-  const std::size_t reads = std::min(look.reads, kMostReadsOfFile);
+  const std::size_t reads = std::min(look.reads, kMaxReadsOfFile);
   look.pages.allow(reads);
   object.elf.through(look.pages).each_binding(is_interposed, visit_binding, &bindings);
   look.reads -= reads - look.pages.allowed();
   Bypass& bypass = bindings.bypass;
   if (bypass.lookup && !bypass.driver && !bypass.runtime)
     bypass.lookup =
-        names_driver(object.elf, std::min(kMostSearched - look.searched, kMostSearchedOfFile), look.searched);
+        names_driver(object.elf, std::min(kMaxSearched - look.searched, kMaxSearchedOfFile), look.searched);
   if (!bypass.lookup && !bypass.driver && !bypass.runtime) return look.reads != 0;
   bypass.path << object.path;
   bypass.how = kDeepbind;
@@ -192,10 +192,10 @@ void visit_namespaces(Found& found) noexcept {
     r_debug base;
     const Extended* next;
   };
-  constexpr int kMostNamespaces = 64;
+  constexpr int kMaxNamespaces = 64;
   Extended space;
   if (!read_memory(reinterpret_cast<std::uintptr_t>(process_r_debug()), &space, sizeof space)) return;
-  for (int i = 0; i < kMostNamespaces && space.next != nullptr; ++i) {
+  for (int i = 0; i < kMaxNamespaces && space.next != nullptr; ++i) {
     if (!read_memory(reinterpret_cast<std::uintptr_t>(space.next), &space, sizeof space)) return;
     // An auditor has a namespace, too, and no driver in it. The first file is what dlmopen was asked for, or,
     // once that is unloaded, what stayed behind.
@@ -247,7 +247,7 @@ bool find_bypasses(bool driver) noexcept {
   if (g_found == nullptr) return false;
   visit_namespaces(*g_found);
   if (driver || is_driver_mapped()) {
-    const std::uint64_t end = now_nanoseconds() + kMostTime;
+    const std::uint64_t end = now_nanoseconds() + kMaxTime;
     const ScopedManyReads reads;
     Look look{find_loaded_object(&g_found), {}, *g_found};
     for_each_loaded_object(visit_object, &look, {.end = end});

@@ -36,9 +36,9 @@ std::string_view option_at(const CompilerCall& call, unsigned index) noexcept {
 
 /// The last one counts, as for the libraries.
 std::string_view asked_arch(const CompilerCall& call) noexcept {
-  constexpr unsigned kMostOptions = 1024;
+  constexpr unsigned kMaxOptions = 1024;
   std::string_view asked;
-  const unsigned count = std::min(call.count, kMostOptions);
+  const unsigned count = std::min(call.count, kMaxOptions);
   for (unsigned i = 0; i < count; ++i) {
     const std::string_view option = option_at(call, i);
     for (const std::string_view name : kArchOptions) {
@@ -69,12 +69,12 @@ void ask_version(const LoadedElf& library, Layer layer, Refusal& out) noexcept {
 
 /// NVRTC lists compute capabilities as 75, 80 ...; before CUDA 11.2 it has no such function.
 void ask_known(const LoadedElf& library, Refusal& out) noexcept {
-  constexpr int kMost = 256;
+  constexpr int kMax = 256;
   const auto count_of = function_of<int (*)(int*)>(library, "nvrtcGetNumSupportedArchs");
   const auto list = function_of<int (*)(int*)>(library, "nvrtcGetSupportedArchs");
   int count = 0;
-  if (count_of == nullptr || list == nullptr || count_of(&count) != 0 || count <= 0 || count > kMost) return;
-  int numbers[kMost] = {};
+  if (count_of == nullptr || list == nullptr || count_of(&count) != 0 || count <= 0 || count > kMax) return;
+  int numbers[kMax] = {};
   if (list(numbers) != 0) return;
   for (int i = 0; i < count && out.known_count < Refusal::kMaxKnown; ++i) {
     if (numbers[i] <= 0) continue;

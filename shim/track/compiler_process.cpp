@@ -107,7 +107,7 @@ void AskedArchs::add_names_in(std::string_view value) noexcept {
       if (size == prefix.size()) break;
       if (size < rest.size() && (rest[size] == 'a' || rest[size] == 'f')) ++size;
       const std::string_view name = part_of(rest, 0, size);
-      if (count_ < kMost && std::find(rows_, rows_ + count_, name) == rows_ + count_) rows_[count_++] = name;
+      if (count_ < kMax && std::find(rows_, rows_ + count_, name) == rows_ + count_) rows_[count_++] = name;
       break;
     }
   }
@@ -139,11 +139,11 @@ void CompilerProcess::find_version() noexcept {
 }
 
 void CompilerProcess::find_input_isa(std::string_view arguments) noexcept {
-  constexpr unsigned kMostFiles = 16;
+  constexpr unsigned kMaxFiles = 16;
   constexpr std::size_t kHead = 16384;
   next_argument(arguments);
   bool output = false;
-  for (unsigned files = 0; !arguments.empty() && files < kMostFiles;) {
+  for (unsigned files = 0; !arguments.empty() && files < kMaxFiles;) {
     PathText argument;
     argument << next_argument(arguments);
     const bool is_output =
@@ -162,7 +162,7 @@ void CompilerProcess::find_input_isa(std::string_view arguments) noexcept {
 void CompilerProcess::find_parents() noexcept {
   parent_count_ = 0;
   std::uint64_t pid = raw::parent_process();
-  while (pid > 1 && parent_count_ < kMostParents) {
+  while (pid > 1 && parent_count_ < kMaxParents) {
     PathText path;
     path << "/proc/" << pid << "/stat";
     const std::string_view stat(block_, read_whole(path.c_str(), block_, 1024));

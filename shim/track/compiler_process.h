@@ -22,13 +22,13 @@ bool is_compiler_process() noexcept;
 /// --gpu-name, -gencode.
 class AskedArchs {
  public:
-  static constexpr std::size_t kMost = 32;
+  static constexpr std::size_t kMax = 32;
   void read(std::string_view arguments) noexcept;
   std::span<const std::string_view> rows() const noexcept { return {rows_, count_}; }
 
  private:
   void add_names_in(std::string_view value) noexcept;
-  std::string_view rows_[kMost];
+  std::string_view rows_[kMax];
   std::size_t count_;
 };
 
@@ -43,15 +43,15 @@ class CompilerProcess {
   void find_input_isa(std::string_view arguments) noexcept;
   void find_parents() noexcept;
 
-  static constexpr std::size_t kMostParents = 8;
+  static constexpr std::size_t kMaxParents = 8;
   AskedArchs asked_;
   Text<16> version_;
   Text<16> input_isa_;
   char path_[4096];
   char arguments_[65536];
   char block_[65536];
-  report::ProcessRow parents_[kMostParents];
-  char parent_paths_[kMostParents][1024];
+  report::ProcessRow parents_[kMaxParents];
+  char parent_paths_[kMaxParents][1024];
   std::size_t parent_count_;
 };
 

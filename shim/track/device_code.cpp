@@ -184,8 +184,8 @@ std::uint64_t sample_hash(image::BlobKind kind, Bytes bytes) noexcept {
 /// What CubinReader looks at to tell architecture and toolkit: section headers, their names, two sections.
 void fetch_cubin_headers(FileCopy& file) noexcept {
   constexpr std::uint64_t kSectionHeader = 64;
-  constexpr std::uint64_t kMostOfASection = 65536;
-  constexpr std::uint64_t kMostOfNames = std::uint64_t{4} << 20U;
+  constexpr std::uint64_t kMaxOfASection = 65536;
+  constexpr std::uint64_t kMaxOfNames = std::uint64_t{4} << 20U;
   constexpr std::string_view kWanted[] = {".nv.compat", ".note.nv.tkinfo"};
   const Bytes bytes = file.bytes();
   const auto table = read_le<std::uint64_t>(bytes, 40);
@@ -196,7 +196,7 @@ void fetch_cubin_headers(FileCopy& file) noexcept {
   const auto names = read_le<std::uint64_t>(bytes, *table + *names_index * kSectionHeader + 24);
   const auto names_size = read_le<std::uint64_t>(bytes, *table + *names_index * kSectionHeader + 32);
   if (!names || !names_size || *names > bytes.size()) return;
-  file.fetch(*names, std::min(*names_size, kMostOfNames));
+  file.fetch(*names, std::min(*names_size, kMaxOfNames));
   for (std::uint64_t i = 0; i < *count; ++i) {
     const std::uint64_t at = *table + i * kSectionHeader;
     const auto name = read_le<std::uint32_t>(bytes, at);
@@ -206,7 +206,7 @@ void fetch_cubin_headers(FileCopy& file) noexcept {
     for (const std::string_view wanted : kWanted) {
       const auto text = slice(bytes, *names + *name, wanted.size() + 1);
       if (text && text_of(*text).starts_with(wanted) && text->back() == std::byte{0})
-        file.fetch(*offset, std::min(*size, kMostOfASection));
+        file.fetch(*offset, std::min(*size, kMaxOfASection));
     }
   }
 }
@@ -298,10 +298,10 @@ void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept {
 void examine_file(const char* path, LoadResult result, DeviceCode& out) noexcept {
   const ErrnoKeeper keeper;
   PathText name;
-  constexpr std::size_t kLongest = 4096;
+  constexpr std::size_t kMaxLength = 4096;
   // Reads as much of the path as can be read, and nothing behind its NUL, which a sanitizer in the host would
   // report.
-  const std::size_t length = readable_bytes(reinterpret_cast<std::uintptr_t>(path), kLongest);
+  const std::size_t length = readable_bytes(reinterpret_cast<std::uintptr_t>(path), kMaxLength);
   if (length == 0) return;
   name << std::string_view(path, strnlen(path, length));
   out.object = identity_of_file(name.view());

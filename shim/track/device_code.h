@@ -54,7 +54,7 @@ struct DeviceCode {
 /// failed.
 constexpr std::uint64_t kHashedInFull = 16384;
 
-/// What a load came to. `refused`: the driver answered before it looked at the image (no context, for one).
+/// The outcome of a load. `refused`: the driver answered before it looked at the image (no context, for one).
 /// The image may not be there yet, in memory that a server or a file system fills when it is touched: it is
 /// not read, unless it lies in a library.
 enum class LoadResult : std::uint8_t { loaded, failed, refused };
@@ -64,8 +64,8 @@ LoadResult load_result(int code) noexcept;
 void examine_memory(std::uintptr_t image, LoadResult result, DeviceCode& out) noexcept;
 /// Makes `hash` that of all bytes: once for a record, because it reads all of a large image.
 void hash_in_full(DeviceCode& code) noexcept;
-/// The kernels of a cubin or PTX text that lies in no file, while it is being loaded: later the memory may be
-/// something else.
+/// The kernels of a cubin or PTX text that lies in no file, while it is being loaded: (keep) "afterwards the
+/// program may reuse the memory" something else.
 void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept;
 /// `path`: the argument of the load function. The file gets an identity although it is not mapped. If the
 /// load succeeded, only headers are read.

@@ -19,7 +19,7 @@ constexpr std::uint64_t kRing = std::uint64_t{3} << 20U;
 
 /// A name's place: how many bytes were written to the ring before it, and its length. 0 = no name.
 constexpr unsigned kLengthBits = 15;
-static_assert(HandleInfo::kLongestName < (1U << kLengthBits));
+static_assert(HandleInfo::kMaxNameLength < (1U << kLengthBits));
 constexpr std::uint64_t begin_of(std::uint64_t place) noexcept { return place >> kLengthBits; }
 constexpr std::size_t length_of(std::uint64_t place) noexcept { return place & ((1U << kLengthBits) - 1); }
 
@@ -66,7 +66,7 @@ std::string_view name_at(const Table& table, std::uint64_t place) noexcept {
 
 /// 0 for an empty name and one that is too long.
 std::uint64_t write_name(Table& table, std::string_view name) noexcept {
-  if (name.empty() || name.size() > HandleInfo::kLongestName) return 0;
+  if (name.empty() || name.size() > HandleInfo::kMaxNameLength) return 0;
   for (;;) {
     const std::uint64_t begin = table.written.fetch_add(name.size(), std::memory_order_acq_rel);
     if (begin % kRing + name.size() > kRing) continue;  // it would not lie in one piece

@@ -11,10 +11,10 @@ namespace kshim::shim {
 
 /// A copy of what is known of a CUmodule, CUlibrary, CUfunction or CUkernel; 0 and empty if unknown.
 struct HandleInfo {
-  static constexpr std::size_t kLongestName = 16384;  ///< longer ones are not kept
-  std::uint64_t module = 0;                           ///< number of the load (modules.h)
+  static constexpr std::size_t kMaxNameLength = 16384;  ///< longer ones are not kept
+  std::uint64_t module = 0;                             ///< number of the load (modules.h)
   std::size_t name_size = 0;
-  char name_text[kLongestName];
+  char name_text[kMaxNameLength];
   std::string_view name() const noexcept { return {name_text, name_size}; }  ///< mangled
 };
 

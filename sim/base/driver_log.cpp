@@ -16,7 +16,7 @@
 namespace kshim::sim {
 namespace {
 
-constexpr std::size_t kMostLines = 100;
+constexpr std::size_t kMaxLines = 100;
 struct Log {
   std::mutex lock;
   std::deque<std::string> lines;
@@ -47,7 +47,7 @@ void log_driver_error(std::string_view call, CUresult result, std::string_view m
   const std::lock_guard guard(to.lock);
   to.lines.push_back(std::move(line));
   ++to.next;
-  if (to.lines.size() > kMostLines) to.lines.pop_front();
+  if (to.lines.size() > kMaxLines) to.lines.pop_front();
 }
 
 CUresult entry::cuLogsCurrent(CUlogIterator* out, unsigned int flags) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: one primary context a device, with one address for ever, and those a program creates. The current
+// Contexts: one primary context a device, with one address forever, and those a program creates. The current
 // context is the top of a stack that each thread has.
 #pragma once
 #include <atomic>
@@ -31,9 +31,9 @@ struct Context : Handled<Kind::context> {
   std::atomic<unsigned> flags;
   /// The error of a kernel's fault (KSHIM_SIM_FAULT), which every later call returns; 0: none.
   std::atomic<int> fault{0};
-  /// Primary: held through a retain, a release and a reset, so that a thread that retains it during its end
-  /// waits and gets it alive. Recursive, because what the end calls (destructors of context-local storage)
-  /// may ask again.
+  /// Primary: held through a retain, a release and a reset, so that a thread that retains it while it is
+  /// destroyed waits and then gets a live context waits and gets it alive. Recursive, because what the end
+  /// calls (destructors of context-local storage) may ask again.
   std::recursive_mutex turn;
   int retained = 0;  ///< guarded by turn
   LocalStorage storage;

@@ -173,7 +173,7 @@ CUresult entry::cuCtxSynchronize() { return entry::cuCtxSynchronize_v2(nullptr);
 CUresult entry::cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   Context* context = nullptr;
   if (const CUresult result = require_context(context); result != CUDA_SUCCESS) return result;
-  if (least != nullptr) *least = kLeastPriority;
+  if (least != nullptr) *least = kMinPriority;
   if (greatest != nullptr) *greatest = kGreatestPriority;
   return CUDA_SUCCESS;
 }

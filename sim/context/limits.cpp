@@ -49,8 +49,8 @@ CUresult entry::cuCtxSetLimit(CUlimit limit, std::size_t value) {
   switch (limit) {
     case CU_LIMIT_STACK_SIZE: {
       // At most 512 KiB a thread (Technical Specifications: local memory per thread), in steps of 16 bytes.
-      constexpr std::size_t kMost = std::size_t{512} << 10;
-      if (value > kMost) return CUDA_ERROR_INVALID_VALUE;
+      constexpr std::size_t kMax = std::size_t{512} << 10;
+      if (value > kMax) return CUDA_ERROR_INVALID_VALUE;
       value = (value + 15) / 16 * 16;
       break;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Primary contexts: counted, made at the first retain, emptied at the last release or at a reset. Their
-// handle is the same for ever.
+// handle is the same forever.
 #include "context/context.h"
 #include "entry/entry.h"
 

@@ -2,7 +2,7 @@
 // KSHIM_SIM_TRACE=FILE: one line a call, written when it returns:
 //   0.001234567 4711 cuMemAlloc_v2(0x7ffe1234, 1024) = 0 CUDA_SUCCESS [0x7f0012340000]
 // seconds since the first line, thread, arguments as passed, result, and behind it what was written through
-// pointers to single values. Nothing of this is reached when the variable is not set: the table then has no
+// pointers to single values. Without the variable, no tracing code runs: the table then has no
 // tracing wrappers.
 #pragma once
 #include <cstdint>

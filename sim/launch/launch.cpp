@@ -15,9 +15,9 @@
 namespace kshim::sim {
 namespace {
 
-constexpr Extent kMostThreads{1024, 1024, 64};
-constexpr std::uint64_t kMostThreadsTogether = 1024;
-constexpr Extent kMostBlocks{2147483647, 65535, 65535};
+constexpr Extent kMaxThreads{1024, 1024, 64};
+constexpr std::uint64_t kMaxThreadsTogether = 1024;
+constexpr Extent kMaxBlocks{2147483647, 65535, 65535};
 
 bool within(const Extent& extent, const Extent& most) noexcept {
   return !extent.empty() && extent.x <= most.x && extent.y <= most.y && extent.z <= most.z;
@@ -56,7 +56,7 @@ CUresult check_cluster(const Function& function, const Launch& launch) noexcept 
   const unsigned blocks = cluster_blocks(launch, function.settings);
   if (blocks == 1) return CUDA_SUCCESS;
   const bool large = function.settings.non_portable_cluster.load(std::memory_order_relaxed) != 0;
-  if (blocks == 0 || blocks > (large ? kLargestCluster : kPortableCluster))
+  if (blocks == 0 || blocks > (large ? kMaxClusterBytes : kPortableCluster))
     return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   if (function.module.context.device.limits.cc < kFirst) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   const Extent& cluster = launch.cluster;
@@ -114,10 +114,9 @@ unsigned cluster_blocks(const Launch& launch, const FunctionSettings& settings) 
 }
 
 CUresult check_launch(const Function& function, const Launch& launch) noexcept {
-  if (!within(launch.grid, kMostBlocks) || !within(launch.block, kMostThreads))
-    return CUDA_ERROR_INVALID_VALUE;
+  if (!within(launch.grid, kMaxBlocks) || !within(launch.block, kMaxThreads)) return CUDA_ERROR_INVALID_VALUE;
   const std::uint64_t threads = launch.block.count();
-  if (threads > kMostThreadsTogether) return CUDA_ERROR_INVALID_VALUE;
+  if (threads > kMaxThreadsTogether) return CUDA_ERROR_INVALID_VALUE;
   const Device& device = function.module.context.device;
   if (launch.shared > static_cast<unsigned>(most_dynamic_shared(function.code, function.settings))) {
     return CUDA_ERROR_INVALID_VALUE;

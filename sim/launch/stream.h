@@ -18,7 +18,7 @@ struct Context;
 struct Capture;
 
 // cuCtxGetStreamPriorityRange: what drivers of CUDA 11 and later report (assumed: docs/simulator.md).
-constexpr int kLeastPriority = 0;
+constexpr int kMinPriority = 0;
 constexpr int kGreatestPriority = -5;
 
 /// Work of a stream or of a graph node.

@@ -31,7 +31,7 @@ CUresult create(CUstream* out, unsigned flags, int priority) {
   if (out == nullptr || (flags & ~unsigned{CU_STREAM_NON_BLOCKING}) != 0) return CUDA_ERROR_INVALID_VALUE;
   // Priorities outside of the range are moved to its nearest end (CUDA Driver API,
   // cuStreamCreateWithPriority).
-  Stream& stream = make_stream(*context, flags, std::clamp(priority, kGreatestPriority, kLeastPriority));
+  Stream& stream = make_stream(*context, flags, std::clamp(priority, kGreatestPriority, kMinPriority));
   *out = stream.handle<CUstream>();
   return CUDA_SUCCESS;
 }

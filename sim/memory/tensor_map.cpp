@@ -10,12 +10,12 @@
 namespace kshim::sim {
 namespace {
 
-constexpr cuuint64_t kLargestDim = cuuint64_t{1} << 32;
+constexpr cuuint64_t kMaxDimBytes = cuuint64_t{1} << 32;
 constexpr cuuint64_t kStrideLimit = cuuint64_t{1} << 40;
-constexpr cuuint32_t kMostDims = 5;
-constexpr cuuint32_t kLargestBox = 256;
-constexpr cuuint32_t kLargestColumn = 1024;
-constexpr cuuint32_t kLargestStep = 8;
+constexpr cuuint32_t kMaxDims = 5;
+constexpr cuuint32_t kMaxBoxBytes = 256;
+constexpr cuuint32_t kMaxColumnBytes = 1024;
+constexpr cuuint32_t kMaxStepBytes = 8;
 constexpr unsigned kInnerBits = 128;    ///< the innermost side of a box is a multiple of 16 bytes
 constexpr cuuint32_t kPackedBox = 128;  ///< elements of the packed types that are aligned to 16 bytes
 
@@ -119,7 +119,7 @@ cuuint64_t alignment_of(const Tensor& tensor) noexcept {
 }
 
 bool good_region(const Tensor& tensor, cuuint32_t least_rank) noexcept {
-  if (bits_of(tensor.type) == 0 || tensor.rank < least_rank || tensor.rank > kMostDims) return false;
+  if (bits_of(tensor.type) == 0 || tensor.rank < least_rank || tensor.rank > kMaxDims) return false;
   if (tensor.dims == nullptr || tensor.steps == nullptr) return false;
   if (tensor.rank > 1 && tensor.strides == nullptr) return false;
   const cuuint64_t alignment = alignment_of(tensor);
@@ -129,9 +129,9 @@ bool good_region(const Tensor& tensor, cuuint32_t least_rank) noexcept {
   if (tensor.type == CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B && tensor.dims[0] % 2 != 0) return false;
   const bool plain = tensor.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE;
   for (cuuint32_t i = 0; i < tensor.rank; ++i) {
-    if (tensor.dims[i] == 0 || tensor.dims[i] > kLargestDim) return false;
+    if (tensor.dims[i] == 0 || tensor.dims[i] > kMaxDimBytes) return false;
     const bool ignored = i == 0 && plain;
-    if (!ignored && (tensor.steps[i] == 0 || tensor.steps[i] > kLargestStep)) return false;
+    if (!ignored && (tensor.steps[i] == 0 || tensor.steps[i] > kMaxStepBytes)) return false;
     if (i + 1 < tensor.rank && (tensor.strides[i] % alignment != 0 || tensor.strides[i] >= kStrideLimit)) {
       return false;
     }
@@ -149,7 +149,7 @@ bool good_inner(const Tensor& tensor, cuuint32_t inner) noexcept {
 bool good_box(const Tensor& tensor, const cuuint32_t* box) noexcept {
   if (box == nullptr) return false;
   const bool in_range =
-      std::all_of(box, box + tensor.rank, [](cuuint32_t side) { return side != 0 && side <= kLargestBox; });
+      std::all_of(box, box + tensor.rank, [](cuuint32_t side) { return side != 0 && side <= kMaxBoxBytes; });
   if (!in_range || !good_inner(tensor, box[0])) return false;
   return tensor.interleave != CU_TENSOR_MAP_INTERLEAVE_NONE ||
          cuuint64_t{box[0]} * bits_of(tensor.type) % kInnerBits == 0;
@@ -182,7 +182,7 @@ void keep(const Tensor& tensor, CUtensorMap* out) noexcept {
   out->opaque[1] = alignment_of(tensor);
   out->opaque[2] = cuuint64_t{tensor.rank} << 32 | static_cast<cuuint32_t>(tensor.type);
   std::copy_n(tensor.dims, tensor.rank, out->opaque + 3);
-  if (tensor.rank > 1) std::copy_n(tensor.strides, tensor.rank - 1, out->opaque + 3 + kMostDims);
+  if (tensor.rank > 1) std::copy_n(tensor.strides, tensor.rank - 1, out->opaque + 3 + kMaxDims);
 }
 
 }  // namespace
@@ -208,8 +208,8 @@ CUresult entry::cuTensorMapEncodeIm2col(CUtensorMap* out, CUtensorMapDataType ty
                                         CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
   if (const CUresult result = require_tensor_maps(out); result != CUDA_SUCCESS) return result;
   const Tensor tensor{type, rank, address, dims, strides, steps, interleave, swizzle, promotion, fill};
-  if (!good_region(tensor, 3) || !good_corners(rank, lower, upper) || channels > kLargestBox ||
-      pixels > kLargestColumn || !good_inner(tensor, channels)) {
+  if (!good_region(tensor, 3) || !good_corners(rank, lower, upper) || channels > kMaxBoxBytes ||
+      pixels > kMaxColumnBytes || !good_inner(tensor, channels)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   keep(tensor, out);

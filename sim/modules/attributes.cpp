@@ -27,14 +27,14 @@ int registers_of(const KernelCode& code) noexcept { return known(code.info.regis
 int most_threads(const KernelCode& code, const Device& device) noexcept {
   constexpr int kUnit = 256;
   constexpr int kSchedulers = 4;
-  constexpr int kMost = 1024;
+  constexpr int kMax = 1024;
   const int per_warp = (registers_of(code) * kWarp + kUnit - 1) / kUnit * kUnit;
-  int threads = kMost;
+  int threads = kMax;
   if (per_warp > 0) {
     const int warps = device.limits.registers_per_block / per_warp / kSchedulers * kSchedulers;
     threads = std::min(threads, warps * kWarp);
   }
-  return std::min(threads, known(code.info.max_threads, kMost));
+  return std::min(threads, known(code.info.max_threads, kMax));
 }
 
 int static_shared(const KernelCode& code) noexcept { return known(code.info.shared_bytes, 0); }

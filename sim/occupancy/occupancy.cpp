@@ -80,7 +80,7 @@ CUresult find(CUfunction handle, Function*& out) {
 unsigned largest_cluster(const Function& function) noexcept {
   constexpr image::ComputeCapability kFirst{9, 0};
   if (function.module.context.device.limits.cc < kFirst) return 0;
-  return function.settings.non_portable_cluster.load(std::memory_order_relaxed) != 0 ? kLargestCluster
+  return function.settings.non_portable_cluster.load(std::memory_order_relaxed) != 0 ? kMaxClusterBytes
                                                                                      : kPortableCluster;
 }
 

@@ -15,7 +15,7 @@ struct Function;
 CUresult active_blocks(const Function& function, int threads, std::size_t dynamic_shared,
                        int& blocks) noexcept;
 
-constexpr unsigned kPortableCluster = 8;  // blocks: Programming Guide 13.0, "Thread Block Clusters"
-constexpr unsigned kLargestCluster = 16;  // with CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+constexpr unsigned kPortableCluster = 8;   // blocks: Programming Guide 13.0, "Thread Block Clusters"
+constexpr unsigned kMaxClusterBytes = 16;  // with CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
 
 }  // namespace kshim::sim

@@ -61,7 +61,7 @@ class Table(e2e.Case):
     def test_no_call_goes_wrong_while_slots_are_replaced(self):
         self.assertEqual(self.steps("race").stdout, "0 wrong\n")
 
-    def test_whoever_loads_libraries_changes_nothing(self):
+    def test_loading_libraries_changes_nothing(self):
         done = self.steps("newer", "ask")
         self.assertEqual(done.stdout, f"r--p r--p {THEIRS}\n")
         self.assertNotIn("not recorded", done.stderr)

@@ -45,10 +45,10 @@ class MemoryFile {
 // A line that begins a report begins a file.
 std::vector<std::string_view> reports_of(std::string_view input) {
   constexpr std::string_view kFirst = "\n{\"type\":\"process\"";
-  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kMax = 4;
   std::vector<std::string_view> out;
   std::size_t begin = 0;
-  while (out.size() + 1 < kMost) {
+  while (out.size() + 1 < kMax) {
     const std::size_t next = input.find(kFirst, begin);
     if (next == std::string_view::npos) break;
     out.push_back(input.substr(begin, next + 1 - begin));

@@ -25,13 +25,13 @@ int main(int argc, char** argv) {
   if (seeds.empty()) return 1;
   std::sort(seeds.begin(), seeds.end());
   std::mt19937 random(1);
-  constexpr std::size_t kMost = 256 << 10;
+  constexpr std::size_t kMax = 256 << 10;
   constexpr unsigned kGenerations = 8;
   const long runs = std::atol(argv[1]);
   std::string input;
   for (long run = 0; run < runs; ++run) {
     if (run % kGenerations == 0) input = seeds[static_cast<std::size_t>(run / kGenerations) % seeds.size()];
-    input = kshim::fuzz::mutate_report(input, kMost, random);
+    input = kshim::fuzz::mutate_report(input, kMax, random);
     std::ofstream("mutated.jsonl", std::ios::binary) << input;
     static_cast<void>(
         LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size()));

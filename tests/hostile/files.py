@@ -168,7 +168,7 @@ class Places(hostile.Case):
         return 4
 
     def test_a_server_that_starts_again(self):
-        """a server that is started again when a file in its folder changes (`uvicorn --reload`) | each start is a change, and the server starts again for ever; with KSHIM_REPORT elsewhere, nothing | all of it, from each start"""
+        """a server that is started again when a file in its folder changes (`uvicorn --reload`) | each start is a change, and the server starts again forever; with KSHIM_REPORT elsewhere, nothing | all of it, from each start"""
         env = e2e.simulated("9.0")
         preloaded = env | {"LD_PRELOAD": str(e2e.SHIM)}
         elsewhere = preloaded | {"KSHIM_REPORT": str(self.folder / "reports" / "%p.jsonl")}

@@ -30,9 +30,9 @@ ROWS = [
     (r"\w*(?:colour|behaviour|flavour|neighbour|honour|favour)\w*", "-or"),
     (r"(?:un)?(?:re)?(?:initial|recogn|normal|optim|synchron|special|visual|virtual|util|serial|summar|organ|emphas|minim|maxim|custom|general)"
      r"is(?:e|es|ed|er|ers|ing|ation|ations)", "-ize"),
-    (r"licen[c]es?d?|cancelled|cancelling|labelled|analysed?|defence|catalogues?|grey|centre[ds]?|artefacts?", "American spelling"),
+    (r"licen[c]es?d?|cancelled|cancelling|labelled|analysed?|defence|catalogues?|grey|centre[ds]?|artefacts?|judgements?|learnt|offences?|for ever|data-centres?", "American spelling"),
 ]
-PATTERNS = [(re.compile(rf"(?<![\w/-])(?:{pattern})(?![\w/])", re.IGNORECASE), instead) for pattern, instead in ROWS]
+PATTERNS = [(re.compile(rf"(?<![A-Za-z0-9/-])(?:{pattern})(?![A-Za-z0-9/])", re.IGNORECASE), instead) for pattern, instead in ROWS]
 AFTER_PEOPLE = re.compile(rf"\b{PEOPLE},? (?:\([^)]*\) )?$", re.IGNORECASE)
 
 # Names that other programs read (keys of JSON) or that are not ours.

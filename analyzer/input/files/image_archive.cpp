@@ -10,11 +10,11 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr std::size_t kLargestManifest = std::size_t{8} << 20;
-constexpr std::size_t kMostLayers = 1024;  // of all images together; overlayfs stacks 500
-constexpr std::size_t kMostImages = 64;
-constexpr std::size_t kMostBlobs = 4096;  // read as JSON, each as often as it is named
-constexpr std::size_t kMostJson = std::size_t{64} << 20;
+constexpr std::size_t kMaxManifestBytes = std::size_t{8} << 20;
+constexpr std::size_t kMaxLayers = 1024;  // of all images together; overlayfs stacks 500
+constexpr std::size_t kMaxImages = 64;
+constexpr std::size_t kMaxBlobs = 4096;  // read as JSON, each as often as it is named
+constexpr std::size_t kMaxJson = std::size_t{64} << 20;
 constexpr int kDeepestIndex = 4;
 constexpr const char* kBase = "org.opencontainers.image.base.name";
 constexpr std::string_view kWhiteout = ".wh.";
@@ -85,9 +85,9 @@ class Reader {
 
   Json json_of(const std::string& name) {
     const Bytes bytes = name.empty() || full_ ? Bytes() : find_(name);
-    if (bytes.size() > kLargestManifest) return {};
+    if (bytes.size() > kMaxManifestBytes) return {};
     json_ += bytes.size();
-    full_ = full_ || ++blobs_ > kMostBlobs || json_ > kMostJson;
+    full_ = full_ || ++blobs_ > kMaxBlobs || json_ > kMaxJson;
     return bytes.empty() || full_ ? Json() : Json::parse(text_of(bytes), nullptr, false);
   }
 
@@ -144,7 +144,7 @@ class Reader {
   }
 
   void add_layer(std::string name, const std::string& blob, ContainerImage& image) {
-    full_ = ++layers_ > kMostLayers;
+    full_ = ++layers_ > kMaxLayers;
     if (full_) return;
     const Bytes bytes = blob.empty() ? Bytes() : find_(blob);
     if (bytes.empty()) notes_.push_back(fmt::format("the layer {} is not there", name));
@@ -157,7 +157,7 @@ class Reader {
   }
 
   void keep(ContainerImage image) {
-    full_ = full_ || images_.size() >= kMostImages;
+    full_ = full_ || images_.size() >= kMaxImages;
     if (!full_ && !image.layers.empty()) images_.push_back(std::move(image));
   }
 
@@ -263,7 +263,7 @@ bool is_image_folder(const fs::path& folder) {
   if (!has("manifest.json")) return false;
   const auto opened = MappedFile::open(folder / "manifest.json");
   const auto* file = std::get_if<MappedFile>(&opened);
-  return file != nullptr && file->bytes().size() <= kLargestManifest &&
+  return file != nullptr && file->bytes().size() <= kMaxManifestBytes &&
          text_of(file->bytes()).find("ayers\"") !=
              std::string_view::npos;  // docker's "Layers", skopeo's "layers"
 }

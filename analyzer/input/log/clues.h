@@ -39,7 +39,7 @@ struct Hit {
   std::size_t column = 0;  ///< where in the line
   std::string quote;       ///< the line, cleaned, cut
   std::string id;    ///< of the row of the table messages; empty for CUDA's own names, messages and numbers
-  std::string who;   ///< the library or program that says it; empty as above
+  std::string who;   ///< the library or program that prints it; empty as above
   int code = 0;      ///< CUDA's of today, 0 = none
   int old_code = 0;  ///< as it stood there, where that is a number of before CUDA 10.1
   std::string as_written;  ///< the name as it stood there, where the headers have another
@@ -63,7 +63,7 @@ inline std::string group(const std::map<std::string, std::string>& groups, const
 }
 inline std::string group(const Hit& hit, const char* key) { return group(hit.groups, key); }
 
-/// A failure that is none of CUDA's.
+/// A failure outside CUDA.
 struct OtherFailure {
   std::uint64_t line = 0;
   std::string quote;

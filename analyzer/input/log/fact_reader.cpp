@@ -20,12 +20,12 @@ using image::ComputeCapability;
 using image::Version;
 
 // What is kept of a log; the first of each kind decides, so what comes later is worth less and less.
-constexpr std::size_t kMostDevices = 64;
-constexpr std::size_t kMostLists = 64;
-constexpr std::size_t kMostImages = 256;
-constexpr std::size_t kMostPackages = 200;
-constexpr std::size_t kMostFrames = 200;
-constexpr std::size_t kMostEnv = 32;
+constexpr std::size_t kMaxDevices = 64;
+constexpr std::size_t kMaxLists = 64;
+constexpr std::size_t kMaxImages = 256;
+constexpr std::size_t kMaxPackages = 200;
+constexpr std::size_t kMaxFrames = 200;
+constexpr std::size_t kMaxEnv = 32;
 
 // The name, and perhaps its version and local version: torch==2.9.1+cu128, "PyTorch version: 2.9.1", "cuDNN
 // >= 9.11".
@@ -58,7 +58,7 @@ const std::vector<std::unique_ptr<AnswerPatterns>>& answer_patterns() {
   return kPatterns;
 }
 
-// GPUs before Kepler have no rows any more, and users.
+// GPUs before Kepler have no row in the table, but logs still mention them.
 bool is_known(ComputeCapability cc) {
   return analysis::find_gpu(cc) != nullptr || cc.major == 1 || (cc.major == 2 && cc.minor < 2);
 }
@@ -195,7 +195,7 @@ void FactReader::set_driver(Version version) {
 
 void FactReader::set_toolkit(Version version) { clues_.toolkit = version; }
 
-// "CUDA 11.4" in a person's words counts where no program says it, and is no toolkit's where the driver's is
+// Uses "CUDA 11.4" from free text only if no program printed a version, and not if it means the driver's.
 // meant.
 void FactReader::say_toolkit(Version version, std::string_view text) {
   const analysis::ToolkitRow* row = analysis::toolkit_at_most(version);
@@ -237,7 +237,7 @@ void FactReader::take_groups(const std::map<std::string, std::string>& groups) {
 }
 
 void FactReader::add_device(std::optional<ComputeCapability> cc, std::string name_text) {
-  if (!cc || clues_.devices.size() >= kMostDevices) return;
+  if (!cc || clues_.devices.size() >= kMaxDevices) return;
   for (DeviceClue& known : clues_.devices) {
     if (known.cc != *cc) continue;
     if (known.name.empty()) known.name = std::move(name_text);
@@ -248,11 +248,11 @@ void FactReader::add_device(std::optional<ComputeCapability> cc, std::string nam
   clues_.devices.push_back({*cc, std::move(name_text), clues_.lines, by_name});
 }
 
-// The first that is there, and not what the line asks for: "3.0 or higher", "requires CUDA 11.8".
+// The first match that states a fact rather than a requirement: "3.0 or higher", "requires CUDA 11.8".
 std::string FactReader::fact_there(int pattern, const std::string& text) const {
-  constexpr int kMostInALine = 4;
+  constexpr int kMaxInALine = 4;
   std::size_t from = 0;
-  for (int i = 0; i < kMostInALine; ++i) {
+  for (int i = 0; i < kMaxInALine; ++i) {
     const std::vector<std::string> groups = patterns_.next_groups(pattern, text, from);
     if (groups.size() < 2) break;
     const std::string_view line = text;
@@ -269,17 +269,17 @@ void FactReader::add_image(image::ImageKind kind, std::string_view arch_text, co
   auto list = std::find_if(clues_.lists.begin(), clues_.lists.end(),
                            [&](const ImageList& known) { return known.owner == owner; });
   if (list == clues_.lists.end()) {
-    if (clues_.lists.size() >= kMostLists) return;
+    if (clues_.lists.size() >= kMaxLists) return;
     clues_.lists.push_back({owner, by_itself, {}, clues_.lines});
     list = clues_.lists.end() - 1;
   }
   const bool known =
       std::any_of(list->images.begin(), list->images.end(),
                   [&](const image::Candidate& image) { return image.kind == kind && image.arch == *arch; });
-  if (!known && list->images.size() < kMostImages) list->images.push_back({kind, *arch, {}});
+  if (!known && list->images.size() < kMaxImages) list->images.push_back({kind, *arch, {}});
 }
 
-// "detectron2 arch flags  sm_75" is said of detectron2, and of nothing that stands below it.
+// "detectron2 arch flags  sm_75" applies to detectron2 only, not to the lines below it.
 std::string FactReader::owner_of_list(const std::string& text) const {
   static const RE2 kOwner(R"(^\s*([A-Za-z][\w-]{1,40}) (?:CUDA )?arch(?:itecture)?s? flags\b)");
   std::string owner;
@@ -299,7 +299,7 @@ void FactReader::add_words(const std::string& words, const std::string& owner) {
     add_image(kind == "sm_" ? image::ImageKind::cubin : image::ImageKind::ptx, number, owner, true);
 }
 
-// -DCUDA_ARCHITECTURES="8.0 8.6+PTX": what was built, and how this project is told.
+// -DCUDA_ARCHITECTURES="8.0 8.6+PTX": the architectures that were built, and this project's option for them.
 void FactReader::add_option(const std::vector<std::string>& groups) {
   if (groups.size() < 3) return;
   add_numbers(groups[2], image::ImageKind::cubin, file_, false);
@@ -323,9 +323,9 @@ void FactReader::add_numbers(const std::string& words, image::ImageKind kind, co
 void FactReader::add_software(int pattern, const std::string& text) {
   const std::string name(
       knowledge().software[static_cast<std::size_t>(pattern - own_.first_software)].package);
-  constexpr int kMostInALine = 8;
+  constexpr int kMaxInALine = 8;
   std::size_t from = 0;
-  for (int i = 0; i < kMostInALine; ++i) {
+  for (int i = 0; i < kMaxInALine; ++i) {
     const std::vector<std::string> groups = patterns_.next_groups(pattern, text, from);
     if (groups.size() < 4) break;
     static const RE2 kInstalled(R"((?i)\binstalled from\b.*: *source\b)");
@@ -358,7 +358,7 @@ void FactReader::note_package(const PackageClue& package) {
   const auto known = std::find_if(clues_.packages.begin(), clues_.packages.end(),
                                   [&](const PackageClue& other) { return other.name == package.name; });
   if (known == clues_.packages.end()) {
-    if (clues_.packages.size() >= kMostPackages) return;
+    if (clues_.packages.size() >= kMaxPackages) return;
     clues_.packages.push_back(package);
   } else if (known->version.empty() && !package.version.empty()) {
     const bool from_source = known->from_source;
@@ -377,7 +377,7 @@ void FactReader::set_tag(const std::string& digits) {
 
 void FactReader::take(int index, const std::string& text) {
   if (index == own_.gpu_name) {
-    // "needs 8.9 (e.g., RTX 4090)" names no GPU that is there.
+    // "needs 8.9 (e.g., RTX 4090)" does not name a GPU of this machine.
     if (text.find("e.g") != std::string::npos || text.find("such as ") != std::string::npos) return;
     for (const GpuName& gpu : gpus_named_in(text)) add_device(gpu.cc, gpu.name);
     return;
@@ -516,8 +516,8 @@ void FactReader::add_frame(const std::vector<std::string>& groups) {
   place.function = groups[3];
   place.python = true;
   // The outermost half at once: one by one, a log of many frames would shift them all for each.
-  if (traceback_.size() >= kMostFrames)
-    traceback_.erase(traceback_.begin(), traceback_.begin() + static_cast<std::ptrdiff_t>(kMostFrames / 2));
+  if (traceback_.size() >= kMaxFrames)
+    traceback_.erase(traceback_.begin(), traceback_.begin() + static_cast<std::ptrdiff_t>(kMaxFrames / 2));
   traceback_.push_back(std::move(place));
   clues_.python = true;
 }
@@ -530,7 +530,7 @@ void FactReader::add_env(const std::string& fact) {
   std::erase_if(value, [](char c) { return c == '"' || c == '\''; });
   value.erase(0, std::min(value.find_first_not_of(' '), value.size()));
   std::replace(value.begin(), value.end(), ' ', ';');  // "6.0 6.1" and "6.0;6.1" are one list
-  if (clues_.env.size() < kMostEnv) clues_.env.emplace(std::move(key), std::move(value));
+  if (clues_.env.size() < kMaxEnv) clues_.env.emplace(std::move(key), std::move(value));
 }
 
 Version leading_version(std::string_view text) {

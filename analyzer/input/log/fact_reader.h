@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts of a line that tell of no failure: GPU, driver, toolkit, what files hold, packages, the user's
+// Facts from lines that do not report a failure: GPU, driver, toolkit, what files hold, packages, the user's
 // frames.
 #pragma once
 #include <re2/re2.h>
@@ -42,10 +42,10 @@ class PatternSet {
 
  private:
   RE2::Options options_;
-  /// All patterns together, compiled for a long log: it takes as long as reading a megabyte. A name, a
-  /// message or a short log is matched with the few patterns whose texts each line has.
+  /// All patterns together, compiled for a long log: compiling takes as long as reading 1 MB of log. A name,
+  /// a message or a short log is matched with the few patterns whose texts each line has.
   mutable std::unique_ptr<RE2::Set> set_;
-  /// One pattern for itself: compiled once a line has it, as hardly any log has many of them.
+  /// A single pattern, compiled on first use: few logs match more than a handful.
   struct Single {
     std::string pattern;
     RequiredTexts texts;

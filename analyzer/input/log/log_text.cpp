@@ -8,7 +8,7 @@ namespace kshim::explain {
 namespace {
 
 // A line of many megabytes is read in its beginning; the miner says so.
-constexpr std::size_t kLongestKept = std::size_t{512} << 10;
+constexpr std::size_t kMaxKeptLength = std::size_t{512} << 10;
 constexpr std::size_t kLook = 4096;
 constexpr std::uint32_t kReplacement = 0xfffd;
 
@@ -126,7 +126,7 @@ void LogText::unit(std::uint32_t unit) {
 void LogText::split(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = text.find(newline_);
-    if (rest_.size() < kLongestKept) rest_.append(text.substr(0, end));
+    if (rest_.size() < kMaxKeptLength) rest_.append(text.substr(0, end));
     if (end == std::string_view::npos) return;
     line_(analysis::redacted(rest_));
     rest_.clear();

@@ -61,8 +61,8 @@ struct Near {
 };
 
 std::vector<Near> near_names(std::string_view name) {
-  constexpr std::size_t kLongest = 80;
-  const std::string key = folded(name.substr(0, kLongest));
+  constexpr std::size_t kMaxLength = 80;
+  const std::string key = folded(name.substr(0, kMaxLength));
   const std::size_t limit = key.size() / 4;
   std::vector<Near> out;
   each_name([&](const CudaError& error, const char* known) {
@@ -110,8 +110,8 @@ std::optional<int> bare_number(std::string_view text) {
         return options;
       }());
   std::string number;
-  constexpr std::size_t kLongest = 60;
-  if (text.size() > kLongest || !RE2::FullMatch({text.data(), text.size()}, kBare, &number))
+  constexpr std::size_t kMaxLength = 60;
+  if (text.size() > kMaxLength || !RE2::FullMatch({text.data(), text.size()}, kBare, &number))
     return std::nullopt;
   return parse_number(number);
 }

@@ -13,12 +13,12 @@ using analysis::MessageScope;
 using analysis::Sign;
 
 // What is kept of a log; the first of each kind decides, so what comes later is worth less and less.
-constexpr std::size_t kMostHits = 200;
-constexpr std::size_t kMostOthers = 20;
-constexpr std::size_t kMostTracebacks = 16;
-constexpr std::size_t kMostFiles = 32;
-constexpr std::size_t kLongestLine = std::size_t{64} << 10;
-constexpr std::size_t kLongestQuote = 300;
+constexpr std::size_t kMaxHits = 200;
+constexpr std::size_t kMaxOthers = 20;
+constexpr std::size_t kMaxTracebacks = 16;
+constexpr std::size_t kMaxFiles = 32;
+constexpr std::size_t kMaxLineLength = std::size_t{64} << 10;
+constexpr std::size_t kMaxQuoteLength = 300;
 
 // AMD's HIP speaks in CUDA's words: its lines are none of CUDA's.
 constexpr const char* kHipPattern =
@@ -34,7 +34,7 @@ constexpr const char* kAnyMessagePattern =
     R"(\bCUDA (?:runtime |driver )?error: ([A-Za-z][\w ,()/'-]{3,90}))";
 // Libraries number their statuses by themselves, up to here.
 constexpr const char* kLibraryPattern = R"(\bcu(?:blas|dnn|fft|solver|sparse|rand)(?:[A-Z_]|Lt|\b)\w*)";
-constexpr int kMostLibraryStatus = 20;
+constexpr int kMaxLibraryStatus = 20;
 constexpr const char* kNumberPatterns[] = {
     R"(\bCUDA (?:runtime |driver )?(?:API )?(?:error|failure)[: =#]*\(?(\d{1,3})\b)",
     R"(\b(?:cuda|(?-i:cu[A-Z]))\w*.{0,80}\b(?:err(?:or)?(?: code)?|code|status|result)[ :=#(]+(\d{1,3})\b)",
@@ -60,8 +60,8 @@ bool is_telling_number(int code) {
 std::string cut(std::string text) {
   const std::size_t start = text.find_first_not_of(' ');
   text.erase(0, std::min(start, text.size()));
-  if (text.size() > kLongestQuote) {
-    text.resize(kLongestQuote);
+  if (text.size() > kMaxQuoteLength) {
+    text.resize(kMaxQuoteLength);
     text += "...";
   }
   return text;
@@ -165,14 +165,14 @@ struct Miner::State {
   }
 
   void add_hit(Hit hit, const std::string& text) {
-    if (clues.hits.size() >= kMostHits) return;
+    if (clues.hits.size() >= kMaxHits) return;
     hit.line = clues.lines;
     hit.software = facts.software();
     hit.goes_on = has(Sign::goes_on);
     hit.thrown = has(Sign::thrown);
     hit.hint = hit.hint || has(Sign::warns);
     hit.quote = cut(text);
-    if (clues.hits.size() < kMostTracebacks) hit.frames = facts.traceback();
+    if (clues.hits.size() < kMaxTracebacks) hit.frames = facts.traceback();
     for (Hit& known : clues.hits) {
       if (known.line != hit.line || !known.id.empty() || !hit.id.empty()) {
         if (known.line == hit.line && known.code == hit.code && known.id == hit.id) return;
@@ -201,7 +201,7 @@ struct Miner::State {
     hit.column = patterns.position(index, text);
     if (hit.groups.empty()) return;
     facts.take_groups(hit.groups);
-    if (const auto lib = hit.groups.find("lib"); lib != hit.groups.end() && clues.files.size() < kMostFiles)
+    if (const auto lib = hit.groups.find("lib"); lib != hit.groups.end() && clues.files.size() < kMaxFiles)
       clues.files.push_back(lib->second);
     add_hit(std::move(hit), text);
   }
@@ -224,7 +224,7 @@ struct Miner::State {
       const auto number = groups.size() > 1 ? parse_number(groups[1]) : std::nullopt;
       // "cudarc/build-script (exit status: 101)": what a program ended with is none of CUDA's numbers.
       if (number && groups[0].find("exit ") != std::string::npos) return;
-      if (number && *number < kMostLibraryStatus && index != words.first_number && has(words.library)) return;
+      if (number && *number < kMaxLibraryStatus && index != words.first_number && has(words.library)) return;
       // The third pattern is any program's "error 404".
       const bool any_error = index == words.first_number + 2;
       if (!number || (any_error && (!is_telling_number(*number) || !has(words.cuda_word)))) return;
@@ -264,7 +264,7 @@ struct Miner::State {
   // What the line tells of how the program went on, where it tells of no failure of CUDA's.
   void signs(const std::string& text, bool failing) {
     Course& course = clues.course;
-    if (has(Sign::goes_on) && !failing && course.goes_on.size() < kMostHits)
+    if (has(Sign::goes_on) && !failing && course.goes_on.size() < kMaxHits)
       course.goes_on.push_back(clues.lines);
     if (failing) return;
     if (has(Sign::works)) {
@@ -277,7 +277,7 @@ struct Miner::State {
     }
     if (!has(Sign::dies) || facts.traceback().empty()) return;
     // The last one is what ended the program.
-    if (course.deaths.size() >= kMostOthers) course.deaths.pop_back();
+    if (course.deaths.size() >= kMaxOthers) course.deaths.pop_back();
     course.deaths.push_back({clues.lines, cut(text), facts.traceback()});
   }
 };
@@ -289,9 +289,9 @@ void Miner::line(std::string_view bytes) {
   State& state = *state_;
   ++state.clues.lines;
   state.clues.bytes += bytes.size() + 1;
-  if (bytes.size() > kLongestLine) {
+  if (bytes.size() > kMaxLineLength) {
     ++state.clues.cut_lines;
-    bytes = bytes.substr(0, kLongestLine);
+    bytes = bytes.substr(0, kMaxLineLength);
   }
   const std::string text = plain_line(bytes);
   const Vocabulary& words = state.words;
@@ -307,7 +307,7 @@ void Miner::line(std::string_view bytes) {
     if (words.facts.has(index) || index >= words.first_sign) continue;
     if (index >= words.first_other && index < words.name) {
       const analysis::NotCudaRow& row = row_of(words.tables.not_cuda, index - words.first_other);
-      if (state.clues.others.size() < kMostOthers)
+      if (state.clues.others.size() < kMaxOthers)
         state.clues.others.push_back(
             {state.clues.lines, cut(text), std::string(row.what), std::string(row.remedy)});
     } else if (!hip && index >= words.name) {

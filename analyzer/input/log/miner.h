@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads lines and keeps what they tell. Memory does not grow with the log.
+// Parses log lines and collects facts. Memory does not grow with the log.
 #pragma once
 
 #include "analyzer/input/log/clues.h"

@@ -21,7 +21,7 @@ struct CacheEntry {
   std::uint64_t hardware;
 };
 static_assert(sizeof(CacheEntry) == 24);
-constexpr std::uint32_t kMostEntries = 1U << 20U;
+constexpr std::uint32_t kMaxEntries = 1U << 20U;
 
 #if defined(__x86_64__)
 constexpr std::int32_t kFlags = 0x0303;  // FLAG_ELF_LIBC6 | FLAG_X8664_LIB64
@@ -68,7 +68,7 @@ std::map<std::string, std::string> read_cache(std::string_view bytes) {
   }
   const auto header = read_le<CacheHeader>(bytes_of(bytes), 0);
   if (!header || std::string_view(header->magic, sizeof header->magic) != kMagic) return out;
-  for (std::uint32_t i = 0; i < header->count && i < kMostEntries; ++i) {
+  for (std::uint32_t i = 0; i < header->count && i < kMaxEntries; ++i) {
     const auto entry =
         read_le<CacheEntry>(bytes_of(bytes), sizeof(CacheHeader) + std::uint64_t{i} * sizeof(CacheEntry));
     if (!entry) break;

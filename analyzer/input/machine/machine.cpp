@@ -17,16 +17,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostNames = 4096;
+constexpr std::size_t kMaxNames = 4096;
 
 /// "GNU C Library (Debian GLIBC 2.36-9) stable release version 2.36." stands in libc.so.6 itself.
 std::string glibc_of(const Machine& machine, const Loader& loader) {
   if (machine.live()) return gnu_get_libc_version();
   const auto found = loader.find("libc.so.6");
   if (!found) return {};
-  constexpr std::size_t kMost = std::size_t{8} << 20;
+  constexpr std::size_t kMax = std::size_t{8} << 20;
   constexpr std::string_view kMark = "stable release version ";
-  const std::string text = machine.read(found->path, kMost);
+  const std::string text = machine.read(found->path, kMax);
   const std::size_t at = text.find(kMark);
   if (at == std::string::npos) return {};
   const std::size_t end = text.find_first_not_of("0123456789.", at + kMark.size());
@@ -46,8 +46,8 @@ constexpr std::string_view kNames[] = {
     "libcufft.so.12",     "libcurand.so.10",    "libcusolver.so.11", "libcusolver.so.12",
     "libcusparse.so.11",  "libcusparse.so.12",  "libnccl.so.2",      "libnvidia-ptxjitcompiler.so.1"};
 
-constexpr int kScriptDepth = 5;           // Linux follows at most 5
-constexpr std::size_t kMostFiles = 2000;  // of one program's libraries
+constexpr int kScriptDepth = 5;          // Linux follows at most 5
+constexpr std::size_t kMaxFiles = 2000;  // of one program's libraries
 
 /// `#!/usr/bin/env -S NAME ...`: what env(1) starts.
 std::string started_by_env(const Machine& machine, std::string_view argument) {
@@ -80,7 +80,7 @@ struct Open {
 void walk_libraries(const Machine& machine, const Loader& loader, const Open& first, Program& program) {
   std::vector<Open> files = {first};
   std::set<std::string> seen;
-  for (std::size_t i = 0; i < files.size() && files.size() < kMostFiles; ++i) {
+  for (std::size_t i = 0; i < files.size() && files.size() < kMaxFiles; ++i) {
     const Open asking = files[i];
     if (asking.file.names_dlmopen) program.dlmopen.push_back(asking.path);
     for (const std::string& name : asking.file.needed) {
@@ -149,7 +149,7 @@ std::vector<std::string> Machine::names(std::string_view folder) const {
   std::error_code error;
   const fs::path there = at(folder);
   if (there.empty()) return out;
-  for (fs::directory_iterator entry(there, error), end; !error && entry != end && out.size() < kMostNames;
+  for (fs::directory_iterator entry(there, error), end; !error && entry != end && out.size() < kMaxNames;
        entry.increment(error))
     out.push_back(entry->path().filename().string());
   std::ranges::sort(out);

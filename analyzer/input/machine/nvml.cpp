@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 // Handle_v2 since 2013).
 using Result = int;
 using Device = void*;
-constexpr unsigned kMostDevices = 256;
+constexpr unsigned kMaxDevices = 256;
 struct PciInfo {
   char legacy_bus[16];
   unsigned domain, bus, device, device_id, subsystem_id;
@@ -85,7 +85,7 @@ NvmlAnswers ask_here(const std::string& path) {
     out.cuda = image::Version::from_cuda_number(cuda);
   unsigned count = 0;
   if (library.call("nvmlDeviceGetCount_v2", &count) != 0) count = 0;
-  for (unsigned i = 0; i < count && i < kMostDevices; ++i) {
+  for (unsigned i = 0; i < count && i < kMaxDevices; ++i) {
     Device device = nullptr;
     if (library.call("nvmlDeviceGetHandleByIndex_v2", i, &device) == 0)
       out.gpus.push_back(look_at(library, device));

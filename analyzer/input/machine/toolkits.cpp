@@ -10,7 +10,7 @@
 namespace kshim::doctor {
 namespace {
 
-constexpr std::size_t kMostWheels = 200;
+constexpr std::size_t kMaxWheels = 200;
 
 image::Version parse_version(std::string_view text) {
   image::Version out;
@@ -62,7 +62,7 @@ bool is_cuda_wheel(std::string_view name) {
 void look_into(const Machine& machine, const std::string& folder, Python& python) {
   constexpr std::string_view kInfo = ".dist-info";
   for (const std::string& name : machine.names(folder)) {
-    if (!name.ends_with(kInfo) || python.wheels.size() == kMostWheels) continue;
+    if (!name.ends_with(kInfo) || python.wheels.size() == kMaxWheels) continue;
     packages::Package package;
     packages::read_metadata(machine.read(join_path(join_path(folder, name), "METADATA")), package);
     if (is_cuda_wheel(package.name)) python.wheels.push_back({package.name, package.version});
@@ -158,8 +158,8 @@ std::vector<Compiler> find_compilers(const Machine& machine, const std::vector<P
     if (path.empty() || !machine.is_executable(path)) return;
     // "Cuda compilation tools, release 12.8, V12.8.93"
     constexpr std::string_view kMark = "release ";
-    constexpr std::size_t kMost = std::size_t{128} << 20;
-    const std::string text = program == "c++" ? std::string() : machine.read(path, kMost);
+    constexpr std::size_t kMax = std::size_t{128} << 20;
+    const std::string text = program == "c++" ? std::string() : machine.read(path, kMax);
     std::string version;
     for (std::size_t at = text.find(kMark); at != std::string::npos && version.empty();
          at = text.find(kMark, at + 1)) {

@@ -16,7 +16,7 @@
 namespace kshim::analysis {
 namespace {
 
-constexpr std::size_t kLongestValue = 64;
+constexpr std::size_t kMaxValueLength = 64;
 
 bool is_of_this_machine(const ProcessRecord& process) {
   static const utsname system = [] {
@@ -74,7 +74,7 @@ class Cutter {
       if (end == line_.size() || (line_[end] != ',' && line_[end] != '}')) return {};
     }
     const std::string_view value = line_.substr(begin, end - begin);
-    const bool plain = value.size() <= kLongestValue &&
+    const bool plain = value.size() <= kMaxValueLength &&
                        std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~'; });
     if (!plain || value.empty()) return {};
     out_.append(line_, at_, begin - at_);
@@ -106,9 +106,9 @@ class Cutter {
 
 /// Digits with or without a fraction, below a million: no time that is ignored with a note.
 bool parse_ms(std::string_view text, double& out) {
-  constexpr std::size_t kMostDigits = 6;
+  constexpr std::size_t kMaxDigits = 6;
   const std::size_t digits = std::min(text.find('.'), text.size());
-  if (digits == 0 || digits > kMostDigits || (digits > 1 && text.front() == '0')) return false;
+  if (digits == 0 || digits > kMaxDigits || (digits > 1 && text.front() == '0')) return false;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   return error == std::errc{} && end == text.data() + text.size() && text.back() != '.';
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report has in common with others. Ranks of a job and jobs of a user write the same lines but for
+// The key of the analysis cache. Ranks of a job and jobs of a user write the same lines but for
 // times and for what tells processes, GPUs and threads apart. What is judged does not depend on those, but on
 // which file's compilation took longest and whether all took long. Reports whose other bytes are equal are
 // judged once.

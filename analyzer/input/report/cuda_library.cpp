@@ -11,9 +11,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kShared = ".so";
-constexpr std::size_t kMostLibraries = 512;
-constexpr std::uint64_t kMostSymbols = 1U << 20U;
-constexpr std::uint64_t kMostCode = 4096;
+constexpr std::size_t kMaxLibraries = 512;
+constexpr std::uint64_t kMaxSymbols = 1U << 20U;
+constexpr std::uint64_t kMaxCode = 4096;
 
 bool is_hex(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
@@ -93,7 +93,7 @@ std::string version_in_datum(const image::ElfReader& elf, const image::ElfSymbol
 // cudnnGetCudartVersion() ends by putting a number into eax: 13010. A number of that shape occurs once in it.
 std::optional<unsigned> cuda_in_code(const image::ElfReader& elf, const image::ElfSymbol& symbol) {
   constexpr std::byte kMoveToEax{0xb8};
-  if (elf.machine() != EM_X86_64 || symbol.size > kMostCode) return std::nullopt;
+  if (elf.machine() != EM_X86_64 || symbol.size > kMaxCode) return std::nullopt;
   const auto code = elf.at_address(symbol.value, symbol.size);
   if (!code) return std::nullopt;
   std::optional<unsigned> out;
@@ -126,7 +126,7 @@ CudnnFacts read_cudnn(const std::string& path, std::string_view build_id) {
   if (!elf) return {};
   CudnnFacts out;
   const auto table = elf->section(".dynsym");
-  const std::uint64_t count = table ? std::min(elf->symbol_count(*table), kMostSymbols) : 0;
+  const std::uint64_t count = table ? std::min(elf->symbol_count(*table), kMaxSymbols) : 0;
   for (std::uint64_t i = 1; i < count; ++i) {
     const auto symbol = elf->symbol(*table, i);
     if (!symbol || symbol->section == SHN_UNDEF) continue;
@@ -141,7 +141,7 @@ CudnnFacts read_cudnn(const std::string& path, std::string_view build_id) {
 std::vector<CudaLibrary> cuda_libraries(const Report& report, ObjectFiles& files) {
   std::vector<CudaLibrary> out;
   for (const LibraryRecord& record : report.libraries) {
-    if (out.size() == kMostLibraries) break;
+    if (out.size() == kMaxLibraries) break;
     CudaLibrary library;
     library.record = record;
     set_name(library);

@@ -86,7 +86,7 @@ void add(std::string& to, std::string_view clause) {
 
 Fields::Fields(RecordType type, object from) : type_(type) {
   static_assert(std::all_of(kRanges.begin(), kRanges.end(),
-                            [](const Range& range) { return range.count <= kMostFields; }));
+                            [](const Range& range) { return range.count <= kMaxFields; }));
   const Range range = kRanges[static_cast<std::size_t>(type)];
   first_ = range.first;
   count_ = range.count;
@@ -136,11 +136,11 @@ const element* Fields::find(Field field) const {
 }
 
 std::string Fields::cut(std::string_view text) const {
-  if (!home_.empty() && (text == "~" || text.starts_with("~/")) && text.size() <= kLongestText)
+  if (!home_.empty() && (text == "~" || text.starts_with("~/")) && text.size() <= kMaxTextLength)
     return std::string(home_).append(text.substr(1));
-  if (text.size() <= kLongestText) return redacted(text);
+  if (text.size() <= kMaxTextLength) return redacted(text);
   cut_ = true;
-  std::size_t size = kLongestText;
+  std::size_t size = kMaxTextLength;
   while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
     --size;  // not inside a letter
   return redacted(text.substr(0, size));
@@ -178,7 +178,7 @@ void Fields::each(Field field, Visit&& visit) const {
   const element* value = find(field);
   array values;
   if (value == nullptr || value->get(values) != SUCCESS) return;
-  std::size_t left = kMostElements;
+  std::size_t left = kMaxElements;
   for (const element item : values) {
     if (left-- == 0) {
       listed_ = true;
@@ -271,7 +271,7 @@ void Fields::get(Field field, std::vector<ImageEntry>& out) const {
 }
 
 void Fields::get(Field field, std::map<std::string, std::string>& out) const {
-  constexpr std::size_t kMostVariables = 1024;
+  constexpr std::size_t kMaxVariables = 1024;
   const element* value = find(field);
   object from;
   if (value == nullptr || value->get(from) != SUCCESS) return;
@@ -279,7 +279,7 @@ void Fields::get(Field field, std::map<std::string, std::string>& out) const {
     std::string_view text;
     if (variable.value.get(text) != SUCCESS) {
       nonsense_ = nonsense_ || !variable.value.is_null();
-    } else if (out.size() == kMostVariables) {
+    } else if (out.size() == kMaxVariables) {
       listed_ = true;
       break;
     } else {
@@ -299,7 +299,7 @@ std::string Fields::odd() const {
     if ((strange_ >> index & 1U) != 0) add(out, fmt::format("`{}` is not {}", shape.name, words(shape.kind)));
   }
   if (nonsense_) add(out, "a value in it is out of range or of another kind, and ignored");
-  if (cut_) add(out, fmt::format("a text of more than {} KiB is cut", kLongestText >> 10));
+  if (cut_) add(out, fmt::format("a text of more than {} KiB is cut", kMaxTextLength >> 10));
   if (listed_) add(out, "a list in it is longer than what is read");
   return fmt::format("`{}`: {}", report::name_of(type_), out);
 }

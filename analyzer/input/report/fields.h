@@ -10,9 +10,9 @@
 namespace kshim::analysis {
 
 /// Longer texts are cut: the shim writes 8 KiB at most.
-constexpr std::size_t kLongestText = std::size_t{64} << 10;
+constexpr std::size_t kMaxTextLength = std::size_t{64} << 10;
 /// Elements of one list that are read; no real stack or list of kernels is longer.
-constexpr std::size_t kMostElements = 65536;
+constexpr std::size_t kMaxElements = 65536;
 
 class Fields {
  public:
@@ -55,7 +55,7 @@ class Fields {
 
  private:
   using Element = simdjson::dom::element;
-  static constexpr std::size_t kMostFields = 24;
+  static constexpr std::size_t kMaxFields = 24;
 
   const Element* find(report::Field field) const;
   void take(std::size_t index, Element value);
@@ -74,7 +74,7 @@ class Fields {
   report::RecordType type_;
   std::size_t first_ = 0;  ///< of the record's rows in report::kFieldShapes
   std::size_t count_ = 0;
-  std::array<Element, kMostFields> values_;
+  std::array<Element, kMaxFields> values_;
   std::uint32_t known_ = 0;    ///< bit i: values_[i] is there and of its kind
   std::uint32_t twice_ = 0;    ///< bit i: the key is there more than once
   std::uint32_t strange_ = 0;  ///< bit i: of another kind

@@ -22,9 +22,9 @@ std::optional<RecordType> type_of(std::string_view name) {
 }
 
 // The largest that Linux hands out (PID_MAX_LIMIT).
-constexpr std::uint64_t kLargestPid = std::uint64_t{1} << 22;
+constexpr std::uint64_t kMaxPidBytes = std::uint64_t{1} << 22;
 // PyTorch's largest library has 100,000.
-constexpr std::uint64_t kMostTold = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMaxTold = std::uint64_t{1} << 24;
 
 /// Of the caller, whose report it is.
 std::string own_home() {
@@ -218,10 +218,10 @@ void check_driver(Report& report) {
 // Of loads that failed, equal ones have one record, and of those that succeed the first 4096 have one
 // (shim/track/modules.cpp): with neither, as many records as loads.
 std::uint64_t loads_missing(const Report& report) {
-  constexpr std::size_t kMostWritten = 4096;
+  constexpr std::size_t kMaxWritten = 4096;
   const bool failed = std::any_of(report.modules.begin(), report.modules.end(),
                                   [](const ModuleRecord& row) { return row.result != 0; });
-  if (failed || report.modules.size() >= kMostWritten || report.modules.size() >= report.end->modules)
+  if (failed || report.modules.size() >= kMaxWritten || report.modules.size() >= report.end->modules)
     return 0;
   return report.end->modules - report.modules.size();
 }
@@ -341,9 +341,9 @@ std::string RecordParser::process(const Fields& from, std::uint32_t line) {
   if (report_.process.line != 0) return "a second `process` record, ignored";
   ProcessRecord& out = report_.process = filled<RecordType::process, ProcessRecord>(from, line);
   report_.kept += weight_of<RecordType::process>(out);
-  if (out.pid <= kLargestPid && out.ppid <= kLargestPid) return {};
-  if (out.pid > kLargestPid) out.pid = 0;
-  if (out.ppid > kLargestPid) out.ppid = 0;
+  if (out.pid <= kMaxPidBytes && out.ppid <= kMaxPidBytes) return {};
+  if (out.pid > kMaxPidBytes) out.pid = 0;
+  if (out.ppid > kMaxPidBytes) out.ppid = 0;
   return "`process`: a process id that no process can have, taken as not known";
 }
 
@@ -393,10 +393,10 @@ std::string RecordParser::object(const Fields& from, std::uint32_t line) {
 }
 
 std::string RecordParser::module(const Fields& from, std::uint32_t line) {
-  constexpr double kLongest = 1e9;  // eleven days
+  constexpr double kMaxLength = 1e9;  // eleven days
   const std::size_t before = report_.modules.size();
   std::string odd = add_named<RecordType::module>(Field::module_id, modules_, report_.modules, from, line);
-  if (report_.modules.size() == before || report_.modules.back().ms <= kLongest) return odd;
+  if (report_.modules.size() == before || report_.modules.back().ms <= kMaxLength) return odd;
   report_.modules.back().ms = 0;
   return "`module`: a load that took more than a week, its time ignored";
 }
@@ -429,7 +429,7 @@ std::string RecordParser::read(const Fields& from, std::uint32_t line) {
 std::string RecordParser::gap(const Fields& from, std::uint32_t line) {
   if (!add<RecordType::gap>(report_.gaps, from, line)) return {};
   std::optional<std::uint64_t>& total = report_.gaps.back().total;
-  if (total.value_or(0) <= kMostTold) return {};
+  if (total.value_or(0) <= kMaxTold) return {};
   total.reset();
   return "`gap`: more kernels than a file has, their number ignored";
 }

@@ -35,12 +35,12 @@ const GapRecord* nearest(const std::vector<const GapRecord*>& gaps, std::optiona
 }
 
 // Failures whose frames tell where packages are installed.
-constexpr std::size_t kMostAsked = 64;
-constexpr std::size_t kMostBuildIds = 50'000;
-constexpr std::size_t kMostPaths = 4;
-constexpr std::size_t kMostAddresses = 64;
+constexpr std::size_t kMaxAsked = 64;
+constexpr std::size_t kMaxBuildIds = 50'000;
+constexpr std::size_t kMaxPaths = 4;
+constexpr std::size_t kMaxAddresses = 64;
 // Each costs a process of its own.
-constexpr std::size_t kMostSourceReads = 200;
+constexpr std::size_t kMaxSourceReads = 200;
 
 /// Whether the path is one of another root than ours; what lies below that root already is not.
 bool is_of_root(const std::filesystem::path& root, const std::string& path) {
@@ -56,11 +56,11 @@ std::string below_root(const std::filesystem::path& root, const std::string& pat
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostQuestions = 256;
+constexpr std::size_t kMaxQuestions = 256;
 constexpr int kDeepest = 8;
 // Some write a checksum in front of the code (CuPy), or end a text with a NUL.
-constexpr std::uint64_t kMostAround = 256;
-constexpr std::uint64_t kLargest = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxAround = 256;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
 
 // The folders that a row stands for: what the variable says, else the default.
 std::vector<fs::path> folders_of(const CacheRow& row, const CacheSearch::Environment& environment) {
@@ -203,9 +203,9 @@ void ObjectFiles::learn(const Report& report) {
   const auto add = [this](const std::string& path, const std::string& build_id) {
     if (build_id.empty() || path.empty()) return;
     const auto known = places_.find(build_id);
-    if (known == places_.end() && places_.size() >= kMostBuildIds) return;
+    if (known == places_.end() && places_.size() >= kMaxBuildIds) return;
     std::vector<std::string>& paths = places_[build_id];
-    if (paths.size() < kMostPaths && std::find(paths.begin(), paths.end(), path) == paths.end())
+    if (paths.size() < kMaxPaths && std::find(paths.begin(), paths.end(), path) == paths.end())
       paths.push_back(path);
   };
   for (const ObjectRecord& row : report.objects) add(row.path, row.build_id);
@@ -224,7 +224,7 @@ void ObjectFiles::forget() {
 void ObjectFiles::note_environments(const Report& report) {
   for (const ObjectRecord& row : report.objects) packages_.note(row.path);
   for (const LibraryRecord& row : report.libraries) packages_.note(row.path);
-  for (std::size_t i = 0; i < std::min(report.failures.size(), kMostAsked); ++i) {
+  for (std::size_t i = 0; i < std::min(report.failures.size(), kMaxAsked); ++i) {
     for (const PythonFrame& frame : report.failures[i].python) packages_.note(frame.file);
   }
   if (report.process.argv.empty()) return;
@@ -315,12 +315,12 @@ void ObjectFiles::read_sources(const ObjectRecord& object, const std::vector<std
   auto& known = sources_[Key(object.path, object.build_id)];
   std::vector<std::uint64_t> wanted;
   for (const std::uint64_t address : addresses) {
-    if (wanted.size() < kMostAddresses && known.emplace(address, source::SourceFrames()).second)
+    if (wanted.size() < kMaxAddresses && known.emplace(address, source::SourceFrames()).second)
       wanted.push_back(address);
   }
   const std::string& other = elsewhere(object);
   const source::HostFile file{below_root(root_, other.empty() ? object.path : other), object.build_id, root_};
-  if (wanted.empty() || source_reads_ >= kMostSourceReads ||
+  if (wanted.empty() || source_reads_ >= kMaxSourceReads ||
       !(opened->has_dwarf() || source::has_debug_file(file)))
     return;
   ++source_reads_;
@@ -356,10 +356,10 @@ const std::multimap<std::uint64_t, CacheSearch::Known>& CacheSearch::files_in(co
 
 std::optional<CachedCode> CacheSearch::find(std::uint64_t hash, std::uint64_t size,
                                             const Environment& environment) {
-  if (hash == 0 || size == 0 || size > kLargest) return std::nullopt;
+  if (hash == 0 || size == 0 || size > kMaxBytes) return std::nullopt;
   const auto known = answers_.find(hash);
   if (known != answers_.end()) return known->second;
-  if (answers_.size() == kMostQuestions) return std::nullopt;
+  if (answers_.size() == kMaxQuestions) return std::nullopt;
   return answers_[hash] = look_for(hash, size, environment);
 }
 
@@ -368,7 +368,7 @@ std::optional<CachedCode> CacheSearch::look_for(std::uint64_t hash, std::uint64_
   for (const CacheRow& row : caches()) {
     for (const fs::path& folder : folders_of(row, environment)) {
       const auto& files = files_in(folder.string(), row);
-      for (auto at = files.lower_bound(size); at != files.end() && at->first <= size + kMostAround; ++at) {
+      for (auto at = files.lower_bound(size); at != files.end() && at->first <= size + kMaxAround; ++at) {
         if (hashed_left_ < 2 * size) return std::nullopt;
         hashed_left_ -= 2 * size;
         if (!has_content(at->second.path, hash, size)) continue;

@@ -51,20 +51,22 @@ class CacheSearch {
 /// Files that reports name, opened once for all reports. Not for several threads at once.
 class ObjectFiles {
  public:
-  /// `root`: where the databases of packages and the debug files of the system are looked up. The files that
-  /// the reports of one user name are read for `patience` in all, so that no report costs hours.
+  /// `root`: where the databases of packages and the debug files of the system are looked up. (whole comment)
+  /// → "The files named in one user's reports may take `patience` of reading time in total, so that one
+  /// report cannot take hours." the reports of one user name are read for `patience` in all, so that no
+  /// report costs hours.
   explicit ObjectFiles(const std::filesystem::path& root = "/",
                        FileTime::Clock::duration patience = std::chrono::hours(1))
       : root_(root), patience_(patience), packages_(root) {}
   /// What follows is asked for this report. Remembers where else it has seen the files that it names, by
   /// build id.
   void learn(const Report& report);
-  /// What follows does not depend on the reports that were learnt so far.
+  /// Forgets all earlier reports.
   void forget();
   /// What follows is asked for reports of this user, or for none.
   void charge(std::optional<std::uint32_t> owner);
-  /// Why files of the report that was learnt last were not read, as a clause; empty where all that were asked
-  /// for were.
+  /// Why files of the report that was learned last were not read, as a clause; empty where all that were
+  /// asked for were.
   const std::string& left_out() const { return left_out_; }
   /// The very file of the record: by path and build id, else by build id where the report names another path.
   /// nullptr where there is none; why_not() then tells.
@@ -73,8 +75,9 @@ class ObjectFiles {
   const std::string& why_not(const ObjectRecord& object);
   /// Where find() found it, if not at its own path; else empty.
   const std::string& elsewhere(const ObjectRecord& object);
-  /// The package that the file belongs to, where it is on this machine. Of a file that has changed since the
-  /// name alone: what is installed now has another version.
+  /// The package that the file belongs to, where it is on this machine. If the file has changed since, only
+  /// the name: the installed version is a different one. name alone: what is installed now has another
+  /// version.
   std::optional<packages::Package> package(const ObjectRecord& object);
   packages::Finder& packages() { return packages_; }
   /// Where the links of a path lead; empty where there is no such file.
@@ -99,7 +102,7 @@ class ObjectFiles {
   std::filesystem::path root_;
   FileTime::Clock::duration patience_;
   std::map<std::uint32_t, FileTime::Clock::duration> spent_;  ///< by the owners of reports
-  FileTime::Clock::duration begin_ = FileTime::spent();       ///< of the report that was learnt last
+  FileTime::Clock::duration begin_ = FileTime::spent();       ///< of the report that was learned last
   std::optional<std::uint32_t> owner_;                        ///< its owner
   std::string left_out_;
   Entry late_{std::string(), {}};

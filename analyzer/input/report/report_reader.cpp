@@ -147,7 +147,7 @@ class LineReader {
   void too_long() {
     next();
     ++skipped_;
-    notes_.add(fmt::format("longer than {} MiB, skipped", kLongestLine >> 20), number_);
+    notes_.add(fmt::format("longer than {} MiB, skipped", kMaxLineLength >> 20), number_);
   }
   /// Of the process record alone: whether it is as a shim writes it.
   bool begins_well() const { return number_ == 1 && seen_process_ && !notes_.any(); }
@@ -202,7 +202,7 @@ class LineReader {
 /// takes to allocate it.
 struct Workspace {
   LineBuffer buffer{simdjson::SIMDJSON_PADDING};
-  simdjson::dom::parser parser{kLongestLine + kChunk};
+  simdjson::dom::parser parser{kMaxLineLength + kChunk};
 };
 
 /// The folder that a thread has read a report of lately, so that the way to it is walked once for all in it.
@@ -217,7 +217,7 @@ std::string read_lines(const files::OpenFile& file, LineBuffer& buffer, LineRead
   const int fd = file.fd.get();
   // The buffer is zeroed, which takes longer than reading a small report.
   const auto size = static_cast<std::size_t>(std::max<off_t>(file.status.st_size, 0));
-  const std::size_t chunk = size == 0 ? kChunk : std::min(size + 1, is_known ? kLongestLine : kChunk);
+  const std::size_t chunk = size == 0 ? kChunk : std::min(size + 1, is_known ? kMaxLineLength : kChunk);
   std::uint64_t done = 0;
   bool skipping = false;
   bool known = false;
@@ -234,7 +234,7 @@ std::string read_lines(const files::OpenFile& file, LineBuffer& buffer, LineRead
     }
     done += static_cast<std::uint64_t>(got);
     std::string why = buffer.drain([&](std::string_view text) -> std::string {
-      if (skipping || text.size() > kLongestLine) {
+      if (skipping || text.size() > kMaxLineLength) {
         skipping = false;
         reader.too_long();
         return {};
@@ -249,7 +249,7 @@ std::string read_lines(const files::OpenFile& file, LineBuffer& buffer, LineRead
     });
     if (known) return {};
     if (!why.empty()) return why;
-    if (buffer.rest().size() > kLongestLine) {
+    if (buffer.rest().size() > kMaxLineLength) {
       skipping = true;
       buffer.drop();
     }
@@ -324,7 +324,7 @@ std::variant<Report, std::string> read_report(const std::filesystem::path& path,
   report.foreign = report.linked || report::is_another_user(file.status.st_uid, ::geteuid());
   report.path = path.string();
   thread_local std::optional<Workspace> workspace;
-  if (!workspace || workspace->buffer.size() > 2 * kLongestLine) workspace.emplace();
+  if (!workspace || workspace->buffer.size() > 2 * kMaxLineLength) workspace.emplace();
   workspace->buffer.drop();
   try {
     LineReader reader(report, homes == Homes::own && !report.foreign, workspace->parser);

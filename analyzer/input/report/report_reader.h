@@ -19,7 +19,7 @@
 namespace kshim::analysis {
 
 /// A longer line is skipped with a note: no record of the shim is longer than 512 KiB.
-constexpr std::size_t kLongestLine = std::size_t{4} << 20;
+constexpr std::size_t kMaxLineLength = std::size_t{4} << 20;
 
 /// Of a report written with KSHIM_PRIVATE: its owner's analysis has the home folder, what is made to be kept
 /// or shared has `~`.

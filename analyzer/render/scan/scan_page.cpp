@@ -214,7 +214,7 @@ class ScanWriter {
                fmt::format("{} could not be read and {} not judged: see the notes below",
                            counted(scan_.notes.size(), "place"), scan_.notes.size() == 1 ? "is" : "are"));
     } else if (scan_.objects.empty()) {
-      doc_.say(Tone::strong, "no device code:", fmt::format("in {} looked at", counted(scan_.files, "file")));
+      doc_.say(Tone::strong, "no device code:", fmt::format("in {}", counted(scan_.files, "file")));
     } else if (scan_.held && !problems) {
       const auto rules =
           static_cast<std::size_t>(std::ranges::count_if(scan_.objects, [](const ScannedObject& object) {
@@ -237,8 +237,8 @@ class ScanWriter {
   /// What was read, and for which GPUs and driver.
   std::vector<std::string> about() const {
     std::vector<std::string> out;
-    constexpr std::size_t kMost = 3;
-    const std::size_t shown = shown_of(scan_.paths.size(), kMost);
+    constexpr std::size_t kMax = 3;
+    const std::size_t shown = shown_of(scan_.paths.size(), kMax);
     for (const std::string& path : std::span(scan_.paths).first(shown)) out.push_back(path);
     if (shown < scan_.paths.size()) out.push_back(fmt::format("and {} more", scan_.paths.size() - shown));
     std::vector<std::string> names;

@@ -30,24 +30,24 @@ constexpr bool is_compiler_program(std::string_view file_name) noexcept {
 template <class Read>
 Version compiler_release(const Read& read, std::span<char> block) noexcept {
   constexpr std::string_view kBefore = "Cuda compilation tools, release ";
-  constexpr std::size_t kLongest = kBefore.size() + 8;  // "13.0," and more
-  constexpr unsigned kMostSections = 128;
-  constexpr std::uint64_t kMost = std::uint64_t{32} << 20U;
+  constexpr std::size_t kMaxLength = kBefore.size() + 8;  // "13.0," and more
+  constexpr unsigned kMaxSections = 128;
+  constexpr std::uint64_t kMax = std::uint64_t{32} << 20U;
   Elf64_Ehdr header;
-  if (block.size() <= kLongest || read(0, &header, sizeof header) != sizeof header ||
+  if (block.size() <= kMaxLength || read(0, &header, sizeof header) != sizeof header ||
       std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
       header.e_shentsize != sizeof(Elf64_Shdr))
     return {};
   // The constants are the largest section that is read-only and no code.
   std::uint64_t begin = 0;
   std::uint64_t size = 0;
-  for (unsigned i = 0; i < std::min<unsigned>(header.e_shnum, kMostSections); ++i) {
+  for (unsigned i = 0; i < std::min<unsigned>(header.e_shnum, kMaxSections); ++i) {
     Elf64_Shdr section;
     if (read(header.e_shoff + i * sizeof section, &section, sizeof section) != sizeof section) break;
     if (section.sh_type == SHT_PROGBITS && section.sh_flags == SHF_ALLOC && section.sh_size > size)
       begin = section.sh_offset, size = section.sh_size;
   }
-  size = std::min(size, kMost);
+  size = std::min(size, kMax);
   for (std::uint64_t at = 0; at < size;) {
     const std::size_t got = read(begin + at, block.data(), std::min<std::uint64_t>(block.size(), size - at));
     const std::string_view text(block.data(), got);
@@ -58,8 +58,8 @@ Version compiler_release(const Read& read, std::span<char> block) noexcept {
         continue;  // a format, or cut off: it comes again
       if (const auto version = parse_version({text.data() + number, comma - number})) return *version;
     }
-    if (got <= kLongest) break;
-    at += got - kLongest;
+    if (got <= kMaxLength) break;
+    at += got - kMaxLength;
   }
   return {};
 }

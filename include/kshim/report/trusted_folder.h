@@ -36,12 +36,12 @@ class FolderWalk {
 
  private:
   static constexpr int kOpen = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-  static constexpr std::size_t kLongest = 4096;
-  static constexpr unsigned kMostLinks = 40;  // as Linux itself
+  static constexpr std::size_t kMaxLength = 4096;
+  static constexpr unsigned kMaxLinks = 40;  // as Linux itself
 
   int run(std::string_view path, FolderRequest request, int& out) noexcept {
-    if (path.size() >= kLongest) return ENAMETOOLONG;
-    at_ = kLongest - path.size();
+    if (path.size() >= kMaxLength) return ENAMETOOLONG;
+    at_ = kMaxLength - path.size();
     copy(path, at_);
     fd_ = System::open_at(AT_FDCWD, path.starts_with('/') ? "/" : ".", kOpen | O_DIRECTORY, 0);
     if (fd_ < 0) return errno;
@@ -60,15 +60,15 @@ class FolderWalk {
 
   bool is_at_end() const noexcept {
     std::size_t at = at_;
-    while (at < kLongest && rest_[at] == '/') ++at;  // follow() leaves one
-    return at == kLongest;
+    while (at < kMaxLength && rest_[at] == '/') ++at;  // follow() leaves one
+    return at == kMaxLength;
   }
 
   /// Moves the next component of what is left into name_.
   bool next_name() noexcept {
-    while (at_ < kLongest && rest_[at_] == '/') ++at_;
+    while (at_ < kMaxLength && rest_[at_] == '/') ++at_;
     size_ = 0;
-    while (at_ < kLongest && rest_[at_] != '/' && size_ < sizeof name_ - 1) name_[size_++] = rest_[at_++];
+    while (at_ < kMaxLength && rest_[at_] != '/' && size_ < sizeof name_ - 1) name_[size_++] = rest_[at_++];
     name_[size_] = 0;
     return size_ != 0;
   }
@@ -84,7 +84,7 @@ class FolderWalk {
     struct stat info {};
     int error = System::status_of(next, info) == 0 ? 0 : errno;
     if (error == 0 && S_ISLNK(info.st_mode)) {
-      error = is_another_user(info.st_uid, System::user()) || ++links_ > kMostLinks ? ELOOP : follow(next);
+      error = is_another_user(info.st_uid, System::user()) || ++links_ > kMaxLinks ? ELOOP : follow(next);
       System::close_file(next);
       return error;
     }
@@ -95,7 +95,7 @@ class FolderWalk {
   }
 
   int follow(int link) noexcept {
-    char target[kLongest];
+    char target[kMaxLength];
     const long size = System::read_link_at(link, "", target, sizeof target);
     if (size <= 0) return size < 0 ? errno : ENOENT;
     const auto length = static_cast<std::size_t>(size);
@@ -113,8 +113,8 @@ class FolderWalk {
 
   int fd_ = -1;
   unsigned links_ = 0;
-  std::size_t at_ = kLongest;  ///< where what is left of the path begins
-  char rest_[kLongest];
+  std::size_t at_ = kMaxLength;  ///< where what is left of the path begins
+  char rest_[kMaxLength];
   char name_[257];  // no file system has longer names than 255
   std::size_t size_ = 0;
 };

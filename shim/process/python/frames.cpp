@@ -138,14 +138,14 @@ void FrameWalk::put_utf8(std::uint32_t point) noexcept {
 template <class Unit>
 std::string_view FrameWalk::encode(Address data, std::size_t length) noexcept {
   constexpr std::size_t kBlock = 64;
-  constexpr std::size_t kLongestPoint = 4;
+  constexpr std::size_t kMaxPointLength = 4;
   const std::size_t start = out_.text_used_;
   for (std::size_t done = 0; done < length;) {
     Unit block[kBlock];
     const std::size_t count = std::min(kBlock, length - done);
     if (!read_memory(data + done * sizeof(Unit), block, count * sizeof(Unit))) return {};
     for (std::size_t i = 0; i < count; ++i) {
-      if (out_.text_used_ + kLongestPoint > sizeof out_.text_) return {};
+      if (out_.text_used_ + kMaxPointLength > sizeof out_.text_) return {};
       put_utf8(block[i]);
     }
     done += count;
@@ -155,7 +155,7 @@ std::string_view FrameWalk::encode(Address data, std::size_t length) noexcept {
 
 // PyASCIIObject.state: 2 bits interned (or 8), 3 bits bytes a character, then compact and ascii.
 std::string_view FrameWalk::text(Address unicode) noexcept {
-  constexpr std::size_t kLongest = 2048;
+  constexpr std::size_t kMaxLength = 2048;
   const auto state = read<std::uint32_t>(unicode, layout_.unicode_state);
   const auto length = read<std::uint64_t>(unicode, layout_.unicode_length);
   if (!state || !length || !has_type(unicode, python_.unicode_type)) return {};
@@ -165,7 +165,7 @@ std::string_view FrameWalk::text(Address unicode) noexcept {
   const bool ascii = (form >> 4U & 1U) != 0;
   if (!compact) return {};
   const Address data = unicode + (ascii ? layout_.unicode_size : layout_.compact_unicode_size);
-  const std::size_t size = std::min<std::size_t>(*length, kLongest);
+  const std::size_t size = std::min<std::size_t>(*length, kMaxLength);
   switch (kind) {
     case 1:
       return encode<std::uint8_t>(data, size);

@@ -126,11 +126,11 @@ std::optional<Common> read_common(const LoadedElf& elf, std::uintptr_t at) noexc
   const auto id = reader.read<std::uint32_t>();
   const auto version = reader.read<std::uint8_t>();
   if (id != 0 || (version != 1 && version != 3)) return {};
-  constexpr std::size_t kMostLetters = 8;
-  char letters[kMostLetters + 1] = {};
+  constexpr std::size_t kMaxLetters = 8;
+  char letters[kMaxLetters + 1] = {};
   std::size_t count = 0;
   while (const char letter = reader.read<char>()) {
-    if (count == kMostLetters || reader.failed()) return {};
+    if (count == kMaxLetters || reader.failed()) return {};
     letters[count++] = letter;
   }
   reader.read_leb();  // code alignment

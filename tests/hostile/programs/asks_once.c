@@ -14,8 +14,8 @@
 #endif
 
 __attribute__((visibility("default"))) void* dlsym(void* handle, const char* name) {
-  enum { kMost = 1000 };
-  static __thread void* t_asked[kMost];
+  enum { kMax = 1000 };
+  static __thread void* t_asked[kMax];
   static __thread int t_count = 0;
   void* const next = dlvsym(RTLD_NEXT, "dlsym", FIRST);
   void* (*real)(void*, const char*) = NULL;
@@ -27,6 +27,6 @@ __attribute__((visibility("default"))) void* dlsym(void* handle, const char* nam
   void* const found = real(RTLD_NEXT, name);
   for (int i = 0; i < t_count; ++i)
     if (t_asked[i] == found) return NULL;
-  if (t_count < kMost) t_asked[t_count++] = found;
+  if (t_count < kMax) t_asked[t_count++] = found;
   return found;
 }

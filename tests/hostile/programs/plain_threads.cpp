@@ -47,10 +47,10 @@ volatile sig_atomic_t g_now = 0;
 volatile unsigned g_switches = 0;
 volatile unsigned g_calls[2] = {};
 constexpr unsigned kSwitches = 3000;
-constexpr unsigned kMostSwitches = 300'000;  // on a machine with much else to do
+constexpr unsigned kMaxSwitches = 300'000;  // on a machine with much else to do
 
 bool is_enough() {
-  return g_switches >= kMostSwitches || (g_switches >= kSwitches && g_calls[0] >= 50 && g_calls[1] >= 50);
+  return g_switches >= kMaxSwitches || (g_switches >= kSwitches && g_calls[0] >= 50 && g_calls[1] >= 50);
 }
 
 /// A scheduler of green threads that preempts.

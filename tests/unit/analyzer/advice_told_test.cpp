@@ -217,7 +217,7 @@ TEST(Told, ACommandLineThatCanBeTyped) {
   EXPECT_EQ(for_program("ls", "x"), "ls");
 }
 
-// What a launcher or a pool started ends at once, or waits for ever, where somebody types it.
+// What a launcher or a pool started ends at once, or waits forever, where somebody types it.
 TEST(Told, ACommandLineThatIsAnotherProgramsDoing) {
   ProcessRecord process;
   process.argv = {"python", "train.py"};

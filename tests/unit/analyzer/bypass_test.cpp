@@ -41,7 +41,7 @@ TEST(Bypass, ManyAreCounted) {
   EXPECT_NE(blind_by_bypass(report_with(rows))->reason.find("and 6 more"), std::string::npos);
 }
 
-TEST(Bypass, AnAuditorThatWasThereIsNotRecommended) {
+TEST(Bypass, DoesNotRecommendAuditIfItWasOn) {
   Report report = report_with({row("/a.so", "deepbind")});
   report.process.env["LD_AUDIT"] = "/x/libkshim-audit.so";
   EXPECT_EQ(blind_by_bypass(report)->reason.find("try"), std::string::npos);

@@ -62,7 +62,7 @@ TEST(Fleet, TegraPartsHaveTheirOwn) {
   EXPECT_EQ(got.ptx.cc.number(), 80U) << "PTX of a Jetson's target is nobody's choice";
 }
 
-TEST(Fleet, WhatTheFileHasForOneGpuAloneIsKept) {
+TEST(Fleet, KeepsArchitectureSpecificImagesInUse) {
   const FleetPlan got = plan({80, 90, 120}, {row("sm_80"), row("sm_90"), row("sm_90a")});
   EXPECT_EQ(list_text(got.smallest), "sm_80 sm_90a sm_120") << "sm_90a runs on 9.0";
   EXPECT_THAT(got.smallest.archs,
@@ -99,7 +99,7 @@ TEST(Fleet, SizesAreTheAverageOfWhatIsThere) {
   EXPECT_EQ(size_text(unknown, unknown.smallest), "") << "PTX does not tell how large its machine code is";
 }
 
-TEST(Fleet, WhatLacksNothingHasNoPlan) {
+TEST(Fleet, FileWithFullCoverageHasNoPlan) {
   EXPECT_FALSE(plan_fleet({gpus_of({80, 86}), {}, {row("sm_80")}}).has_value());
   EXPECT_FALSE(plan_fleet({gpus_of({90}), {}, {row("compute_75")}}).has_value()) << "PTX serves it";
   EXPECT_FALSE(plan_fleet({gpus_of({80}), gpus_of({61}), {row("sm_80")}}).has_value())
@@ -107,7 +107,7 @@ TEST(Fleet, WhatLacksNothingHasNoPlan) {
 }
 
 // By the rules themselves: every list serves every GPU, and none of its entries can be left out.
-TEST(Fleet, EveryListServesAllAndNothingIsTooMuch) {
+TEST(Fleet, EveryListCoversAllGpusAndIsMinimal) {
   std::vector<unsigned> all;
   for (const GpuRow& gpu : toolkits().empty() ? std::span<const GpuRow>() : kshim::analysis::gpus())
     all.push_back(gpu.cc.number());
@@ -206,7 +206,7 @@ TEST_F(AnalyzeFleet, ATargetThatGoneFilesCannotAnswerIsNotOk) {
               ElementsAre("kshim scan --target sm_90 /nowhere/libfoo.so /nowhere/libbar.so"));
 }
 
-TEST_F(AnalyzeFleet, WhatOneRankTellsOfAFileIsNoDoubtOfAnothers) {
+TEST_F(AnalyzeFleet, AnotherRanksReportAnswersForAGoneFile) {
   options_.targets = {*image::parse_arch("9.0")};
   std::vector<ReportText> reports;
   for (unsigned rank = 0; rank < 3; ++rank) {

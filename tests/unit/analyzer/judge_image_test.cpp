@@ -45,7 +45,7 @@ TEST_P(JudgeImage, SaysWhy) {
   Facts facts;
   facts.device = image::parse_arch(row.device)->cc;
   facts.driver = {12, 4};
-  const ImageJudgement got = judge_image(fact, facts);
+  const ImageJudgment got = judge_image(fact, facts);
   EXPECT_EQ(got.fits, row.fits);
   EXPECT_EQ(got.reason, row.reason);
 }

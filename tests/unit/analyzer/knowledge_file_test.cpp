@@ -87,7 +87,7 @@ TEST(GpuNames, AreThoseThatPeopleUse) {
   EXPECT_EQ(choose_gpu("8.6").name, "");
 }
 
-TEST(GpuNames, ThatAreAmbiguousOrUnknownSaySo) {
+TEST(GpuNames, AmbiguousOrUnknownNamesAreReported) {
   const auto refused = [](std::string_view name) {
     try {
       choose_gpu(name);
@@ -132,7 +132,7 @@ TEST_F(KnowledgeFile, IsRefusedWithItsPlaceAndChangesNothing) {
   EXPECT_TRUE(knowledge_files().empty());
 }
 
-TEST_F(KnowledgeFile, OfTheUserCountsWhereItIsNewerAndNobodyElseCanWriteIt) {
+TEST_F(KnowledgeFile, UserFileIsUsedIfNewerAndNotWritableByOthers) {
   write("wheels.json",
         file_of(R"(, "sources": [{"id": "older", "what": "w", "date": "2000-01-01"}])", "2000-01-01"));
   EXPECT_TRUE(load_knowledge("").empty());

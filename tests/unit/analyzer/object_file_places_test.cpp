@@ -69,7 +69,7 @@ TEST_F(ObjectFilePlaces, AnImageByItselfIsReadWhereItLies) {
   EXPECT_EQ(written.images[0].bytes, text.size());
 }
 
-TEST_F(ObjectFilePlaces, AFatbinWhereNobodyLooksIsReadByItsAddress) {
+TEST_F(ObjectFilePlaces, FatbinOutsideKnownSectionsIsReadByAddress) {
   Buffer code(4, std::byte{0x90});  // nor is it aligned
   test::append(code, Bytes(fatbin(90, "_Z4codev").build()));
   test::ElfBuilder elf = host();
@@ -220,7 +220,7 @@ TEST_F(ObjectFilePlaces, PayloadsAreReadAsFarAsTheBudgetGoes) {
   EXPECT_EQ(budget, 7U);
 }
 
-TEST_F(ObjectFilePlaces, LtoIrHasNothingThatADriverRuns) {
+TEST_F(ObjectFilePlaces, LtoIrHasNoLoadableImages) {
   test::ElfBuilder elf = host();
   elf.section(".nv_fatbin", SHT_PROGBITS, FatbinBuilder{}.ltoir(arch_of(90)).build(), 0, 0, SHF_ALLOC,
               test::kFatbinAddress);

@@ -44,7 +44,7 @@ TEST_F(ReadReport, GpusThatDoNotExistAreNamed) {
             "4: GPU 2: `9.0a` is no compute capability\n");
 }
 
-TEST_F(ReadReport, ADriverVersionThatIsNoneIsNamed) {
+TEST_F(ReadReport, InvalidDriverVersionIsReported) {
   EXPECT_EQ(notes_of(read(ReportText().process().driver("thirteen").text())),
             "2: `thirteen` is no CUDA version of a driver\n");
 }
@@ -174,7 +174,7 @@ TEST_F(ReadReport, AProcessIdThatNoneCanHaveIsNamed) {
   EXPECT_THAT(notes_of(report), HasSubstr("1: `process`: a process id that no process can have"));
 }
 
-TEST_F(ReadReport, AHoleOfNulBytesIsNamedAndWhatIsBehindItRead) {
+TEST_F(ReadReport, NulBytesAreReportedAndTheRestIsRead) {
   std::string hole(5000, '\0');
   hole += R"({"type":"device","seq":1,"ordinal":0,"compute_capability":"8.6"})";
   const Report report = read(ReportText().process().raw(hole + "\n").text());
@@ -208,11 +208,11 @@ TEST_F(ReadReport, AHundredMegabytesWithoutALineEndAreSkipped) {
 
 TEST_F(ReadReport, LongTextsAreCutBetweenLetters) {
   std::string name;
-  while (name.size() <= kLongestText) name += "\u00e4";
+  while (name.size() <= kMaxTextLength) name += "\u00e4";
   name.insert(0, "x");
   const Report report = read(ReportText().process().device(0, "8.6", name).text());
   ASSERT_THAT(report.devices, SizeIs(1));
-  EXPECT_EQ(report.devices[0].name, name.substr(0, kLongestText - 1));
+  EXPECT_EQ(report.devices[0].name, name.substr(0, kMaxTextLength - 1));
   EXPECT_EQ(notes_of(report), "2: `device`: a text of more than 64 KiB is cut\n");
 }
 
@@ -233,7 +233,7 @@ TEST_F(ReadReport, MoreRecordsThanAnyShimWritesAreCounted) {
 TEST_F(ReadReport, WhatIsKeptIsBoundedInBytes) {
   ReportText text;
   text.process();
-  const std::string name(kLongestText, 'k');
+  const std::string name(kMaxTextLength, 'k');
   for (unsigned id = 0; id < 2000; ++id) text.record("coverage", fmt::format(R"("kernel":"{}{}")", id, name));
   const Report report = read(text.text());
   EXPECT_LE(report.kept, limit_of(report::RecordType::coverage).bytes + (1U << 20));

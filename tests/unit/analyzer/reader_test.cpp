@@ -81,7 +81,7 @@ TEST_F(ReadReport, ABrokenLineInTheMiddleIsSkipped) {
 
 TEST_F(ReadReport, ALineLongerThanAnyRecordIsSkippedAndTheNextIsRead) {
   const std::string huge =
-      "{\"type\":\"device\",\"name\":\"" + std::string(kLongestLine + (2U << 20), 'x') + "\"}\n";
+      "{\"type\":\"device\",\"name\":\"" + std::string(kMaxLineLength + (2U << 20), 'x') + "\"}\n";
   const Report report = read(ReportText().process().raw(huge).device(0, "8.6").text());
   EXPECT_THAT(report.devices, SizeIs(1));
   ASSERT_THAT(report.notes, SizeIs(1));
@@ -101,7 +101,7 @@ TEST_F(ReadReport, ALongLineAcrossReadsIsWhole) {
           .end(0)
           .text());
   ASSERT_THAT(report.gaps, SizeIs(1));
-  EXPECT_EQ(report.gaps[0].kernels.back(), fmt::format("_Z{}kernel", kMostElements - 1));
+  EXPECT_EQ(report.gaps[0].kernels.back(), fmt::format("_Z{}kernel", kMaxElements - 1));
   EXPECT_TRUE(report.end.has_value());
 }
 

@@ -50,7 +50,7 @@ TEST_F(SameStacks, FramesAreFilledIn) {
   EXPECT_EQ(report.failures[2].id, 3U);
 }
 
-TEST_F(SameStacks, WhatIsNotThereIsSaid) {
+TEST_F(SameStacks, MissingStackIsReported) {
   const Report report = failures({native("/a.so"), R"("native_of":17)", R"("native_of":18446744073709551615)",
                                   R"("native_of":0)", R"("native_of":1)"});
   for (const std::size_t i : {1U, 2U, 3U}) EXPECT_THAT(report.failures[i].native, IsEmpty());
@@ -147,7 +147,7 @@ TEST_F(SameStacks, CopiesStayWithinTheMemoryForFailures) {
   EXPECT_THAT(notes_of(report), HasSubstr("and there is no room for so many: its stack is left out"));
 }
 
-TEST_F(SameStacks, ANumberOfKernelsThatNoFileHasIsNone) {
+TEST_F(SameStacks, ImpossibleKernelCountIsIgnored) {
   const auto gap = [](std::string_view total) {
     return fmt::format(
         R"("object":null,"offset":null,"device":0,"kernels":["k"],"total":{},"complete":false,)"

@@ -86,7 +86,7 @@ TEST(DiffJson, WrongTypesAreEmpty) {
   EXPECT_FALSE(reads(std::string(1'000'000, '['), side)) << "nor does depth matter";
 }
 
-TEST(DiffRender, NothingOfAStrangerSteersAnything) {
+TEST(DiffRender, UntrustedTextIsEscaped) {
   const std::string evil = "\x1b[2J</script><script>alert(1)</script>|`@octocat #1\n::error::x ##[y]";
   Diff diff;
   diff.a.path = diff.b.path = evil;

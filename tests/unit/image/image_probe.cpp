@@ -162,7 +162,7 @@ void print_file(const char* path, bool kernels) {
   }
 }
 
-void print_judgements() {
+void print_judgments() {
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);
     std::string image, device, driver;
@@ -183,7 +183,7 @@ void print_judgements() {
 int main(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "";
   if (command == "judge" && argc == 2) {
-    print_judgements();
+    print_judgments();
   } else if ((command == "list" || command == "kernels") && argc > 2) {
     for (int at = 2; at < argc; ++at) print_file(argv[at], command == "kernels");
   } else {

@@ -28,7 +28,7 @@ class Conda : public ::testing::Test {
   CondaEnvironments conda_{budget_};
 };
 
-TEST_F(Conda, AFileBelongsToWhoseRecordListsIt) {
+TEST_F(Conda, FileBelongsToThePackageWhoseRecordListsIt) {
   record("pytorch-2.5.1-py3.11_cuda12.4_cudnn9.1.0_0.json", kPytorch);
   const auto found = conda_.owner(write("lib/libtorch_cuda.so"));
   ASSERT_TRUE(found);
@@ -99,7 +99,7 @@ TEST_F(Conda, PathsThatLeadOutOwnNothingThere) {
          R"({"name":"a","version":"1","files":["../../../../../../usr/lib/libc.so.6","/usr/lib/x.so"]})");
   EXPECT_EQ(label("/usr/lib/libc.so.6"), "nobody");
 }
-TEST_F(Conda, OverTheBudgetNobodyOwnsAnything) {
+TEST_F(Conda, ReturnsNoOwnerWhenBudgetIsExceeded) {
   record("pytorch.json", kPytorch);
   const std::string path = write("lib/libtorch_cuda.so");
   budget_.bytes = 10;

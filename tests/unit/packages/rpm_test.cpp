@@ -28,14 +28,16 @@ TEST_F(Rpm, TheFirstLineOfTheAnswerNamesThePackage) {
   EXPECT_EQ(owner("echo libfoo 2:1.4-7.el9; echo libbar 1-1"), "libfoo 2:1.4-7.el9 (rpm)");
 }
 TEST_F(Rpm, ThePathIsOneArgumentAndNeverAnOption) {
-  const std::string script = R"sh([ $# = 5 ] && [ "$4" = -- ] && [ "$5" = "$(cat "$0.path")" ] && echo libfoo 1-1)sh";
+  const std::string script =
+      R"sh([ $# = 5 ] && [ "$4" = -- ] && [ "$5" = "$(cat "$0.path")" ] && echo libfoo 1-1)sh";
   for (const char* path : {"/usr/lib64/a b", "/usr/lib64/$(touch x)", "/usr/lib64/-e"}) {
     folder_.write("rpm.path", path);
     EXPECT_EQ(owner(script, path), "libfoo 1-1 (rpm)") << path;
   }
 }
 TEST_F(Rpm, ItsEnvironmentIsEmptyButForTheLanguage) {
-  EXPECT_EQ(owner(R"([ -z "$HOME$LD_PRELOAD" ] && [ "$LC_ALL" = C ] && echo libfoo 1-1)"), "libfoo 1-1 (rpm)");
+  EXPECT_EQ(owner(R"([ -z "$HOME$LD_PRELOAD" ] && [ "$LC_ALL" = C ] && echo libfoo 1-1)"),
+            "libfoo 1-1 (rpm)");
 }
 TEST_F(Rpm, AFailureIsNobody) {
   EXPECT_EQ(owner("echo file x is not owned by any package; exit 1"), "nobody");
@@ -72,7 +74,8 @@ BuildArch: noarch
 .
 %install
 mkdir -p %{buildroot})" + folder + R"(/usr/lib64
-echo a >%{buildroot})" + library + "\n%files\n" + library + "\n");
+echo a >%{buildroot})" + library + "\n%files\n" +
+                                   library + "\n");
   ASSERT_TRUE(runs("rpmbuild --define '_topdir " + folder + "/top' -bb " + folder + "/libfoo.spec"));
   const std::string rpm = "rpm --dbpath " + folder + "/db";
   ASSERT_TRUE(runs(rpm + " --initdb"));

@@ -146,7 +146,7 @@ TEST_F(QueryGuest, AForksChildAnswers) {
   for (int i = 0; i < 50; ++i) {
     const pid_t child = ::fork();
     if (child == 0) {
-      ::alarm(20);  // what waits for ever ends with a signal
+      ::alarm(20);  // what waits forever ends with a signal
       const kshim_question question{sizeof question, file.c_str(), "scale", 8, 0, 0, 0};
       ::_exit(kshim_query(&question, nullptr));
     }

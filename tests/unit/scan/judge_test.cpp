@@ -167,9 +167,9 @@ TEST_F(Judging, AnOldDriverReadsNoZstandard) {
   module();
   code_.images.back().compression = image::Compression::zstd;
   for (const auto& [driver, served] : {std::pair(image::Version{12, 3}, 0U), {image::Version{12, 4}, 1U}}) {
-    const analysis::FileCoverage judgement = cover(code_, {arch("8.0")}, driver, nullptr);
-    EXPECT_EQ(judgement.targets[0].jit, served);
-    EXPECT_EQ(judgement.targets[0].lacking, 1 - served);
+    const analysis::FileCoverage judgment = cover(code_, {arch("8.0")}, driver, nullptr);
+    EXPECT_EQ(judgment.targets[0].jit, served);
+    EXPECT_EQ(judgment.targets[0].lacking, 1 - served);
   }
 }
 
@@ -239,7 +239,7 @@ TEST_F(Judging, LibrariesThatPickAnotherKernelAreTold) {
   EXPECT_TRUE(object_.targets[0].serves());
 }
 
-TEST_F(Judging, ModulesThatAProgramLoadsByItselfMayBeForOneGpuEach) {
+TEST_F(Judging, ExplicitlyLoadedModulesMayTargetOneGpuEach) {
   // PyTorch 2.15: 29 kernels of CuTe DSL, embedded once for 9.0 and once for 10.0.
   ptx("70", {"common"});
   module();

@@ -21,7 +21,7 @@ int own_strncmp(const char* left, const char* right, size_t size);
 
 namespace {
 
-constexpr std::size_t kMost = 70;
+constexpr std::size_t kMax = 70;
 
 std::vector<unsigned char> numbered(std::size_t size) {
   std::vector<unsigned char> bytes(size);
@@ -32,8 +32,8 @@ std::vector<unsigned char> numbered(std::size_t size) {
 TEST(FreestandingMem, CopyThatOverflowsIsClamped) {
   for (std::size_t room = 0; room < 40; ++room)
     for (const std::size_t over : {std::size_t{0}, std::size_t{1}, std::size_t{9}, std::size_t{30}}) {
-      const std::vector<unsigned char> from = numbered(kMost);
-      std::vector<unsigned char> to(kMost, 0xEE);
+      const std::vector<unsigned char> from = numbered(kMax);
+      std::vector<unsigned char> to(kMax, 0xEE);
       EXPECT_EQ(own_memcpy_chk(to.data(), from.data(), room + over, room), to.data());
       EXPECT_TRUE(std::equal(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(room), from.begin()));
       EXPECT_TRUE(std::all_of(to.begin() + static_cast<std::ptrdiff_t>(room), to.end(),
@@ -43,10 +43,10 @@ TEST(FreestandingMem, CopyThatOverflowsIsClamped) {
 }
 
 TEST(FreestandingMem, CopiesLikeLibc) {
-  const std::vector<unsigned char> from = numbered(kMost);
-  for (std::size_t size = 0; size <= kMost; ++size) {
-    std::vector<unsigned char> own(kMost + 1, 0);
-    std::vector<unsigned char> libc(kMost + 1, 0);
+  const std::vector<unsigned char> from = numbered(kMax);
+  for (std::size_t size = 0; size <= kMax; ++size) {
+    std::vector<unsigned char> own(kMax + 1, 0);
+    std::vector<unsigned char> libc(kMax + 1, 0);
     own_memcpy(own.data(), from.data(), size);
     std::memcpy(libc.data(), from.data(), size);
     EXPECT_EQ(own, libc) << size;
@@ -60,7 +60,7 @@ TEST(FreestandingMem, MovesOverlappingBytesLikeLibc) {
   for (std::size_t from = 0; from < 20; ++from)
     for (std::size_t to = 0; to < 20; ++to)
       for (std::size_t size = 0; size < 40; ++size) {
-        std::vector<unsigned char> own = numbered(kMost);
+        std::vector<unsigned char> own = numbered(kMax);
         std::vector<unsigned char> libc = own;
         own_memmove(own.data() + to, own.data() + from, size);
         std::memmove(libc.data() + to, libc.data() + from, size);

@@ -58,7 +58,7 @@ TEST(Handles, AnAliasMeansWhatItsSourceMeans) {
   EXPECT_EQ(recalled(0x77780).module, 0U);
 }
 
-// A program that compiles kernels for ever looks up new names under old handles for ever.
+// A program that compiles kernels forever looks up new names under old handles forever.
 TEST(Handles, NewNamesReplaceTheOldest) {
   const std::string tail(1000, 'k');
   for (int i = 0; i < 100000; ++i)
