@@ -537,8 +537,7 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
     fix.commands = {
         fmt::format("LD_DEBUG=libs {} 2>&1 | grep -m1 'calling init.*nvrtc'",
                     at.program.empty() ? "PROGRAM" : at.program),
-        fmt::format("export LD_LIBRARY_PATH=/usr/local/cuda-{}/lib64${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
-                    name(good))};
+        fmt::format("export LD_LIBRARY_PATH=/usr/local/cuda-{}/lib64:\"$LD_LIBRARY_PATH\"", name(good))};
   if (compiler.name == "ptxas")
     fix.commands = {fmt::format("export PATH=/usr/local/cuda-{}/bin:\"$PATH\"; ptxas --version", name(good))};
   if (same_major && is_library_wheel(at.package))

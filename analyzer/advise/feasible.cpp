@@ -18,8 +18,9 @@ Version least_source_cuda(const AdviceInput& at) {
 }
 
 Version driver_limit(const AdviceInput& at) {
-  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
-  const bool jetson = gpu != nullptr && gpu->tegra && !at.driver.known();
+  // A Jetson whose JetPack has ended: what the log names is of its JetPack.
+  const bool jetson = !at.driver.known() && at.device && find_gpu(*at.device) != nullptr &&
+                      find_gpu(*at.device)->tegra && !can_ever_run(at.device, toolkits().back().version);
   return jetson ? at.toolkit : at.driver;
 }
 
