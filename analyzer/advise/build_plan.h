@@ -50,6 +50,7 @@ struct RecipeWords {
   std::string output;
   std::string build = "build";
   std::string package = ".";
+  std::string project;              ///< "auto_gptq 0.7.1": whose checkout it is, where `package` is "."
   std::string program = "PROGRAM";  ///< the command line, quoted
   std::string variable;             ///< of CMake, for the architectures
   std::string tag;                  ///< of the release in the project's repository: "@v0.24.1", or nothing

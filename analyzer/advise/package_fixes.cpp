@@ -93,7 +93,15 @@ std::string install_from(std::string_view source) {
 }
 
 RecipeCommand build(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words) {
-  return {expand(recipe, plan, words), joined({recipe.where, recipe.caveat})};
+  RecipeCommand out{expand(recipe, plan, words), joined({recipe.where, recipe.caveat})};
+  if (recipe.pip != Pip::here || words.package != RecipeWords{}.package) return out;
+  // pip builds the checkout itself: there is no index to choose from.
+  constexpr std::string_view kFromSource = " --no-binary :all:";
+  if (const std::size_t at = out.command.find(kFromSource); at != std::string::npos)
+    out.command.erase(at, kFromSource.size());
+  if (recipe.id == "extension" && !words.project.empty())
+    out.caveat = joined({fmt::format("run it in a checkout of {}", words.project), recipe.caveat});
+  return out;
 }
 
 RecipeCommand build_from(std::string_view source, const RecipeRow& recipe, const BuildPlan& plan,

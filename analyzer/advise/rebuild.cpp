@@ -53,6 +53,8 @@ RecipeWords words_for(const AdviceInput& at, const Chosen& chosen) {
   words.output = output_name(at);
   if (!at.build_folder.empty()) words.build = shell_quote(at.build_folder);
   if (!at.package.empty() && comes_built(at)) words.package = shell_quote(at.package);
+  if (!at.package.empty())
+    words.project = at.package + (at.package_version.empty() ? "" : " " + at.package_version);
   words.tag = release_tag(at);
   words.variable = at.arch_variable;
   if (!at.program.empty()) words.program = at.program;

@@ -141,7 +141,7 @@ class Outside(e2e.Case):
         e2e.not_instrumented(self)
         analysis, done = self.analysis("--", "env", "-i", f"LD_LIBRARY_PATH={e2e.SIMULATOR}", "KSHIM_SIM_DEVICES=7.5", GUEST,
                                        SCALE, "linger")
-        self.assertIn("environment was cleaned", self.named(analysis, "e2e_guest"))
+        self.assertIn("environment was cleared", self.named(analysis, "e2e_guest"))
         self.assertIn("no kernel image", done.stdout)
 
     def test_a_setuid_program_that_uses_cuda(self):

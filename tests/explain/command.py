@@ -54,9 +54,9 @@ class Explain(e2e.Case):
 
     def test_a_log_without_a_failure_is_fine(self):
         (self.folder / "ok.log").write_text("epoch 1\nepoch 2\n")
-        self.assertIn("holds no failure", self.explain("--log", "ok.log"))
+        self.assertIn("not recognized", self.explain("--log", "ok.log"))
         (self.folder / "host.log").write_text("std::bad_alloc\n")
-        self.assertIn("no failure of CUDA", self.explain("--log", "host.log"))
+        self.assertIn("not a CUDA failure", self.explain("--log", "host.log"))
 
     def test_misuse(self):
         self.assert_says(self.kshim("explain"), 2, "missing")

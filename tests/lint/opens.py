@@ -7,7 +7,7 @@ import sys
 
 from tree import ROOT, tracked
 
-CPP = re.compile(r"\b(?:O_RDONLY|O_WRONLY|O_RDWR)\b|\b[io]?fstream\b|\bfopen\s*\(")
+CPP = re.compile(r"^(?!.*posix_spawn_file_actions_addopen).*\b(?:O_RDONLY|O_WRONLY|O_RDWR)\b|\b[io]?fstream\b|\bfopen\s*\(")
 PYTHON = re.compile(r"(?<![\w.])(?:io\.|os\.)?open\(")
 WRITES = {
     "analyzer/cli/output.cpp": "writes a result",

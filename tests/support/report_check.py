@@ -204,8 +204,8 @@ def check(text, complete=False, killed=False):
     if not records:
         faults.append("no record at all")
     ends = [record for record in records if record.get("type") == "end"]
-    # `kshim run` adds whose the files are when the process is over.
-    written = [record for record in records if record.get("type") != "package"]
+    # `kshim run` adds the files' packages and its own child's status when the process is over.
+    written = [record for record in records if record.get("type") not in ("package", "exit")]
     if complete and (len(ends) != 1 or written[-1]["type"] != "end"):
         faults.append("end is not the last record")
     for end in ends:

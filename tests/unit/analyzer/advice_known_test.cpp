@@ -167,7 +167,7 @@ const Known kKnown[] = {
      {7, 5},
      {},
      "",
-     "do without flash-attn"},
+     "flash-attn in the program"},
     {"FlashAttention on Orin",
      Cause::no_image_for_arch,
      "flash-attn",
@@ -323,7 +323,7 @@ TEST(AdviceKnown, ThatTheDriverIsFineAndThatNobodyCanRebuildIt) {
   const Advice advice = advise(at);
   EXPECT_EQ(advice.remarks,
             (std::vector<std::string>{"Your driver (for CUDA 13.0) is fine.",
-                                      "No rebuild fixes this: the library comes built from NVIDIA."}));
+                                      "You cannot rebuild this library: NVIDIA ships it prebuilt."}));
   ASSERT_FALSE(advice.fixes.empty());
   EXPECT_NE(lines_of(advice.fixes.front()).find("nvidia-cudnn-cu12<9.11"), std::string::npos);
 }

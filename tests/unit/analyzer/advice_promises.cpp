@@ -52,7 +52,7 @@ void HonestAdvice::check_driver(const AdviceInput& at, const Advice& advice) {
       ++fine_;
       EXPECT_TRUE(drives(at, gpu)) << described(at) << " driver " << image::to_name(at.driver).c_str();
     }
-    if (has(remark, "does not drive this GPU")) {
+    if (has(remark, "does not support this GPU")) {
       ++contradicted_;
       EXPECT_FALSE(drives(at, gpu)) << described(at) << " driver " << image::to_name(at.driver).c_str();
       const bool fixed = std::any_of(advice.fixes.begin(), advice.fixes.end(), [](const Fix& fix) {

@@ -65,10 +65,10 @@ TEST(Told, ADriverThatDoesNotDriveTheGpu) {
   AdviceInput at = told(Cause::no_image_for_arch, "", "", ComputeCapability{12, 0});
   at.driver = {12, 4};
   at.kernel_module = "550.54.15";
-  expect(at, {"fix Update the driver to 570.26 or newer", "does not drive this GPU", "contradict each other"},
+  expect(at, {"fix Update the driver to 570.26 or newer", "does not support this GPU", "do not match"},
          {"is fine", "serves this GPU already"});
   at.device = ComputeCapability{6, 1};
-  expect(at, {"Your driver (550.54.15, for CUDA 12.4) is fine"}, {"contradict"});
+  expect(at, {"Your driver (550.54.15, for CUDA 12.4) is fine"}, {"do not match"});
   at.kernel_module = "590.44.01";
   at.driver = {13, 1};
   expect(at, {"fix Install a driver of branch R580", "R580 is the last branch for Pascal GPUs"},
@@ -76,7 +76,7 @@ TEST(Told, ADriverThatDoesNotDriveTheGpu) {
   // On Windows, R580 goes up to 582.
   at.kernel_module = "582.28";
   at.driver = {13, 0};
-  expect(at, {"is fine"}, {"contradict"});
+  expect(at, {"is fine"}, {"do not match"});
 }
 
 TEST(Told, DriversByTheirBranch) {

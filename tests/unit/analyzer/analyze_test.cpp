@@ -44,7 +44,7 @@ TEST_F(Analyze, NoImageForArch) {
   EXPECT_EQ(finding.images[0].reason, "runs on 8.x GPUs only");
   EXPECT_EQ(finding.failed_call, "cuLibraryGetKernel");
   ASSERT_FALSE(finding.evidence.empty());
-  EXPECT_THAT(finding.evidence[0].text, HasSubstr("cuLibraryGetKernel answered 209"));
+  EXPECT_THAT(finding.evidence[0].text, HasSubstr("cuLibraryGetKernel returned 209"));
   EXPECT_THAT(finding.evidence[0].at.text(), HasSubstr("box.0.jsonl:6"));
   for (const Evidence& row : finding.evidence) EXPECT_THAT(row.at.text(), HasSubstr(".jsonl:")) << row.text;
   const Fix* rebuild = fix_of(finding, FixKind::rebuild);

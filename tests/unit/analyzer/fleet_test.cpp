@@ -200,7 +200,7 @@ TEST_F(AnalyzeFleet, ATargetThatGoneFilesCannotAnswerIsNotOk) {
   EXPECT_EQ(got.findings[0].cause, Cause::unknown);
   EXPECT_EQ(got.findings[0].severity, Severity::warning);
   EXPECT_EQ(got.findings[0].need, "sm_90");
-  EXPECT_THAT(got.findings[0].headline, HasSubstr("sm_90 cannot be told"));
+  EXPECT_THAT(got.findings[0].headline, HasSubstr("cannot tell whether this runs on sm_90"));
   EXPECT_THAT(got.findings[0].evidence, SizeIs(2));
   EXPECT_THAT(got.findings[0].fixes.at(0).commands,
               ElementsAre("kshim scan --target sm_90 /nowhere/libfoo.so /nowhere/libbar.so"));

@@ -105,7 +105,7 @@ TEST_F(ManyReports, HostsWithAnotherDriverAreTold) {
   const Analysis got = ranks(all);
   ASSERT_THAT(got.findings, SizeIs(1));
   EXPECT_THAT(got.findings[0].remarks,
-              Contains("These are the processes whose driver is for CUDA 12.2; the others' is for 13.0."));
+              Contains("These processes have a driver for CUDA 12.2; the others have one for CUDA 13.0."));
 }
 
 TEST_F(ManyReports, OneHostIsToldWhereNothingElseDiffers) {

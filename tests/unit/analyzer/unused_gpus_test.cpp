@@ -39,7 +39,7 @@ TEST_F(Unused, WhoAskedForGpusAndLoadedNothingIsNamed) {
   EXPECT_TRUE(noted({ended(asking())}));
   EXPECT_TRUE(noted({ended(asking()), ended(asking(18))}));
   EXPECT_THAT(run(ended(asking())).notes,
-              Contains(HasSubstr("box.0.jsonl: the program asked the driver for its GPUs")));
+              Contains(HasSubstr("box.0.jsonl: the program initialized CUDA but loaded no GPU code")));
 }
 
 TEST_F(Unused, NothingIsSaidWhereItCouldBeWrongOrIsSaidBetter) {

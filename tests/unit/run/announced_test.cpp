@@ -57,15 +57,15 @@ TEST_F(Announcements, WhatIsNotThereIsLost) {
 TEST_F(Announcements, EachWayToBeLost) {
   EXPECT_EQ(why({}), "it could write no report");
   EXPECT_THAT(why(folder_.write("empty.jsonl", "")), HasSubstr("is empty"));
-  EXPECT_THAT(why(folder_.write("text.jsonl", "hello\n")), HasSubstr("is none"));
-  EXPECT_THAT(why(folder_.path()), HasSubstr("is none"));
-  EXPECT_THAT(why("/dev/zero"), HasSubstr("is none"));
+  EXPECT_THAT(why(folder_.write("text.jsonl", "hello\n")), HasSubstr("is not a report"));
+  EXPECT_THAT(why(folder_.path()), HasSubstr("is not a report"));
+  EXPECT_THAT(why("/dev/zero"), HasSubstr("is not a report"));
   EXPECT_THAT(why(folder_.write("file", "x") / "below.jsonl"), HasSubstr("below.jsonl"));
 }
 TEST_F(Announcements, ALinkOrAFifoIsNeitherFollowedNorWaitedFor) {
   const fs::path report = folder_.write("h.7.jsonl", kHead);
   fs::create_symlink(report, folder_.path() / "link.jsonl");
-  EXPECT_THAT(why(folder_.path() / "link.jsonl"), HasSubstr("is none"));
+  EXPECT_THAT(why(folder_.path() / "link.jsonl"), HasSubstr("is not a report"));
   const fs::path fifo = folder_.path() / "fifo.jsonl";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_THAT(why(fifo), HasSubstr("fifo.jsonl"));

@@ -141,7 +141,7 @@ TEST_F(Advising, ALibraryOfNvidiasIsNotRebuilt) {
   EXPECT_FALSE(has(cublas, "11.4")) << "it is newer itself: " << cublas;
   EXPECT_FALSE(has(cublas, "nvcc")) << cublas;
   // CUDA 12.8 has dropped Kepler: an older one has the libraries that come with it, and no others.
-  EXPECT_TRUE(has(advice("3.5", "libcufft.so.12"), "CUDA 8.0 to 11.8 bring code for sm_35"));
+  EXPECT_TRUE(has(advice("3.5", "libcufft.so.12"), "CUDA 8.0 to 11.8 include code for sm_35"));
   const std::string nccl = advice("3.5", "libnccl.so.2");
   EXPECT_FALSE(has(nccl, "bring code")) << nccl;
   EXPECT_TRUE(has(nccl, "that has sm_35")) << nccl;
