@@ -211,7 +211,7 @@ TEST_F(Attribution, AReportsSourceIsInNoCommand) {
     return got.fixes.empty() || got.fixes[0].commands.empty() ? std::string() : got.fixes[0].commands[0];
   };
   for (const char* source : {"-e /src/foo", "/src/$(id)", "-r https://h.org/x"})
-    EXPECT_THAT(command(source), EndsWith(" --no-binary :all: .")) << "neither its source nor its name";
+    EXPECT_THAT(command(source), EndsWith(" --no-deps .")) << "neither its source nor its name";
 }
 TEST_F(Attribution, WhatIsNoPackagesNameGetsIntoNoCommand) {
   for (const char* name :
