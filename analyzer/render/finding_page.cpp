@@ -65,7 +65,7 @@ std::string kernel_name(std::string_view demangled) {
 std::string file_name(const Finding& finding) {
   if (finding.object.empty()) {
     const bool of_log = !finding.devices.empty() && finding.devices.front().kind == Device::Kind::named;
-    return of_log || finding.images.empty() ? "the failing code" : "an image in memory";
+    return of_log || finding.images.empty() ? "the failing program or library" : "an image in memory";
   }
   std::string name(basename_of(finding.object));
   const std::string package = finding.package.label();
