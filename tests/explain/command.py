@@ -4,6 +4,7 @@
 import gzip
 import json
 import os
+import re
 
 import e2e
 import schemas
@@ -39,6 +40,14 @@ class Explain(e2e.Case):
         text = self.explain("209")
         for part in ("no kernel image is available", "cudaErrorNoKernelImageForDevice", "CUDA_ERROR_NO_BINARY_FOR_GPU", "kshim run", "kshim scan"):
             self.assertIn(part, text)
+
+    def test_the_page_of_messages_names_the_same_causes(self):
+        page = (e2e.SOURCE / "docs/messages/index.md").read_text()
+        rows = re.findall(r"^\| \[(.+)\]\(.+\.md\) \| .*?`([a-z0-9-]+)`", page, re.M)
+        self.assertGreater(len(rows), 10)
+        for message, cause in rows:
+            findings = json.loads(self.kshim("explain", "--format", "json", message).stdout)["findings"]
+            self.assertEqual([row["cause"] for row in findings][:1], [cause], message)
 
     def test_words_need_no_quotes(self):
         self.assertEqual(self.explain("invalid", "device", "function"), self.explain("invalid device function"))
