@@ -20,7 +20,7 @@ using image::ImageKind;
 using image::Platform;
 
 // To see which modules have kernels at all, decompresses at most this many bytes of a file and assumes that
-// the other modules have kernels some.
+// the other modules have kernels.
 constexpr std::uint64_t kMaxOpened = std::uint64_t{32} << 20U;
 constexpr std::size_t kMaxNames = std::size_t{1} << 22U;
 

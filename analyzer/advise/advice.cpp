@@ -308,7 +308,7 @@ AdviceInput completed(const AdviceInput& given) {
 }
 
 // Keeps only commands that use the failing Python, that are safe to paste into a shell, and that contain no
-// text from another user. word in.
+// text from another user.
 void keep_usable(const AdviceInput& at, std::vector<Fix>& fixes) {
   for_interpreter(fixes, at.python_env);
   keep_printable(fixes);

@@ -99,8 +99,7 @@ RecipeCommand build_from(std::string_view source, const RecipeRow& recipe, const
 /// How pip installs it again from there.
 std::string install_from(std::string_view source);
 
-/// The cache folder of a JIT-compiled PyTorch extension: the folder of one
-/// extension; empty for any other file.
+/// The folder of one JIT-compiled PyTorch extension; empty for any other file.
 std::string extension_folder(const AdviceInput& at);
 /// A file in PyTorch's cache of compiled extensions: PyTorch compiles it again after it is deleted.
 void add_extension_fix(const AdviceInput& at, std::vector<Fix>& fixes);

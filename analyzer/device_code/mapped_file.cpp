@@ -32,7 +32,7 @@ std::uintptr_t page_size() {
 }  // namespace
 
 /// Reading past the end of a truncated mapped file raises SIGBUS. The handler replaces the rest of the
-/// mapping with zero pages so that reader goes on. Other SIGBUS signals get the default action.
+/// mapping with zero pages so that the reader continues. Other SIGBUS signals get the default action.
 void on_bus_error(int signal, siginfo_t* info, void* /*context*/) noexcept {
   const int error = errno;
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors after the failing call: read by other code, never read, or reported only through a library's own
-// status library's own status.
+// Errors after the failing call: read by other code, never read, or reported only through a library's
+// own status.
 #pragma once
 
 #include "analyzer/core/finding.h"

@@ -35,7 +35,7 @@ std::vector<Wanted> wanted_of(const Scene& scene) {
 }
 
 /// Gaps that failures already reported, by object and missing architecture. Loose images have no path and are
-/// identified by content. apart by what they hold.
+/// identified by content.
 class Known {
  public:
   explicit Known(const std::vector<Finding>& findings) {

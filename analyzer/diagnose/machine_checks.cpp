@@ -101,8 +101,8 @@ void check_driver(const Loader& loader, Facts& facts) {
   }
 }
 
-/// NVIDIA's container runtime refuses to start a container whose requirements are not met, except in CDI mode
-/// specification sets NVIDIA_VISIBLE_DEVICES=void so that no hook adds them again.
+/// NVIDIA's container runtime refuses to start a container whose requirements are not met, except in CDI
+/// mode, whose specification sets NVIDIA_VISIBLE_DEVICES=void so that no hook adds them again.
 void check_requirements(const Machine& machine, bool cdi, Facts& facts) {
   for (const char* name : {"NVIDIA_REQUIRE_CUDA", "NVIDIA_REQUIRE_ARCH"}) {
     const std::string_view value = machine.env(name);

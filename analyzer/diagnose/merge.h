@@ -14,7 +14,7 @@ void merge(Finding& to, Finding&& from);
 /// Of Finding::unread; a list of this length may have been cut.
 constexpr std::size_t kMaxUnread = 1024;
 /// The finding that gets the advice: of findings to merge, the first with the highest confidence gets the
-/// advice advice along, and merge() keeps that; the others need none, which is most of the work on a thousand
+/// advice, and merge() keeps that; the others need none, which is most of the work on a thousand
 /// ranks that fail alike.
 class Advised {
  public:

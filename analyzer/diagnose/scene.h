@@ -114,7 +114,6 @@ image::JitSwitches switches_of(const Report& report);
 std::vector<std::string> switch_names(const Report& report);
 /// Whether the program came to its own end, as far as is known.
 bool ended_well(const Scene& scene);
-/// DELETE: the function returns a Device, not text; keep "nullopt if nothing is known about it"
 /// nullopt where nothing is known of it.
 std::optional<Device> device_of(const Scene& scene, const DeviceRecord* device);
 /// The report's path and the line; empty for line 0.

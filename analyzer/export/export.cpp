@@ -253,7 +253,7 @@ class Rows {
   }
 
   /// `own`: the report itself. `alike`: its values that replace those of the cached `row`; empty if `row` is
-  /// its own analysis. where it is that report itself.
+  /// its own analysis.
   void add(const Judged::Row& row, const Report& own, const analysis::Alike& alike, uid_t owner) {
     const Report& report = row.report;
     const analysis::Analysis& analysis = row.analysis;

@@ -51,15 +51,19 @@ std::string ask(const std::string& program, const std::string& path, millisecond
     if (got == 0) break;
     if (got < 0 || out.size() > kMaxAnswerBytes) {
       ::kill(child, SIGKILL);
+      out.clear();
       break;
     }
   }
-  left = rest();
   ::close(ends[0]);
+  // It has closed its output, so it ends now, or is ended when the time is over.
   int status = -1;
-  while (started && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status == 0 ? out : std::string();
+  pid_t ended = 0;
+  while (started && (ended = ::waitpid(child, &status, WNOHANG)) == 0 && rest().count() > 0)
+    ::poll(nullptr, 0, 1);
+  if (started && ended == 0) ::kill(child, SIGKILL);
+  left = rest();
+  return ended == child && status == 0 ? out : std::string();
 }
 
 }  // namespace

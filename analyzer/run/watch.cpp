@@ -106,7 +106,7 @@ std::string_view place_of_driver(std::string_view maps) {
 }
 
 /// A fork's child that has the driver from its parent: it cannot use the driver (CUDA does not survive fork),
-/// and most such children about to become another program.
+/// and most such children are about to become another program.
 bool inherited_driver(pid_t pid, std::string_view maps) {
   const pid_t parent = parent_of(pid);
   if (parent == 0) return false;

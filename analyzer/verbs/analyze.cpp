@@ -128,7 +128,6 @@ class DeviceTable {
 };
 
 /// The verdict over all findings and processes. A failure outweighs an unwatched process.
-/// seen.
 Verdict verdict_of(const Analysis& analysis) {
   const auto any = [&](Severity severity, bool image) {
     return std::ranges::any_of(analysis.findings, [&](const Finding& finding) {
@@ -174,7 +173,7 @@ void drop_known_gaps(std::vector<Finding>& findings) {
 }
 
 // Drops findings that another report answers: a file that one process could not read, and a program that gave
-// up because a compiler failed. compiler that failed beside it.
+// up because a compiler failed.
 void drop_answered_doubts(std::vector<Finding>& findings) {
   const bool compiler = std::ranges::any_of(findings, [](const Finding& finding) {
     return finding.cause == Cause::nvrtc_arch_unsupported && finding.severity == Severity::error;

@@ -32,7 +32,7 @@ std::string gpus_of(const Report& report) {
 }
 
 // The values of affected and unaffected processes, if the two sets do not overlap and every process has a
-// value. value of the other, and every process has one.
+// value.
 struct Apart {
   std::vector<std::string> these, others;
 };

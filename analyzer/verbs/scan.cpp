@@ -52,8 +52,8 @@ constexpr std::uint64_t kMappedAround = std::uint64_t{128} << 10;
 // Larger zips are shared by all threads.
 constexpr std::uint64_t kWorthSharing = std::uint64_t{8} << 20;
 
-// A thread may inflate at most this share of its memory, which leaves room for nested containers and results.
-// have room; but never less than that.
+// A thread may inflate at most this share of its memory, which leaves room for nested containers and results;
+// but never less than that.
 constexpr std::uint64_t kSharesOfThread = 4;
 constexpr std::uint64_t kMinOfThread = std::uint64_t{1} << 20;
 
@@ -194,7 +194,7 @@ class Scanner {
   }
 
   /// Scans a task's file again, alone and from the start, after it ran out of memory. False if it fails
-  /// again; needs too much alone, too; what the threads found of it stays then.
+  /// again; what the threads found of it stays then.
   bool look_again(std::size_t index) {
     const Task& task = tasks_[index];
     Found found;

@@ -108,9 +108,8 @@ void end_report(State& state, bool whole) noexcept {
 
 bool has_report() noexcept { return is_state_mapped() && current_report() != 0; }
 
-/// For exit() and a return from main. A process without CUDA makes no system call: (with the next line, "to
-/// itself, on pain of death") → "A process without CUDA makes no system call, because a seccomp filter of the
-/// host may kill it for one." to itself, on pain of death. A child of fork does not read the list of loaded
+/// For exit() and a return from main. A process without CUDA makes no system call, because a
+/// seccomp filter of the host may kill it for one. A child of fork does not read the list of loaded
 /// files; one without a report does nothing.
 [[gnu::destructor]] void end() {
   if (!options().enabled || (!has_report() && !may_be_bypassed())) return;

@@ -165,7 +165,8 @@ inline std::uint32_t parent_process() noexcept { return static_cast<std::uint32_
 inline int system_names(utsname& out) noexcept { return static_cast<int>(call(SYS_uname, &out)); }
 inline uid_t user() noexcept { return static_cast<uid_t>(call(SYS_geteuid)); }
 /// For reading; -1 if it is no regular file. Nothing else is opened: opening a FIFO would let a waiting
-/// writer mistake the shim for its reader would take the shim for it.
+/// writer mistake the
+/// shim for its reader.
 inline int open_regular_file(const char* path, struct stat& info) noexcept {
   if (status_of_path(path, info) != 0 || !S_ISREG(info.st_mode)) return -1;
   return open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

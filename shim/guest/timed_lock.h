@@ -23,7 +23,7 @@ class TimedLock {
     return acquire(inherited);
   }
   /// `inherited`: the lock was owned by a thread of the parent process, the data that the lock protects may
-  /// be half updated half changed.
+  /// be half updated.
   bool acquire(bool& inherited) noexcept;
   /// Does not wait.
   bool try_acquire(bool& inherited) noexcept;

@@ -277,8 +277,8 @@ int create_in_own_folder(const PathText& own, std::string_view name, const Optio
   return create_in(folder.fd(), path.view(), options.mode, out);
 }
 
-/// kshim-report-UID in a folder. If another user created that name first, kshim-report-UID.N with a random N
-/// makes all of these cannot know the last one tried.
+/// kshim-report-UID in a folder. If another user created that name first, kshim-report-UID.N with a random N,
+/// which that user cannot know.
 int create_in_private_folder(std::string_view folder, std::string_view name, const Options& options,
                              ReportFile& out) noexcept {
   constexpr unsigned kNames = 10;

@@ -64,8 +64,8 @@ LoadResult load_result(int code) noexcept;
 void examine_memory(std::uintptr_t image, LoadResult result, DeviceCode& out) noexcept;
 /// Makes `hash` that of all bytes: once for a record, because it reads all of a large image.
 void hash_in_full(DeviceCode& code) noexcept;
-/// The kernels of a cubin or PTX text that lies in no file, while it is being loaded: (keep) "afterwards the
-/// program may reuse the memory" something else.
+/// The kernels of a cubin or PTX text that lies in no file, while it is being loaded: afterwards the program
+/// may reuse the memory.
 void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept;
 /// `path`: the argument of the load function. The file gets an identity although it is not mapped. If the
 /// load succeeded, only headers are read.

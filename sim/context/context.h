@@ -32,7 +32,7 @@ struct Context : Handled<Kind::context> {
   /// The error of a kernel's fault (KSHIM_SIM_FAULT), which every later call returns; 0: none.
   std::atomic<int> fault{0};
   /// Primary: held through a retain, a release and a reset, so that a thread that retains it while it is
-  /// destroyed waits and then gets a live context waits and gets it alive. Recursive, because what the end
+  /// destroyed waits and then gets a live context. Recursive, because what the end
   /// calls (destructors of context-local storage) may ask again.
   std::recursive_mutex turn;
   int retained = 0;  ///< guarded by turn

@@ -196,7 +196,6 @@ void FactReader::set_driver(Version version) {
 void FactReader::set_toolkit(Version version) { clues_.toolkit = version; }
 
 // Uses "CUDA 11.4" from free text only if no program printed a version, and not if it means the driver's.
-// meant.
 void FactReader::say_toolkit(Version version, std::string_view text) {
   const analysis::ToolkitRow* row = analysis::toolkit_at_most(version);
   const auto says = [&](std::string_view words) { return text.find(words) != std::string_view::npos; };

@@ -51,10 +51,9 @@ class CacheSearch {
 /// Files that reports name, opened once for all reports. Not for several threads at once.
 class ObjectFiles {
  public:
-  /// `root`: where the databases of packages and the debug files of the system are looked up. (whole comment)
-  /// → "The files named in one user's reports may take `patience` of reading time in total, so that one
-  /// report cannot take hours." the reports of one user name are read for `patience` in all, so that no
-  /// report costs hours.
+  /// `root`: where the databases of packages and the debug files of the system are looked up. The
+  /// files named in one user's reports may take `patience` of reading time in total, so that one report
+  /// cannot take hours.
   explicit ObjectFiles(const std::filesystem::path& root = "/",
                        FileTime::Clock::duration patience = std::chrono::hours(1))
       : root_(root), patience_(patience), packages_(root) {}
@@ -76,8 +75,7 @@ class ObjectFiles {
   /// Where find() found it, if not at its own path; else empty.
   const std::string& elsewhere(const ObjectRecord& object);
   /// The package that the file belongs to, where it is on this machine. If the file has changed since, only
-  /// the name: the installed version is a different one. name alone: what is installed now has another
-  /// version.
+  /// the name: the installed version is a different one.
   std::optional<packages::Package> package(const ObjectRecord& object);
   packages::Finder& packages() { return packages_; }
   /// Where the links of a path lead; empty where there is no such file.
