@@ -66,9 +66,7 @@ const char* what_it_does(BodyKind kind) {
   }
 }
 
-std::string name_of(const image::Candidate& image) {
-  return std::string(image::to_name(image.kind, image.arch).view());
-}
+std::string name_of(const image::Candidate& image) { return name(image.kind, image.arch); }
 
 struct Stub {
   std::size_t kernel = 0;

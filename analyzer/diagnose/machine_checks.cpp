@@ -19,10 +19,6 @@ const Library* find(const std::vector<Library>& libraries, std::string_view name
   return found == libraries.end() ? nullptr : &*found;
 }
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 /// libcuda.so.1 of the toolkit's folder `compat` (cuda-compat): a newer user part for an older kernel module.
 bool is_compat(const Library& library) { return contains(library.file.real, "/compat/"); }
 bool is_stub(std::string_view path) { return contains(path, "/stubs/"); }
@@ -150,9 +146,7 @@ void check_place(const Machine& machine, Facts& facts) {
     add(facts, Severity::error, "device-rights",
         fmt::format("this user may not open {}", enumerate(facts.place.denied)),
         "see their owner and group; add the user to the group, or fix the udev rule");
-  const auto has = [&](std::string_view name) {
-    return std::ranges::find(facts.place.device_nodes, name) != facts.place.device_nodes.end();
-  };
+  const auto has = [&](std::string_view name) { return contains(facts.place.device_nodes, name); };
   if (has("/dev/nvidia0") && !has("/dev/nvidia-uvm"))
     add(facts, Severity::warning, "no-uvm",
         "/dev/nvidia-uvm is missing: cuInit returns 999 if it cannot create it",
@@ -184,8 +178,7 @@ void check_toolkits(const Machine& machine, Facts& facts) {
     add(facts, Severity::warning, "two-toolkits",
         fmt::format("CUDA_HOME is {} ({}), and nvcc in PATH is of {} ({}): build systems differ in which one "
                     "they use",
-                    home->folder, image::to_name(home->version).view(), path->folder,
-                    image::to_name(path->version).view()),
+                    home->folder, name(home->version), path->folder, name(path->version)),
         fmt::format("PATH={}/bin:$PATH", home->folder));
   for (const Toolkit& toolkit : facts.toolkits) {
     if (const std::string said = newer_cuda_than_known(toolkit.version); !said.empty())
@@ -195,8 +188,7 @@ void check_toolkits(const Machine& machine, Facts& facts) {
           fmt::format("the toolkit in {} is {}, the driver supports CUDA {}: it rejects PTX from this "
                       "toolkit (error 222), and "
                       "programs of a newer major do not start (35)",
-                      toolkit.folder, image::to_name(toolkit.version).view(),
-                      image::to_name(facts.driver.cuda).view()),
+                      toolkit.folder, name(toolkit.version), name(facts.driver.cuda)),
           "build for the GPU's own architecture, or update the driver");
     const auto* row = toolkit_at_most(toolkit.version);
     for (const Gpu& gpu : facts.gpus) {
@@ -206,9 +198,9 @@ void check_toolkits(const Machine& machine, Facts& facts) {
       const auto* last = last_toolkit_for(arch);
       add(facts, Severity::warning, "toolkit-without-arch",
           fmt::format("the toolkit in {} ({}) does not build for {} (sm_{})", toolkit.folder,
-                      image::to_name(toolkit.version).view(), gpu.name, gpu.cc->number()),
+                      name(toolkit.version), gpu.name, gpu.cc->number()),
           last != nullptr && last->version < toolkit.version
-              ? fmt::format("the last that does is {}", image::to_name(last->version).view())
+              ? fmt::format("the last that does is {}", name(last->version))
               : "a newer one does");
     }
   }

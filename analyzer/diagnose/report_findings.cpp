@@ -87,9 +87,8 @@ bool is_cleanup_at_end(const Scene& scene, const FailureRecord& failure) {
   return std::ranges::all_of(failure.layers, [&](const Layer& layer) {
     const bool gone = layer.code == kDeinitialized || layer.code == kNotInitialized ||
                       code_has(layer.code, code_trait::handle);
-    return gone && std::ranges::any_of(kCleanup, [&](std::string_view word) {
-             return layer.api.find(word) != std::string::npos;
-           });
+    return gone &&
+           std::ranges::any_of(kCleanup, [&](std::string_view word) { return contains(layer.api, word); });
   });
 }
 
