@@ -55,6 +55,17 @@ std::span<const ToolkitRow> toolkits() { return knowledge().toolkits; }
 std::span<const GpuRow> gpus() { return knowledge().gpus; }
 std::span<const SwitchRow> switches() { return kSwitches; }
 
+bool is_on(const SwitchRow& row, const std::map<std::string, std::string>& env) {
+  const auto found = env.find(std::string(row.variable));
+  return found != env.end() && !found->second.empty() && found->second != "0";
+}
+
+image::JitSwitches switches_in(const std::map<std::string, std::string>& env) {
+  image::JitSwitches out;
+  for (const SwitchRow& row : switches()) out.*row.field = is_on(row, env);
+  return out;
+}
+
 unsigned branch_of(std::string_view driver) { return first_number<unsigned>(driver).value_or(0); }
 
 const RecipeRow& find_recipe(std::string_view id) {

@@ -188,6 +188,10 @@ void read(Row& row, std::string_view key, Cause& out) {
 void read(Row& row, std::string_view key, FixKind& out) {
   read_word(row, key, out, [](FixKind kind) { return to_name(kind); });
 }
+void read(Row& row, std::string_view key, Severity& out) {
+  const std::string_view word = row.one_of(key, {"info", "warning", "error"});
+  out = word == "error" ? Severity::error : word == "warning" ? Severity::warning : Severity::info;
+}
 template <class E>
 requires std::is_enum_v<E>
 void read(Row& row, std::string_view key, E& out) {

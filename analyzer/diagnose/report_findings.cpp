@@ -174,7 +174,7 @@ Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
   subject.images = find_images({subject.object, share.first->offset, nullptr, {}}, scene.files);
   subject.facts.device = cc_of(scene, subject.device);
   subject.facts.driver = driver_of(scene);
-  subject.facts.switches = switches_of(scene.report);
+  subject.facts.switches = switches_in(scene.report.process.env);
   subject.facts.images = subject.images.images;
   subject.facts.scope = subject.images.scope;
   subject.facts.loose = subject.object == nullptr;

@@ -13,11 +13,6 @@ namespace {
 
 using image::ComputeCapability;
 
-bool is_on(const Report& report, const SwitchRow& row) {
-  const auto found = report.process.env.find(std::string(row.variable));
-  return found != report.process.env.end() && !found->second.empty() && found->second != "0";
-}
-
 // Another library read the error of this query, so the library that made the query had finished with it.
 bool asked_by_another(const Scene& scene, const FailureRecord& failure) {
   if (failure.stage != "query") return false;
@@ -50,7 +45,7 @@ bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& su
 
 void add_common(const Scene& scene, Subject& subject) {
   subject.facts.driver = driver_of(scene);
-  subject.facts.switches = switches_of(scene.report);
+  subject.facts.switches = switches_in(scene.report.process.env);
   subject.facts.images = subject.images.images;
   subject.facts.scope = subject.images.scope;
   subject.facts.damage = subject.images.damage;
@@ -183,16 +178,10 @@ image::Version driver_of(const Scene& scene) {
   return image::parse_version(scene.report.driver->cuda_version).value_or(image::Version{});
 }
 
-image::JitSwitches switches_of(const Report& report) {
-  image::JitSwitches out;
-  for (const SwitchRow& row : switches()) out.*row.field = is_on(report, row);
-  return out;
-}
-
 std::vector<std::string> switch_names(const Report& report) {
   std::vector<std::string> out;
   for (const SwitchRow& row : switches()) {
-    if (is_on(report, row)) out.emplace_back(row.variable);
+    if (is_on(row, report.process.env)) out.emplace_back(row.variable);
   }
   return out;
 }
