@@ -96,16 +96,11 @@ std::string_view listed_library(const AdviceInput& at) {
                              {"nvidia-cudnn", "cuDNN"},
                              {"tensorrt", "TensorRT"},
                              {"triton", "Triton"}};
-  const auto lower = [](std::string_view text) {
-    std::string out(text);
-    for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return out;
-  };
   for (const std::string_view said : {std::string_view(at.software), std::string_view(at.package),
                                       basename_of(at.archive.empty() ? at.object : at.archive)}) {
     std::string_view name = said;
     if (name.starts_with("lib")) name.remove_prefix(3);
-    const std::string text = lower(name);
+    const std::string text = to_lower(name);
     for (const Name& row : kNames) {
       if (text.starts_with(row.begin)) return row.library;
     }
@@ -124,8 +119,7 @@ std::string release_range(const AdviceInput& at) {
   if (last->last == "0") return fmt::format(">={}", first_library_for(library, *at.device)->first);
   // The release after the last: 9.10 gives <9.11.
   const std::size_t dot = last->last.rfind('.');
-  unsigned minor = 0;
-  std::from_chars(last->last.data() + dot + 1, last->last.data() + last->last.size(), minor);
+  const unsigned minor = first_number<unsigned>(last->last.substr(dot + 1)).value_or(0);
   return fmt::format("<{}{}", last->last.substr(0, dot + 1), minor + 1);
 }
 

@@ -68,11 +68,7 @@ const WheelRow* best_of(const std::vector<const WheelRow*>& rows, ComputeCapabil
   return best;
 }
 
-unsigned major_of(std::string_view release) {
-  unsigned major = 0;
-  std::from_chars(release.data(), release.data() + release.size(), major);
-  return major;
-}
+unsigned major_of(std::string_view release) { return first_number<unsigned>(release).value_or(0); }
 
 // The major version that is used, or could be.
 unsigned used_major(std::string_view version, std::string_view distribution) {
@@ -107,14 +103,10 @@ std::size_t served_of(const WheelRow& row, Version driver) {
 Version cuda_of(std::string_view variant) {
   if (!variant.starts_with("cu")) return {};
   variant.remove_prefix(variant.starts_with("cuda") ? 4 : 2);
-  std::uint16_t digits = 0;
-  const auto [end, error] = std::from_chars(variant.data(), variant.data() + variant.size(), digits);
-  if (error != std::errc{}) return {};
+  const std::uint16_t digits = take_number<std::uint16_t>(variant).value_or(0);
   if (digits >= 80) return {static_cast<std::uint16_t>(digits / 10), static_cast<std::uint16_t>(digits % 10)};
-  std::uint16_t minor = 0;
-  if (end != variant.data() + variant.size() && *end == '.')
-    std::from_chars(end + 1, variant.data() + variant.size(), minor);
-  return {digits, minor};
+  if (!variant.starts_with('.')) return {digits, 0};
+  return {digits, first_number<std::uint16_t>(variant.substr(1)).value_or(0)};
 }
 
 bool runs_on(const WheelRow& row, Version driver) {

@@ -54,10 +54,8 @@ unsigned glibc_of(const fs::path& path) {
     for (std::uint64_t at = file_at + word(file_at + 8); ++entries < kMaxEntries; at += word(at + 12)) {
       const bool weak = (word(at + 4) & VER_FLG_WEAK) != 0;
       const std::string_view name = names.substr(std::min<std::size_t>(word(at + 8), names.size()));
-      unsigned minor = 0;
       if (!weak && name.starts_with(kName))
-        std::from_chars(name.data() + kName.size(), names.data() + names.size(), minor);
-      newest = std::max(newest, minor);
+        newest = std::max(newest, first_number<unsigned>(name.substr(kName.size())).value_or(0));
       if (word(at + 12) == 0) break;
     }
     if (word(file_at + 12) == 0) break;

@@ -33,7 +33,7 @@ std::string program_path(const DoctorOptions& options) {
   const std::string& name = options.program;
   if (name.empty() || name.front() == '/') return name;
   std::error_code error;
-  const bool bare = name.find('/') == std::string::npos;
+  const bool bare = !contains(name, '/');
   if (bare && (options.root != "/" || search_path(name) || !fs::exists(name, error))) return name;
   if (options.root != "/") return "/" + name;
   return fs::absolute(name).lexically_normal().string();

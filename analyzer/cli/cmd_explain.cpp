@@ -71,8 +71,8 @@ std::string named_log(const ExplainOptions& options) {
   const std::string& word = options.words.front();
   if (options.words.size() != 1 || word.find_first_not_of("0123456789") == std::string::npos) return {};
   if (word == "-" || (::stat(word.c_str(), &status) == 0 && S_ISREG(status.st_mode))) return word;
-  const bool path = word.find('/') != std::string::npos ||
-                    std::any_of(kLogs.begin(), kLogs.end(), [&](auto end) { return word.ends_with(end); });
+  const bool path =
+      contains(word, '/') || std::ranges::any_of(kLogs, [&](auto end) { return word.ends_with(end); });
   if (path && word.find_first_of(" :\n") == std::string::npos)
     throw UserError(fmt::format("{}: there is no such file, and it is no message", analysis::harmless(word)),
                     exit_status::kNoInput);

@@ -13,6 +13,7 @@
 #include "analyzer/cli/arguments.h"
 #include "analyzer/cli/self.h"
 #include "analyzer/cli/terminal.h"
+#include "analyzer/core/text.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/render/render.h"
 #include "analyzer/run/child.h"
@@ -65,8 +66,7 @@ std::chrono::milliseconds parse_timeout(const std::string& text) {
 
 std::string join_targets(const std::vector<image::Arch>& targets) {
   std::vector<std::string> names;
-  for (const image::Arch& target : targets)
-    names.emplace_back(image::to_name(image::ImageKind::cubin, target).view());
+  for (const image::Arch& target : targets) names.emplace_back(sm_name(target));
   return join(names, ",");
 }
 

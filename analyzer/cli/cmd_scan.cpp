@@ -46,19 +46,18 @@ struct ScanOptions {
 std::vector<image::Arch> gpus_of(const std::vector<image::Arch>& archs,
                                  const std::vector<std::string>& texts) {
   const auto refuse = [](std::string_view what, image::Arch arch) {
-    throw UserError(fmt::format("--target: {} is no GPU; give {} or {}", what, sm_name(arch.cc),
-                                image::to_name(arch.cc).view()));
+    throw UserError(
+        fmt::format("--target: {} is no GPU; give {} or {}", what, sm_name(arch.cc), name(arch.cc)));
   };
   std::vector<image::Arch> gpus;
   for (const image::Arch& arch : archs) {
     const unsigned least = arch.suffix == image::Suffix::f ? 100 : 90;  // the first with such images
-    if (arch.suffix != image::Suffix::none && arch.cc.number() < least)
-      refuse(image::to_name(image::ImageKind::cubin, arch).view(), arch);
+    if (arch.suffix != image::Suffix::none && arch.cc.number() < least) refuse(sm_name(arch), arch);
     const image::Arch gpu{arch.cc, image::Suffix::none};
-    if (std::ranges::find(gpus, gpu) == gpus.end()) gpus.push_back(gpu);
+    if (!contains(gpus, gpu)) gpus.push_back(gpu);
   }
   for (const std::string& text : texts) {
-    if (text.find("lto_") != std::string::npos) refuse("LTO-IR (lto_...)", gpus.front());
+    if (contains(text, "lto_")) refuse("LTO-IR (lto_...)", gpus.front());
   }
   return gpus;
 }
@@ -147,9 +146,9 @@ void use_gpus_here(const ScanOptions& options, scan::Options& scan_options) {
   std::vector<std::string> names;
   for (const doctor::Gpu& gpu : facts.gpus) {
     const image::Arch arch{gpu.cc.value_or(image::ComputeCapability{}), image::Suffix::none};
-    if (!gpu.cc || std::ranges::find(scan_options.targets, arch) != scan_options.targets.end()) continue;
+    if (!gpu.cc || contains(scan_options.targets, arch)) continue;
     scan_options.targets.push_back(arch);
-    names.push_back(fmt::format("{} ({})", gpu.name, image::to_name(*gpu.cc).view()));
+    names.push_back(fmt::format("{} ({})", gpu.name, name(*gpu.cc)));
   }
   if (!options.driver) scan_options.driver = facts.driver.cuda;
   if (!names.empty()) {

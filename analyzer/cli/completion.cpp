@@ -54,7 +54,7 @@ int complete(const std::vector<std::string>& words) {
 CLI::Validator one_of(const std::vector<std::string>& choices) {
   CLI::Validator out(
       [choices](std::string& value) {
-        if (std::ranges::find(choices, value) != choices.end()) return std::string();
+        if (contains(choices, value)) return std::string();
         return fmt::format("`{}` is not one of {}{}", harmless(value), fmt::join(choices, ", "),
                            did_you_mean(value, choices));
       },

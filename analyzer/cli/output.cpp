@@ -5,6 +5,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
 #include "kshim/report/libc_calls.h"
 #include "kshim/report/trusted_folder.h"
@@ -20,11 +21,8 @@ std::optional<int> open_descriptor_of(std::string_view path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
   if (!path.starts_with(kNumbered)) return std::nullopt;
-  int number = -1;
-  const auto [end, error] =
-      std::from_chars(path.data() + kNumbered.size(), path.data() + path.size(), number);
-  if (error != std::errc() || end != path.data() + path.size() || number < 0) return std::nullopt;
-  return number;
+  const auto number = parse_number<int>(path.substr(kNumbered.size()));
+  return number.value_or(-1) < 0 ? std::nullopt : number;
 }
 
 bool is_null_device(const struct stat& info) {

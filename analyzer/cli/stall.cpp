@@ -59,7 +59,7 @@ std::string text_at(unsigned long address) {
     if (::process_vm_readv(::getpid(), &here, 1, &there, 1, 0) != static_cast<ssize_t>(size)) break;
     const std::string_view text(piece.data(), size);
     out += text.substr(0, text.find('\0'));
-    if (text.find('\0') != std::string_view::npos) break;
+    if (contains(text, '\0')) break;
   }
   return out;
 }
@@ -78,8 +78,7 @@ std::string file_waited_for(int thread) {
     return {};
   // Not a stopped one.
   const std::string status = text_of(thread, "status");
-  if (status.find("State:\tS") == std::string::npos && status.find("State:\tD") == std::string::npos)
-    return {};
+  if (!contains(status, "State:\tS") && !contains(status, "State:\tD")) return {};
   if (number < 0) return files::last_opened(thread);
   while (end - at > 3) {
     unsigned long value = 0;
@@ -132,8 +131,7 @@ Threads look(const Threads& before) {
   std::error_code error;
   for (fs::directory_iterator at("/proc/self/task", error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename();
-    int thread = 0;
-    std::from_chars(name.data(), name.data() + name.size(), thread);
+    const int thread = first_number<int>(name).value_or(0);
     Seen seen{.progress = progress_of(thread)};
     const auto last = before.find(thread);
     if (last != before.end() && last->second.progress == seen.progress)

@@ -21,8 +21,7 @@ std::string named(const std::vector<std::string>& kernels) {
 
 std::set<std::string> archs_of(const Object& object) {
   std::set<std::string> out;
-  for (const ImageCount& row : object.images)
-    out.emplace(image::to_name(row.candidate.kind, row.candidate.arch).view());
+  for (const ImageCount& row : object.images) out.emplace(name(row.candidate.kind, row.candidate.arch));
   return out;
 }
 
@@ -42,7 +41,7 @@ class Kernels {
         continue;
       }
       for (const std::string& arch : archs) {
-        const bool has = std::ranges::find(now->second, arch) != now->second.end();
+        const bool has = contains(now->second, arch);
         if (!has && left.contains(arch)) lacking[arch].push_back(name);
       }
     }
@@ -125,12 +124,10 @@ void add_doubts(Diff& diff) {
         "B's verdict is {}: a finding that is absent there is not necessarily fixed", diff.b.verdict));
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '_' ? '-' : c;
+/// "Flash_Attn" and "flash-attn" are one package.
+std::string folded(std::string_view name) {
+  std::string out = to_lower(name);
+  std::ranges::replace(out, '_', '-');
   return out;
 }
 
@@ -151,7 +148,7 @@ std::string file_of(const Object& object) {
 }
 
 std::string in_package(const Object& object) {
-  return object.package.empty() ? std::string() : lower(object.package) + "!" + stem(file_of(object));
+  return object.package.empty() ? std::string() : folded(object.package) + "!" + stem(file_of(object));
 }
 
 struct Key {
@@ -370,7 +367,7 @@ std::string distribution(std::string_view archive) {
   std::size_t end = archive.find('-');
   while (end != std::string_view::npos && (end + 1 == archive.size() || !is_digit(archive[end + 1])))
     end = archive.find('-', end + 1);
-  return lower(archive.substr(0, end));
+  return folded(archive.substr(0, end));
 }
 
 std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>& b, bool named) {

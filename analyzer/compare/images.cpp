@@ -40,11 +40,7 @@ ByArch by_arch(const Object& object) {
   return out;
 }
 
-std::string name_of(ImageKind kind, Arch arch) { return std::string(image::to_name(kind, arch).view()); }
-std::string name_of(Version version) {
-  return version.known() ? std::string(image::to_name(version).view()) : "?";
-}
-std::string gpu_name(Arch arch) { return std::string(image::to_name(arch.cc).view()); }
+std::string name_of(Version version) { return version.known() ? name(version) : "?"; }
 std::string what_of(ImageKind kind) {
   return kind == ImageKind::cubin ? "architecture" : std::string(image::to_name(kind));
 }
@@ -103,19 +99,19 @@ class Comparison {
     const Outcome was = outcome_on(*pair_.a, target, options_.driver);
     const Outcome is = outcome_on(*pair_.b, target, options_.driver);
     if (was == is) return;
-    const std::string arch = name_of(ImageKind::cubin, target);
+    const std::string arch = image::name(ImageKind::cubin, target);
     add_outcome(was, is, "target", arch, arch);
   }
 
   void gone(ImageKind kind, Arch arch, const Images& images) {
-    const std::string name = name_of(kind, arch);
+    const std::string name = image::name(kind, arch);
     Effect effect = Effect::lost;
     std::string text;
     if (kind == ImageKind::cubin) {
       judged_.insert(arch.cc);
       const Outcome is = outcome_on(*pair_.b, {arch.cc, {}}, options_.driver);
-      text = fmt::format("{}: a GPU of {} {}{}", name, gpu_name(arch), is == Outcome::sass ? "still " : "",
-                         outcome_text(is, false));
+      text = fmt::format("{}: a GPU of {} {}{}", name, image::name(arch.cc),
+                         is == Outcome::sass ? "still " : "", outcome_text(is, false));
     } else if (kind == ImageKind::ptx) {
       const bool served = arch.suffix == image::Suffix::none && has_ptx_at_most(after_, arch);
       if (served) effect = Effect::changed;
@@ -127,21 +123,21 @@ class Comparison {
     } else if (kind == ImageKind::tileir) {
       text = fmt::format("{}: no Tile IR is left to be compiled", name);
     } else {
-      text = fmt::format("{}: nothing is left to be linked for {}", name, gpu_name(arch));
+      text = fmt::format("{}: nothing is left to be linked for {}", name, image::name(arch.cc));
     }
     add(literal(effect), what_of(kind), name, std::move(text),
         kind == ImageKind::ptx ? name_of(images.isa) : "");
   }
 
   void come(ImageKind kind, Arch arch) {
-    const std::string name = name_of(kind, arch);
+    const std::string name = image::name(kind, arch);
     const bool served =
         kind == ImageKind::ptx && arch.suffix == image::Suffix::none && has_ptx_at_most(before_, arch);
     std::string text = kind == ImageKind::ptx ? "PTX for " + name : name;
     if (kind == ImageKind::cubin) {
       judged_.insert(arch.cc);
       const Outcome was = outcome_on(*pair_.a, {arch.cc, {}}, options_.driver);
-      text += fmt::format(": a GPU of {} {}{}", gpu_name(arch), was == Outcome::sass ? "already " : "",
+      text += fmt::format(": a GPU of {} {}{}", image::name(arch.cc), was == Outcome::sass ? "already " : "",
                           outcome_text(was, true));
     } else if (kind == ImageKind::ptx && !served) {
       text += ": GPUs without code of their own, newer ones too, can compile it";
@@ -150,7 +146,7 @@ class Comparison {
   }
 
   void stayed(ImageKind kind, Arch arch, const Images& was, const Images& is) {
-    const std::string name = name_of(kind, arch);
+    const std::string name = image::name(kind, arch);
     if (is.count < was.count) {
       add(Effect::changed, "images", name,
           fmt::format("{}: {} of {} are left", name, is.count, counted(was.count, "image")),
@@ -202,7 +198,7 @@ class Comparison {
       const std::uint64_t bytes = old == before_.end() ? 0 : old->second.bytes;
       if (images.bytes > bytes && is_much(bytes, images.bytes))
         parts.push_back(
-            fmt::format("{} +{}", name_of(key.first, key.second), scan::size_text(images.bytes - bytes)));
+            fmt::format("{} +{}", name(key.first, key.second), scan::size_text(images.bytes - bytes)));
     }
     if (options_.sizes) return list_sizes();
     if (was == 0 || is == 0 || !is_much(was, is)) return;
@@ -234,8 +230,8 @@ class Comparison {
     };
     std::map<std::string, Row> archs;
     std::map<std::string, Row> kernels;
-    for (const auto& [key, images] : before_) archs[name_of(key.first, key.second)].was = images.bytes;
-    for (const auto& [key, images] : after_) archs[name_of(key.first, key.second)].is = images.bytes;
+    for (const auto& [key, images] : before_) archs[name(key.first, key.second)].was = images.bytes;
+    for (const auto& [key, images] : after_) archs[name(key.first, key.second)].is = images.bytes;
     for (const auto& [name, bytes] : pair_.a->code_bytes) kernels[name].was = bytes;
     for (const auto& [name, bytes] : pair_.b->code_bytes) kernels[name].is = bytes;
     for (const auto& [rows, most] :

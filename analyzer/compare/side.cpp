@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/compare/diff.h"
 #include "analyzer/core/foreign_json.h"
+#include "analyzer/core/text.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/render/finding_page.h"
 #include "analyzer/verbs/report_files.h"
@@ -61,8 +62,7 @@ void read_reports(const fs::path& path, const Options& options, Side& side) {
   side.notes = analysis.notes;
   for (const analysis::Finding& finding : analysis.findings) side.findings.push_back(to_diff(finding));
   for (const DeviceSummary& device : analysis.devices) {
-    side.devices.push_back(
-        fmt::format("{} ({})", device.name, device.cc ? image::to_name(*device.cc).view() : "?"));
+    side.devices.push_back(fmt::format("{} ({})", device.name, device.cc ? name(*device.cc) : "?"));
   }
   add_objects(path, side);
 }

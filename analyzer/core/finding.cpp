@@ -42,7 +42,7 @@ std::string PackageName::text() const {
 }
 
 std::string text_of(const Device& device) {
-  const std::string cc = device.cc ? std::string(image::to_name(*device.cc).view()) : std::string("?");
+  const std::string cc = device.cc ? name(*device.cc) : std::string("?");
   switch (device.kind) {
     case Device::Kind::assumed:
       return fmt::format("an assumed GPU ({})", cc);

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "analyzer/core/text.h"
 #include "kshim/files/open_file.h"
 
 namespace kshim {
@@ -32,11 +33,8 @@ std::uint64_t number_of(const std::string& path, std::string_view name) {
   std::size_t at = name.empty() ? 0 : text->find(name);
   if (at == std::string::npos) return kUnlimited;
   at = text->find_first_not_of(" \t", at + name.size());
-  std::uint64_t out = 0;
-  if (at == std::string::npos ||
-      std::from_chars(text->data() + at, text->data() + text->size(), out).ec != std::errc())
-    return kUnlimited;
-  return out;
+  if (at == std::string::npos) return kUnlimited;
+  return analysis::first_number<std::uint64_t>(std::string_view(*text).substr(at)).value_or(kUnlimited);
 }
 
 /// What the groups of this process (cgroup v2, or the memory controller of v1) leave it.
@@ -79,14 +77,12 @@ std::uint64_t default_memory() {
 }
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return std::nullopt;
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const auto number = analysis::take_number<std::uint64_t>(text);
+  if (!number) return std::nullopt;
   constexpr std::pair<std::string_view, unsigned> kUnits[] = {{"", 0},     {"K", 10},   {"M", 20},  {"G", 30},
                                                               {"KiB", 10}, {"MiB", 20}, {"GiB", 30}};
   for (const auto& [name, shift] : kUnits)
-    if (unit == name) return number > kUnlimited >> shift ? std::nullopt : std::optional(number << shift);
+    if (text == name) return *number > kUnlimited >> shift ? std::nullopt : std::optional(*number << shift);
   return std::nullopt;
 }
 

@@ -11,10 +11,11 @@ namespace kshim::image {
 /// "12.8", "8.6": for sentences. Found by its argument.
 inline std::string name(Version version) { return std::string(to_name(version).view()); }
 inline std::string name(ComputeCapability cc) { return std::string(to_name(cc).view()); }
+/// "sm_90a", "compute_90", "lto_90".
+inline std::string name(ImageKind kind, Arch arch) { return std::string(to_name(kind, arch).view()); }
 /// "sm_90": the code that a GPU wants.
-inline std::string sm_name(ComputeCapability cc) {
-  return std::string(to_name(ImageKind::cubin, {cc, Suffix::none}).view());
-}
+inline std::string sm_name(Arch arch) { return name(ImageKind::cubin, arch); }
+inline std::string sm_name(ComputeCapability cc) { return sm_name(Arch{cc, Suffix::none}); }
 
 }  // namespace kshim::image
 
@@ -36,6 +37,46 @@ std::string base_name(std::string_view demangled);
 /// A demangled name as a person wants to see it: without a leading return type, default template arguments
 /// and anonymous namespaces, long template argument lists folded to `<...>` so that it fits `width`.
 std::string shorten(std::string_view demangled, std::size_t width);
+
+/// Whether `part` stands anywhere in `text`.
+inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+inline bool contains(std::string_view text, char part) { return text.find(part) != std::string_view::npos; }
+/// Whether an element of the list is equal to `value`.
+template <class List, class Value>
+requires(!std::is_convertible_v<const List&, std::string_view>) bool contains(const List& list,
+                                                                              const Value& value) {
+  return std::ranges::find(list, value) != std::ranges::end(list);
+}
+
+// ASCII, whatever the locale is.
+
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+constexpr char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+std::string to_lower(std::string_view text);
+
+/// Takes the number that the text begins with off it; nullopt for one that the type cannot hold, or for none.
+template <class Number>
+std::optional<Number> take_number(std::string_view& text, int base = 10) {
+  Number out{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
+  if (error != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return out;
+}
+/// The number that the text begins with, whatever follows it.
+template <class Number>
+std::optional<Number> first_number(std::string_view text, int base = 10) {
+  return take_number<Number>(text, base);
+}
+/// The number that the whole text is.
+template <class Number>
+std::optional<Number> parse_number(std::string_view text, int base = 10) {
+  const auto out = take_number<Number>(text, base);
+  return text.empty() ? out : std::nullopt;
+}
 
 /// "a:b" at any of `separators`; empty parts are kept.
 std::vector<std::string> split(std::string_view text, std::string_view separators);

@@ -9,8 +9,8 @@ namespace {
 
 std::string known_toolkits() {
   const auto rows = analysis::toolkits();
-  return fmt::format("kshim knows those from {} to {}", image::to_name(rows.front().version).view(),
-                     image::to_name(rows.back().version).view());
+  return fmt::format("kshim knows those from {} to {}", name(rows.front().version),
+                     name(rows.back().version));
 }
 
 // A release that this kshim is too old to have a row for is taken, up to the next major version.
@@ -26,12 +26,10 @@ std::optional<unsigned> branch_in(std::string_view text) {
   constexpr unsigned kFirst = 300;
   constexpr unsigned kLast = 999;
   if (!text.empty() && (text.front() == 'R' || text.front() == 'r')) text.remove_prefix(1);
-  unsigned branch = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), branch);
-  if (error != std::errc() || branch < kFirst || branch > kLast) return std::nullopt;
-  const std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
-  const bool numbers = rest.find_first_not_of(".0123456789") == std::string_view::npos;
-  if (!numbers || (!rest.empty() && rest.front() != '.')) return std::nullopt;
+  const auto branch = take_number<unsigned>(text);
+  if (!branch || *branch < kFirst || *branch > kLast) return std::nullopt;
+  const bool numbers = text.find_first_not_of(".0123456789") == std::string_view::npos;
+  if (!numbers || (!text.empty() && text.front() != '.')) return std::nullopt;
   return branch;
 }
 
@@ -46,7 +44,7 @@ image::Version parse_cuda_version(std::string_view option, const std::string& te
   }
   if (!is_plausible(version.value())) {
     throw UserError(fmt::format("{}: there is no CUDA {}; {}, give one such as 12.4", option,
-                                image::to_name(version.value()).view(), known_toolkits()),
+                                name(version.value()), known_toolkits()),
                     status);
   }
   return version.value();

@@ -6,12 +6,10 @@
 namespace kshim::analysis {
 namespace {
 
-bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
 // "/venv/bin/torchrun": what pip writes for a package's command has no ending and nothing but a call.
 bool is_script(std::string_view file, std::string_view function, std::string_view folder) {
   const std::string_view name = basename_of(file);
-  if (function != "<module>" || holds(name, ".") || name.size() + 1 >= file.size()) return false;
+  if (function != "<module>" || contains(name, ".") || name.size() + 1 >= file.size()) return false;
   return basename_of(file.substr(0, file.size() - name.size() - 1)) == folder;
 }
 
@@ -51,7 +49,7 @@ FrameOwner owner_of_python(std::string_view written, std::string_view function) 
   const std::string_view file = posix;
   return first(python_frames(), [&](const auto& row) {
     if (row.match == FrameMatch::script) return is_script(file, function, row.text);
-    return row.match == FrameMatch::begins ? file.starts_with(row.text) : holds(file, row.text);
+    return row.match == FrameMatch::begins ? file.starts_with(row.text) : contains(file, row.text);
   });
 }
 
@@ -60,7 +58,7 @@ FrameOwner owner_of_object(std::string_view path) {
   return first(native_frames(), [&](const auto& row) {
     return (row.match == FrameMatch::file_begins && name.starts_with(row.text)) ||
            (row.match == FrameMatch::path_begins && path.starts_with(row.text)) ||
-           (row.match == FrameMatch::path_holds && holds(path, row.text));
+           (row.match == FrameMatch::path_holds && contains(path, row.text));
   });
 }
 
@@ -73,13 +71,13 @@ bool is_system_path(std::string_view path) {
 FrameOwner owner_of_symbol(std::string_view symbol) {
   return first(native_frames(), [&](const auto& row) {
     return (row.match == FrameMatch::symbol_begins && symbol.starts_with(row.text)) ||
-           (row.match == FrameMatch::symbol_holds && holds(symbol, row.text));
+           (row.match == FrameMatch::symbol_holds && contains(symbol, row.text));
   });
 }
 
 FrameOwner owner_of_source(std::string_view file) {
   return first(native_frames(), [&](const auto& row) {
-    return row.match == FrameMatch::source_holds && holds(file, row.text);
+    return row.match == FrameMatch::source_holds && contains(file, row.text);
   });
 }
 

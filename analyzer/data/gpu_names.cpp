@@ -19,8 +19,7 @@ constexpr std::size_t kShort = 3;
 std::string folded(std::string_view name) {
   std::string out;
   for (const char letter : name) {
-    if (letter != ' ' && letter != '-')
-      out += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    if (letter != ' ' && letter != '-') out += to_lower(letter);
   }
   return out;
 }
@@ -73,7 +72,7 @@ std::vector<std::string> words_of(std::string_view name) {
     if (std::isdigit(letter) != 0 && word.size() > 2 &&
         std::ranges::all_of(word, [](unsigned char c) { return std::isalpha(c) != 0; }))
       end();
-    word += static_cast<char>(std::tolower(letter));
+    word += to_lower(each);
   }
   end();
   return out;
@@ -88,7 +87,7 @@ std::string gpu_name_pattern() {
   std::string prefixed;
   std::string common = "T4|L4";  // of these and of three letters, "on a K80" is enough
   for (const GpuName& gpu : all_names()) {
-    const bool is_short = gpu.name.size() <= kShort && gpu.name.find(' ') == std::string::npos;
+    const bool is_short = gpu.name.size() <= kShort && !contains(gpu.name, ' ');
     std::string& to = is_short ? prefixed : plain;
     if (!to.empty()) to += '|';
     to += quoted(gpu.name);
@@ -143,8 +142,8 @@ NamedGpus gpus_called(std::string_view name) {
   if (!out.found.empty()) return out;
   for (const GpuName& gpu : all_names()) {
     const std::vector<std::string> words = words_of(gpu.name);
-    const bool all = std::ranges::all_of(
-        wanted, [&](const std::string& word) { return std::ranges::find(words, word) != words.end(); });
+    const bool all =
+        std::ranges::all_of(wanted, [&](const std::string& word) { return contains(words, word); });
     if (all && analysis::find_gpu(gpu.cc) != nullptr) out.found.push_back(gpu);
   }
   std::ranges::stable_sort(out.found, {}, &GpuName::cc);
@@ -173,8 +172,7 @@ GpuChoice choose_gpu(std::string_view text) {
             ? fmt::format(
                   "`{}` is neither an architecture such as sm_86 or 8.6 (kshim knows those from {} to {}) "
                   "nor the name of a GPU; {}",
-                  typed, image::to_name(analysis::gpus().front().cc).view(),
-                  image::to_name(analysis::gpus().back().cc).view(), kWhere)
+                  typed, name(analysis::gpus().front().cc), name(analysis::gpus().back().cc), kWhere)
             : fmt::format("there is no GPU `{}`; did you mean {}? {}", typed, fmt::join(named.similar, ", "),
                           kWhere));
   }
@@ -182,8 +180,7 @@ GpuChoice choose_gpu(std::string_view text) {
     std::string list;
     constexpr std::size_t kMax = 8;
     for (std::size_t i = 0; i < std::min(kMax, named.found.size()); ++i)
-      list += fmt::format("{}{} ({})", i == 0 ? "" : ", ", named.found[i].name,
-                          image::to_name(named.found[i].cc).view());
+      list += fmt::format("{}{} ({})", i == 0 ? "" : ", ", named.found[i].name, name(named.found[i].cc));
     throw UnknownGpu(fmt::format("`{}` can be {}{}", typed, list, named.found.size() > kMax ? " ..." : ""));
   }
   return {named.found.front().cc, named.found.front().name};

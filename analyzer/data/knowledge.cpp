@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
 namespace kshim::analysis {
@@ -54,11 +55,18 @@ std::span<const ToolkitRow> toolkits() { return knowledge().toolkits; }
 std::span<const GpuRow> gpus() { return knowledge().gpus; }
 std::span<const SwitchRow> switches() { return kSwitches; }
 
-unsigned branch_of(std::string_view driver) {
-  unsigned branch = 0;
-  std::from_chars(driver.data(), driver.data() + driver.size(), branch);
-  return branch;
+bool is_on(const SwitchRow& row, const std::map<std::string, std::string>& env) {
+  const auto found = env.find(std::string(row.variable));
+  return found != env.end() && !found->second.empty() && found->second != "0";
 }
+
+image::JitSwitches switches_in(const std::map<std::string, std::string>& env) {
+  image::JitSwitches out;
+  for (const SwitchRow& row : switches()) out.*row.field = is_on(row, env);
+  return out;
+}
+
+unsigned branch_of(std::string_view driver) { return first_number<unsigned>(driver).value_or(0); }
 
 const RecipeRow& find_recipe(std::string_view id) {
   for (const RecipeRow& row : recipes())
@@ -86,7 +94,7 @@ std::string newer_cuda_than_known(Version cuda) {
   return fmt::format(
       "CUDA {} is newer than this kshim knows ({}, with {} as the newest): it is judged as if it were as "
       "that one.",
-      image::to_name(cuda).view(), knowledge_date(), image::to_name(newest).view());
+      name(cuda), knowledge_date(), name(newest));
 }
 
 std::string newer_ptx_than_known(Version isa) {
@@ -95,7 +103,7 @@ std::string newer_ptx_than_known(Version isa) {
   return fmt::format(
       "PTX {} is newer than this kshim knows ({}, with {} as the newest): which driver reads it is not "
       "known.",
-      image::to_name(isa).view(), knowledge_date(), image::to_name(newest).view());
+      name(isa), knowledge_date(), name(newest));
 }
 
 const ToolkitRow* toolkit_at_most(Version wanted) {
@@ -106,13 +114,10 @@ const ToolkitRow* toolkit_at_most(Version wanted) {
   return found;
 }
 
-bool builds_for(const ToolkitRow& toolkit, image::Arch arch) {
-  return std::find(toolkit.targets.begin(), toolkit.targets.end(), arch) != toolkit.targets.end();
-}
+bool builds_for(const ToolkitRow& toolkit, image::Arch arch) { return contains(toolkit.targets, arch); }
 
 bool builds_tiles_for(const ToolkitRow& toolkit, image::Arch arch) {
-  return std::find(toolkit.tile_targets.begin(), toolkit.tile_targets.end(), arch) !=
-         toolkit.tile_targets.end();
+  return contains(toolkit.tile_targets, arch);
 }
 
 const ToolkitRow* first_toolkit_for(image::Arch arch) {
@@ -169,7 +174,7 @@ bool is_stateless_library(std::string_view family) {
 const LibraryNeedRow* library_need(std::string_view library, std::string_view distribution,
                                    std::string_view version) {
   const auto rows = library_needs();
-  const auto row = std::find_if(rows.begin(), rows.end(), [&](const LibraryNeedRow& known) {
+  const auto row = std::ranges::find_if(rows, [&](const LibraryNeedRow& known) {
     return known.library == library && known.distribution == distribution &&
            is_within(version, known.first, known.last);
   });
@@ -189,8 +194,8 @@ const VendorLibraryRow* find_vendor_library(std::string_view path) {
   if (name.starts_with("lib")) name.remove_prefix(3);
   // cublas64_12.dll and libcublas.so are NVIDIA's, cublas_test is not.
   const auto library = [](std::string_view ending) {
-    return ending.find(".so") != std::string_view::npos || ending.ends_with(".a") ||
-           ending.ends_with(".dll") || ending.ends_with(".lib");
+    return contains(ending, ".so") || ending.ends_with(".a") || ending.ends_with(".dll") ||
+           ending.ends_with(".lib");
   };
   if (!library(name)) return nullptr;
   for (const VendorLibraryRow& row : vendor_libraries()) {

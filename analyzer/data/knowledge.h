@@ -43,6 +43,9 @@ struct SwitchRow {
 std::span<const ToolkitRow> toolkits();
 std::span<const GpuRow> gpus();
 std::span<const SwitchRow> switches();
+/// Whether the variable has a value that the driver takes for "on": anything but 0.
+bool is_on(const SwitchRow& row, const std::map<std::string, std::string>& env);
+image::JitSwitches switches_in(const std::map<std::string, std::string>& env);
 
 /// What is said of a driver, toolkit or PTX that is newer than the tables: "CUDA 14.2 is newer than ...".
 /// Empty where they have it.

@@ -9,6 +9,7 @@
 
 #include <stdexcept>
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_reader.h"
 #include "kshim/files/open_file.h"
 
@@ -122,10 +123,9 @@ const std::vector<std::string>& knowledge_files() { return in_use().files; }
 
 bool is_without_source(std::string_view package) {
   std::string name(package);
-  std::replace(name.begin(), name.end(), '_', '-');
+  std::ranges::replace(name, '_', '-');
   const auto& rows = knowledge().without_source;
-  return std::any_of(rows.begin(), rows.end(),
-                     [&](const WithoutSourceRow& row) { return row.package == name; });
+  return std::ranges::any_of(rows, [&](const WithoutSourceRow& row) { return row.package == name; });
 }
 
 std::string_view newest_known(std::string_view distribution, std::string_view platform) {

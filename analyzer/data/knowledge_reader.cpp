@@ -9,6 +9,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "analyzer/core/text.h"
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::analysis {
@@ -103,8 +104,7 @@ class Row {
   /// Of a row that gives one of a few words.
   std::string_view one_of(std::string_view key, std::initializer_list<std::string_view> words) {
     const std::string_view out = text(key);
-    if (std::find(words.begin(), words.end(), out) == words.end())
-      fail(fmt::format("`{}` is \"{}\"", key, out));
+    if (!contains(words, out)) fail(fmt::format("`{}` is \"{}\"", key, out));
     return out;
   }
   std::vector<std::string_view> list(std::string_view key) {
@@ -133,8 +133,7 @@ class Row {
   void skip(std::string_view key) { find(key); }
   void done() const {
     for (const auto field : object_)
-      if (std::find(asked_.begin(), asked_.end(), field.key) == asked_.end())
-        fail(fmt::format("`{}` is not a field of this table", field.key));
+      if (!contains(asked_, field.key)) fail(fmt::format("`{}` is not a field of this table", field.key));
   }
   static std::string_view keep(std::string_view text) { return store().texts.emplace_back(text); }
   [[noreturn]] void fail(std::string_view why) const {
@@ -188,6 +187,10 @@ void read(Row& row, std::string_view key, Cause& out) {
 }
 void read(Row& row, std::string_view key, FixKind& out) {
   read_word(row, key, out, [](FixKind kind) { return to_name(kind); });
+}
+void read(Row& row, std::string_view key, Severity& out) {
+  const std::string_view word = row.one_of(key, {"info", "warning", "error"});
+  out = word == "error" ? Severity::error : word == "warning" ? Severity::warning : Severity::info;
 }
 template <class E>
 requires std::is_enum_v<E>
@@ -374,9 +377,7 @@ class KnowledgeText::Rows {
     }
     sections_.push_back(section.name);
   }
-  bool has(std::string_view name) const {
-    return std::find(sections_.begin(), sections_.end(), name) != sections_.end();
-  }
+  bool has(std::string_view name) const { return contains(sections_, name); }
   std::string date_;
   std::vector<std::string_view> sections_;
   Knowledge rows_;

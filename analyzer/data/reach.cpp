@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/data/reach.h"
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
 namespace kshim::analysis {
@@ -19,11 +20,9 @@ constexpr unsigned kFirstBranch = 300;
 
 // The toolkit release of a variant such as "cu118"; "cu12" is too coarse.
 Version exact_cuda(std::string_view variant) {
-  unsigned number = 0;
   if (variant.size() != 5 || !variant.starts_with("cu")) return {};
-  const char* end = variant.data() + variant.size();
-  if (std::from_chars(variant.data() + 2, end, number).ptr != end) return {};
-  return version(number / 10, number % 10);
+  const auto number = parse_number<unsigned>(variant.substr(2));
+  return number ? version(*number / 10, *number % 10) : Version{};
 }
 
 bool is_newer(std::string_view a, std::string_view b) { return compare_releases(a, b) > 0; }

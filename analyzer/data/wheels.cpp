@@ -2,9 +2,9 @@
 #include "analyzer/data/wheels.h"
 
 #include <algorithm>
-#include <charconv>
 #include <system_error>
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
 namespace kshim::analysis {
@@ -14,13 +14,9 @@ using image::ComputeCapability;
 
 constexpr std::string_view kOpen = "0";
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // "Flash_Attn" and "flash-attn" are one package (PEP 503); cuDNN is cudnn.
 bool same_name(std::string_view a, std::string_view b) {
-  const auto letter = [](char c) { return c == '_' || c == '.' ? '-' : lower(c); };
+  const auto letter = [](char c) { return c == '_' || c == '.' ? '-' : to_lower(c); };
   return a.size() == b.size() &&
          std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return letter(x) == letter(y); });
 }
@@ -30,12 +26,7 @@ bool same_name(std::string_view a, std::string_view b) {
 std::optional<unsigned> next_number(std::string_view& rest) {
   if (rest.starts_with('.')) rest.remove_prefix(1);
   if (rest.starts_with("post")) rest.remove_prefix(4);
-  if (rest.empty() || !is_digit(rest.front())) return std::nullopt;
-  unsigned number = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  if (error != std::errc{}) return std::nullopt;
-  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-  return number;
+  return take_number<unsigned>(rest);
 }
 
 // Compares as many places as both have, or all where `prefix` is not asked for.
@@ -58,9 +49,7 @@ unsigned major_of(std::string_view variant) {
   } else {
     return 0;
   }
-  unsigned number = 0;
-  std::from_chars(variant.data(), variant.data() + std::min<std::size_t>(2, variant.size()), number);
-  return number;
+  return first_number<unsigned>(variant.substr(0, 2)).value_or(0);
 }
 
 // "cuda12" holds for every 12.x.
@@ -72,7 +61,7 @@ bool same_variant(std::string_view row, std::string_view asked) {
 
 std::string normal(std::string_view package) {
   std::string out(package);
-  for (char& c : out) c = c == '_' || c == '.' ? '-' : lower(c);
+  for (char& c : out) c = c == '_' || c == '.' ? '-' : to_lower(c);
   return out;
 }
 
@@ -214,7 +203,7 @@ std::vector<const WheelRow*> wheels_serving(std::string_view distribution, Compu
         serves(row, cc) != image::Choice::none)
       out.push_back(&row);
   }
-  std::stable_sort(out.begin(), out.end(), serves_newer);
+  std::ranges::stable_sort(out, serves_newer);
   return out;
 }
 
@@ -301,9 +290,8 @@ std::string_view last_with_companions(const WheelRow& row, ComputeCapability cc)
 
 const PythonRow* find_python(std::string_view distribution, std::string_view python) {
   const auto rows = pythons();
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const PythonRow& row) {
-    return row.distribution == distribution && row.python == python;
-  });
+  const auto found = std::ranges::find_if(
+      rows, [&](const PythonRow& row) { return row.distribution == distribution && row.python == python; });
   return found == rows.end() ? nullptr : &*found;
 }
 

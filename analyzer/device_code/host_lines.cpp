@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analyzer/core/text.h"
 #include "analyzer/device_code/own_process.h"
 #include "analyzer/device_code/source_lines.h"
 
@@ -40,12 +41,6 @@ bool take_line(std::string_view& text, std::string_view& line) {
   return true;
 }
 
-template <class T>
-bool number(std::string_view text, T& out) {
-  const auto got = std::from_chars(text.data(), text.data() + text.size(), out);
-  return got.ec == std::errc() && got.ptr == text.data() + text.size();
-}
-
 void parse(std::string_view text, std::vector<SourceFrames>& out) {
   std::string_view index_text;
   std::string_view line_text;
@@ -53,12 +48,10 @@ void parse(std::string_view text, std::vector<SourceFrames>& out) {
   std::string_view function;
   while (take_line(text, index_text) && take_line(text, line_text) && take_line(text, file) &&
          take_line(text, function)) {
-    std::size_t index = 0;
-    SourceFrame frame;
-    if (!number(index_text, index) || index >= out.size() || !number(line_text, frame.at.line)) return;
-    frame.at.file = file;
-    frame.function = function;
-    out[index].push_back(std::move(frame));
+    const auto index = parse_number<std::size_t>(index_text);
+    const auto row = parse_number<unsigned>(line_text);
+    if (!index || *index >= out.size() || !row) return;
+    out[*index].push_back({{std::string(file), *row}, std::string(function)});
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "analyzer/core/text.h"
 #include "analyzer/device_code/own_process.h"
 #include "analyzer/device_code/source_lines.h"
 #include "kshim/image/cubin.h"
@@ -118,11 +119,6 @@ std::string_view next_word(std::string_view& text) {
   return out;
 }
 
-bool parse(std::string_view word, unsigned& out) {
-  const auto got = std::from_chars(word.data(), word.data() + word.size(), out);
-  return got.ec == std::errc() && got.ptr == word.data() + word.size();
-}
-
 // `.loc FILE LINE COLUMN` inside an entry, `.file NUMBER "PATH"` anywhere, one directive a line as NVVM
 // writes them.
 Kernels of_ptx(std::string_view text) {
@@ -137,21 +133,21 @@ Kernels of_ptx(std::string_view text) {
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     std::string_view word = next_word(line);
     while (word == ".visible" || word == ".weak" || word == ".extern") word = next_word(line);
-    unsigned number = 0;
-    unsigned row = 0;
     if (word == ".entry") {
       kernel = next_word(line);
     } else if (word == ".func") {
       kernel.clear();
     } else if (word == ".loc" && !kernel.empty() && places.size() < kMaxKernels) {
-      if (parse(next_word(line), number) && parse(next_word(line), row) && row != 0)
-        places.try_emplace(kernel, number, row);
+      const auto number = parse_number<unsigned>(next_word(line));
+      const auto row = parse_number<unsigned>(next_word(line));
+      if (number && row.value_or(0) != 0) places.try_emplace(kernel, *number, *row);
       kernel.clear();
-    } else if (word == ".file" && files.size() < kMaxFiles && parse(next_word(line), number)) {
+    } else if (word == ".file" && files.size() < kMaxFiles) {
+      const auto number = parse_number<unsigned>(next_word(line));
       const std::size_t open = line.find('"');
       const std::size_t close = open == std::string_view::npos ? open : line.find('"', open + 1);
-      if (close != std::string_view::npos && close - open - 1 <= kMaxPathLength)
-        files.emplace(number, line.substr(open + 1, close - open - 1));
+      if (number && close != std::string_view::npos && close - open - 1 <= kMaxPathLength)
+        files.emplace(*number, line.substr(open + 1, close - open - 1));
     }
   }
   Kernels out;

@@ -40,7 +40,7 @@ std::vector<image::ComputeCapability> other_devices(const Scene& scene, const Su
   for (const DeviceRecord& row : scene.report.devices) {
     const auto arch = image::parse_arch(row.compute_capability);
     if (!arch || arch->cc == subject.facts.device) continue;
-    if (std::find(out.begin(), out.end(), arch->cc) == out.end()) out.push_back(arch->cc);
+    if (!contains(out, arch->cc)) out.push_back(arch->cc);
   }
   return out;
 }
@@ -110,8 +110,7 @@ AdviceInput advice_input(const Finding& finding, Facts facts, image::Version cub
       at.newest_cubin = std::max(at.newest_cubin, image.toolkit);
     if (image.has_kernel != true) continue;
     std::string name(image::to_name(image.candidate.kind, image.candidate.arch).view());
-    if (std::find(at.kernel_images.begin(), at.kernel_images.end(), name) == at.kernel_images.end())
-      at.kernel_images.push_back(std::move(name));
+    if (!contains(at.kernel_images, name)) at.kernel_images.push_back(std::move(name));
   }
   return at;
 }

@@ -66,9 +66,7 @@ const char* what_it_does(BodyKind kind) {
   }
 }
 
-std::string name_of(const image::Candidate& image) {
-  return std::string(image::to_name(image.kind, image.arch).view());
-}
+std::string name_of(const image::Candidate& image) { return name(image.kind, image.arch); }
 
 struct Stub {
   std::size_t kernel = 0;
@@ -114,7 +112,7 @@ std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, st
   subject.facts.device = cc_of(scene, subject.device);
   if (file == nullptr || !subject.facts.device) return std::nullopt;
   subject.facts.driver = driver_of(scene);
-  subject.facts.switches = switches_of(scene.report);
+  subject.facts.switches = switches_in(scene.report.process.env);
   const std::vector<ImageBodies> images = file->bodies_at(*used.module->offset, used.kernels, budget);
   if (images.size() < 2) return std::nullopt;
   for (const ImageBodies& image : images) {

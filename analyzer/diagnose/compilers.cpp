@@ -55,8 +55,7 @@ std::optional<Match> refused_by_program(const CompilerFacts& compiler) {
   if (row == nullptr) return std::nullopt;
   if (compiler.asked.cc.major != 0 && !compiles_for(compiler.name, *row, compiler.asked))
     return Match{kByTable, fmt::format("{} was asked for {} and does not compile for it{}", library(compiler),
-                                       image::to_name(image::ImageKind::cubin, compiler.asked).view(),
-                                       since_when(compiler))};
+                                       sm_name(compiler.asked), since_when(compiler))};
   if (compiler.input_isa.known() && row->isa < compiler.input_isa)
     return Match{kByTable, fmt::format("{} reads PTX up to ISA {}, and its input is of ISA {}",
                                        library(compiler), name(row->isa), name(compiler.input_isa))};

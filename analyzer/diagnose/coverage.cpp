@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/coverage.h"
 
-#include <charconv>
 #include <system_error>
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/image_contents.h"
 #include "kshim/image/decompress.h"
@@ -106,14 +106,13 @@ BuiltBy builder_of(std::span<const ImageFact> images, image::Version cubins) {
   }
   const ToolkitRow* row = isa.known() ? toolkit_of_isa(isa) : nullptr;
   if (row == nullptr) return {};
-  BuiltBy out{row->version, fmt::format("its PTX is of version {}", image::to_name(isa).view())};
+  BuiltBy out{row->version, fmt::format("its PTX is of version {}", name(isa))};
   // PTX may be older than the file: cuFFT of CUDA 13.0 has PTX 7.8 beside cubins for sm_110.
   for (const ImageFact& image : images) {
     const ToolkitRow* first = first_toolkit_for(image.candidate.arch);
     if (first == nullptr || !(out.toolkit < first->version)) continue;
     out.toolkit = first->version;
-    out.how =
-        fmt::format("its {} takes it", image::to_name(image.candidate.kind, image.candidate.arch).view());
+    out.how = fmt::format("its {} takes it", name(image.candidate.kind, image.candidate.arch));
   }
   return out;
 }
@@ -166,8 +165,7 @@ class Payloads {
   }
   void note(const CodeImage& image, std::string_view what) {
     damage_.push_back(fmt::format("the {} image at offset {} {}",
-                                  image::to_name(image.candidate.kind, image.candidate.arch).view(),
-                                  image.offset, what));
+                                  name(image.candidate.kind, image.candidate.arch), image.offset, what));
   }
 
  private:
@@ -357,11 +355,9 @@ FileCoverage cover(const DeviceCode& code, const std::vector<image::Arch>& targe
   }
   constexpr std::string_view kRuntime = "libcudart.so.";
   for (const std::string& library : needed) {
-    std::uint16_t major = 0;
-    if (library.starts_with(kRuntime) &&
-        std::from_chars(library.data() + kRuntime.size(), library.data() + library.size(), major).ec ==
-            std::errc())
-      out.runtime = std::max(out.runtime, image::Version{major, 0});
+    if (!library.starts_with(kRuntime)) continue;
+    const auto major = first_number<std::uint16_t>(std::string_view(library).substr(kRuntime.size()));
+    out.runtime = std::max(out.runtime, image::Version{major.value_or(0), 0});
   }
   if (!out.runtime.known() && code.host != HostFormat::none) out.runtime = {coverer.builder().major, 0};
   return out;

@@ -161,7 +161,7 @@ Place kernel_source(const Subject& subject, const std::string& kernel) {
 std::uint64_t add_gap_kernels(const Subject& subject, std::vector<std::string>& kernels, bool& complete) {
   if (subject.gap == nullptr || complete) return 0;
   for (const std::string& name : subject.gap->kernels) {
-    if (std::ranges::find(kernels, name) == kernels.end()) kernels.push_back(name);
+    if (!contains(kernels, name)) kernels.push_back(name);
   }
   complete = subject.gap->complete;
   return subject.gap->total.value_or(0);
@@ -193,15 +193,14 @@ void describe_images(const Subject& subject, Finding& finding) {
     const ImageJudgment judgment = judge_image(fact, subject.facts);
     ImageVerdict row;
     row.kind = image::to_name(candidate.kind);
-    row.arch = image::to_name(candidate.kind, candidate.arch).view();
-    if (candidate.isa.known() && candidate.kind == image::ImageKind::ptx)
-      row.isa = image::to_name(candidate.isa).view();
+    row.arch = name(candidate.kind, candidate.arch);
+    if (candidate.isa.known() && candidate.kind == image::ImageKind::ptx) row.isa = name(candidate.isa);
     row.count = fact.count;
     row.fits = judgment.fits;
     row.reason = judgment.reason;
     row.candidate = candidate;
     row.would_fit = judgment.would_fit;
-    if (std::ranges::find(finding.have, row.arch) == finding.have.end()) finding.have.push_back(row.arch);
+    if (!contains(finding.have, row.arch)) finding.have.push_back(row.arch);
     finding.images.push_back(std::move(row));
   }
 }

@@ -25,7 +25,7 @@ bool is_cudnn(const CudaLibrary& library) { return library.family.starts_with("c
 
 // "libcublas.so.12 12.4.5.8 in /usr/lib"
 std::string with_place(const CudaLibrary& library) {
-  const bool says_more = library.version.find('.') != std::string::npos;
+  const bool says_more = contains(library.version, '.');
   return fmt::format("{}{} in {}", file_of(library), says_more ? " " + library.version : "", library.folder);
 }
 
@@ -207,8 +207,8 @@ void cudnn_built_for(const Libraries& all, const std::vector<std::size_t>& cudnn
 
 void cudnn_drops(const Libraries& all, const std::vector<std::size_t>& cudnn,
                  std::span<const image::ComputeCapability> devices, std::vector<LibraryMatch>& out) {
-  const auto told = std::ranges::find_if(
-      cudnn, [&](std::size_t index) { return all[index].version.find('.') != std::string::npos; });
+  const auto told =
+      std::ranges::find_if(cudnn, [&](std::size_t index) { return contains(all[index].version, '.'); });
   if (told == cudnn.end()) return;
   const CudaLibrary& library = all[*told];
   for (const image::ComputeCapability cc : devices) {

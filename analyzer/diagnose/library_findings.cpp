@@ -27,10 +27,10 @@ constexpr double kFoldersKnown = 0.55;
 constexpr std::size_t kMaxEntries = 64;
 
 std::string release_of(const CudaLibrary& library, const std::vector<CudaLibrary>& all) {
-  if (library.version.find('.') != std::string::npos) return library.version;
+  if (contains(library.version, '.')) return library.version;
   for (const CudaLibrary& other : all) {
     const bool part = other.family.starts_with("cudnn") && other.folder == library.folder;
-    if (part && other.version.find('.') != std::string::npos) return other.version;
+    if (part && contains(other.version, '.')) return other.version;
   }
   return {};
 }
@@ -183,9 +183,9 @@ std::vector<std::string> users_of(const Scene& scene, const CudaLibrary& library
     if (out.size() == kMaxUsers || path == library.record.path) return;
     if (!build_id.empty() && build_id_of(path) != build_id) return;
     const auto file = elf_facts(path);
-    if (!file || std::ranges::find(file->needed, library.record.soname) == file->needed.end()) return;
+    if (!file || !contains(file->needed, library.record.soname)) return;
     const std::string name(basename_of(path));
-    if (std::ranges::find(out, name) == out.end()) out.push_back(name);
+    if (!contains(out, name)) out.push_back(name);
   };
   for (const ObjectRecord& row : scene.report.objects) add(row.path, row.build_id);
   for (const LibraryRecord& row : scene.report.libraries) add(row.path, row.build_id);

@@ -154,11 +154,8 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgme
   for (const DeviceClue& each : clues.devices)
     if (at.device && each.cc != *at.device && (of_list || (each.by_name && judgment.device->by_name)))
       at.other_devices.push_back(each.cc);
-  for (const analysis::SwitchRow& row : analysis::switches()) {
-    const auto set = clues.env.find(std::string(row.variable));
-    if (set != clues.env.end() && !set->second.empty() && set->second != "0")
-      at.switch_names.emplace_back(row.variable);
-  }
+  for (const analysis::SwitchRow& row : analysis::switches())
+    if (is_on(row, clues.env)) at.switch_names.emplace_back(row.variable);
   const Hit* message = message_behind(clues, judgment);
   if (message != nullptr) at.message = message->id;
   // The question is about cuDNN, not about its caller, where it is the message or its release is known.

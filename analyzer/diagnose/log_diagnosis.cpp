@@ -17,20 +17,12 @@ constexpr double kDecides = 0.35;
 constexpr double kContradicted = 0.5;
 constexpr double kStrong = 0.7;
 
-bool on(const Clues& clues, const char* variable) {
-  const auto found = clues.env.find(variable);
-  return found != clues.env.end() && !found->second.empty() && found->second != "0";
-}
-
 Facts facts_of(const Clues& clues, const std::vector<int>& codes, const DeviceClue* device,
                const ImageList* list) {
   Facts facts;
   facts.codes = codes;
   facts.driver = clues.driver;
-  facts.switches.force_ptx_jit = on(clues, "CUDA_FORCE_PTX_JIT");
-  facts.switches.disable_ptx_jit = on(clues, "CUDA_DISABLE_PTX_JIT");
-  facts.switches.force_jit = on(clues, "CUDA_FORCE_JIT");
-  facts.switches.disable_jit = on(clues, "CUDA_DISABLE_JIT");
+  facts.switches = analysis::switches_in(clues.env);
   if (device != nullptr) facts.device = device->cc;
   if (list != nullptr) {
     for (const image::Candidate& image : list->images) {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "analyzer/core/text.h"
 #include "analyzer/diagnose/rules.h"
 
 namespace kshim::analysis {
@@ -23,7 +24,7 @@ void add_new(std::vector<std::string>& to, const std::vector<std::string>& from,
   if (to == from) return;  // as ranks of one run have it
   if (from.size() <= 16) {
     for (const std::string& item : from) {
-      if (to.size() < most && std::ranges::find(to, item) == to.end()) to.push_back(item);
+      if (to.size() < most && !contains(to, item)) to.push_back(item);
     }
     return;
   }
@@ -93,8 +94,7 @@ void merge(Finding& to, Finding&& from) {
   add_kernels(to, from);
   add_images(to, from);
   for (Device& row : from.devices) {
-    if (to.devices.size() < kMaxDevices && std::ranges::find(to.devices, row) == to.devices.end())
-      to.devices.push_back(std::move(row));
+    if (to.devices.size() < kMaxDevices && !contains(to.devices, row)) to.devices.push_back(std::move(row));
   }
   add_new(to.remarks, from.remarks, kMaxRemarks);
   add_new(to.unread, from.unread, kMaxUnread);

@@ -17,16 +17,12 @@ namespace {
 // A CMake build folder is rarely deeper above its products.
 constexpr int kMaxParents = 6;
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 /// Whether CMake builds CUDA there: a project that calls nvcc by itself takes no notice of
 /// CMAKE_CUDA_ARCHITECTURES.
 bool is_cuda_build(const std::filesystem::path& folder) {
   constexpr std::size_t kMax = std::size_t{4} << 20U;
   const std::string cache = '\n' + files::read_whole(folder / "CMakeCache.txt", kMax).value_or("");
-  return cache.find("\nCMAKE_CUDA_COMPILER:") != std::string::npos;
+  return contains(cache, "\nCMAKE_CUDA_COMPILER:");
 }
 
 // Where this process kept what it compiled from text of its own, wherever the environment said.

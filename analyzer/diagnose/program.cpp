@@ -14,10 +14,10 @@ std::string command_line(const std::vector<std::string>& arguments) {
     const bool typed = std::ranges::all_of(
         argument, [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; });
     // What the shim has hidden cannot be typed.
-    if (!typed || argument.find(report::kHidden) != std::string::npos) return {};
+    if (!typed || contains(argument, report::kHidden)) return {};
     // The first word of a command may be no assignment.
     const bool first = out.empty();
-    if (first && (argument.empty() || argument.find('=') != std::string::npos)) return {};
+    if (first && (argument.empty() || contains(argument, '='))) return {};
     const std::string word = shell_quote(argument);
     if (word.front() == kNoShellWord) return {};
     out += (first ? "" : " ") + word;
@@ -28,8 +28,7 @@ std::string command_line(const std::vector<std::string>& arguments) {
 
 std::string program_of(const ProcessRecord& process) {
   const bool worker = std::ranges::any_of(process.argv, [&](const std::string& argument) {
-    return std::ranges::any_of(
-        workers(), [&](const WorkerRow& row) { return argument.find(row.word) != std::string::npos; });
+    return std::ranges::any_of(workers(), [&](const WorkerRow& row) { return contains(argument, row.word); });
   });
   return worker || process.rank ? std::string() : command_line(process.argv);
 }

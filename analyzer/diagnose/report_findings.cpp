@@ -87,9 +87,8 @@ bool is_cleanup_at_end(const Scene& scene, const FailureRecord& failure) {
   return std::ranges::all_of(failure.layers, [&](const Layer& layer) {
     const bool gone = layer.code == kDeinitialized || layer.code == kNotInitialized ||
                       code_has(layer.code, code_trait::handle);
-    return gone && std::ranges::any_of(kCleanup, [&](std::string_view word) {
-             return layer.api.find(word) != std::string::npos;
-           });
+    return gone &&
+           std::ranges::any_of(kCleanup, [&](std::string_view word) { return contains(layer.api, word); });
   });
 }
 
@@ -175,7 +174,7 @@ Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
   subject.images = find_images({subject.object, share.first->offset, nullptr, {}}, scene.files);
   subject.facts.device = cc_of(scene, subject.device);
   subject.facts.driver = driver_of(scene);
-  subject.facts.switches = switches_of(scene.report);
+  subject.facts.switches = switches_in(scene.report.process.env);
   subject.facts.images = subject.images.images;
   subject.facts.scope = subject.images.scope;
   subject.facts.loose = subject.object == nullptr;

@@ -13,11 +13,6 @@ namespace {
 
 using image::ComputeCapability;
 
-bool is_on(const Report& report, const SwitchRow& row) {
-  const auto found = report.process.env.find(std::string(row.variable));
-  return found != report.process.env.end() && !found->second.empty() && found->second != "0";
-}
-
 // Another library read the error of this query, so the library that made the query had finished with it.
 bool asked_by_another(const Scene& scene, const FailureRecord& failure) {
   if (failure.stage != "query") return false;
@@ -50,7 +45,7 @@ bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& su
 
 void add_common(const Scene& scene, Subject& subject) {
   subject.facts.driver = driver_of(scene);
-  subject.facts.switches = switches_of(scene.report);
+  subject.facts.switches = switches_in(scene.report.process.env);
   subject.facts.images = subject.images.images;
   subject.facts.scope = subject.images.scope;
   subject.facts.damage = subject.images.damage;
@@ -68,7 +63,7 @@ void add_names(const Scene& scene, const std::string& kernel, Subject& subject) 
   const std::string base = base_name(demangle(kernel));
   for (const FileImage& image : subject.images.file_images) {
     for (const std::string& name : image.kernels) {
-      if (std::ranges::find(facts.kernels, name) != facts.kernels.end()) continue;
+      if (contains(facts.kernels, name)) continue;
       facts.kernels.push_back(name);
       if (name != kernel && base_name(demangle(name)) == base) facts.alike.push_back(name);
     }
@@ -80,11 +75,9 @@ void find_in_caches(const Scene& scene, Subject& subject) {
   if (!is_of_this_machine(scene.report))
     return;  // the caches on this machine say nothing about another machine's files
   if (subject.facts.loose && subject.module != nullptr) {
-    std::uint64_t hash = 0;
-    const std::string& digits = subject.module->content_hash;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), hash, 16);
-    if (error == std::errc() && end == digits.data() + digits.size() && subject.module->size)
-      subject.cached = scene.files.caches().find(hash, *subject.module->size, environment);
+    const auto hash = parse_number<std::uint64_t>(subject.module->content_hash, 16);
+    if (hash && subject.module->size)
+      subject.cached = scene.files.caches().find(*hash, *subject.module->size, environment);
   } else if (subject.object != nullptr) {
     // Only bare device code: such caches do not hold programs or libraries.
     const ObjectFile* file = scene.files.find(*subject.object);
@@ -109,7 +102,7 @@ image::Version failing_runtime(const Report& report, const FailureRecord& failur
   for (const LibraryRecord& row : report.libraries) {
     if (!runtime || !row.soname.starts_with(kSoname)) continue;
     const std::string digits = row.soname.substr(kSoname.size());
-    const auto version = image::parse_version(digits.find('.') == std::string::npos ? digits + ".0" : digits);
+    const auto version = image::parse_version(!contains(digits, '.') ? digits + ".0" : digits);
     if (out.known() || !version) return {};
     out = *version;
   }
@@ -185,16 +178,10 @@ image::Version driver_of(const Scene& scene) {
   return image::parse_version(scene.report.driver->cuda_version).value_or(image::Version{});
 }
 
-image::JitSwitches switches_of(const Report& report) {
-  image::JitSwitches out;
-  for (const SwitchRow& row : switches()) out.*row.field = is_on(report, row);
-  return out;
-}
-
 std::vector<std::string> switch_names(const Report& report) {
   std::vector<std::string> out;
   for (const SwitchRow& row : switches()) {
-    if (is_on(report, row)) out.emplace_back(row.variable);
+    if (is_on(row, report.process.env)) out.emplace_back(row.variable);
   }
   return out;
 }
@@ -354,9 +341,7 @@ void from_report(const ObjectRecord& object, ModuleImages& out) {
   out.line = object.line;
 }
 
-bool has_kernel(const FileImage& image, const std::string& kernel) {
-  return std::ranges::find(image.kernels, kernel) != image.kernels.end();
-}
+bool has_kernel(const FileImage& image, const std::string& kernel) { return contains(image.kernels, kernel); }
 
 void from_module(FileModule module, const ObjectRecord& object, const std::string& kernel,
                  ModuleImages& out) {

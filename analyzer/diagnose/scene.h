@@ -109,7 +109,6 @@ Subject subject_of(const Scene& scene, const GapRecord& gap, image::ComputeCapab
 /// The compute capability of a device record, or the assumed one.
 std::optional<image::ComputeCapability> cc_of(const Scene& scene, const DeviceRecord* device);
 image::Version driver_of(const Scene& scene);
-image::JitSwitches switches_of(const Report& report);
 /// Names of the switches that are on.
 std::vector<std::string> switch_names(const Report& report);
 /// Whether the program came to its own end, as far as is known.

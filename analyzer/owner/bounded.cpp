@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/owner/bounded.h"
 
+#include "analyzer/core/text.h"
 #include "kshim/files/open_file.h"
 
 namespace kshim::packages {
@@ -32,7 +33,7 @@ bool is_merged(const fs::path& root, std::string_view folder) {
 }
 
 void add(std::vector<std::string>& names, std::string name) {
-  if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+  if (!contains(names, name)) names.push_back(std::move(name));
 }
 
 void add_merged(const fs::path& root, const std::string& path, std::vector<std::string>& names) {
@@ -92,11 +93,9 @@ std::vector<std::string> lines_of(std::string_view text) {
 }
 
 std::string normal_path(std::string_view path) {
-  if (!path.starts_with('/') || path.size() >= kMaxPathLength || path.find('\0') != std::string_view::npos)
-    return {};
+  if (!path.starts_with('/') || path.size() >= kMaxPathLength || contains(path, '\0')) return {};
   // Most are normal, and taking one apart costs more than most of what is done with it.
-  if (path.find("//") == std::string_view::npos && path.find("/.") == std::string_view::npos)
-    return std::string(path);
+  if (!contains(path, "//") && !contains(path, "/.")) return std::string(path);
   return fs::path(path).lexically_normal().string();
 }
 

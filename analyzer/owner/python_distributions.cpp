@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layouts: packaging.python.org, "Recording installed projects", "Binary distribution format" and "Package
 // name normalization"; auditwheel's README for NAME.libs.
-#include <cctype>
 
 #include "analyzer/core/text.h"
 #include "analyzer/owner/databases.h"
@@ -62,7 +61,7 @@ std::string normalized(std::string_view name) {
   for (const char c : name) {
     const bool joint = c == '-' || c == '_' || c == '.';
     if (joint && !out.empty() && out.back() == '-') continue;
-    out += joint ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    out += joint ? '-' : to_lower(c);
   }
   return out;
 }
@@ -96,11 +95,9 @@ std::optional<std::string> unescaped(std::string_view text) {
       out += text[i];
       continue;
     }
-    unsigned value = 0;
-    if (i + 2 >= text.size()) return std::nullopt;
-    const char* const digits = text.data() + i + 1;
-    if (std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2) return std::nullopt;
-    out += static_cast<char>(value);
+    const auto value = parse_number<unsigned>(text.substr(i + 1, 2), 16);
+    if (i + 2 >= text.size() || !value) return std::nullopt;
+    out += static_cast<char>(*value);
     i += 2;
   }
   return out;
@@ -117,7 +114,7 @@ std::string folder_of_url(std::string_view url) {
 
 bool only_has(std::string_view text, std::string_view marks) {
   return std::ranges::all_of(text, [&](unsigned char c) {
-    return (c < 0x80 && std::isalnum(c) != 0) || marks.find(static_cast<char>(c)) != std::string_view::npos;
+    return (c < 0x80 && std::isalnum(c) != 0) || contains(marks, static_cast<char>(c));
   });
 }
 
@@ -143,7 +140,7 @@ std::string repository(element root, element control) {
   const std::string address = address_of_repository(text_in(root, "url"));
   const std::string commit = text_in(control, "commit_id");
   const std::string folder = text_in(root, "subdirectory");
-  const bool known = std::ranges::find(kControls, kind) != std::end(kControls);
+  const bool known = contains(kControls, kind);
   if (!known || address.empty() || commit.empty() || !only_has(commit, "-._:@") || !only_has(folder, "-._/"))
     return {};
   return kind + "+" + address + "@" + commit + (folder.empty() ? "" : "#subdirectory=" + folder);
@@ -246,9 +243,7 @@ std::size_t PythonDistributions::choose(const std::string& folder, const Site& s
     each_line(*text, [&](std::string_view line) {
       const RecordLine row = parse_record_line(line);
       if (folder + "/" + row.path != path) return true;
-      std::uint64_t recorded = 0;
-      const auto got = std::from_chars(row.size.data(), row.size.data() + row.size.size(), recorded);
-      fits = !error && got.ec == std::errc() && recorded == size;
+      fits = !error && first_number<std::uint64_t>(row.size) == size;
       return false;
     });
     std::error_code no_time;
@@ -309,7 +304,7 @@ std::optional<Package> PythonDistributions::editable(const std::string& path) {
     if (searched_.insert(folder).second) find_editables(folder);
   }
   const std::string_view name = basename_of(path);
-  const bool extension = name.find(".cpython-") != std::string_view::npos || name.ends_with(".abi3.so");
+  const bool extension = contains(name, ".cpython-") || name.ends_with(".abi3.so");
   const Editable* best = nullptr;
   for (const Editable& each : editables_) {
     if (!path.starts_with(each.folder + "/") || !noted_.contains(each.site)) continue;
@@ -384,8 +379,8 @@ bool is_source(std::string_view text) {
   if (plus == std::string_view::npos || commit == std::string_view::npos || commit < plus) return false;
   const std::string_view kind = text.substr(0, plus);
   const std::string_view address = text.substr(plus + 1, commit - plus - 1);
-  return std::ranges::find(kControls, kind) != std::end(kControls) &&
-         address_of_repository(address) == address && only_has(text.substr(commit + 1), "-._:/#=");
+  return contains(kControls, kind) && address_of_repository(address) == address &&
+         only_has(text.substr(commit + 1), "-._:/#=");
 }
 
 std::string folder_of_source(std::string_view source) {

@@ -98,7 +98,7 @@ class Matrix {
 
  private:
   static void add_once(std::vector<std::string>& list, const std::string& text) {
-    if (std::ranges::find(list, text) == list.end()) list.push_back(text);
+    if (!contains(list, text)) list.push_back(text);
   }
   static Line cell_of(const std::map<std::string, Line>& cells, const std::string& name, const char* none) {
     const auto found = cells.find(name);
@@ -197,7 +197,7 @@ class AnalysisWriter {
       out.push_back(fmt::format("{} processes", analysis_.processes.size()));
     }
     const auto add = [&](std::string text) {
-      if (std::ranges::find(out, text) == out.end()) out.push_back(std::move(text));
+      if (!contains(out, text)) out.push_back(std::move(text));
     };
     for (const DeviceSummary& device : analysis_.devices) {
       add(device.cc ? fmt::format("{} ({})", device.name, image::to_name(*device.cc).view()) : device.name);

@@ -10,9 +10,7 @@
 namespace kshim::doctor {
 namespace {
 
-std::string name_of(image::Version version) {
-  return version.known() ? std::string(image::to_name(version).view()) : "?";
-}
+std::string name_of(image::Version version) { return version.known() ? name(version) : "?"; }
 
 class MachineWriter {
  public:
@@ -74,8 +72,8 @@ class MachineWriter {
     for (const Gpu& gpu : facts_.gpus) {
       std::string text = gpu.name.empty() ? "an NVIDIA GPU" : gpu.name;
       if (gpu.cc)
-        text += fmt::format(", compute capability {} (sm_{}{})", image::to_name(*gpu.cc).view(),
-                            gpu.cc->number(), gpu.cc_by_name ? "; by its name" : "");
+        text += fmt::format(", compute capability {} (sm_{}{})", name(*gpu.cc), gpu.cc->number(),
+                            gpu.cc_by_name ? "; by its name" : "");
       if (!gpu.pci.empty()) text += ", " + gpu.pci;
       if (gpu.mig) text += ", split (MIG)";
       if (facts_.driver.kernel_module.empty() && facts_.driver.asked.empty())
@@ -114,7 +112,7 @@ class MachineWriter {
       std::string text = fmt::format("{}: {}", package.package.empty() ? "no package" : package.package,
                                      join(package.archs, " "));
       for (const GpuCoverage& gpu : package.gpus)
-        text += fmt::format("; runs on {}: {}", image::to_name(gpu.cc).view(), coverage_text(gpu));
+        text += fmt::format("; runs on {}: {}", name(gpu.cc), coverage_text(gpu));
       row("built for", text);
     }
   }

@@ -133,7 +133,7 @@ std::string title_sentence(const Finding& finding) {
 
 std::string title_of(const Finding& finding) {
   std::string text(title_pattern(finding));
-  const bool about_file = text.find("{file}") != std::string::npos;
+  const bool about_file = contains(text, "{file}");
   fill_title(finding, text);
   const std::string& kernel = !finding.failed_kernel.empty() || finding.kernels.empty()
                                   ? finding.failed_kernel
@@ -278,8 +278,7 @@ class FindingWriter {
     std::vector<std::string> rows;
     for (const Place& place : finding_.where) {
       std::string row = place_text(place);
-      if (rows.size() < most(kPlaces) && std::ranges::find(rows, row) == rows.end())
-        rows.push_back(std::move(row));
+      if (rows.size() < most(kPlaces) && !contains(rows, row)) rows.push_back(std::move(row));
     }
     for (const std::string& row : rows) add(&row == rows.data() ? "where" : "", {code(row)});
   }
@@ -511,8 +510,8 @@ std::vector<Fact> plan_facts(const FleetPlan& plan) {
     rows.push_back({std::move(label), {{std::move(text)}}});
   };
   add("breaks on", breaks_text(plan));
-  add("smallest", fmt::format("{}, and PTX of {}", list_text(plan.smallest),
-                              image::to_name(image::ImageKind::ptx, plan.ptx).view()));
+  add("smallest",
+      fmt::format("{}, and PTX of {}", list_text(plan.smallest), name(image::ImageKind::ptx, plan.ptx)));
   add("", cost_text(plan, plan.smallest));
   if (plan.native.archs.size() != plan.smallest.archs.size()) {
     add("native", list_text(plan.native));
@@ -559,7 +558,7 @@ Json to_json(const FleetPlan& from) {
   Json out;
   KSHIM_JSON_FIELDS(object, build_id, gpus, lacking, smallest, native)
   const bool any = from.ptx.cc.major != 0;
-  out["ptx"] = any ? Json(image::to_name(image::ImageKind::ptx, from.ptx).view()) : Json(nullptr);
+  out["ptx"] = any ? Json(name(image::ImageKind::ptx, from.ptx)) : Json(nullptr);
   out["cmake"] = json_of(cmake_text(from));
   KSHIM_JSON_FIELDS(toolkits, compiled, unserved)
   out["toolkit_advice"] = toolkits_text(from);

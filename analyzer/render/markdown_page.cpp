@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GitHub-flavored Markdown, to be pasted into an issue: nothing foreign may become markup, a mention, a link
 // to an issue or a picture.
+#include "analyzer/core/text.h"
 #include "analyzer/render/document.h"
 
 namespace kshim::analysis {
@@ -47,7 +48,7 @@ std::string code_span(std::string_view text, Where where) {
 // it leaves alone.
 bool attracts(std::string_view word) {
   if (word.find_first_of("@$") != std::string_view::npos) return true;
-  if (word.find("://") != std::string_view::npos || word.find("www.") != std::string_view::npos) return true;
+  if (contains(word, "://") || contains(word, "www.")) return true;
   if (std::ranges::count(word, ':') > 1) return true;
   for (std::size_t at = word.find_first_of("#-"); at != std::string_view::npos;
        at = word.find_first_of("#-", at + 1)) {

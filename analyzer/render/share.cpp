@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/render/share.h"
 
+#include "analyzer/core/text.h"
 #include "kshim/report/redact.h"
 
 namespace kshim::analysis {
@@ -9,9 +10,7 @@ namespace {
 constexpr std::size_t kDeepest = 300;        // bytes of a path before /home
 constexpr std::size_t kMaxHostLength = 255;  // HOST_NAME_MAX and more
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 /// What a path is made of when it stands in a sentence or a command.
 bool is_path(char c) { return std::string_view(" \t\n'\"`=:;,()<>|&!").find(c) == std::string_view::npos; }
 bool is_word(char c) { return is_digit(c) || is_letter(c) || c == '_' || c == '-'; }
@@ -115,7 +114,7 @@ Shortener::Shortener(std::vector<std::string> hosts, std::string home) : home_(s
   for (std::string& host : hosts) {
     // A name of one or two letters is in every sentence.
     const bool usable = host.size() > 2 && host != "localhost";
-    if (usable && std::ranges::find(known, host) == known.end()) known.push_back(std::move(host));
+    if (usable && !contains(known, host)) known.push_back(std::move(host));
   }
   for (std::size_t i = 0; i < known.size(); ++i) {
     const std::string shown = known.size() == 1 ? "host" : fmt::format("host{}", i + 1);

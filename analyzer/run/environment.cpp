@@ -114,7 +114,7 @@ std::string merge_preload(std::string_view existing, std::string_view shim) {
 fs::path find_program(const std::string& name) {
   const std::optional<fs::path> program = name.empty() ? std::nullopt : search_path(name);
   if (program.has_value()) return *program;
-  const bool has_slash = name.find('/') != std::string::npos;
+  const bool has_slash = contains(name, '/');
   const std::optional<fs::path> other =
       has_slash ? std::optional<fs::path>(name) : (name.empty() ? std::nullopt : find_in_path(name, exists));
   if (!other.has_value()) {

@@ -264,11 +264,9 @@ void remove_empty_runs(const fs::path& folder) {
   const auto left = entries_where(folder, [](const fs::path& path) {
     const std::string name = path.filename().string();
     const std::size_t dash = name.rfind('-');
-    pid_t pid = 0;
-    if (dash == std::string::npos || dash != std::string_view("20260101-000000").size()) return false;
-    const auto [rest, bad] = std::from_chars(name.data() + dash + 1, name.data() + name.size(), pid);
-    if (bad != std::errc() || rest != name.data() + name.size() || pid <= 0) return false;
-    return kill(pid, 0) != 0 && errno == ESRCH;
+    if (dash != std::string_view("20260101-000000").size()) return false;
+    const pid_t pid = parse_number<pid_t>(std::string_view(name).substr(dash + 1)).value_or(0);
+    return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
   });
   for (const fs::path& path : left) rmdir(path.c_str());  // fails where there is something in it
 }

@@ -14,6 +14,7 @@
 #include <unordered_set>
 
 #include "analyzer/core/memory_limit.h"
+#include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/run/run_folder.h"
@@ -28,12 +29,6 @@ namespace fs = std::filesystem;
 std::string read_file(const fs::path& path) {
   constexpr std::size_t kMax = std::size_t{64} << 20U;
   return files::read_up_to(path, kMax).value_or("");
-}
-
-pid_t parse_pid(std::string_view text) {
-  pid_t pid = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
-  return error == std::errc() && end == text.data() + text.size() ? pid : 0;
 }
 
 void append_children(pid_t pid, std::vector<pid_t>& out) {
@@ -51,7 +46,7 @@ pid_t parent_of(pid_t pid) {
   const std::size_t name_end = stat.rfind(") ");
   if (name_end == std::string::npos || name_end + 4 >= stat.size()) return 0;
   const std::string_view parent = std::string_view(stat).substr(name_end + 4);
-  return parse_pid(parent.substr(0, parent.find(' ')));
+  return parse_number<pid_t>(parent.substr(0, parent.find(' '))).value_or(0);
 }
 
 // Without CONFIG_PROC_CHILDREN.
@@ -60,7 +55,7 @@ std::multimap<pid_t, pid_t> all_children() {
   std::error_code error;
   fs::directory_iterator process("/proc", error);
   for (const fs::directory_iterator end; !error && process != end; process.increment(error)) {
-    const pid_t pid = parse_pid(process->path().filename().string());
+    const pid_t pid = parse_number<pid_t>(process->path().filename().string()).value_or(0);
     if (pid == 0) continue;
     if (const pid_t parent = parent_of(pid); parent != 0) children.emplace(parent, pid);
   }
@@ -73,9 +68,7 @@ bool has_children_files() {
 }
 
 // A mapped file of that name, of any version: "/libcuda.so.1".
-bool maps_name(std::string_view maps, std::string_view file) {
-  return maps.find(file) != std::string_view::npos;
-}
+bool maps_name(std::string_view maps, std::string_view file) { return contains(maps, file); }
 
 struct MappedCode {
   std::vector<std::string> files;
@@ -89,10 +82,10 @@ MappedCode mapped_code(const std::string& maps) {
   std::istringstream lines(maps);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t path = line.find('/');
-    if (path == std::string::npos || line.find(" r-xp ") == std::string::npos) continue;
+    if (path == std::string::npos || !contains(line, " r-xp ")) continue;
     const std::string file = line.substr(path);
     if (fs::path(file).filename() == "libc.so.6") ++out.c_libraries;
-    if (std::ranges::find(out.files, file) == out.files.end()) out.files.push_back(file);
+    if (!contains(out.files, file)) out.files.push_back(file);
   }
   return out;
 }
@@ -115,8 +108,7 @@ bool inherited_driver(pid_t pid, std::string_view maps) {
 }
 
 bool is_of_python_package(const std::string& path) {
-  return path.find("/site-packages/") != std::string::npos ||
-         path.find("/dist-packages/") != std::string::npos;
+  return contains(path, "/site-packages/") || contains(path, "/dist-packages/");
 }
 
 /// Whether a file names the driver's: a static runtime in it does, and so does a file linked to it.
@@ -132,7 +124,9 @@ void add_processes(const fs::path& report, std::set<pid_t>& out) {
   fs::path rest = report.stem();
   for (int i = 0; i < 2; ++i) {
     const std::string part = rest.extension().string();
-    if (const pid_t pid = part.empty() ? 0 : parse_pid(std::string_view(part).substr(1)); pid != 0)
+    if (const pid_t pid =
+            part.empty() ? 0 : parse_number<pid_t>(std::string_view(part).substr(1)).value_or(0);
+        pid != 0)
       out.insert(pid);
     rest = rest.stem();
   }
@@ -325,10 +319,8 @@ void Watch::receive() {
 void Watch::take_word(pid_t pid, std::string_view said) {
   alive_.insert(pid);
   constexpr std::string_view kAsked = "asked ";
-  int version = 0;
-  if (said.starts_with(kAsked) &&
-      std::from_chars(said.data() + kAsked.size(), said.data() + said.size(), version).ec == std::errc())
-    asked_[pid] = version;
+  if (said.starts_with(kAsked))
+    if (const auto version = first_number<int>(said.substr(kAsked.size()))) asked_[pid] = *version;
   constexpr std::string_view kReport = "report ";
   if (said.starts_with(kReport) && said.ends_with('\n') && announced_.size() < kMaxAnnounced)
     announced_.push_back({pid, said.substr(kReport.size(), said.size() - kReport.size() - 1)});

@@ -22,7 +22,7 @@ std::string gpus_text(const Analysis& analysis) {
   std::vector<std::string> names;
   for (const DeviceSummary& device : analysis.devices) {
     std::string name = gpu_text(device);
-    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+    if (!contains(names, name)) names.push_back(std::move(name));
   }
   if (names.size() > 3) return fmt::format("{} kinds of GPUs", names.size());
   return enumerate(names);
@@ -186,9 +186,7 @@ std::string needs_text(const ScannedKernel& kernel) {
 namespace kshim::analysis {
 namespace {
 
-std::string real_name(image::Arch arch) {
-  return std::string(image::to_name(image::ImageKind::cubin, arch).view());
-}
+std::string real_name(image::Arch arch) { return sm_name(arch); }
 
 // The first and the last toolkit that emit code which serves a GPU.
 std::string toolkit_range(image::ComputeCapability gpu) {

@@ -402,18 +402,18 @@ class Run {
 
 void note_assumptions(const Options& options, std::vector<std::string>& notes) {
   if (options.assume_cc) {
-    notes.push_back(fmt::format("judged as if the GPU were of compute capability {}",
-                                image::to_name(*options.assume_cc).view()));
+    notes.push_back(
+        fmt::format("judged as if the GPU were of compute capability {}", name(*options.assume_cc)));
   }
   if (options.assume_driver) {
-    notes.push_back(fmt::format("judged as if the driver were one for CUDA {}",
-                                image::to_name(*options.assume_driver).view()));
+    notes.push_back(
+        fmt::format("judged as if the driver were one for CUDA {}", name(*options.assume_driver)));
     if (std::string said = analysis::newer_cuda_than_known(*options.assume_driver); !said.empty())
       notes.push_back(std::move(said));
   }
   if (options.assume_toolkit) {
-    notes.push_back(fmt::format("judged as if everything were built with CUDA {}",
-                                image::to_name(*options.assume_toolkit).view()));
+    notes.push_back(
+        fmt::format("judged as if everything were built with CUDA {}", name(*options.assume_toolkit)));
   }
 }
 

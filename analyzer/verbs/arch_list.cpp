@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <cctype>
-
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
 #include "analyzer/verbs/expect.h"
@@ -136,17 +134,14 @@ class Parser {
     const Arch arch = parse(item);
     if (item.starts_with("compute_")) return add(ImageKind::ptx, arch);
     if (item.starts_with("lto_")) return add(ImageKind::ltoir, arch);
-    if (item.starts_with("sm") || item.find('.') != std::string_view::npos)
-      return add(ImageKind::cubin, arch);
+    if (item.starts_with("sm") || contains(item, '.')) return add(ImageKind::cubin, arch);
     add_both(arch);
   }
 
   Arch parse(std::string_view text) { return parse(text, text); }
   Arch parse(std::string_view text, std::string_view item) {
-    std::string lower(item);
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
     for (const std::string_view word : {"all", "all-major", "native", "common", "off"})
-      if (lower == word)
+      if (to_lower(item) == word)
         refuse(here(item), fmt::format("{} is another list with each compiler and machine: a file cannot be "
                                        "held to it; name the architectures",
                                        ticked(item)));
@@ -212,7 +207,7 @@ ArchList parse_arch_list(std::string_view text, const Origin& origin) {
     std::string name(text.substr(begin + 1));
     std::erase_if(name, [](char c) { return c == '{' || c == '}'; });
     // A message shows what it could not read: no variable that may hold a secret is one.
-    if (name.find("CUDA") == std::string::npos || name.find("ARCH") == std::string::npos)
+    if (!contains(name, "CUDA") || !contains(name, "ARCH"))
       refuse(origin,
              fmt::format("{}: only variables with CUDA and ARCH in their names are read, such as $CUDAARCHS",
                          ticked(name)));
@@ -228,7 +223,7 @@ image::ComputeCapability parse_gpu(std::string_view text, const Origin& origin) 
   return Parser(text, origin).one().cc;
 }
 
-std::string name_of(const Entry& entry) { return std::string(image::to_name(entry.kind, entry.arch).view()); }
+std::string name_of(const Entry& entry) { return name(entry.kind, entry.arch); }
 
 std::vector<std::string> names_of(const ArchList& list) {
   std::vector<std::string> out;
@@ -252,7 +247,7 @@ std::string to_text(const ArchList& list) {
   for (const Entry& entry : list) {
     if (entry.kind != ImageKind::cubin) continue;
     constexpr std::string_view kSuffixes[] = {"", "a", "f"};
-    out += fmt::format("{}{}{}{}", out.empty() ? "" : " ", image::to_name(entry.arch.cc).view(),
+    out += fmt::format("{}{}{}{}", out.empty() ? "" : " ", name(entry.arch.cc),
                        kSuffixes[static_cast<std::size_t>(entry.arch.suffix)],
                        has(ImageKind::ptx, entry.arch) ? "+PTX" : "");
   }

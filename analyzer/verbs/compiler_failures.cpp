@@ -27,14 +27,14 @@ constexpr std::size_t kMaxWaiters = 65536;
 bool is_between(std::string_view program) {
   static constexpr std::string_view kNames[] = {"sh",    "bash",   "dash", "ninja", "make",   "gmake",
                                                 "cmake", "ccache", "env",  "nvcc",  "timeout"};
-  return std::ranges::find(kNames, program) != std::end(kNames);
+  return contains(kNames, program);
 }
 
 std::string software_of(const std::vector<PythonFrame>& frames) {
   for (const PythonFrame& frame : frames) {
-    if (frame.file.find("/triton/") != std::string::npos) return "triton";
-    if (frame.file.find("/cuda/tile/") != std::string::npos) return "cuda-tile";
-    if (frame.file.find("/jax/") != std::string::npos) return "jax";
+    if (contains(frame.file, "/triton/")) return "triton";
+    if (contains(frame.file, "/cuda/tile/")) return "cuda-tile";
+    if (contains(frame.file, "/jax/")) return "jax";
   }
   return {};
 }
@@ -53,8 +53,7 @@ image::Arch refused_arch(const CompilerRecord& record, const CompilerFacts& fact
 }
 
 std::string version_text(const CompilerFacts& facts) {
-  return facts.version.known() ? fmt::format("{} {}", facts.name, image::to_name(facts.version).view())
-                               : facts.name;
+  return facts.version.known() ? fmt::format("{} {}", facts.name, name(facts.version)) : facts.name;
 }
 
 }  // namespace
@@ -126,10 +125,10 @@ std::string CompilerFailures::selecting_variable(const Report& report, const std
   };
   for (const char* variable : {"TRITON_PTXAS_BLACKWELL_PATH", "TRITON_PTXAS_PATH"})
     if (names_it(variable)) return variable;
-  if (software == "triton" || compiler.path.find("/triton/backends/nvidia/bin/") != std::string::npos)
+  if (software == "triton" || contains(compiler.path, "/triton/backends/nvidia/bin/"))
     return compiler.program == "ptxas-blackwell" ? "TRITON_PTXAS_BLACKWELL_PATH" : "TRITON_PTXAS_PATH";
   if (software == "jax") return "XLA_FLAGS";
-  return compiler.path.find("/site-packages/") == std::string::npos ? "CUDA_HOME" : "";
+  return !contains(compiler.path, "/site-packages/") ? "CUDA_HOME" : "";
 }
 
 void CompilerFailures::find_other(const Report& report, CompilerFacts& facts) const {
@@ -150,7 +149,7 @@ void CompilerFailures::find_other(const Report& report, CompilerFacts& facts) co
     const auto place = options_.root / std::filesystem::path(program.path).relative_path();
     if (::stat(place.c_str(), &status) != 0 || report::is_another_user(status.st_uid, ::geteuid())) continue;
     // Triton's folder is no toolkit.
-    if (!facts.selects.starts_with("TRITON_") && program.path.find("/triton/") != std::string::npos) continue;
+    if (!facts.selects.starts_with("TRITON_") && contains(program.path, "/triton/")) continue;
     // The oldest that does: what called the compiler may not know newer releases.
     if (!facts.other.empty() && !(program.version < facts.other_version)) continue;
     facts.other = program.path;
@@ -183,7 +182,7 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
   out.object = record.path;
   if (const auto& package = files_.packages().of(record.path))
     out.package = package_name(record_of(*package, 0));
-  out.need = image::to_name(image::ImageKind::cubin, facts.asked).view();
+  out.need = sm_name(facts.asked);
   if (facts.asked.cc.major == 0) out.need.clear();
   const ToolkitRow* row = find_toolkit(facts.version);
   const bool by_isa = row != nullptr && (out.need.empty() || compiles_for(facts.name, *row, facts.asked));
@@ -192,7 +191,7 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
                         : fmt::format("{} does not compile for {}", version_text(facts), out.need);
   if (row != nullptr) {
     for (const image::Arch arch : is_tile_compiler(facts.name) ? row->tile_targets : row->targets)
-      out.have.emplace_back(image::to_name(image::ImageKind::cubin, arch).view());
+      out.have.emplace_back(sm_name(arch));
   }
   if (waiter != nullptr) out.where = waiter->where;
   const ReportLine line = location(report, record.line);

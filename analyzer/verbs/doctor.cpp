@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/doctor.h"
 
+#include "analyzer/core/text.h"
 #include "analyzer/diagnose/machine_checks.h"
 #include "analyzer/input/machine/facts.h"
 #include "analyzer/verbs/scan.h"
@@ -51,8 +52,7 @@ void find_coverage(const Machine& machine, Facts& facts) {
   }
   for (auto& [name, sum] : packages) {
     sum.out.package = name;
-    for (const image::Arch arch : sum.sass)
-      sum.out.archs.emplace_back(image::to_name(image::ImageKind::cubin, arch).view());
+    for (const image::Arch arch : sum.sass) sum.out.archs.emplace_back(sm_name(arch));
     for (const image::Arch arch : sum.ptx)
       sum.out.archs.emplace_back(image::to_name(image::ImageKind::ptx, arch).view());
     facts.coverage.push_back(std::move(sum.out));

@@ -22,7 +22,7 @@ ArchList list_of(const ScannedObject& object) {
 
 bool matches(const Rule& rule, const ScannedObject& object) {
   const std::string& path = object.member.empty() ? object.path : object.member;
-  const bool whole = rule.pattern.find('/') != std::string::npos;
+  const bool whole = contains(rule.pattern, '/');
   return ::fnmatch(rule.pattern.c_str(), whole ? path.c_str() : std::string(basename_of(path)).c_str(), 0) ==
          0;
 }
@@ -80,7 +80,7 @@ scan::Expected judge(const ScannedObject& object, const Rule& rule) {
     if (!std::ranges::any_of(choices, has)) out.missing.push_back(join(names_of(choices), " or "));
   }
   if (rule.ptx_floor && !has_floor(object, *rule.ptx_floor))
-    out.missing.push_back(fmt::format("PTX for GPUs from {} on", image::to_name(*rule.ptx_floor).view()));
+    out.missing.push_back(fmt::format("PTX for GPUs from {} on", name(*rule.ptx_floor)));
   if (!rule.exactly.value_or(false)) return out;
   ArchList surplus;
   std::set_difference(have.begin(), have.end(), asked.begin(), asked.end(), std::back_inserter(surplus));

@@ -36,7 +36,7 @@ class Config {
   template <class Visit>
   void each(const toml::table& table, std::initializer_list<std::string_view> keys, Visit&& visit) {
     for (const auto& [key, value] : table) {
-      if (std::ranges::find(keys, key.str()) == keys.end()) {
+      if (!contains(keys, key.str())) {
         const std::string near = nearest(key.str(), {keys.begin(), keys.end()});
         refuse(at(key.source()), fmt::format("`{}` is no key of kshim's; {}", harmless(key.str()),
                                              near.empty() ? fmt::format("there are {}", fmt::join(keys, ", "))

@@ -28,8 +28,8 @@ Meaning meaning_of(const CudaError& error) {
 
 void add_meaning(Explanation& out, int code, std::string note) {
   const CudaError* error = find_cuda_error(code);
-  const bool known = std::any_of(out.meanings.begin(), out.meanings.end(),
-                                 [&](const Meaning& meaning) { return meaning.code == code; });
+  const bool known =
+      std::ranges::any_of(out.meanings, [&](const Meaning& meaning) { return meaning.code == code; });
   if (error == nullptr || known) return;
   out.meanings.push_back(meaning_of(*error));
   out.meanings.back().note = std::move(note);
@@ -87,7 +87,7 @@ void add_place(const std::vector<Place>& frames, Finding& finding) {
 // An assertion is printed before the traceback of the call that reports it.
 const std::vector<Place>& frames_of(const Clues& clues, const Hit& decider) {
   if (!decider.frames.empty() || decider.code == 0) return decider.frames;
-  const auto later = std::find_if(clues.hits.begin(), clues.hits.end(), [&](const Hit& hit) {
+  const auto later = std::ranges::find_if(clues.hits, [&](const Hit& hit) {
     return hit.line > decider.line && hit.code == decider.code && !hit.frames.empty();
   });
   return later == clues.hits.end() ? decider.frames : later->frames;
@@ -178,7 +178,7 @@ void add_facts(const Clues& clues, Explanation& out) {
     std::string archs;
     for (const image::Candidate& image : list.images) {
       if (!archs.empty()) archs += ' ';
-      archs += image::to_name(image.kind, image.arch).view();
+      archs += name(image.kind, image.arch);
     }
     add_fact(out, fmt::format("{}: {}", list.owner.empty() ? "built for" : list.owner, archs));
   }
@@ -287,7 +287,7 @@ void explain_number(int number, const Options& options, Explanation& out) {
 bool is_one_word(std::string_view text) { return text.find_first_of(" \t\n:=") == std::string_view::npos; }
 
 bool looks_like_a_name(std::string_view text) {
-  return is_one_word(text) && text.size() > 3 && std::all_of(text.begin(), text.end(), [](char c) {
+  return is_one_word(text) && text.size() > 3 && std::ranges::all_of(text, [](char c) {
            return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
          });
 }

@@ -107,8 +107,7 @@ std::optional<BlindProcess> blind_by_bypass(const Report& report) {
   if (const std::string files = files_loaded(report, "deepbind"); !files.empty()) {
     reason = fmt::format("what {} asked of CUDA went past libkshim.so: loaded with RTLD_DEEPBIND", files);
     const auto audit = report.process.env.find("LD_AUDIT");
-    const bool audited =
-        audit != report.process.env.end() && audit->second.find("libkshim-audit.so") != std::string::npos;
+    const bool audited = audit != report.process.env.end() && contains(audit->second, "libkshim-audit.so");
     reason +=
         audited ? ", and not bound by calls that `kshim run --audit` sees" : " (try `kshim run --audit`)";
   }

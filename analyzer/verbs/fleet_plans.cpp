@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/fleet_plans.h"
 
+#include "analyzer/core/text.h"
 #include "analyzer/diagnose/scene.h"
 
 namespace kshim::analysis {
@@ -189,7 +190,7 @@ std::vector<analysis::FleetPlan> fleet_plans(Scan& scan) {
     if (finding.cause != analysis::Cause::arch_specific_image)
       finding.remarks.push_back(
           fmt::format("What lacks it begins at {}, beside code for older GPUs: its source may need {}.",
-                      image::to_name(*floor_of(finding)).view(), image::to_name(*floor_of(finding)).view()));
+                      name(*floor_of(finding)), name(*floor_of(finding))));
   }
   std::vector<analysis::FleetPlan> out;
   for (auto& [object, targets, left_out] : lacking) {
@@ -197,7 +198,7 @@ std::vector<analysis::FleetPlan> fleet_plans(Scan& scan) {
     if (targets.empty()) continue;
     std::vector<ComputeCapability> gpus;
     for (const image::Arch& target : scan.targets)
-      if (std::ranges::find(left_out, target.cc) == left_out.end()) gpus.push_back(target.cc);
+      if (!contains(left_out, target.cc)) gpus.push_back(target.cc);
     auto plan = analysis::plan_fleet({std::move(gpus), std::move(targets), object->images});
     if (!plan) continue;
     plan->object = object->name();

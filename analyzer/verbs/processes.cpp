@@ -27,7 +27,7 @@ std::string gpus_of(const Report& report) {
   }
   std::vector<std::string> names;
   names.reserve(out.size());
-  for (const image::ComputeCapability cc : out) names.emplace_back(image::to_name(cc).view());
+  for (const image::ComputeCapability cc : out) names.emplace_back(name(cc));
   return join(names, ", ");
 }
 

@@ -15,8 +15,6 @@ namespace {
 using image::ComputeCapability;
 using image::ImageKind;
 
-std::string name_of(ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
-
 /// Runs of GPUs that are served, from and to; no end where newer ones are served too.
 struct Range {
   ComputeCapability first;
@@ -39,8 +37,8 @@ std::string constraint(const std::vector<Range>& ranges, std::string_view name, 
                        std::string_view either, std::string_view also = {}) {
   std::string out;
   for (const Range& range : ranges) {
-    out += fmt::format("{}{}>={}", out.empty() ? "" : either, name, name_of(range.first));
-    if (range.last) out += fmt::format("{}{}<={}", with, name, name_of(*range.last));
+    out += fmt::format("{}{}>={}", out.empty() ? "" : either, name, image::name(range.first));
+    if (range.last) out += fmt::format("{}{}<={}", with, name, image::name(*range.last));
     out += also;
   }
   return out;
@@ -55,12 +53,10 @@ std::string require_cuda(const Served& served) {
   if (served.runtime < all) {
     std::vector<bool> here = served.runs;
     for (std::size_t i = 0; i < here.size(); ++i) here[i] = here[i] && !served.compiled[i];
-    const std::string runtime =
-        served.runtime.known() ? fmt::format(",cuda>={}", image::to_name(served.runtime).view()) : "";
+    const std::string runtime = served.runtime.known() ? fmt::format(",cuda>={}", name(served.runtime)) : "";
     sass = constraint(ranges_of(served.known, here, false), "arch", ",", " ", runtime);
   }
-  return fmt::format("NVIDIA_REQUIRE_CUDA=\"{}{}cuda>={}\"\n", sass, sass.empty() ? "" : " ",
-                     image::to_name(all).view());
+  return fmt::format("NVIDIA_REQUIRE_CUDA=\"{}{}cuda>={}\"\n", sass, sass.empty() ? "" : " ", name(all));
 }
 
 constexpr const char* kMajor = "nvidia.com/gpu.compute.major";
@@ -124,9 +120,8 @@ class Artifact {
     if (op == "In") return std::ranges::any_of(values, is);
     if (op == "NotIn") return std::ranges::none_of(values, is);
     if (op == "Exists") return true;
-    unsigned than = 0;
     const std::string first = !values.empty() && values[0].is_string() ? values[0].get<std::string>() : "";
-    std::from_chars(first.data(), first.data() + first.size(), than);
+    const unsigned than = first_number<unsigned>(first).value_or(0);
     if (op == "Gt") return have > than;
     if (op == "Lt") return have < than;
     throw cli::UserError(
@@ -146,7 +141,7 @@ Declaration declaration_of_nfd(std::string_view text) {
   std::string allowed;
   for (const image::Arch& gpu : known_gpus())
     if (Artifact(json, gpu.cc).allows())
-      allowed += fmt::format("{}=={}", allowed.empty() ? "" : "|", name_of(gpu.cc));
+      allowed += fmt::format("{}=={}", allowed.empty() ? "" : "|", name(gpu.cc));
   return {To::nfd, "--declared", {allowed.empty() ? "<0.0" : allowed}, {}};
 }
 
@@ -233,8 +228,7 @@ Served served_by(const scan::Scan& scan) {
   }
   out.newer = ptx;
   for (const auto& [arch, is_ptx] : archs)
-    out.archs.push_back(fmt::format("{}_{}", image::to_name(ImageKind::cubin, arch).view().substr(3),
-                                    is_ptx ? "virtual" : "real"));
+    out.archs.push_back(fmt::format("{}_{}", sm_name(arch).substr(3), is_ptx ? "virtual" : "real"));
   return out;
 }
 
@@ -270,7 +264,7 @@ Declaration declaration_of(To to, std::string_view text) {
   for (const std::string& whole : split(text, to == To::wheel_variant ? "\n," : "\n")) {
     const std::string_view line = whole;
     if (line.empty()) continue;
-    if (to == To::conda && line.find("__cuda") != std::string_view::npos) {
+    if (to == To::conda && contains(line, "__cuda")) {
       add_conda_spec(line.substr(line.find("__cuda")), out);
       continue;
     }
@@ -318,21 +312,20 @@ Difference verify(const Served& served, const Declaration& declared) {
   for (std::size_t i = 0; i < served.known.size() && oldest && *oldest < served.cuda; ++i)
     if (served.compiled[i] && (declared.to == To::wheel_variant || promised(served.known[i], declared)))
       out.broken.push_back(fmt::format("{} with a driver for CUDA {} (its PTX is for {})",
-                                       name_of(served.known[i]), image::to_name(*oldest).view(),
-                                       image::to_name(served.cuda).view()));
+                                       name(served.known[i]), name(*oldest), name(served.cuda)));
   if (declared.conditions.empty()) return out;
   if (declared.to == To::wheel_variant) {
     const std::set<std::string> promise(declared.conditions.begin(), declared.conditions.end());
     for (const std::string& arch : promise)
-      if (std::ranges::find(served.archs, arch) == served.archs.end()) out.broken.push_back(arch);
+      if (!contains(served.archs, arch)) out.broken.push_back(arch);
     for (const std::string& arch : served.archs)
       if (!promise.contains(arch)) out.unused.push_back(arch);
     return out;
   }
   for (std::size_t i = 0; i < served.known.size(); ++i) {
     const bool wanted = promised(served.known[i], declared);
-    if (wanted && !served.runs[i]) out.broken.push_back(name_of(served.known[i]));
-    if (!wanted && served.runs[i]) out.unused.push_back(name_of(served.known[i]));
+    if (wanted && !served.runs[i]) out.broken.push_back(name(served.known[i]));
+    if (!wanted && served.runs[i]) out.unused.push_back(name(served.known[i]));
   }
   return out;
 }

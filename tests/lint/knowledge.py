@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """knowledge/*.json and tests/knowledge/*.json are as docs/schema/knowledge.json says, as tools/renew_knowledge writes them, and
-every id in `sources` is a row of sources.json. What the command asks for by name is there: fixes and recipes."""
+every id in `sources` is a row of sources.json. What the command asks for by name is there: fixes, recipes and machine checks."""
 import importlib.machinery
 import importlib.util
 import json
@@ -59,15 +59,15 @@ def main():
     wrong += [f"knowledge/toolkits.json: CUDA {row['cuda']}: `targets` has {number}, `tile_targets` does not" for row in toolkits if row["tile_targets"]
               for number in sorted(targets[row["cuda"]] - set(row["tile_targets"].split())) if number.isdigit() and int(number) >= 100]
     fixes = json.loads((ROOT / "knowledge/fixes.json").read_text(encoding="utf-8"))
-    for call, table in (("fix_of", "fixes"), ("find_recipe", "recipes")):
+    for call, table in (("fix_of", "fixes"), ("find_recipe", "recipes"), ("add_check", "machine_checks")):
         rows = {row["id"] for row in fixes[table]}
         asked = set()
         for path in sorted((ROOT / "analyzer").rglob("*.cpp")):
             for argument in re.findall(call + r'\(([^,{;]*?"[^,{;]*?)[,)]', path.read_text(encoding="utf-8")):
                 asked.update(re.findall(r'"([^"]+)"', argument))
         wrong += [f"analyzer: {call}(\"{name}\"): knowledge/fixes.json has no such row of `{table}`" for name in sorted(asked - rows)]
-        if call == "fix_of":
-            wrong += [f"knowledge/fixes.json: nothing asks for the fix {name}" for name in sorted(rows - asked)]
+        if call != "find_recipe":
+            wrong += [f"knowledge/fixes.json: nothing asks for {name} of `{table}`" for name in sorted(rows - asked)]
     print("\n".join(wrong))
     return int(bool(wrong))
 

@@ -2,6 +2,7 @@
 // GPUs, their driver, and what stands between them and a program: device nodes, containers, WSL.
 #include <unistd.h>
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/gpu_names.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/input/machine/facts.h"
@@ -28,7 +29,7 @@ std::string version_of_module(const Machine& machine) {
   for (const std::string& word :
        split(field(machine.read("/proc/driver/nvidia/version"), "NVRM version"), " \t")) {
     const bool number = word.find_first_not_of("0123456789.") == std::string::npos;
-    if (number && word.find('.') != std::string::npos) return word;
+    if (number && contains(word, '.')) return word;
   }
   return {};
 }
@@ -92,19 +93,13 @@ bool has_instances(const Machine& machine) {
   return false;
 }
 
-unsigned branch_of(std::string_view version) {
-  unsigned branch = 0;
-  std::from_chars(version.data(), version.data() + version.size(), branch);
-  return branch;
-}
-
 }  // namespace
 
 Place look_at_place(const Machine& machine) {
   Place place;
   const std::string init = machine.read("/proc/1/cgroup");
   place.container = machine.exists("/.dockerenv") || machine.exists("/run/.containerenv") ||
-                    init.find("docker") != std::string::npos || init.find("kubepods") != std::string::npos ||
+                    contains(init, "docker") || contains(init, "kubepods") ||
                     machine.has_env("NVIDIA_VISIBLE_DEVICES");
   place.wsl =
       machine.exists("/dev/dxg") || machine.read("/proc/version").find("microsoft") != std::string::npos;

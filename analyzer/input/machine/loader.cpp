@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analyzer/core/text.h"
 #include "analyzer/input/machine/facts.h"
 
 namespace kshim::doctor {
@@ -110,7 +111,7 @@ std::string Loader::expand(std::string text, const std::string& by) const {
 
 std::optional<FoundFile> Loader::find(std::string_view name, const std::string& by,
                                       const ElfFacts* asking) const {
-  if (name.find('/') != std::string_view::npos) {
+  if (contains(name, '/')) {
     const std::size_t slash = name.rfind('/');
     return in_folder(name.substr(0, slash), name.substr(slash + 1), "its path");
   }

@@ -109,7 +109,7 @@ std::string_view Machine::env(std::string_view name) const {
 bool Machine::has_env(std::string_view name) const { return environment_.count(std::string(name)) != 0; }
 
 std::string Machine::real(std::string_view path) const {
-  if (path.substr(0, 1) != "/" || path.find('\0') != std::string_view::npos) return {};
+  if (path.substr(0, 1) != "/" || contains(path, '\0')) return {};
   const auto below = packages::resolve_in(root_, path);
   return below ? ("/" / *below).string() : std::string();
 }
@@ -212,12 +212,12 @@ std::string version_in_name(std::string_view path) {
   const std::size_t mark = name.find(".so.");
   if (mark == std::string_view::npos) return {};
   const std::string_view version = name.substr(mark + 4);
-  return version.find('.') == std::string_view::npos ? std::string() : std::string(version);
+  return !contains(version, '.') ? std::string() : std::string(version);
 }
 
 bool is_cuda_library(std::string_view name) {
   return name.starts_with("libcuda.so") || name.starts_with("libnvidia-ml.so") ||
-         (name.find(".so") != std::string_view::npos && find_vendor_library(name) != nullptr);
+         (contains(name, ".so") && find_vendor_library(name) != nullptr);
 }
 
 std::vector<Library> find_libraries(const Machine& machine, const Loader& loader) {
@@ -261,7 +261,7 @@ std::vector<Preload> find_preloads(const Machine& machine) {
 
 Program look_at_program(const Machine& machine, const Loader& loader, const std::string& name) {
   Program program;
-  program.path = name.find('/') == std::string::npos ? in_path(machine, name) : name;
+  program.path = !contains(name, '/') ? in_path(machine, name) : name;
   if (program.path.empty()) {
     program.path = name;
     return program;

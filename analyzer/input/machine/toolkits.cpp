@@ -13,12 +13,10 @@ namespace {
 constexpr std::size_t kMaxWheels = 200;
 
 image::Version parse_version(std::string_view text) {
-  image::Version out;
-  const char* end = text.data() + text.size();
-  const auto [dot, error] = std::from_chars(text.data(), end, out.major);
-  if (error != std::errc() || dot == end || *dot != '.') return {};
-  if (std::from_chars(dot + 1, end, out.minor).ec != std::errc()) return {};
-  return out;
+  const auto major = take_number<std::uint16_t>(text);
+  if (!major || !text.starts_with('.')) return {};
+  const auto minor = first_number<std::uint16_t>(text.substr(1));
+  return minor ? image::Version{*major, *minor} : image::Version{};
 }
 
 /// "cuda" : { "name" : "CUDA SDK", "version" : "13.0.1" } in version.json, "CUDA Version 10.2.89" in
@@ -39,9 +37,7 @@ image::Version version_of_toolkit(const Machine& machine, const std::string& fol
     const std::size_t at = header.find(kDefine);
     if (at == std::string::npos) continue;
     const std::string_view rest = trim(std::string_view(header).substr(at + kDefine.size(), 32));
-    int number = 0;
-    std::from_chars(rest.data(), rest.data() + rest.size(), number);
-    return image::Version::from_cuda_number(number);
+    return image::Version::from_cuda_number(first_number<int>(rest).value_or(0));
   }
   return {};
 }
@@ -129,8 +125,7 @@ std::vector<Toolkit> find_toolkits(const Machine& machine) {
     if (real.empty() || !machine.is_folder(real)) return;
     for (Toolkit& toolkit : found) {
       if (toolkit.folder != real) continue;
-      if (std::ranges::find(toolkit.known_by, known_by) == toolkit.known_by.end())
-        toolkit.known_by.emplace_back(known_by);
+      if (!contains(toolkit.known_by, known_by)) toolkit.known_by.emplace_back(known_by);
       return;
     }
     Toolkit toolkit{.folder = real,
@@ -184,7 +179,7 @@ std::vector<Compiler> find_compilers(const Machine& machine, const std::vector<P
 }
 
 std::string environment_of(const Machine& machine, const std::string& name) {
-  const std::string path = name.find('/') == std::string::npos ? in_path(machine, name) : name;
+  const std::string path = !contains(name, '/') ? in_path(machine, name) : name;
   const auto is_one = [&](const std::string& prefix) {
     return machine.is_file(join_path(prefix, "pyvenv.cfg")) ||
            machine.is_folder(join_path(prefix, "conda-meta"));
@@ -211,11 +206,11 @@ std::vector<Python> find_pythons(const Machine& machine, const std::string& only
       const std::string libraries = join_path(prefix, lib);
       for (const std::string& name : machine.names(libraries)) {
         if (!name.starts_with("python3")) continue;
-        if (python.version.empty() && name.find('.') != std::string::npos)
+        if (python.version.empty() && contains(name, '.'))
           python.version = name.substr(std::string_view("python").size());
         for (const char* site : {"site-packages", "dist-packages"}) {
           const std::string folder = machine.real(join_path(join_path(libraries, name), site));
-          if (folder.empty() || std::ranges::find(python.folders, folder) != python.folders.end()) continue;
+          if (folder.empty() || contains(python.folders, folder)) continue;
           python.folders.push_back(folder);
           look_into(machine, folder, python);
         }

@@ -11,6 +11,7 @@
 #include <map>
 #include <system_error>
 
+#include "analyzer/core/text.h"
 #include "kshim/base/hash.h"
 
 namespace kshim::analysis {
@@ -75,7 +76,7 @@ class Cutter {
     }
     const std::string_view value = line_.substr(begin, end - begin);
     const bool plain = value.size() <= kMaxValueLength &&
-                       std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~'; });
+                       std::ranges::all_of(value, [](char c) { return c >= ' ' && c <= '~'; });
     if (!plain || value.empty()) return {};
     out_.append(line_, at_, begin - at_);
     at_ = end;
@@ -133,13 +134,10 @@ bool add_to(Compiled& compiled, std::string_view module, double ms) {
   constexpr std::string_view kObject = ",\"object\":";
   const std::size_t at = module.find(kObject);
   if (at == std::string_view::npos) return false;
-  const std::string_view value = module.substr(at + kObject.size());
-  std::uint64_t object = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), object);
-  if (!value.starts_with("null,") &&
-      (error != std::errc{} || end == value.data() + value.size() || *end != ','))
-    return false;
-  compiled[object] += ms;
+  std::string_view value = module.substr(at + kObject.size());
+  const auto object = take_number<std::uint64_t>(value);
+  if (object ? !value.starts_with(',') : !value.starts_with("null,")) return false;
+  compiled[object.value_or(0)] += ms;
   return true;
 }
 
@@ -156,8 +154,7 @@ void put(std::string& out, const Compiled& compiled) {
 }
 
 bool is_whole(std::string_view text) {
-  return !text.empty() && (text == "0" || text.front() != '0') && text.find('.') == std::string_view::npos &&
-         text.size() < 19;
+  return !text.empty() && (text == "0" || text.front() != '0') && !contains(text, '.') && text.size() < 19;
 }
 
 }  // namespace
@@ -182,7 +179,7 @@ Alike alike_of(const Report& report, std::string_view lines) {
       if (jit == std::string_view::npos ||
           !parse_ms(cutter.cut(cutter.find_back(",\"ms\":")), out.ms.emplace_back()))
         return {};
-      if (line.substr(jit).starts_with("true") && line.find(",\"result\":0,") != std::string_view::npos &&
+      if (line.substr(jit).starts_with("true") && contains(line, ",\"result\":0,") &&
           !add_to(compiled, line, out.ms.back()))
         return {};
     } else if (type == "device") {

@@ -15,15 +15,11 @@ constexpr std::size_t kMaxLibraries = 512;
 constexpr std::uint64_t kMaxSymbols = 1U << 20U;
 constexpr std::uint64_t kMaxCode = 4096;
 
-bool is_hex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
-
 // auditwheel puts a hash into the name of what it copies into a wheel: libcudart-e409450e.so.11.0.
 bool is_renamed(std::string_view family) {
   const std::size_t dash = family.rfind('-');
-  return dash != std::string_view::npos && family.size() - dash > 8 && is_hex(family.substr(dash + 1));
+  return dash != std::string_view::npos && family.size() - dash > 8 &&
+         std::ranges::all_of(family.substr(dash + 1), is_hex);
 }
 
 void set_name(CudaLibrary& out) {
@@ -34,7 +30,7 @@ void set_name(CudaLibrary& out) {
   if (is_renamed(family)) return;
   out.family = family;
   const std::string_view rest = name.substr(mark + kShared.size());
-  if (rest.size() > 1) std::from_chars(rest.data() + 1, rest.data() + rest.size(), out.major);
+  if (rest.size() > 1) out.major = first_number<unsigned>(rest.substr(1)).value_or(out.major);
 }
 
 std::size_t places_of(std::string_view version) {
@@ -65,19 +61,16 @@ void set_place(ObjectFiles& files, CudaLibrary& out) {
 // nvidia-cudnn-cu12 is of CUDA 12. Since CUDA 13 wheels of the toolkit have no such ending.
 std::optional<unsigned> cuda_of_package(std::string_view name) {
   const std::size_t mark = name.rfind("-cu");
-  unsigned major = 0;
-  if (mark == std::string_view::npos) return std::nullopt;
-  const char* end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data() + mark + 3, end, major);
-  if (error != std::errc{} || stop != end || major == 0) return std::nullopt;
-  return major;
+  const auto major =
+      mark == std::string_view::npos ? std::nullopt : parse_number<unsigned>(name.substr(mark + 3));
+  return major == 0U ? std::nullopt : major;
 }
 
 void set_package(ObjectFiles& files, CudaLibrary& out) {
   const auto package = files.packages().of(out.real.empty() ? out.record.path : out.real);
   if (!package || !package->name.starts_with("nvidia")) return;
   out.package = package->name;
-  std::replace(out.package.begin(), out.package.end(), '_', '-');
+  std::ranges::replace(out.package, '_', '-');
   take_longer(package->version, out);
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "analyzer/core/redacted.h"
+#include "analyzer/core/text.h"
 
 namespace kshim::analysis {
 namespace {
@@ -85,8 +86,7 @@ void add(std::string& to, std::string_view clause) {
 }  // namespace
 
 Fields::Fields(RecordType type, object from) : type_(type) {
-  static_assert(std::all_of(kRanges.begin(), kRanges.end(),
-                            [](const Range& range) { return range.count <= kMaxFields; }));
+  static_assert(std::ranges::all_of(kRanges, [](const Range& range) { return range.count <= kMaxFields; }));
   const Range range = kRanges[static_cast<std::size_t>(type)];
   first_ = range.first;
   count_ = range.count;
@@ -98,8 +98,7 @@ Fields::Fields(RecordType type, object from) : type_(type) {
     std::size_t index = next;
     if (index >= count_ || shapes[index].name != field.key) {
       index = static_cast<std::size_t>(
-          std::find_if(shapes.begin(), shapes.end(),
-                       [&](const FieldShape& shape) { return shape.name == field.key; }) -
+          std::ranges::find_if(shapes, [&](const FieldShape& shape) { return shape.name == field.key; }) -
           shapes.begin());
     }
     if (index < count_) {

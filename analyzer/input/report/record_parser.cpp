@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/report/record_parser.h"
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "kshim/base/hash.h"
 #include "kshim/image/arch.h"
@@ -199,7 +200,7 @@ void check_devices(Report& report) {
           {row.line,
            fmt::format(
                "GPU {}: this kshim knows no GPU of compute capability {}, and judges it by the number",
-               row.ordinal, image::to_name(arch->cc).view())});
+               row.ordinal, name(arch->cc))});
     }
   }
 }
@@ -219,8 +220,8 @@ void check_driver(Report& report) {
 // (shim/track/modules.cpp): with neither, as many records as loads.
 std::uint64_t loads_missing(const Report& report) {
   constexpr std::size_t kMaxWritten = 4096;
-  const bool failed = std::any_of(report.modules.begin(), report.modules.end(),
-                                  [](const ModuleRecord& row) { return row.result != 0; });
+  const bool failed =
+      std::ranges::any_of(report.modules, [](const ModuleRecord& row) { return row.result != 0; });
   if (failed || report.modules.size() >= kMaxWritten || report.modules.size() >= report.end->modules)
     return 0;
   return report.end->modules - report.modules.size();
@@ -366,8 +367,8 @@ std::string RecordParser::device(const Fields& from, std::uint32_t line) {
   if (!ordinal) return "`device` without `ordinal`, ignored";
   if (full(RecordType::device)) return {};
   auto out = filled<RecordType::device, DeviceRecord>(from, line);
-  const auto known = std::find_if(report_.devices.begin(), report_.devices.end(),
-                                  [&](const DeviceRecord& row) { return row.ordinal == out.ordinal; });
+  const auto known = std::ranges::find_if(
+      report_.devices, [&](const DeviceRecord& row) { return row.ordinal == out.ordinal; });
   if (known == report_.devices.end()) {
     keep<RecordType::device>(report_.devices, std::move(out));
     return {};

@@ -101,7 +101,7 @@ bool has_content(const std::string& path, std::uint64_t hash, std::uint64_t size
 // Triton's folders are named by a hash. Whatever else lies around a file is not ours to name for deletion.
 bool is_key(std::string_view folder) {
   constexpr std::size_t kShortest = 26;
-  return folder.size() >= kShortest && std::all_of(folder.begin(), folder.end(), [](char letter) {
+  return folder.size() >= kShortest && std::ranges::all_of(folder, [](char letter) {
            return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
                   (letter >= 'A' && letter <= 'Z') || letter == '_' || letter == '-';
          });
@@ -151,12 +151,10 @@ const PackageRecord* ReportIndex::package(std::uint64_t object) const { return l
 void ReportIndex::note_languages() {
   for (const FailureRecord& failure : report_.failures) {
     python_ = python_ || !failure.python.empty();
-    for (const PythonFrame& frame : failure.python)
-      torch_ = torch_ || frame.file.find("/torch/") != std::string::npos;
+    for (const PythonFrame& frame : failure.python) torch_ = torch_ || contains(frame.file, "/torch/");
   }
   for (const ObjectRecord& object : report_.objects) {
-    torch_ = torch_ || basename_of(object.path).starts_with("libtorch") ||
-             object.path.find("/torch/") != std::string::npos;
+    torch_ = torch_ || basename_of(object.path).starts_with("libtorch") || contains(object.path, "/torch/");
   }
 }
 
@@ -205,8 +203,7 @@ void ObjectFiles::learn(const Report& report) {
     const auto known = places_.find(build_id);
     if (known == places_.end() && places_.size() >= kMaxBuildIds) return;
     std::vector<std::string>& paths = places_[build_id];
-    if (paths.size() < kMaxPaths && std::find(paths.begin(), paths.end(), path) == paths.end())
-      paths.push_back(path);
+    if (paths.size() < kMaxPaths && !contains(paths, path)) paths.push_back(path);
   };
   for (const ObjectRecord& row : report.objects) add(row.path, row.build_id);
   for (const LibraryRecord& row : report.libraries) add(row.path, row.build_id);

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <limits>
 #include <system_error>
 
@@ -43,10 +42,8 @@ std::string judge_schema(std::string_view schema) {
 std::string whole_escapes(std::string_view text) {
   constexpr std::size_t kEscape = 6;  // \\uXXXX
   const auto half = [&](std::size_t at) {
-    unsigned value = 0;
-    if (text.size() - at < kEscape || text[at] != '\\' || text[at + 1] != 'u') return value;
-    const char* const end = text.data() + at + kEscape;
-    return std::from_chars(text.data() + at + 2, end, value, 16).ptr == end ? value : 0;
+    if (text.size() - at < kEscape || text[at] != '\\' || text[at + 1] != 'u') return 0U;
+    return parse_number<unsigned>(text.substr(at + 2, kEscape - 2), 16).value_or(0);
   };
   const auto is_high = [](unsigned value) { return value >= 0xd800 && value < 0xdc00; };
   const auto is_low = [](unsigned value) { return value >= 0xdc00 && value < 0xe000; };
@@ -70,8 +67,7 @@ std::string whole_escapes(std::string_view text) {
 class LineNotes {
  public:
   void add(std::string text, std::uint32_t line) {
-    const auto known =
-        std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) { return row.note.text == text; });
+    const auto known = std::ranges::find_if(rows_, [&](const Row& row) { return row.note.text == text; });
     if (known != rows_.end()) {
       ++known->count;
     } else if (rows_.size() < kNotesKept) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/render/scan/render.h"
 
+#include "analyzer/core/text.h"
 #include "analyzer/render/ci_formats.h"
 #include "analyzer/render/finding_page.h"
 
@@ -168,7 +169,7 @@ inline Json to_json(const ScannedKernel& from) {
 Json image_json(const ImageCount& from) {
   const image::Candidate& candidate = from.candidate;
   Json out = {{"kind", image::to_name(candidate.kind)},
-              {"arch", image::to_name(candidate.kind, candidate.arch).view()},
+              {"arch", name(candidate.kind, candidate.arch)},
               {"isa", json_of(candidate.isa)}};
   KSHIM_JSON_FIELDS(count, bytes)
   return out;
@@ -251,8 +252,7 @@ class Cases {
         if (std::ranges::any_of(finding->devices,
                                 [&](const Device& device) { return device.cc == target.cc; }))
           of_target.push_back(finding);
-      suite.cases.push_back(
-          judged(of_target, std::string(image::to_name(image::ImageKind::cubin, target).view())));
+      suite.cases.push_back(judged(of_target, sm_name(target)));
     }
     if ((scan.targets.empty() && !object.expected && unmet.empty()) || !rest.empty())
       suite.cases.push_back(judged(rest, kWhole));

@@ -75,7 +75,7 @@ using image::ImageKind;
 constexpr std::size_t kFindings = 12;
 constexpr std::size_t kNamedKernels = 3;
 
-std::string name_of(image::Arch arch) { return std::string(image::to_name(ImageKind::cubin, arch).view()); }
+std::string name_of(image::Arch arch) { return sm_name(arch); }
 
 /// "90a": an architecture without sm_, for the head of a column.
 std::string number_of(image::Arch arch) { return name_of(arch).substr(3); }
@@ -244,8 +244,7 @@ class ScanWriter {
     std::vector<std::string> names;
     for (const image::Arch target : scan_.targets) names.push_back(name_of(target));
     if (!names.empty()) out.push_back("for " + join(names, " "));
-    if (scan_.driver.known())
-      out.push_back(fmt::format("driver for CUDA {}", image::to_name(scan_.driver).view()));
+    if (scan_.driver.known()) out.push_back(fmt::format("driver for CUDA {}", name(scan_.driver)));
     return out;
   }
 
@@ -389,7 +388,7 @@ class ScanWriter {
     std::vector<std::string> head = {"File", "Size"};
     for (const image::Arch arch : archs_) {
       const char* suffix = arch.suffix == image::Suffix::a ? "a" : arch.suffix == image::Suffix::f ? "f" : "";
-      head.push_back(fmt::format("{}{}", image::to_name(arch.cc).view(), suffix));
+      head.push_back(fmt::format("{}{}", name(arch.cc), suffix));
     }
     std::vector<Row> table;
     for (const MatrixRow& row : rows_) {
