@@ -427,10 +427,11 @@ std::vector<std::string> Watch::silent(const std::vector<fs::path>& reports) con
     const auto by = std::ranges::find_if(process.files, [&](const std::string& path) {
       return (process.namespaces || !is_of_python_package(path)) && names_driver(path);
     });
-    if (by == process.files.end()) continue;
+    // Where no file names the driver, a script does (PHP).
+    if (by == process.files.end() && std::ranges::any_of(process.files, names_driver)) continue;
     if (silent++ == 0) {
       exe = process.exe;
-      file = *by;
+      file = by == process.files.end() ? "what its script opened" : *by;
     }
     namespaces = namespaces || process.namespaces;
   }
@@ -443,7 +444,7 @@ std::vector<std::string> Watch::silent(const std::vector<fs::path>& reports) con
                   : silent == 2 ? " and another process"
                                 : fmt::format(" and {} other processes", silent - 1),
                   namespaces ? "it came from another namespace of the dynamic linker (dlmopen)"
-                             : "the caller was loaded with RTLD_DEEPBIND",
+                             : "the caller was loaded with RTLD_DEEPBIND (try `kshim run --audit`)",
                   file)};
 }
 

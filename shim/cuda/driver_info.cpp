@@ -74,9 +74,9 @@ void learn_device(int ordinal, DeviceInfo& out) noexcept {
   if (pci != nullptr && pci(bus, sizeof bus - 1, device) == 0) out.pci << std::string_view(bus);
 }
 
-void write_driver(Report& report, const DriverAnswers& facts) noexcept {
+bool write_driver(Report& report, const DriverAnswers& facts) noexcept {
   const image::ShortName version = to_name(facts.version);
-  report.write<RecordType::driver>([&](auto& record) {
+  return report.write<RecordType::driver>([&](auto& record) {
     record.template add<Field::driver_path>(facts.path.empty() ? std::string_view() : facts.path.view());
     record.template add<Field::driver_cuda_version>(facts.version.known() ? version.view()
                                                                           : std::string_view());
@@ -172,10 +172,9 @@ void DriverInfo::learn(const DriverAnswers& facts) noexcept {
 }
 
 void DriverInfo::announce(Report& report) noexcept {
-  const std::uint32_t number = known_ ? report.begin() : 0;
+  const std::uint32_t number = known_ && facts_.driver != 0 ? report.begin() : 0;
   if (number == 0) return;
-  if (driver_report_ != number) write_driver(report, facts_);
-  driver_report_ = number;
+  if (driver_report_ != number && write_driver(report, facts_)) driver_report_ = number;
   if (facts_.initialized && devices_report_ != number) {
     write_devices(report, facts_);
     devices_report_ = number;

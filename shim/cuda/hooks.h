@@ -25,7 +25,8 @@ enum class Stage : std::uint8_t {
   registration,
   compile,
   read,
-  version
+  version,
+  poll
 };
 
 enum class Hook : std::uint16_t {

@@ -57,6 +57,7 @@ AnyFunction counting_call(Hook hook) noexcept {
 #define KSHIM_COUNT_lookup(name, ret, params)
 #define KSHIM_COUNT_query(name, ret, params)
 #define KSHIM_COUNT_other(name, ret, params)
+#define KSHIM_COUNT_poll(name, ret, params)
 #define KSHIM_COUNT_unload(name, ret, params)
 #define KSHIM_COUNT_link(name, ret, params)
 #define KSHIM_COUNT_route(name, ret, params)

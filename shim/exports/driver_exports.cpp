@@ -10,6 +10,8 @@
 using namespace kshim::shim;
 using namespace kshim::shim::abi;
 
+constexpr Result kNotReady = 600;
+
 #define KSHIM_FACTS(name, code, ...) \
   args_of(Hook::name, code, __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__)
 #define KSHIM_STRIP(...) __VA_ARGS__
@@ -37,16 +39,19 @@ using namespace kshim::shim::abi;
     return kshim_first_##path##_##name args;
 
 // Call, test, return.
-#define KSHIM_PLAIN(path, name, ret, params, args)                                          \
+#define KSHIM_CALL(path, name, ret, params, args, failed)                                   \
   KSHIM_FIRST(path, name, ret, params, args)                                                \
   ret kshim_##path##_##name params {                                                        \
     KSHIM_REAL(path, name, args)                                                            \
     const Result code = real args;                                                          \
-    if (code != 0) [[unlikely]]                                                             \
+    if (failed) [[unlikely]]                                                                \
       return SelectArgs<on_call_failed>::from(Hook::name, code,                             \
                                               __builtin_return_address(0) KSHIM_MORE args); \
     return code;                                                                            \
   }
+#define KSHIM_PLAIN(path, name, ret, params, args) KSHIM_CALL(path, name, ret, params, args, code != 0)
+#define KSHIM_POLL(path, name, ret, params, args) \
+  KSHIM_CALL(path, name, ret, params, args, code != 0 && code != kNotReady)
 
 #define KSHIM_LOAD(path, name, ret, params, args)                                                   \
   KSHIM_FIRST(path, name, ret, params, args)                                                        \
@@ -116,6 +121,7 @@ using namespace kshim::shim::abi;
 #define KSHIM_WRAP_query KSHIM_PLAIN
 #define KSHIM_WRAP_launch KSHIM_PLAIN
 #define KSHIM_WRAP_other KSHIM_PLAIN
+#define KSHIM_WRAP_poll KSHIM_POLL
 #define KSHIM_WRAP_unload KSHIM_PLAIN
 #define KSHIM_WRAP_link KSHIM_PLAIN
 #define KSHIM_WRAP_route KSHIM_ROUTE

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "failure/failures.h"
 
+#include <bit>
 #include <cstring>
 
 #include "failure/failure_notice.h"
@@ -75,7 +76,8 @@ void Failures::capture_stacks(bool name_kernel) noexcept {
   python_main_.capture_main_thread();
 }
 
-void Failures::write(Report& report, const FailureInfo& facts, std::uint64_t id) noexcept {
+/// False when it was dropped: a full disk.
+bool Failures::write(Report& report, const FailureInfo& facts, std::uint64_t id) noexcept {
   SameStack native(known_native_, native_.rows(), id);
   SameStack python(known_python_, python_.rows(), id);
   SameStack python_main(known_python_main_, python_main_.rows(), id);
@@ -118,10 +120,11 @@ void Failures::write(Report& report, const FailureInfo& facts, std::uint64_t id)
     record.template add<Field::failure_driver_log>(facts.driver_log.empty() ? std::string_view()
                                                                             : facts.driver_log);
   });
-  if (!written) return;
+  if (!written) return false;
   native.written_with(id);
   python.written_with(id);
   python_main.written_with(id);
+  return true;
 }
 
 void Failures::begin_again(std::uint32_t report) noexcept {
@@ -162,7 +165,7 @@ void Failures::flush_repeats(Report& report) noexcept {
   if (report_ != current_report()) return;
   for (std::size_t i = 0; i < count_; ++i) {
     Known& known = known_[i];
-    if (known.count == known.written) continue;
+    if (known.written == 0 || known.count == known.written) continue;
     known.written = known.count;
     report.write<RecordType::repeat>([&](auto& record) {
       record.template add<Field::repeat_id>(std::uint64_t{i + 1});
@@ -174,7 +177,6 @@ void Failures::flush_repeats(Report& report) noexcept {
 void Failures::record(const Scene& scene, const FailureInfo& facts) noexcept {
   const std::uint32_t number = scene.report.begin();
   if (report_ != number) begin_again(number);
-  const std::size_t before = count_;
   const std::size_t index = find_or_add(key_of(facts));
   if (index == kMax) {
     count_dropped();
@@ -183,16 +185,18 @@ void Failures::record(const Scene& scene, const FailureInfo& facts) noexcept {
   Known& known = known_[index];
   ++known.count;
   if (facts.runtime) set_last_error({facts.code, number, index + 1, facts.owner});
-  if (index < before) {
+  if (known.written != 0) {
     if (options().each_repeat || is_milestone(known.count)) write_repeat(scene.report, index);
     return;
   }
-  known.written = 1;
-  scene.report.count_failure();
+  // One whose record was dropped is tried again at its 2nd, 4th, 8th ... occurrence.
+  if (!std::has_single_bit(known.count)) return;
+  if (known.count == 1) scene.report.count_failure();
   scene.objects.announce(scene.report, facts.object, {});
   capture_stacks(facts.kernel.empty());
-  write(scene.report, facts, index + 1);
-  if (deserves_notice(facts)) notify(scene, facts);
+  if (write(scene.report, facts, index + 1)) known.written = 1;
+  if (known.count == 1 && deserves_notice(facts)) notify(scene, facts);
+  if (known.written != 0 && known.count != 1) write_repeat(scene.report, index);
   scene.gaps.note_failure({scene.report, scene.driver, scene.objects, scene.fatbins}, facts.module.code,
                           facts.device, facts.stage == Stage::load);
   scene.objects.announce_libraries(scene.report);

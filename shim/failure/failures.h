@@ -37,7 +37,7 @@ class Failures {
   struct Known {
     std::uint64_t key;
     std::uint64_t count;         ///< how often it happened
-    std::uint64_t written;       ///< how often the report says
+    std::uint64_t written;       ///< how often the report says; 0 = it does not have the failure
     std::uint64_t last_written;  ///< time of the last repeat, with KSHIM_REPEATS=each
   };
   static constexpr std::size_t kMax = KnownStacks::kMax;
@@ -47,7 +47,7 @@ class Failures {
   std::size_t find_or_add(std::uint64_t key) noexcept;
   void write_repeat(Report& report, std::size_t index) noexcept;
   void capture_stacks(bool name_kernel) noexcept;
-  void write(Report& report, const FailureInfo& facts, std::uint64_t id) noexcept;
+  bool write(Report& report, const FailureInfo& facts, std::uint64_t id) noexcept;
   void notify(const Scene& scene, const FailureInfo& facts) noexcept;
 
   std::uint32_t report_;  ///< the report that known_ belongs to

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "failure/observer.h"
 
+#include <bit>
+
 #include "cuda/cuda_libraries.h"
 #include "cuda/driver_info.h"
 #include "cuda/driver_table.h"
@@ -81,23 +83,42 @@ void add_runtime_return(State& state, const CallArgs& returned, Device device,
   if (failed) add_failure(state, nullptr, &facts, device, log);
 }
 
+/// What learn_driver() could not find out where there was no memory, or another thread had the lock for long.
+enum Missed : std::uint8_t { nothing, version, devices };
+std::atomic<Missed> g_missed{nothing};
+std::atomic<std::uint64_t> g_calls_since{0};
+
 /// Asks the driver what is not known of it yet. The answers do not fit on a small stack.
 void learn_driver(bool initialized) noexcept {
   bool known = true;
+  Missed missed = initialized ? devices : version;
   {
     const SlowPath path;
-    if (path) path.run([&](State& state) { known = state.driver.knows(initialized); });
+    if (path)
+      path.run([&](State& state) {
+        known = state.driver.knows(initialized);
+        missed = nothing;
+      });
   }
+  g_missed.store(missed, std::memory_order_relaxed);
   if (known) return;
   void* const memory = raw::map_memory(sizeof(DriverAnswers));
   if (memory == nullptr) return;
   auto* const facts = static_cast<DriverAnswers*>(memory);
   ask_driver(initialized, *facts);
+  if (facts->driver == 0) g_missed.store(initialized ? devices : version, std::memory_order_relaxed);
   {
     const SlowPath path;
     if (path) path.run([&](State& state) { state.driver.learn(*facts); });
   }
   raw::unmap_memory(memory, sizeof(DriverAnswers));
+}
+
+/// At the 1st, 2nd, 4th ... call since.
+void learn_what_was_missed() noexcept {
+  const Missed missed = g_missed.load(std::memory_order_relaxed);
+  if (missed != nothing && std::has_single_bit(g_calls_since.fetch_add(1, std::memory_order_relaxed) + 1))
+    learn_driver(missed == devices);
 }
 
 void register_code(const Registration& registration) noexcept {
@@ -143,6 +164,7 @@ void on_init(const CallArgs& facts) noexcept {
 
 void on_call_failed(const CallArgs& facts) noexcept {
   if (!is_recording(facts.caller)) return;
+  learn_what_was_missed();
   const Device asked = ask_current_device();
   const DriverLog log(facts.code, is_in_handler());
   const SlowPath path;
@@ -171,6 +193,7 @@ std::uint64_t load_begins() noexcept { return options().enabled ? now_nanosecond
 void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) noexcept {
   if (!is_recording(facts.caller)) return;
   const std::uint64_t nanoseconds = now_nanoseconds() - begin;
+  learn_what_was_missed();
   const Device asked = ask_current_device();
   std::optional<DriverLog> log;
   if (facts.code != 0) log.emplace(facts.code, is_in_handler());

@@ -32,21 +32,25 @@ bool TimedLock::acquire(bool& inherited) noexcept {
 // The word is read before the attempt, and the owner changes it before it checks for waiting threads, so no
 // release is missed. Each sleep has a limit, because the thread that was woken may have given up.
 bool TimedLock::wait_and_acquire(bool& inherited) noexcept {
-  constexpr std::uint64_t kMaxWithoutReleaseLength = 2'000'000'000;  // nanoseconds
   constexpr std::uint64_t kMaxLength = 10'000'000'000;
-  constexpr std::uint64_t kShortest = 10'000'000;
+  constexpr std::uint64_t kShortest = 10'000'000;  // nanoseconds
   constexpr std::uint64_t kMaxTurnLength = 500'000'000;
   constexpr std::uint32_t kMaxTurns = 200'000;  // in case the clock does not advance
+  const std::uint64_t patience = patience_.load(std::memory_order_relaxed);
   std::uint64_t last = now_nanoseconds();
   std::uint64_t waited = 0;
   std::uint64_t waited_at_release = 0;
   std::uint32_t seen = releases_.load();
   for (std::uint32_t turns = 0; turns < kMaxTurns && waited < kMaxLength; ++turns) {
     const std::uint32_t releases = releases_.load();
-    if (try_acquire(inherited)) return true;
+    if (try_acquire(inherited)) {
+      if (turns != 0) patience_.store(std::min(2 * patience, kMostPatience), std::memory_order_relaxed);
+      return true;
+    }
     if (releases != seen) waited_at_release = waited;
     seen = releases;
-    if (waited - waited_at_release >= kMaxWithoutReleaseLength) {
+    if (waited - waited_at_release >= patience) {
+      patience_.store(kShortest, std::memory_order_relaxed);
       abandoned_.store(true, std::memory_order_relaxed);
       return false;
     }

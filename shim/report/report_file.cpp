@@ -143,7 +143,8 @@ void Report::start(std::uint32_t process) noexcept {
   if (opened_ && still_open(file_)) raw::close_file(file_.fd);  // the parent's
   file_ = ReportFile();
   opened_ = false;
-  g_dropped.store(0, std::memory_order_relaxed);
+  // What was dropped before the first report counts in it.
+  if (g_process.load(std::memory_order_relaxed) != 0) g_dropped.store(0, std::memory_order_relaxed);
   ended_.store(false, std::memory_order_relaxed);
   seq_.store(0, std::memory_order_relaxed);
   bytes_ = 0;

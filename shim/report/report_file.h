@@ -69,7 +69,8 @@ class Report {
   /// the end.
   template <report::RecordType kType>
   static constexpr bool kKept = kType == report::RecordType::failure || kType == report::RecordType::object ||
-                                kType == report::RecordType::device || kType == report::RecordType::end;
+                                kType == report::RecordType::driver || kType == report::RecordType::device ||
+                                kType == report::RecordType::end;
   // Room for 64 native and 128 Python frames with long names.
   static constexpr std::size_t kRecordSize = 524288;
   bool opened_;

@@ -30,7 +30,7 @@ std::string_view runtime_of(const CallArgs& facts, const DeviceCode& code) noexc
   return find_object_in_use(facts.caller).identity == code.object ? "static" : std::string_view();
 }
 
-void write_module(const CallArgs& facts, const Module& module, std::uint64_t nanoseconds,
+bool write_module(const CallArgs& facts, const Module& module, std::uint64_t nanoseconds,
                   std::optional<std::uint64_t> device, Report& report, const DriverInfo& driver) noexcept {
   const DeviceCode& code = module.code;
   const DeviceInfo* gpu = driver.device(device);
@@ -49,7 +49,7 @@ void write_module(const CallArgs& facts, const Module& module, std::uint64_t nan
     hash.put("0123456789abcdef"[code.hash >> (60U - 4U * i) & 15U]);
   const image::ShortName toolkit = to_name(code.toolkit);
   using Maybe = std::optional<std::uint64_t>;
-  report.write<RecordType::module>([&](auto& record) {
+  return report.write<RecordType::module>([&](auto& record) {
     record.template add<Field::module_id>(module.number);
     record.template add<Field::module_object>(code.object == 0 ? Maybe() : Maybe(code.object));
     record.template add<Field::module_offset>(code.object == 0 ? Maybe() : Maybe(code.offset));
@@ -110,7 +110,11 @@ void Modules::add(const CallArgs& facts, std::uint64_t nanoseconds, std::optiona
   module.record = choose_record(facts, module, device);
   if (module.record == module.number) {
     if (result != LoadResult::loaded) hash_in_full(module.code);
-    write_module(facts, module, nanoseconds, device, report, driver);
+    // After a full disk, an equal load is tried again.
+    if (!write_module(facts, module, nanoseconds, device, report, driver)) {
+      if (facts.code != 0) --failed_count_;
+      module.record = 0;
+    }
   }
   remember(module);
 }

@@ -99,7 +99,7 @@ void ObjectRecords::announce(Report& report, std::uint32_t identity, std::string
     if (object.elf.through(pages).imports("__cudaRegisterFatBinary")) runtime = "shared";
   }
   const FileInfo file = file_of_identity(identity);
-  report.write<RecordType::object>([&](auto& record) {
+  const bool written = report.write<RecordType::object>([&](auto& record) {
     record.template add<Field::object_id>(std::uint64_t{identity});
     record.template add<Field::object_path>(file.path.empty() ? std::string_view("?") : file.path);
     record.template add<Field::object_build_id>(file.build_id.empty() ? std::string_view()
@@ -108,7 +108,7 @@ void ObjectRecords::announce(Report& report, std::uint32_t identity, std::string
     record.template null<Field::object_fatbins>();
     record.template null<Field::object_images>();
   });
-  objects_[identity] = number;
+  if (written) objects_[identity] = number;
 }
 
 void ObjectRecords::announce_libraries(Report& report) noexcept {

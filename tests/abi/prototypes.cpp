@@ -30,6 +30,7 @@ namespace theirs {
 #define KSHIM_THEIRS_query KSHIM_THEIRS_plain
 #define KSHIM_THEIRS_launch KSHIM_THEIRS_plain
 #define KSHIM_THEIRS_other KSHIM_THEIRS_plain
+#define KSHIM_THEIRS_poll KSHIM_THEIRS_plain
 #define KSHIM_THEIRS_unload KSHIM_THEIRS_plain
 #define KSHIM_THEIRS_link KSHIM_THEIRS_plain
 #define KSHIM_THEIRS_route KSHIM_THEIRS_plain
@@ -58,6 +59,7 @@ using namespace kshim::shim::abi;
 #define KSHIM_COMPARE_query KSHIM_COMPARE_plain
 #define KSHIM_COMPARE_launch KSHIM_COMPARE_plain
 #define KSHIM_COMPARE_other KSHIM_COMPARE_plain
+#define KSHIM_COMPARE_poll KSHIM_COMPARE_plain
 #define KSHIM_COMPARE_unload KSHIM_COMPARE_plain
 #define KSHIM_COMPARE_link KSHIM_COMPARE_plain
 #define KSHIM_COMPARE_route KSHIM_COMPARE_plain

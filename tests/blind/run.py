@@ -88,6 +88,16 @@ class Past(e2e.Case):
         analysis, _ = self.run_host("deepbind", PLUGINS["plain"], "exit", "libcuda.so.1", status=0)
         self.assertEqual((analysis["verdict"], analysis["blind"]), ("no-cuda", []), json.dumps(analysis, indent=1))
 
+    def test_a_driver_that_a_script_names(self):
+        """As in PHP, which opens its FFI with RTLD_DEEPBIND and closes it before the end: no file that is mapped names the driver."""
+        notes = []
+        for more in ((), ("--audit",)):
+            done = self.kshim("run", *more, "--simulate", "sm_90", "--", HOST, "deepbind", PLUGINS["plain"], "close",
+                              env=e2e.clean_environment() | {"PLUGIN_OPENS": "libcuda.so.1"})
+            self.assertIn("cuInit: 0", done.stdout)
+            notes.append("--audit" in done.stderr)
+        self.assertEqual(notes, [True, False])
+
     def test_an_end_without_destructors(self):
         """What is left then is what the watcher saw from outside, which is a note."""
         for how, word in (("deepbind", "RTLD_DEEPBIND"), ("dlmopen", "dlmopen")):

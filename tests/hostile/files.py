@@ -235,6 +235,23 @@ class Disks(hostile.Case):
         self.assertEqual((text[-1], records[0]["type"]), ("\n", "process"))
         self.assertTrue(0 < len(self.codes(records)) < 60, self.codes(records))
 
+    def test_a_disk_that_has_room_again(self):
+        """the disk of the report is full when an image fails for the first time, and has room when it fails again | nothing | the failure, from the second time on; `end` counts what was dropped"""
+        code = ("import ctypes, os\ndriver = ctypes.CDLL('libcuda.so.1')\ndriver.cuInit(0)\nctypes.c_int.in_dll(driver, 'plain_driver').value = 209\n"
+                "out = ctypes.c_void_p()\nfail = lambda: print(driver.cuModuleLoadData(ctypes.byref(out), b'.version 8.0\\n.target sm_90\\n'))\n"
+                "driver.cuModuleGetFunction(ctypes.byref(out), ctypes.c_void_p(64), b'fills')\n"
+                "path = os.environ['DISK'] + '/filler'\nfile = os.open(path, os.O_CREAT | os.O_WRONLY)\n"
+                "for size in (4096, 1):\n    try:\n        while True: os.write(file, bytes(size))\n    except OSError: pass\n"
+                "for i in range(900): driver.cuModuleGetFunction(ctypes.byref(out), ctypes.c_void_p(64), b'fills')\n"  # the report's last page
+                "fail()\nos.close(file)\nos.unlink(path)\nfail()\nfail()\n")
+        self.inside("true", sys.executable, "-c", code, variables={"LD_LIBRARY_PATH": str(hostile.PLAIN), "KSHIM_REPEATS": "each"})
+        records = hostile.report_check.load(self.folder / "kept" / "r.jsonl", complete=True)
+        failures = e2e.of_type(records, "failure")
+        image, = (failure for failure in failures if failure["stage"] == "load")
+        self.assertIn(image["module"], [module["id"] for module in e2e.of_type(records, "module")])
+        self.assertLessEqual({repeat["id"] for repeat in e2e.of_type(records, "repeat")}, {failure["id"] for failure in failures})
+        self.assertGreater(records[-1]["dropped"], 0)
+
     def test_a_disk_that_is_to_be_unmounted(self):
         """a program unmounts the file system in which it started, after a failure | the file system is busy: the report is open | all of it"""
         self.need_root()

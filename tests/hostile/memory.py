@@ -5,6 +5,7 @@ import re
 import resource
 import signal
 import struct
+import sys
 
 import e2e
 import hostile
@@ -68,6 +69,19 @@ class Memory(hostile.Case):
                 if not done.startswith("0 "):
                     self.skipTest(f"{kind}: this limit cannot be set here")
                 self.assertEqual(done, "0 209 209\n")
+
+    def test_no_memory_for_a_moment(self):
+        """no memory is left at the first use of the driver, later there is | nothing; stderr says that nothing is recorded until then | the failures after that, with the driver and its devices"""
+        self.same(sys.executable, "-c", "import ctypes, resource\ndriver = ctypes.CDLL('libcuda.so.1')\nlimits = resource.getrlimit(resource.RLIMIT_AS)\n"
+                  "start, later, limit = driver.cuInit, driver.cuModuleGetFunction, resource.setrlimit\nout = ctypes.c_void_p()\n"
+                  "limit(resource.RLIMIT_AS, (1, limits[1]))\nstarted = start(0)\nlimit(resource.RLIMIT_AS, limits)\n"
+                  "ctypes.c_int.in_dll(driver, 'plain_driver').value = 209\n"
+                  "print(started, *(later(ctypes.byref(out), ctypes.c_void_p(64), b'kernel%d' % i) for i in range(20)))\n",
+                  variables={"LD_LIBRARY_PATH": hostile.PLAIN})
+        records = self.only()
+        self.failure(records, "kernel19")
+        self.assertEqual([len(e2e.of_type(records, kind)) for kind in ("driver", "device")], [1, 1])
+        self.assertGreater(records[-1]["dropped"], 0)
 
     def test_a_core_dump(self):
         """a core dump after a failure | less than 1 MiB more | the failure"""

@@ -240,6 +240,18 @@ TEST(TimedLock, EndsTheWaitForAThreadThatNeverReleasesIt) {
   g_lock.release();
 }
 
+// As a thread that serves the page that the owner waits for, for each page. With 2 s each, the alarm ends it.
+TEST(TimedLock, LosesPatienceAfterAWaitInVain) {
+  static TimedLock g_lock;
+  alarm(60);
+  for (int i = 0; i < 100; ++i) {
+    std::thread([] { EXPECT_TRUE(g_lock.acquire()); }).join();
+    EXPECT_FALSE(g_lock.acquire());
+    g_lock.release();
+  }
+  alarm(0);
+}
+
 // Together they hold it for more than 2 s.
 TEST(TimedLock, IsHadByAllOfManyThreadsThatKeepReleasingIt) {
   static TimedLock g_lock;
