@@ -15,7 +15,7 @@ namespace kshim::exports {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t kMaxPending = std::size_t{64} << 20;
+constexpr std::size_t kMaxPending = std::size_t{32} << 20;
 constexpr std::size_t kBlock = std::size_t{1} << 20;
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{256} << 20;
 constexpr std::string_view kUnfinished = ".unfinished";
