@@ -123,7 +123,7 @@ void TableFiles::flush(const Key& key, File& file) {
   append(file.folder, file.name, zstd_ ? compressed(file.pending) : file.pending, fresh);
   file.bytes += file.pending.size();
   pending_ -= file.pending.size();
-  file.pending.clear();
+  file.pending = std::string();  // most files are of a day that does not come again
 }
 
 void TableFiles::write_file(const fs::path& folder, const std::string& name, std::string_view bytes) {
