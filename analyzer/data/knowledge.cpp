@@ -182,9 +182,12 @@ const LibraryNeedRow* library_need(std::string_view library, std::string_view di
 }
 
 const ProbingLibraryRow* find_probing_library(std::string_view path) {
-  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::string_view name = file_of(path);
   for (const ProbingLibraryRow& row : probing_libraries()) {
-    if (name.starts_with(row.prefix)) return &row;
+    // cublas64_12.dll is what libcublas.so.12 is elsewhere.
+    std::string_view prefix = row.prefix;
+    if (name.ends_with(".dll")) prefix.remove_prefix(std::string_view("lib").size());
+    if (name.starts_with(prefix)) return &row;
   }
   return nullptr;
 }

@@ -762,12 +762,49 @@ class Rows {
   std::set<std::string, std::less<>> begun_;  ///< files of this batch
 };
 
+/// What to export, one after the other: of the report files those that are not known.
+class Inputs {
+ public:
+  Inputs(const std::vector<fs::path>& paths, std::span<const std::uint64_t> of_before,
+         std::vector<std::string>& notes)
+      : known_(of_before) {
+    std::vector<fs::path> scans, others;
+    for (const fs::path& path : paths) (path.extension() == ".json" ? scans : others).push_back(path);
+    // A scan may know more of a file than reports do.
+    walks_.emplace_back(others, notes);
+    walks_.emplace_back(scans, notes);
+    std::error_code ignored;
+    here_ = fs::current_path(ignored).string() + '/';
+  }
+  std::optional<Input> next() {
+    while (!walks_.empty()) {
+      std::optional<analysis::ReportFile> file = walks_.back().next();
+      if (!file) {
+        walks_.pop_back();
+        continue;
+      }
+      if (!file->path.starts_with('/')) file->path.insert(0, here_);
+      const std::uint64_t id =
+          content_hash(bytes_of(fmt::format("{}\n{}\n{}", file->path, file->bytes, file->changed_ns)));
+      if (!std::ranges::binary_search(known_, id)) return Input{*std::move(file), id};
+      ++known;
+    }
+    return std::nullopt;
+  }
+  std::uint64_t known = 0;  ///< so many were left out
+
+ private:
+  std::span<const std::uint64_t> known_;
+  std::vector<analysis::ReportWalk> walks_;  ///< the next one last
+  std::string here_;
+};
+
 /// Makes rows in several threads. They are written in the order of the inputs, each batch by the thread that
 /// finds it next.
 class Threads {
  public:
-  Threads(std::span<const Input> inputs, Shared& shared, TableFiles& files, std::uint64_t total)
-      : inputs_(inputs), shared_(shared), files_(files), total_(total) {}
+  Threads(Inputs& inputs, Shared& shared, TableFiles& files, std::uint64_t total)
+      : inputs_(inputs), next_(inputs.next()), shared_(shared), files_(files), total_(total) {}
 
   Batch run() {
     constexpr unsigned kMax = 8;  // each has what it knows of files and packages for itself
@@ -795,9 +832,9 @@ class Threads {
     try {
       Rows rows(shared_);
       for (std::unique_lock lock(mutex_);;) {
-        changed_.wait(lock, [&] { return failed_ || next_ == inputs_.size() || has_room(); });
-        if (failed_ || next_ == inputs_.size()) return;
-        const std::span<const Input> inputs = begin();
+        changed_.wait(lock, [&] { return failed_ || !next_ || has_room(); });
+        if (failed_ || !next_) return;
+        const std::vector<Input> inputs = begin();
         const std::size_t number = begun_++;
         lock.unlock();
         Batch batch = rows.take(inputs);
@@ -814,18 +851,19 @@ class Threads {
 
   bool has_room() const {
     return begun_ == written_ ||
-           (begun_ - written_ < kMaxAhead * jobs_ && bytes_ahead_ + inputs_[next_].bytes <= kMaxBytesAhead);
+           (begun_ - written_ < kMaxAhead * jobs_ && bytes_ahead_ + next_->bytes <= kMaxBytesAhead);
   }
 
-  std::span<const Input> begin() {
-    const std::size_t first = next_;
-    for (std::uint64_t bytes = 0; next_ < inputs_.size() && next_ - first < kMaxReports &&
-                                  (next_ == first || bytes + inputs_[next_].bytes <= kMaxBytes);
-         ++next_) {
-      bytes += inputs_[next_].bytes;
-      bytes_ahead_ += inputs_[next_].bytes;
+  std::vector<Input> begin() {
+    std::vector<Input> out;
+    for (std::uint64_t bytes = 0;
+         next_ && out.size() < kMaxReports && (out.empty() || bytes + next_->bytes <= kMaxBytes);
+         next_ = inputs_.next()) {
+      bytes += next_->bytes;
+      bytes_ahead_ += next_->bytes;
+      out.push_back(*std::move(next_));
     }
-    return inputs_.subspan(first, next_ - first);
+    return out;
   }
 
   /// What is ready, unless another thread does.
@@ -861,14 +899,14 @@ class Threads {
     for (const auto& [key, lines] : tables) files_.add(key.first, key.second, lines.text, lines.rows);
   }
 
-  std::span<const Input> inputs_;
+  Inputs& inputs_;
+  std::optional<Input> next_;
   Shared& shared_;
   TableFiles& files_;
   std::uint64_t total_;
   unsigned jobs_ = 1;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::size_t next_ = 0;                 ///< input
   std::size_t begun_ = 0, written_ = 0;  ///< batches
   std::uint64_t bytes_ahead_ = 0;        ///< of inputs that were begun and not written
   std::map<std::size_t, Batch> ready_;   ///< by number
@@ -877,14 +915,21 @@ class Threads {
   Batch sum_;  ///< of what was written
 };
 
-void write_manifest(const fs::path& folder, const std::string& name, const std::vector<std::uint64_t>& taken,
-                    const Result& result) {
-  nlohmann::json manifest;
-  manifest["schema"] = "kshim-facts/1";
-  manifest["host"] = host_name();
-  for (const std::uint64_t id : taken) manifest["inputs"].push_back(id);
-  for (const auto& [table, rows] : result.rows) manifest["rows"][std::string(table)] = rows;
-  TableFiles::write_file(folder, name + ".json", manifest.dump() + "\n");
+/// Several, none of which is large.
+void write_manifests(const fs::path& folder, const std::string& name, std::span<const std::uint64_t> taken,
+                     const Result& result, std::set<std::string>& written) {
+  constexpr std::size_t kMaxInputs = 65536;
+  nlohmann::json rows;
+  for (const auto& [table, count] : result.rows) rows[std::string(table)] = count;
+  for (std::size_t at = 0; at < taken.size(); at += kMaxInputs) {
+    const nlohmann::json manifest = {{"schema", "kshim-facts/1"},
+                                     {"host", host_name()},
+                                     {"inputs", taken.subspan(at, std::min(kMaxInputs, taken.size() - at))},
+                                     {"rows", std::exchange(rows, nlohmann::json::object())}};
+    const std::string file = at == 0 ? name + ".json" : fmt::format("{}.{}.json", name, at / kMaxInputs);
+    TableFiles::write_file(folder, file, manifest.dump() + "\n");
+    written.insert(file);
+  }
 }
 
 }  // namespace
@@ -903,36 +948,29 @@ void Exporter::read_manifests() {
     if (!manifest.is_object() || manifest.value("host", nlohmann::json()) != host_name()) continue;
     const nlohmann::json inputs = manifest.value("inputs", nlohmann::json::array());
     for (const nlohmann::json& input : inputs)
-      if (input.is_number_unsigned()) known_.insert(input.get<std::uint64_t>());
+      if (input.is_number_unsigned()) known_.push_back(input.get<std::uint64_t>());
   }
+  std::ranges::sort(known_);
 }
 
 Result Exporter::run(const std::vector<fs::path>& paths) {
   Result result;
   read_manifests();
-  std::vector<Input> inputs;
   std::uint64_t total = 0;
-  std::string all = host_name();
-  std::error_code ignored;
-  const std::string here = fs::current_path(ignored).string() + '/';
-  for (analysis::ReportFile& file : analysis::find_report_files(paths, result.notes)) {
-    if (!file.path.starts_with('/')) file.path.insert(0, here);
-    const std::uint64_t id =
-        content_hash(bytes_of(fmt::format("{}\n{}\n{}", file.path, file.bytes, file.changed_ns)));
-    if (known_.count(id) != 0) {
-      ++result.known;
-      continue;
-    }
-    total += file.bytes;
-    fmt::format_to(std::back_inserter(all), "{:016x}", id);
-    inputs.push_back({std::move(file), id});
+  const std::string host = host_name();
+  std::string name;
+  // Twice, because the names of a million reports would take more memory than all else.
+  Inputs found(paths, known_, result.notes);
+  while (const std::optional<Input> input = found.next()) {
+    total += input->bytes;
+    name = hash_of(fmt::format("{}{}{:016x}", host, name, input->id));
   }
-  if (inputs.empty()) return result;
-  // A scan may know more of a file than reports do.
-  std::ranges::stable_partition(inputs, [](const Input& input) { return input.path.ends_with(".json"); });
-  const std::string name = hash_of(all);
+  result.known = found.known;
+  if (name.empty()) return result;
   TableFiles files(options_.folder, name, options_.zstd);
   Shared shared{options_};
+  std::vector<std::string> ignored;
+  Inputs inputs(paths, known_, ignored);
   const Batch done = Threads(inputs, shared, files, total).run();
   result.reports = done.counts.reports;
   result.unsettled = done.counts.unsettled;
@@ -942,9 +980,9 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
   if (taken.empty()) return result;
   files.finish();
   result.rows = files.rows();
-  write_manifest(options_.folder / "manifest", name, taken, result);
-  known_.insert(taken.begin(), taken.end());
-  manifests_.insert(name + ".json");
+  write_manifests(options_.folder / "manifest", name, taken, result, manifests_);
+  known_.insert(known_.end(), taken.begin(), taken.end());
+  std::ranges::sort(known_);
   return result;
 }
 

@@ -8,7 +8,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -48,8 +47,8 @@ class Exporter {
  private:
   void read_manifests();
   Options options_;
-  std::unordered_set<std::uint64_t> known_;  ///< hashes of path, size and time of change
-  std::set<std::string> manifests_;          ///< that known_ has
+  std::vector<std::uint64_t> known_;  ///< hashes of path, size and time of change, in order
+  std::set<std::string> manifests_;   ///< that known_ has
 };
 
 }  // namespace kshim::exports

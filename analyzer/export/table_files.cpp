@@ -15,7 +15,7 @@ namespace kshim::exports {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t kMaxPending = std::size_t{64} << 20;
+constexpr std::size_t kMaxPending = std::size_t{32} << 20;
 constexpr std::size_t kBlock = std::size_t{1} << 20;
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{256} << 20;
 constexpr std::string_view kUnfinished = ".unfinished";
@@ -123,7 +123,7 @@ void TableFiles::flush(const Key& key, File& file) {
   append(file.folder, file.name, zstd_ ? compressed(file.pending) : file.pending, fresh);
   file.bytes += file.pending.size();
   pending_ -= file.pending.size();
-  file.pending.clear();
+  file.pending = std::string();  // most files are of a day that does not come again
 }
 
 void TableFiles::write_file(const fs::path& folder, const std::string& name, std::string_view bytes) {

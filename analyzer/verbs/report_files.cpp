@@ -15,69 +15,24 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::string_view kEnding = ".jsonl";
 
+constexpr std::size_t kDeepest = 16;
+
 /// `name`: of `path` in an open folder.
-void add_file(std::string path, std::vector<ReportFile>& out, int folder, const char* name) {
+ReportFile report_file(std::string path, int folder, const char* name) {
   struct stat status {};
-  ReportFile& file = out.emplace_back(ReportFile{std::move(path)});
-  if (::fstatat(folder, name, &status, 0) != 0) return;
+  ReportFile file{std::move(path)};
+  if (::fstatat(folder, name, &status, 0) != 0) return file;
   if (S_ISREG(status.st_mode)) file.bytes = static_cast<std::uint64_t>(status.st_size);
   file.changed_ns = status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
   file.owner = status.st_uid;
+  return file;
 }
 
-// Links to folders are not followed: a ring of them would never end. One folder is open at a time, and what
-// is wrong with one costs that one: in a spool others are another user's.
-void add_folder(const fs::path& folder, std::vector<ReportFile>& out, std::vector<std::string>& notes) {
-  constexpr unsigned kDeepest = 16;
-  const std::size_t before = out.size();
-  const std::size_t notes_before = notes.size();
-  bool deeper = false;
-  std::vector<std::pair<std::string, unsigned>> left{{folder.string(), 0}};
-  while (!left.empty()) {
-    const auto [at, depth] = std::move(left.back());
-    left.pop_back();
-    const std::unique_ptr<DIR, int (*)(DIR*)> walk(::opendir(at.c_str()), ::closedir);
-    int error = walk == nullptr && errno != EACCES ? errno : 0;
-    while (walk != nullptr) {
-      errno = 0;
-      const dirent* const entry = ::readdir(walk.get());
-      if (entry == nullptr) {
-        error = errno;
-        break;
-      }
-      const std::string_view name = entry->d_name;
-      if (name == "." || name == "..") continue;
-      const int fd = ::dirfd(walk.get());
-      struct stat status {};
-      // What d_type does not tell; where a link leads.
-      const bool link =
-          entry->d_type == DT_LNK ||
-          (entry->d_type == DT_UNKNOWN && ::fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISLNK(status.st_mode));
-      const bool is_folder = entry->d_type == DT_DIR ||
-                             ((link || entry->d_type == DT_UNKNOWN) &&
-                              ::fstatat(fd, entry->d_name, &status, 0) == 0 && S_ISDIR(status.st_mode));
-      std::string path = at;
-      if (!path.ends_with('/')) path += '/';
-      path += name;
-      if (is_folder) {
-        deeper = deeper || (!link && depth == kDeepest);
-        if (!link && depth < kDeepest) left.emplace_back(std::move(path), depth + 1);
-      } else if (!name.ends_with(kEnding) || name.size() == kEnding.size()) {
-        continue;
-      } else if (link && is_another_users_link(path)) {
-        notes.push_back(fmt::format("{}: is a link of another user", path));
-      } else {
-        add_file(std::move(path), out, fd, entry->d_name);
-      }
-    }
-    if (error != 0)
-      notes.push_back(fmt::format("{}: cannot be listed: {}", at, std::generic_category().message(error)));
-  }
-  if (deeper)
-    notes.push_back(fmt::format("{}: folders below the {}th are not read", folder.string(), kDeepest));
-  if (out.size() == before && notes.size() == notes_before)
-    notes.push_back(fmt::format("{}: holds no report (*.jsonl)", folder.string()));
+/// Orders a folder's files before those of a folder whose name goes on: as if a slash were the first
+/// character.
+bool comes_first(std::string_view a, std::string_view b) {
+  const auto rank = [](char c) { return c == '/' ? 0 : static_cast<unsigned char>(c); };
+  return std::ranges::lexicographical_compare(a, b, {}, rank, rank);
 }
 
 }  // namespace
@@ -91,13 +46,16 @@ bool is_report(const fs::path& path) {
 }
 
 bool holds_reports(const fs::path& path) {
-  constexpr std::size_t kTried = 20;
+  constexpr unsigned kTried = 20;
   std::error_code error;
   if (!fs::is_directory(path, error)) return fs::is_regular_file(path, error) && is_report(path);
   std::vector<std::string> ignored;
-  const std::vector<ReportFile> files = find_report_files({path}, ignored);
-  return std::ranges::any_of(std::span(files).first(std::min(files.size(), kTried)),
-                             [](const ReportFile& file) { return is_report(file.path); });
+  ReportWalk walk({path}, ignored);
+  for (unsigned tried = 0; tried < kTried; ++tried) {
+    const auto file = walk.next();
+    if (!file || is_report(file->path)) return file.has_value();
+  }
+  return false;
 }
 
 bool is_another_users_link(const fs::path& path) {
@@ -106,28 +64,118 @@ bool is_another_users_link(const fs::path& path) {
          report::is_another_user(status.st_uid, ::geteuid());
 }
 
+struct ReportWalk::Folder {
+  std::unique_ptr<DIR, int (*)(DIR*)> fd{nullptr, ::closedir};
+  std::string path;                 ///< ends with a slash
+  std::string names;                ///< each ends with NUL, after a slash if it is a folder
+  std::vector<std::uint32_t> left;  ///< where the names begin, the next one last
+};
+
+ReportWalk::ReportWalk(const std::vector<fs::path>& paths, std::vector<std::string>& notes) : notes_(notes) {
+  for (const fs::path& path : paths) {
+    std::string& text = paths_.emplace_back(path.string());
+    while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  }
+  std::ranges::sort(paths_, comes_first);
+  paths_.erase(std::unique(paths_.begin(), paths_.end()), paths_.end());
+}
+
+std::optional<ReportFile> ReportWalk::next() {
+  for (;;) {
+    if (open_.empty()) {
+      if (begun_ == paths_.size()) return std::nullopt;
+      if (auto file = begin(paths_[begun_++])) return file;
+      continue;
+    }
+    const std::shared_ptr<Folder> folder = open_.back();
+    if (folder->left.empty()) {
+      open_.pop_back();
+      if (!open_.empty()) continue;
+      const std::string& path = paths_[begun_ - 1];
+      if (deeper_) notes_.push_back(fmt::format("{}: folders below the {}th are not read", path, kDeepest));
+      if (!found_ && notes_.size() == notes_before_)
+        notes_.push_back(fmt::format("{}: holds no report (*.jsonl)", path));
+      continue;
+    }
+    const char* const name = folder->names.data() + folder->left.back();
+    folder->left.pop_back();
+    std::string path = folder->path + name;
+    if (!path.ends_with('/')) return report_file(std::move(path), ::dirfd(folder->fd.get()), name);
+    open(std::move(path));
+  }
+}
+
+std::optional<ReportFile> ReportWalk::begin(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) {
+    notes_.push_back(fmt::format("{}: is not there", path));
+  } else if (error) {
+    notes_.push_back(fmt::format("{}: {}", path, error.message()));
+  } else if (!fs::is_directory(status)) {
+    return report_file(path, AT_FDCWD, path.c_str());
+  } else {
+    found_ = deeper_ = false;
+    notes_before_ = notes_.size();
+    open(path == "/" ? path : path + '/');
+  }
+  return std::nullopt;
+}
+
+// Links to folders are not followed: a ring of them would never end. What is wrong with one folder costs that
+// one: in a spool others are another user's.
+void ReportWalk::open(std::string path) {
+  Folder& folder = *open_.emplace_back(std::make_shared<Folder>());
+  folder.path = std::move(path);
+  folder.fd.reset(::opendir(folder.path.c_str()));
+  int error = folder.fd == nullptr && errno != EACCES ? errno : 0;
+  while (folder.fd != nullptr) {
+    errno = 0;
+    const dirent* const entry = ::readdir(folder.fd.get());
+    if (entry == nullptr) {
+      error = errno;
+      break;
+    }
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    const int fd = ::dirfd(folder.fd.get());
+    struct stat status {};
+    // What d_type does not tell; where a link leads.
+    const bool link =
+        entry->d_type == DT_LNK ||
+        (entry->d_type == DT_UNKNOWN && ::fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISLNK(status.st_mode));
+    const bool is_folder =
+        entry->d_type == DT_DIR || ((link || entry->d_type == DT_UNKNOWN) &&
+                                    ::fstatat(fd, entry->d_name, &status, 0) == 0 && S_ISDIR(status.st_mode));
+    if (is_folder ? link : !name.ends_with(kEnding) || name.size() == kEnding.size()) continue;
+    const bool too_deep = is_folder && open_.size() > kDeepest;
+    deeper_ = deeper_ || too_deep;
+    found_ = found_ || !is_folder;
+    const std::string at = folder.path + entry->d_name;
+    const bool other = !is_folder && link && is_another_users_link(at);
+    if (other) notes_.push_back(fmt::format("{}: is a link of another user", at));
+    // One that is among the paths has its own turn.
+    if (too_deep || other || (paths_.size() > 1 && std::ranges::binary_search(paths_, at, comes_first)))
+      continue;
+    folder.left.push_back(static_cast<std::uint32_t>(folder.names.size()));
+    folder.names += name;
+    folder.names.append(is_folder ? std::string_view("/\0", 2) : std::string_view("\0", 1));
+  }
+  if (error != 0)
+    notes_.push_back(fmt::format("{}: cannot be listed: {}",
+                                 folder.path.substr(0, std::max<std::size_t>(folder.path.size() - 1, 1)),
+                                 std::generic_category().message(error)));
+  std::ranges::sort(folder.left, [&](std::uint32_t a, std::uint32_t b) {
+    return comes_first(folder.names.data() + b, folder.names.data() + a);
+  });
+}
+
 std::vector<ReportFile> find_report_files(const std::vector<fs::path>& paths,
                                           std::vector<std::string>& notes) {
   std::vector<ReportFile> out;
-  for (const fs::path& path : paths) {
-    std::error_code error;
-    const fs::file_status status = fs::status(path, error);
-    if (status.type() == fs::file_type::not_found) {
-      notes.push_back(fmt::format("{}: is not there", path.string()));
-    } else if (error) {
-      notes.push_back(fmt::format("{}: {}", path.string(), error.message()));
-    } else if (fs::is_directory(status)) {
-      add_folder(path, out, notes);
-    } else {
-      add_file(path.string(), out, AT_FDCWD, path.c_str());
-    }
-  }
-  // A folder's own files before those of a folder whose name goes on: as if a slash were the first character.
-  for (ReportFile& file : out) std::ranges::replace(file.path, '/', '\0');
-  std::ranges::sort(out, {}, &ReportFile::path);
-  for (ReportFile& file : out) std::ranges::replace(file.path, '\0', '/');
-  const auto same = [](const ReportFile& a, const ReportFile& b) { return a.path == b.path; };
-  out.erase(std::unique(out.begin(), out.end(), same), out.end());
+  ReportWalk walk(paths, notes);
+  while (auto file = walk.next()) out.push_back(*std::move(file));
   return out;
 }
 

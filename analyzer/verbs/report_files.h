@@ -7,7 +7,7 @@
 namespace kshim::analysis {
 
 struct ReportFile {
-  std::string path;  ///< of a million reports a fs::path each would take half a gigabyte
+  std::string path;
   std::uint64_t bytes = 0;
   std::int64_t changed_ns = 0;
   uid_t owner = 0;
@@ -19,8 +19,27 @@ bool is_report(const std::filesystem::path& path);
 bool holds_reports(const std::filesystem::path& path);
 /// Whether it is a link of another user, who would choose which file is read with the caller's rights.
 bool is_another_users_link(const std::filesystem::path& path);
-/// The files themselves, and every *.jsonl below the folders, each once, ordered by path. What is not there
-/// or cannot be listed becomes a note.
+
+/// The files themselves, and every *.jsonl below the folders, each once, ordered by path within each of the
+/// paths. Memory: the names in the folder at hand and in those above it.
+class ReportWalk {
+ public:
+  /// What is not there or cannot be listed becomes a note.
+  ReportWalk(const std::vector<std::filesystem::path>& paths, std::vector<std::string>& notes);
+  std::optional<ReportFile> next();
+
+ private:
+  struct Folder;
+  std::optional<ReportFile> begin(const std::string& path);
+  void open(std::string path);
+  std::vector<std::string> paths_;
+  std::vector<std::string>& notes_;
+  std::size_t begun_ = 0;
+  std::vector<std::shared_ptr<Folder>> open_;  ///< from the path at hand down
+  std::size_t notes_before_ = 0;
+  bool found_ = false, deeper_ = false;  ///< below the path at hand
+};
+/// All of them.
 std::vector<ReportFile> find_report_files(const std::vector<std::filesystem::path>& paths,
                                           std::vector<std::string>& notes);
 

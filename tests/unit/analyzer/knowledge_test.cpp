@@ -163,6 +163,12 @@ TEST(Toolkits, KnowTheLastThatBuilds) {
 TEST(ProbingLibraries, AreKnownByFileName) {
   ASSERT_NE(find_probing_library("/x/y/libcusparseLt.so.0"), nullptr);
   ASSERT_NE(find_probing_library("libnccl.so.2"), nullptr);
+  for (const char* dll :
+       {"nvidia/cublas/bin/cublas64_12.dll", "cublasLt64_13.dll", "cudnn_ops64_9.dll", "cufft64_12.dll",
+        "cusparse64_12.dll", "cusolver64_12.dll", "nvinfer_10.dll", "cutensor.dll"})
+    EXPECT_NE(find_probing_library(dll), nullptr) << dll;
+  EXPECT_EQ(find_probing_library("libcublasLt.so.13"), find_probing_library("cublasLt64_13.dll"));
+  EXPECT_EQ(find_probing_library("cutensor.pyd"), nullptr);
   EXPECT_EQ(find_probing_library("/libnccl/libmine.so"), nullptr);
   EXPECT_EQ(find_probing_library(""), nullptr);
 }
