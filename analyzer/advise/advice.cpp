@@ -296,6 +296,8 @@ void add_container_note(std::vector<Fix>& fixes) {
 AdviceInput completed(const AdviceInput& given) {
   AdviceInput at = given;
   if (at.package.empty() && at.object.empty()) at.package = at.software;
+  // On PyPI, `pytorch` is a placeholder that raises an exception.
+  if (at.package == "pytorch" && at.manager != "conda") at.package = "torch";
   const WheelName wheel = wheel_name(at.package, at.package_version, at.variant);
   if (at.variant.empty()) at.variant = wheel.variant;
   if (!at.toolkit.known() && at.variant.size() == 5 && at.variant.starts_with("cu") &&
@@ -416,13 +418,13 @@ Advice advise(const AdviceInput& given) {
     default:
       add_plain_fixes(at, advice.fixes);
   }
-  keep_feasible(at, advice.fixes);
   add_hiding_fix(at, advice.fixes);
   add_fallback(at, advice.fixes);
   if (at.container) add_container_note(advice.fixes);
   add_dead_ends(at, serving, advice);
   add_remarks(told, serving, advice);
   explain::add_remedies(at, advice);
+  keep_feasible(at, advice.fixes);
   add_newer_than_known(told, advice.remarks);
   keep_usable(at, advice.fixes);
   if (at.windows) explain::translate(at, advice);

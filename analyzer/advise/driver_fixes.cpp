@@ -183,6 +183,8 @@ void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
   if (!at.runtime.known()) {
     const bool newest = last.known() && !(at.driver < last);
+    if (!at.driver.known() && !at.kernel_module.empty())
+      advice.fixes.push_back(fix_of("take-newer-driver/number", {{"driver", at.kernel_module}}));
     if (at.driver.known())
       advice.fixes.push_back(fix_of(newest ? "use-older-build/program" : "take-newer-driver",
                                     {{"cuda", name(at.driver)},
@@ -344,6 +346,18 @@ bool add_ptxas_fix(const AdviceInput& at, Version good, std::vector<Fix>& fixes)
 void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool dropped,
                   std::vector<Fix>& fixes) {
   const bool for_device = at.device && *at.device == asked.cc;
+  const std::string& variable = at.arch_variable;
+  if (dropped && !for_device && !variable.empty() && !at.arch_flags && !variable.starts_with("Kokkos_")) {
+    const std::string number = !at.device     ? (at.arch_dots ? "X.Y" : "XY")
+                               : at.arch_dots ? std::string(image::to_name(*at.device).view())
+                                              : sm_name(*at.device).substr(3);
+    fixes.push_back(fix_of("set-architecture",
+                           {{"variable", variable},
+                            {"number", number},
+                            {"asked", std::string(image::to_name(image::ImageKind::cubin, asked).view())},
+                            {"cuda", name(good)}}));
+    return;
+  }
   if (dropped && !for_device) {
     fixes.push_back(fix_of(
         "drop-architecture",
@@ -354,6 +368,7 @@ void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool d
           at.device
               ? ""
               : "only where your GPU is of another: nvidia-smi --query-gpu=name,compute_cap --format=csv"}}));
+    if (at.device) return;
   }
   Fix fix;
   fix.id = "build-with-other-cuda";
@@ -500,15 +515,19 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
       fmt::format("{} comes with CUDA or with a package, not with the driver", compiler.name)));
   if (first == nullptr) return;
   // Without its version: what the newest do not build for any more, a compiler refuses because it is too new.
-  const bool dropped =
-      compiler.version.known() ? last->version < compiler.version : last != &toolkits().back();
+  // So it does where the version that was read is another's: one that compiles for the GPU.
+  const ToolkitRow* read = compiler.version.known() ? toolkit_at_most(compiler.version) : nullptr;
+  const bool dropped = compiler.version.known() && (read == nullptr || !builds_for(*read, wanted))
+                           ? last->version < compiler.version
+                           : last != &toolkits().back();
   Version good = dropped ? last->version : first->version;
   // What the driver runs, where the log names it: newer programs would fail with 35.
   if (dropped && at.driver.known())
     for (const ToolkitRow& row : toolkits())
       if (builds_for(row, wanted) && !(at.driver < row.version)) good = row.version;
   const bool same_major = compiler.version.known() && good.major == compiler.version.major;
-  if (at.torch) add_wheel_fix(at, advice.fixes, "torch");
+  // No wheel exchanges the nvcc of a build.
+  if (at.torch && compiler.name != "nvcc") add_wheel_fix(at, advice.fixes, "torch");
   if (compiler.name == "ptxas" && !dropped && add_ptxas_fix(at, good, advice.fixes)) return;
   // What the log names would have built it: another one was found first.
   const ToolkitRow* named = compiler.version.known() ? find_toolkit(compiler.version) : nullptr;

@@ -26,6 +26,25 @@ Version driver_limit(const AdviceInput& at) {
 
 namespace {
 
+// 12.0 of `cupy-cuda12x` and `jax[cuda12]`, 11.8 of `cuda-11.8` and `cu118`, 9.2 of `cuda92`: what a command
+// of the tables installs. Unknown where it names none.
+Version cuda_named_in(std::string_view command) {
+  for (std::size_t at = command.find("cu"); at != std::string_view::npos; at = command.find("cu", at + 2)) {
+    std::string_view rest = command.substr(at + 2);
+    if (rest.starts_with("da")) rest.remove_prefix(2);
+    if (rest.starts_with('-')) rest.remove_prefix(1);
+    const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    if (digits < 2 || digits > 3) continue;
+    const auto digit = [&](std::size_t i) { return static_cast<std::uint16_t>(rest[i] - '0'); };
+    if (rest[0] != '1') return {digit(0), digit(1)};
+    const std::uint16_t major = static_cast<std::uint16_t>(digit(0) * 10 + digit(1));
+    if (digits == 3) return {major, digit(2)};
+    const bool dotted = rest.size() > 3 && rest[2] == '.' && rest[3] >= '0' && rest[3] <= '9';
+    return {major, dotted ? digit(3) : std::uint16_t{0}};
+  }
+  return {};
+}
+
 bool is_feasible(const AdviceInput& at, const Fix& fix) {
   if (fix.system == "linux" && platform_of(at).starts_with("windows")) return false;
   if (!fix.cuda.known()) return true;
@@ -40,7 +59,16 @@ bool is_feasible(const AdviceInput& at, const Fix& fix) {
 }  // namespace
 
 void keep_feasible(const AdviceInput& at, std::vector<Fix>& fixes) {
+  for (Fix& fix : fixes)
+    if (!fix.cuda.known() && fix.kind == FixKind::reinstall && !fix.commands.empty())
+      fix.cuda = cuda_named_in(fix.commands.back());
   std::erase_if(fixes, [&](const Fix& fix) { return !is_feasible(at, fix); });
+  // What the driver does not run is no fix beside one that it does.
+  const auto beyond = [&](const Fix& fix) {
+    return fix.kind == FixKind::reinstall && !can_run(at.device, at.driver, fix.cuda);
+  };
+  const auto runs = [&](const Fix& fix) { return !beyond(fix) && fix.kind != FixKind::fallback; };
+  if (std::any_of(fixes.begin(), fixes.end(), runs)) std::erase_if(fixes, beyond);
   for (Fix& fix : fixes) {
     if (can_run(at.device, at.driver, fix.cuda)) continue;
     const ToolkitRow* row = toolkit_at_most(fix.cuda);

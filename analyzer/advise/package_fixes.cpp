@@ -33,11 +33,15 @@ void add_other_build_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const ToolkitRow* last = last_with_code_for(*at.device);
   const ToolkitRow* first = first_toolkit_for({*at.device, image::Suffix::none});
   const bool dropped = last != nullptr && last != &toolkits().back();
+  const std::string target = sm_name(*at.device);
   const std::string cuda = dropped            ? fmt::format("CUDA {} or older", name(last->version))
                            : first != nullptr ? fmt::format("CUDA {} or newer", name(first->version))
                                               : "another CUDA";
-  fixes.push_back(
-      fix_of("take-release-with-code", {{"what", what}, {"gpu", sm_name(*at.device)}, {"cuda", cuda}}));
+  fixes.push_back(fix_of("take-release-with-code",
+                         {{"what", what},
+                          {"gpu", target},
+                          {"cuda", cuda},
+                          {"gencode", fmt::format("arch=compute_{0},code=sm_{0}", target.substr(3))}}));
 }
 
 void add_package_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
@@ -143,6 +147,13 @@ std::string torch_build(const AdviceInput& at) {
   return build.substr(0, patch) + ".0" + build.substr(plus);
 }
 
+// CuPy has a wheel for each minor release up to CUDA 11.1, and [ctk] from CUDA 12 on.
+std::string cupy_for(image::Version driver) {
+  if (!driver.known() || driver.major >= 12) return "cupy-cuda12x[ctk]";
+  return driver.major == 11 && driver.minor >= 2 ? "cupy-cuda11x"
+                                                 : fmt::format("cupy-cuda{}{}", driver.major, driver.minor);
+}
+
 }  // namespace
 
 bool add_other_ways(const AdviceInput& at, std::vector<Fix>& fixes) {
@@ -152,6 +163,7 @@ bool add_other_ways(const AdviceInput& at, std::vector<Fix>& fixes) {
       {"torch_build", build.empty() ? "X.Y.0+cuNNN" : build},
       {"unread",
        build.empty() ? "python -c 'import torch; print(torch.__version__)' says which that is; " : ""},
+      {"cupy", cupy_for(at.driver)},
       {"cuda", image::to_name(toolkit != nullptr ? toolkit->version : image::Version{}).c_str()}};
   for (const WorkaroundRow& row : workarounds()) {
     if (row.package != at.package) continue;

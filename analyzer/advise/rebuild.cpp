@@ -76,7 +76,8 @@ std::vector<std::string_view> recipes_for(const AdviceInput& at, const Chosen& c
     return {own->recipe};
   }
   if (at.arch_variable.starts_with("Kokkos_ARCH_")) return {"kokkos"};
-  if (!at.arch_variable.empty() && !at.arch_flags && at.arch_variable != "CMAKE_CUDA_ARCHITECTURES")
+  if (!at.arch_variable.empty() && !at.arch_flags && at.arch_variable != "CMAKE_CUDA_ARCHITECTURES" &&
+      at.arch_variable != "TORCH_CUDA_ARCH_LIST")
     return {at.arch_dots ? "cmake_own_dots" : "cmake_own"};
   if (at.links_torch) return {torch};
   if (at.build_system == "make") return {"make", "make_sms"};

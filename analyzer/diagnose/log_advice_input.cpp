@@ -143,7 +143,11 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgme
   // A package that no table of ours knows: pip brought it built, and nobody here has its sources.
   if (package == nullptr && !at.torch && !at.extension.empty()) at.released = true;
   // Only what PyTorch's extension builder builds reads it.
-  at.torch = at.torch || clues.env.contains("TORCH_CUDA_ARCH_LIST");
+  if (clues.env.contains("TORCH_CUDA_ARCH_LIST")) {
+    at.torch = true;
+    if (at.arch_variable.empty()) at.arch_variable = "TORCH_CUDA_ARCH_LIST";
+    at.arch_dots = at.arch_variable == "TORCH_CUDA_ARCH_LIST" || at.arch_dots;
+  }
   // What compiles at run time makes PTX of its own compiler's version.
   if (clues.run_time_compiler && finding.cause == Cause::ptx_newer_than_driver)
     at.origin = analysis::Origin::memory;

@@ -6,7 +6,9 @@ import pathlib
 import re
 
 KNOWLEDGE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"]) / "knowledge"
-TABLES = {name: json.loads((KNOWLEDGE / f"{name}.json").read_text(encoding="utf-8")) for name in ("gpus", "toolkits", "wheels")}
+IN_USE = pathlib.Path(os.environ.get("KSHIM_KNOWLEDGE", KNOWLEDGE))  # the program's own tables: fixed ones in a test
+TABLES = {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+          for name in ("gpus", "toolkits", "wheels") for folder in (IN_USE if (IN_USE / f"{name}.json").exists() else KNOWLEDGE,)}
 TARGETS = {row["cuda"]: set(row["targets"].split()) for row in TABLES["toolkits"]["toolkits"]}
 JETPACKS = {row["cc"]: row["last_cuda"] for row in TABLES["gpus"]["jetpacks"]}
 WINDOWS = re.compile(r"[A-Z]:\\|\.dll\b|win_amd64|\bWindows (?:10|11)\b|\bwin ?1[01]\b", re.IGNORECASE)
@@ -25,7 +27,8 @@ def cudas(text):
     """The CUDA that each command installs or builds with."""
     found = re.findall(r"/usr/local/cuda-(\d+\.\d+)|CUDA\\v(\d+\.\d+)|(?:HERMETIC_CUDA_VERSION|cuda_version)=(\d+\.\d+)", text)
     found = [next(filter(None, row)) for row in found]
-    return found + [f"{n[:-1]}.{n[-1]}" for n in re.findall(r"/whl/cu(\d{2,3})\b", text)]
+    wheels = re.findall(r"cupy-cuda(1[1-9])x|\bjax\[cuda(1[2-9])|tensorrt-cu(1\d)", text)
+    return found + [f"{n[:-1]}.{n[-1]}" for n in re.findall(r"/whl/cu(\d{2,3})\b", text)] + [f"{max(row)}.0" for row in wheels]
 
 
 def broken(case, answer):
@@ -40,6 +43,9 @@ def broken(case, answer):
     windows = bool(WINDOWS.search(log)) and not re.search(r"\bWSL|/home/|/usr/|docker", log)
     python = next(iter(re.findall(r"\bpython(?: version:? |-| )?(3\.\d+)\b", log, re.IGNORECASE)), None)
     out = []
+    kinds = " ".join(fix["title"] for fix in finding["fixes"])
+    if re.search(r"CUDA \d+\.\d+ or older", kinds) and any("--upgrade cupy\n" in command + "\n" for fix in finding["fixes"] for command in fix["commands"]):
+        out.append(f"{case['id']}: an older CUDA and the newest CuPy: {kinds}")
     for fix in finding["fixes"]:
         commands = [command for command in fix["commands"] if not command.startswith("grep ")]
         text = "\n".join(commands)
@@ -59,6 +65,15 @@ def broken(case, answer):
                 say(f"CUDA {cuda} has no {named - TARGETS[cuda]}")
         if not cudas(text) and named & refused and "nvcc" not in text and fix["id"] != "drop-architecture":
             say(f"names {named & refused}, which was refused")
+        if re.search(r"\bpip\d? install\b.*[ '\"](?:pytorch|cuda|opencv|tiny-cuda-nn)['\"]?(?:[=<> ]|$)", text, re.MULTILINE):
+            say("a name that is no package of PyPI's for this")
+        if re.search(r"\bpip install\b.*--index-url \S*/whl/cu", text) and finding["cause"] == "nvrtc-arch-unsupported" and re.search(r"\bnvcc fatal", log):
+            say("a wheel of PyTorch for a compiler of the build")
+        variable = re.search(r"\bTORCH_CUDA_ARCH_LIST\b", log)
+        if fix["id"] == "drop-architecture" and variable:
+            say("a search of files for what the variable of the log holds")
+        if finding["cause"] == "library-refuses" and device and key(device)[0] < 7 and fix["id"] == "of_all_refuses" and fix["kind"] == "code":
+            say(f"another data type for a GPU of {device}")
         if windows and re.search(r"\bbazel build|(?<![\w$])/usr/|\bapt-get|^make ", text, re.MULTILINE):
             say("a command of Linux on Windows")
         for pin, variant in re.findall(r"torch==([\d.]+?)(?:\.\*)?(?:\+\w+)?'.*?/whl/(cu\d+)", text):
