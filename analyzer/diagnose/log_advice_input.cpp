@@ -100,6 +100,7 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgme
   at.build_system = clues.build_system;
   at.arch_variable = clues.arch_variable;
   at.arch_dots = clues.arch_dots;
+  at.arch_flags = clues.arch_flags;
   at.container = clues.container;
   at.released = clues.released && clues.build_system.empty() && (!clues.python || clues.packages.empty());
   at.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";

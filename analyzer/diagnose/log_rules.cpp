@@ -44,8 +44,11 @@ bool can_serve(const analysis::ToolkitRow& toolkit, image::ComputeCapability dev
 
 // The toolkit that built it makes nothing that runs here: no list of architectures could have helped.
 std::optional<Suspect> toolkit_cannot(const Surroundings& at) {
-  if (!is_one_of(at.hit.code, {98, 200, 209, 218, 500}) || !at.facts.device || !at.clues.toolkit.known() ||
-      has_list(at.facts))
+  // A library of CUDA that only says that it failed: one that is older than the GPU.
+  const bool vague_status =
+      at.hit.code == 0 && at.hit.cause == Cause::unknown && !at.hit.id.empty() && at.hit.confidence < 0.55;
+  if ((!is_one_of(at.hit.code, {98, 200, 209, 218, 500}) && !vague_status) || !at.facts.device ||
+      !at.clues.toolkit.known() || has_list(at.facts))
     return std::nullopt;
   const analysis::ToolkitRow* row = analysis::toolkit_at_most(at.clues.toolkit);
   if (row == nullptr || can_serve(*row, *at.facts.device)) return std::nullopt;
@@ -219,6 +222,17 @@ std::optional<Suspect> no_image_by_another_name(const Surroundings& at) {
   return std::nullopt;
 }
 
+// conda's cuda-nvcc brings ptxas and libdevice, which what compiles at run time takes from there.
+std::optional<Suspect> compiler_of_another_release(const Surroundings& at) {
+  const Version compiler = at.clues.compiler_package;
+  if (!is_one_of(at.hit.code, {200, 209, 218, 222}) || !compiler.known() || !at.clues.toolkit.known() ||
+      compiler.major == at.clues.toolkit.major)
+    return std::nullopt;
+  return Suspect{Cause::mixed_cuda_libraries, 0.65,
+                 fmt::format("cuda-nvcc is of CUDA {}, and the libraries beside it are of CUDA {}",
+                             name(compiler), name(at.clues.toolkit))};
+}
+
 // The runtime finds no driver in a container that was not given its GPU, and calls it too old.
 std::optional<Suspect> container_without_gpu(const Surroundings& at) {
   if (at.hit.code != 35) return std::nullopt;
@@ -315,6 +329,7 @@ constexpr std::array kRules = {
     Rule{foreign_ptx},
     Rule{handled_probe},
     Rule{no_image_by_another_name},
+    Rule{compiler_of_another_release},
     Rule{container_without_gpu},
     Rule{forced_compiling},
     Rule{left_behind},

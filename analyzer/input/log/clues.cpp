@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/log/clues.h"
 
+#include <re2/re2.h>
+
 #include <cctype>
 
 #include "analyzer/data/wheels.h"
@@ -33,6 +35,13 @@ std::string package_of_path(const std::string& path) {
   return {};
 }
 
+// The line names a source file of its own, a check of the project's or the toolkit's nvcc: it is about no
+// package that another line names.
+bool is_of_no_package(const Hit& hit) {
+  static const RE2 kOwn(R"(\b[\w-]+\.(?:cu|cuh|inl)\b|\bcudaCheckError\(\))");
+  return hit.software.empty() && (RE2::PartialMatch(hit.quote, kOwn) || group(hit, "tool") == "nvcc");
+}
+
 using analysis::Cause;
 
 // "Ignore the above" stands right below what it is about.
@@ -61,6 +70,7 @@ std::string package_that_called(const Clues& clues, const Hit& hit) {
         analysis::wheel_name(name).distribution;  // of the folder paddle: paddlepaddle-gpu
     return analysis::knows_wheels_of(project) ? project : name;
   }
+  if (is_of_no_package(hit)) return {};
   // Else the only one that the log names beside PyTorch and what comes with it.
   std::vector<std::string> others;
   for (const PackageClue& each : clues.packages)
@@ -84,6 +94,7 @@ const PackageClue* package_that_failed(const Clues& clues, const Hit* hit) {
       if (of_folder != clues.packages.end()) return &*of_folder;
     }
     if (said != nullptr) return said;
+    if (is_of_no_package(*hit)) return nullptr;
   }
   if (clues.packages.size() == 1) return &clues.packages.front();
   const PackageClue* versioned = nullptr;

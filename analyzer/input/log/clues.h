@@ -107,7 +107,8 @@ struct Clues {
   std::string kernel_module;  ///< "535.288.01"
   std::uint64_t driver_line = 0;
   image::Version toolkit;
-  bool toolkit_assumed = false;  ///< by an option: no line says it
+  image::Version compiler_package;  ///< CUDA of conda's cuda-nvcc, which need not be that of the libraries
+  bool toolkit_assumed = false;     ///< by an option: no line says it
   std::vector<ImageList> lists;
   std::vector<PackageClue> packages;
   std::map<std::string, std::string> env;
@@ -131,7 +132,8 @@ struct Clues {
   bool builds = false;       ///< something else that shows that the user builds the program
   /// The variable by which the project's build is told its architectures, where a command line has it.
   std::string arch_variable;
-  bool arch_dots = false;  ///< with values such as 8.6
+  bool arch_dots = false;   ///< with values such as 8.6
+  bool arch_flags = false;  ///< with options of nvcc as its value
   std::uint64_t lines = 0;
   std::uint64_t bytes = 0;
   std::uint64_t cut_lines = 0;  ///< longer than what is looked at

@@ -340,7 +340,7 @@ void FactReader::add_software(int pattern, const std::string& text) {
       break;
     }
     // "pytorch 2.6" is PyTorch itself; conda's package of that name stands in conda's lists and commands.
-    static const RE2 kConda(R"(\bconda\b|\bpy\d|::|[^=]=\d)");
+    static const RE2 kConda(R"(\bconda\b|\bpy\d[\d.]*_|::|[^=]=\d)");
     const bool own = !groups[3].empty() || groups[0].find("version") != std::string::npos ||
                      !RE2::PartialMatch(text, kConda);
     const std::string version = groups[2].substr(0, groups[2].find_last_not_of('.') + 1);
@@ -378,7 +378,12 @@ void FactReader::take(int index, const std::string& text) {
   if (index == own_.gpu_name) {
     // "needs 8.9 (e.g., RTX 4090)" does not name a GPU of this machine.
     if (text.find("e.g") != std::string::npos || text.find("such as ") != std::string::npos) return;
-    for (const GpuName& gpu : gpus_named_in(text)) add_device(gpu.cc, gpu.name);
+    // "contains only RTX 4090 kernels" is what a file has.
+    static const RE2 kHas(
+        R"(\b(?:only|for|has|have|contains?) (?:the |NVIDIA |GeForce )*(?:[RG]TX )?\w{2,6}(?: Ti)? (?:kernels?|cubins?|code|binar\w+)\b)");
+    std::string own = text;
+    RE2::GlobalReplace(&own, kHas, "");
+    for (const GpuName& gpu : gpus_named_in(own)) add_device(gpu.cc, gpu.name);
     return;
   }
   if (index >= own_.first_software) {
@@ -400,6 +405,12 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
       return add_device(known_cc(fact));
     case ClueKind::cc2:
       return add_device(capability_in(fact));
+    case ClueKind::cc_major:
+      major_ = fact;
+      return;
+    case ClueKind::cc_minor:
+      if (!major_.empty()) add_device(known_cc(std::exchange(major_, {}) + '.' + fact));
+      return;
     case ClueKind::sm:
       return add_device(known_cc("sm_" + fact));
     case ClueKind::driver_module:
@@ -423,6 +434,15 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
       return add_words(fact, owner_of_list(text));
     case ClueKind::arch_option:
       return add_option(patterns_.groups(index, text));
+    case ClueKind::arch_variable:
+    case ClueKind::arch_flags:
+      if (!clues_.arch_variable.empty()) return;
+      clues_.arch_variable = fact;
+      clues_.arch_flags = kind == ClueKind::arch_flags;
+      return;
+    case ClueKind::compiler_package:
+      clues_.compiler_package = leading_version(fact);
+      return;
     case ClueKind::arch_words:
       return add_numbers(fact, kCubin, file_, false);
     case ClueKind::ptx_words:
@@ -483,9 +503,18 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
       clues_.released = true;
       return;
     case ClueKind::gpu_number:
-      for (const char* series : {"RTX ", "GTX "})
-        for (const GpuName& gpu : gpus_named_in(series + fact)) add_device(gpu.cc, gpu.name);
-      return;
+      return add_number(index, text);
+  }
+}
+
+// "a 3060 and a 4070", and "RTX 208..." as nvidia-smi cuts names.
+void FactReader::add_number(int pattern, const std::string& text) {
+  std::size_t from = 0;
+  for (auto groups = patterns_.next_groups(pattern, text, from); groups.size() > 1;
+       groups = patterns_.next_groups(pattern, text, from)) {
+    const std::string number = groups[0].ends_with("...") ? groups[1] + '0' : groups[1];
+    for (const char* series : {"RTX ", "GTX ", "Jetson "})
+      for (const GpuName& gpu : gpus_named_in(series + number)) add_device(gpu.cc, gpu.name);
   }
 }
 
@@ -527,6 +556,7 @@ void FactReader::add_env(const std::string& fact) {
   while (!key.empty() && key.back() == ' ') key.pop_back();
   std::string value = fact.substr(mark + 1);
   std::erase_if(value, [](char c) { return c == '"' || c == '\''; });
+  while (value.ends_with(',') || value.ends_with('.')) value.pop_back();  // of the sentence
   value.erase(0, std::min(value.find_first_not_of(' '), value.size()));
   std::replace(value.begin(), value.end(), ' ', ';');  // "6.0 6.1" and "6.0;6.1" are one list
   if (clues_.env.size() < kMaxEnv) clues_.env.emplace(std::move(key), std::move(value));

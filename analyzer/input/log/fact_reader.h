@@ -109,6 +109,7 @@ class FactReader {
   void add_option(const std::vector<std::string>& groups);
   void add_frame(const std::vector<std::string>& groups);
   void add_env(const std::string& fact);
+  void add_number(int pattern, const std::string& text);
   void set_tag(const std::string& digits);
   void set_module(std::string fact);
   void set_driver(image::Version version);
@@ -118,7 +119,8 @@ class FactReader {
   const PatternSet& patterns_;
   const FactPatterns& own_;
   Clues& clues_;
-  std::string file_;  ///< heading of the images that follow
+  std::string file_;   ///< heading of the images that follow
+  std::string major_;  ///< of a compute capability whose minor number follows
   std::vector<std::string> software_;
   std::vector<analysis::Place> traceback_;
   int asked_ = -1;  ///< row of the table answers whose question stood in the line before
