@@ -156,7 +156,7 @@ Suspect by_rules(const Clues& clues, const Facts& facts, const ImageList* list) 
   // Nobody's driver is too old for what was made with an older CUDA.
   if (diagnosis.cause == Cause::driver_too_old && facts.driver.known() && clues.toolkit.known() &&
       !(facts.driver < clues.toolkit)) {
-    return {Cause::unknown, kContradicted,
+    return {facts.has_code(35) ? Cause::no_device : Cause::unknown, kContradicted,
             fmt::format("{} means that the driver is too old, but the driver supports CUDA {} and the "
                         "program needs only CUDA {}: "
                         "another libcuda was loaded (a stub, one of the image's own), or none",
