@@ -168,6 +168,14 @@ class Export(unittest.TestCase):
         self.export(self.reports)
         self.assertEqual(self.files(), before)
 
+    def test_a_folder_and_what_is_in_it_count_once(self):
+        self.put("no-image-for-arch")
+        (self.reports / "deeper").mkdir()
+        shutil.copy(GOLDEN / "several-findings" / "report.jsonl", self.reports / "deeper" / "b.jsonl")
+        inside = [self.reports / "deeper", self.reports / "deeper" / "b.jsonl", next(self.reports.glob("*.jsonl"))]
+        self.export("--settle", "0", self.reports, f"{self.reports}/", *inside)
+        self.assertEqual(len(self.rows("processes")), 2)
+
     def test_only_what_is_new_is_exported(self):
         self.put("no-image-for-arch")
         self.export(self.reports)
