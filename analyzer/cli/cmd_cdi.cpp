@@ -65,21 +65,19 @@ unsigned glibc_of(const fs::path& path) {
 
 fs::path shim_of(const CdiOptions& options) {
   std::error_code error;
-  const Located found = options.shim.empty() ? find_shim() : Located{fs::canonical(options.shim, error), {}};
-  if (found.path.empty())
-    throw UserError(options.shim.empty()
-                        ? fmt::format("libkshim.so is not beside this command; {}", search_of(found))
-                        : fmt::format("--shim {}: {}", harmless(options.shim), error.message()),
+  const fs::path found = options.shim.empty() ? shim_or_refuse() : fs::canonical(options.shim, error);
+  if (found.empty())
+    throw UserError(fmt::format("--shim {}: {}", harmless(options.shim), error.message()),
                     exit_status::kNoInput);
-  const unsigned glibc = glibc_of(found.path);
+  const unsigned glibc = glibc_of(found);
   if (glibc == 0)
-    throw UserError(fmt::format("--shim {}: is no library for glibc", harmless(found.path.string())));
+    throw UserError(fmt::format("--shim {}: is no library for glibc", harmless(found.string())));
   if (glibc > kFloor)
     print_warning(
         fmt::format("{} needs glibc 2.{}: containers with an older one run without it, and their loader says "
                     "so; the release's file needs 2.17",
-                    found.path.string(), glibc));
-  return found.path;
+                    found.string(), glibc));
+  return found;
 }
 
 /// Every user of a container writes there; nobody removes what another wrote. Containers get the folder that

@@ -6,11 +6,7 @@
 namespace kshim::cli {
 std::function<int()> set_up_path(Arguments&) {
   return [] {
-    const Located shim = find_shim();
-    if (shim.path.empty())
-      throw UserError(fmt::format("libkshim.so is not beside this command; {}", search_of(shim)),
-                      exit_status::kNoInput);
-    fmt::print("{}\n", shim.path.string());
+    fmt::print("{}\n", shim_or_refuse().string());
     return exit_status::kOk;
   };
 }

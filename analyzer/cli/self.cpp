@@ -3,6 +3,8 @@
 
 #include <sys/auxv.h>
 
+#include "analyzer/core/user_error.h"
+
 namespace kshim::cli {
 namespace {
 
@@ -55,6 +57,12 @@ std::string search_of(const Located& located) {
 }
 
 Located find_shim() { return find_beside_shim("libkshim.so"); }
+fs::path shim_or_refuse() {
+  const Located shim = find_shim();
+  if (!shim.path.empty()) return shim.path;
+  throw UserError(fmt::format("libkshim.so is not beside this command; {}", search_of(shim)),
+                  exit_status::kNoInput);
+}
 Located find_audit() { return find_beside_shim("libkshim-audit.so"); }
 
 Located find_simulator() {

@@ -16,6 +16,8 @@ std::string search_of(const Located& located);
 
 /// libkshim.so.
 Located find_shim();
+/// Where it is; UserError with what was searched where it is nowhere.
+std::filesystem::path shim_or_refuse();
 /// libkshim-audit.so.
 Located find_audit();
 /// The folder that holds the simulated libcuda.so.1.

@@ -204,6 +204,7 @@ struct Finding {
 
 // CUDA's codes that several parts ask for. Their names: kshim/base/cuda_errors.def.
 
+inline constexpr int kNotInitialized = 3;
 /// 35: the driver is older than the runtime, or there is none.
 inline constexpr int kInsufficientDriver = 35;
 

@@ -24,12 +24,12 @@ struct LibraryMatch {
   Cause cause = Cause::mixed_cuda_libraries;
   Mixture kind = Mixture::parts;
   double confidence = 0;
-  std::string headline;
-  std::string because;                             ///< a sentence
-  std::vector<std::size_t> libraries;              ///< whose, by index
-  std::optional<image::ComputeCapability> device;  ///< that is not served
-  std::string shadow = {};                         ///< the folder that goes before (shadowed)
-  std::string wanted = {};                         ///< the oldest release that will do (older)
+  std::string headline = {};
+  std::string because = {};                             ///< a sentence
+  std::vector<std::size_t> libraries = {};              ///< whose, by index
+  std::optional<image::ComputeCapability> device = {};  ///< that is not served
+  std::string shadow = {};                              ///< the folder that goes before (shadowed)
+  std::string wanted = {};                              ///< the oldest release that will do (older)
 };
 
 /// What calls for a look, the surest first. `devices`: of the process.

@@ -44,8 +44,11 @@ void older_than_built_with(const Scene& scene, const std::vector<CudaLibrary>& a
     if (!package) continue;
     const LibraryNeedRow* row = library_need("cuDNN", package->name, package->version);
     if (row == nullptr || compare_releases(have, row->oldest) >= 0) continue;
-    LibraryMatch match{Cause::cudnn_mismatch, Mixture::older, kBuiltWithNewer, {}, {}, {cudnn}, {}, {}, {}};
-    match.wanted = row->oldest;
+    LibraryMatch match{.cause = Cause::cudnn_mismatch,
+                       .kind = Mixture::older,
+                       .confidence = kBuiltWithNewer,
+                       .libraries = {cudnn},
+                       .wanted = std::string(row->oldest)};
     match.headline = fmt::format("cuDNN {} is older than the {} that {} {} was built with", have, row->oldest,
                                  package->name, package->version);
     match.because =
@@ -90,15 +93,11 @@ void parts_of_another(const Scene& scene, const std::vector<CudaLibrary>& all, s
   const std::string have = release_of(all[cudnn], all);
   const bool known = !have.empty() && !shadow->release.empty();
   if (known && !releases_differ(have, shadow->release)) return;
-  LibraryMatch match{Cause::cudnn_mismatch,
-                     Mixture::shadowed,
-                     known ? kVersionsKnown : kFoldersKnown,
-                     {},
-                     {},
-                     {cudnn},
-                     {},
-                     shadow->folder,
-                     {}};
+  LibraryMatch match{.cause = Cause::cudnn_mismatch,
+                     .kind = Mixture::shadowed,
+                     .confidence = known ? kVersionsKnown : kFoldersKnown,
+                     .libraries = {cudnn},
+                     .shadow = shadow->folder};
   match.headline =
       fmt::format("cuDNN{} loads components of {} from LD_LIBRARY_PATH", have.empty() ? "" : " " + have,
                   known ? "cuDNN " + shadow->release : "another one");
@@ -293,7 +292,7 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
   // If the program continued, we do not know which components the loader used.
   if (match.kind == Mixture::shadowed && !gave_up) return false;
   const auto by_code = std::ranges::find_if(unexplained, [&](const Unexplained& row) {
-    return is_strong(match.kind) ? true : may_come_of_mixture(row.code);
+    return is_strong(match.kind) || may_come_of_mixture(row.code);
   });
   // A GPU that cuDNN dropped cannot explain a failed call outside cuDNN.
   if (by_code != unexplained.end() && match.kind != Mixture::dropped) {

@@ -81,7 +81,6 @@ void add_libraries(const Scene& scene, const std::vector<Judged>& judged, std::v
 // harmed. An error of the program's own work has another call, or another code.
 bool is_cleanup_at_end(const Scene& scene, const FailureRecord& failure) {
   constexpr int kDeinitialized = 4;
-  constexpr int kNotInitialized = 3;
   static constexpr std::string_view kCleanup[] = {"Unload", "Destroy", "Free", "Release"};
   if (!ended_well(scene) || failure.layers.empty()) return false;
   return std::ranges::all_of(failure.layers, [&](const Layer& layer) {

@@ -10,7 +10,6 @@
 namespace kshim::analysis {
 namespace {
 
-constexpr int kNotInitialized = 3;
 constexpr int kInvalidHandle = 400;
 
 std::optional<Match> driver_too_old(const Facts& facts) {

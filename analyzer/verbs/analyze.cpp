@@ -153,7 +153,7 @@ Verdict verdict_of(const Analysis& analysis) {
 
 // Drops a latent gap if another process already failed because of it.
 void drop_known_gaps(std::vector<Finding>& findings) {
-  using Key = std::tuple<std::string_view, std::string_view, std::string_view>;
+  using Key = std::tuple<std::string, std::string, std::string>;
   const auto key_of = [](const Finding& finding) {
     return Key(finding.object, finding.build_id, finding.need);
   };
@@ -162,14 +162,9 @@ void drop_known_gaps(std::vector<Finding>& findings) {
     if (is_image_cause(finding.cause) && finding.severity == Severity::error && !finding.object.empty())
       hit.insert(key_of(finding));
   }
-  const auto is_told = [&](const Finding& finding) {
-    return finding.cause == Cause::latent_gap && hit.count(key_of(finding)) != 0;
-  };
-  // Before anything is moved: the keys are views into the findings.
-  std::vector<bool> told;
-  for (const Finding& finding : findings) told.push_back(is_told(finding));
-  std::size_t at = 0;
-  std::erase_if(findings, [&](const Finding&) { return told[at++]; });
+  std::erase_if(findings, [&](const Finding& finding) {
+    return finding.cause == Cause::latent_gap && hit.contains(key_of(finding));
+  });
 }
 
 // Drops findings that another report answers: a file that one process could not read, and a program that gave
@@ -342,7 +337,6 @@ class Run {
   }
 
   static bool not_initialized(const Report& report) {
-    constexpr int kNotInitialized = 3;
     return std::ranges::any_of(report.failures, [](const FailureRecord& failure) {
       return std::ranges::any_of(failure.layers,
                                  [](const Layer& layer) { return layer.code == kNotInitialized; });
