@@ -153,12 +153,14 @@ ContextDevice context_device(std::uint64_t initialized) noexcept {
 std::optional<std::uint64_t> ask_current_device() noexcept {
   const std::uint64_t driver = g_initialized.load(std::memory_order_relaxed);
   const ScopedQuestion question;
-  if (question.follows_abandoned()) count_dropped();
   if (driver == 0 || !question) return {};
+  count_dropped();  // until the driver answers: a host that leaves by longjmp takes the record along
   const ContextDevice current = context_device(driver);
   abi::CUdevice device = -1;
-  if (current != nullptr && current(&device) == 0 && device >= 0) return static_cast<std::uint64_t>(device);
-  return {};
+  const bool known = current != nullptr && current(&device) == 0 && device >= 0;
+  uncount_dropped();
+  if (!known) return {};
+  return static_cast<std::uint64_t>(device);
 }
 
 bool DriverInfo::knows(bool initialized) const noexcept {

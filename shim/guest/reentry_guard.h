@@ -23,7 +23,7 @@ extern constinit thread_local std::uintptr_t t_question;
 /// others, but the driver is not asked about them: a question is never part of another.
 class ScopedQuestion {
  public:
-  ScopedQuestion() noexcept : nested_(is_nested()), follows_abandoned_(!nested_ && t_question != 0) {
+  ScopedQuestion() noexcept : nested_(is_nested()) {
     if (nested_) return;
     mark_ = kMark;
     t_question = reinterpret_cast<std::uintptr_t>(this);
@@ -37,8 +37,6 @@ class ScopedQuestion {
   ScopedQuestion& operator=(const ScopedQuestion&) = delete;
   /// False if the driver makes this call during one of the shim's own queries: do not query again.
   explicit operator bool() const noexcept { return !nested_; }
-  /// The host left an earlier question without returning, and with it a failure that is not recorded.
-  bool follows_abandoned() const noexcept { return follows_abandoned_; }
 
  private:
   static constexpr std::uint64_t kMark = 0x6b7368696d3f0a51;
@@ -55,7 +53,6 @@ class ScopedQuestion {
   const ErrnoKeeper keeper_;
   volatile std::uint64_t mark_ = 0;  ///< volatile: read through t_question alone
   bool nested_;
-  bool follows_abandoned_;
 };
 
 class ReentryGuard {

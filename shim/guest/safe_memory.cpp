@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include "guest/clock.h"
@@ -20,16 +22,29 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-/// rt_sigprocmask reads the set before it looks at `how`: EINVAL says that the eight bytes are there, EFAULT
-/// that they are not; nothing is changed either way. It costs a quarter of process_vm_readv, and sandboxes
-/// that forbid that (old container run times) allow it.
-bool page_is_readable(std::uintptr_t page) noexcept {
-  constexpr int kNoSuchHow = -1;
-  return raw::call(SYS_rt_sigprocmask, kNoSuchHow, page, nullptr, 8UL) != 0 && errno != EFAULT;
-}
-
 enum : int { unknown, yes, no };
 std::atomic<int> g_pages_can_be_asked{unknown};
+
+/// rt_sigprocmask reads the set before it looks at `how`: EINVAL says that the eight bytes are there, EFAULT
+/// that they are not; nothing is changed either way. It costs a quarter of process_vm_readv, and sandboxes
+/// that forbid that (old container run times) allow it. The kernel never returns 0 for such a `how`; an
+/// emulator of system calls may, and is not asked again.
+bool page_is_readable(std::uintptr_t page) noexcept {
+  if (page == 0) return false;  // no set: the kernel returns 0
+  constexpr int kNoSuchHow = -1;
+  if (raw::call(SYS_rt_sigprocmask, kNoSuchHow, page, nullptr, 8UL) != 0) return errno != EFAULT;
+  g_pages_can_be_asked.store(no, std::memory_order_relaxed);
+  std::uint64_t copy = 0;
+  const iovec local{&copy, sizeof copy};
+  const iovec remote{reinterpret_cast<void*>(page), sizeof copy};
+  return read_by_kernel(&local, &remote, 1, sizeof copy) == KernelRead::done;
+}
+
+/// A program that handles SIGSYS may emulate system calls, and read what they point to without a check.
+bool handles_sigsys() noexcept {
+  std::array<std::uintptr_t, 8> action{};  // the kernel's struct sigaction, which begins with the handler
+  return raw::call(SYS_rt_sigaction, SIGSYS, nullptr, action.data(), 8UL) == 0 && action[0] > 1;
+}
 
 /// An emulator that checks `how` first (QEMU's user mode) would report every page as readable, and a sandbox
 /// may answer for the kernel. The last page of the address space, which is never mapped, and one of the stack
@@ -37,8 +52,9 @@ std::atomic<int> g_pages_can_be_asked{unknown};
 bool pages_can_be_asked() noexcept {
   int known = g_pages_can_be_asked.load(std::memory_order_relaxed);
   if (known == unknown) {
-    known = !page_is_readable(~std::uintptr_t{0} / kPage * kPage) &&
-                    page_is_readable(reinterpret_cast<std::uintptr_t>(&known) / kPage * kPage)
+    known = !handles_sigsys() && !page_is_readable(~std::uintptr_t{0} / kPage * kPage) &&
+                    page_is_readable(reinterpret_cast<std::uintptr_t>(&known) / kPage * kPage) &&
+                    g_pages_can_be_asked.load(std::memory_order_relaxed) != no
                 ? yes
                 : no;
     g_pages_can_be_asked.store(known, std::memory_order_relaxed);

@@ -68,6 +68,13 @@ bool is_process_of_report() noexcept {
 
 void count_dropped() noexcept { g_dropped.fetch_add(1, std::memory_order_relaxed); }
 
+void uncount_dropped() noexcept {
+  // A child of fork, whose report began with 0 in between, has nothing to take back.
+  std::uint64_t count = g_dropped.load(std::memory_order_relaxed);
+  while (count != 0 && !g_dropped.compare_exchange_weak(count, count - 1, std::memory_order_relaxed)) {
+  }
+}
+
 /// Makes one write; a partial write (disk full, size limit) is undone.
 bool Report::append(std::string_view line) noexcept {
   if (line.empty()) return false;

@@ -21,6 +21,8 @@ std::uint32_t current_report() noexcept;
 bool is_process_of_report() noexcept;
 /// One record that could not be written. Needs no lock.
 void count_dropped() noexcept;
+/// The record of an earlier count_dropped() can be written after all.
+void uncount_dropped() noexcept;
 
 /// Lies in zeroed memory, which is a report that has not begun. Under the shim's lock, but for
 /// end_immediately().

@@ -136,7 +136,8 @@ TEST(Wheels, AreFoundByWhatIsWrittenInAReport) {
   EXPECT_EQ(real("torch", "2.9.1"), "70 75 80 86 90 100 120") << "PyPI's is cu128";
   EXPECT_EQ(real("Torch", "2.9.1", "cu126"), "50 60 70 75 80 86 90");
   EXPECT_EQ(real("torch", "2.15.0"), "75 80 86 90 100 120");
-  EXPECT_EQ(real("torch", "2.15.0", "cu126"), "50 60 70 75 80 86 90");
+  EXPECT_EQ(real("torch", "2.14.0", "cu126"), "50 60 70 75 80 86 90");
+  EXPECT_EQ(real("torch", "2.15.0", "cu126"), "none") << "2.14 is the last with CUDA 12.6";
   EXPECT_EQ(real("torch", "2.9.1", "cu130", "linux aarch64"), "80 90 100 110 120");
   EXPECT_EQ(real("torch", "2.9.1", "cu121"), "none") << "there was none";
   EXPECT_EQ(real("torch", "2.9.1", "cpu"), "none");
@@ -160,7 +161,7 @@ TEST(Wheels, ServeByTheRulesThatHoldForFiles) {
     return rows.empty() ? std::string("none")
                         : std::string(rows.front()->last) + " " + std::string(rows.front()->variant);
   };
-  EXPECT_EQ(newest("torch", {6, 1}), "2.15 cu126");
+  EXPECT_EQ(newest("torch", {6, 1}), "2.14 cu126");
   EXPECT_EQ(newest("torch", {3, 7}), "2.7 cu118");
   EXPECT_EQ(newest("torch", {3, 5}), "none");
   EXPECT_EQ(newest("torch", {8, 7}), "none") << "a Jetson does not run sm_80";
