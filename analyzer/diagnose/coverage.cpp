@@ -33,7 +33,7 @@ bool is_locked(const DeviceCode& code, const CodeModule& module) {
 
 // A library that picks its code has something for every GPU, and next to nothing for those that it leaves
 // out.
-bool leaves_out(const DeviceCode& code, std::size_t lacking) {
+bool leaves_out(const DeviceCode& code, std::size_t served) {
   constexpr std::size_t kShare = 20;  // of what the best served one has
   std::map<image::Arch, std::size_t> modules;
   std::size_t best = 0;
@@ -43,7 +43,7 @@ bool leaves_out(const DeviceCode& code, std::size_t lacking) {
       if (image.kind == ImageKind::cubin) best = std::max(best, ++modules[image.arch]);
     });
   }
-  return (code.modules.size() - lacking) * kShare < best;
+  return served * kShare < best;
 }
 
 }  // namespace
@@ -82,11 +82,11 @@ Coverage ModuleCoverage::on(image::ComputeCapability cc) const {
 }
 
 Missed missed_modules(std::string_view file, const DeviceCode& code, std::span<const std::uint32_t> lacking,
-                      bool served) {
+                      std::size_t served) {
   Missed out;
   out.modules.assign(lacking.begin(), lacking.end());
-  if (!served || lacking.empty()) return out;
-  if (find_probing_library(file) != nullptr && !leaves_out(code, lacking.size())) {
+  if (served == 0 || lacking.empty()) return out;
+  if (find_probing_library(file) != nullptr && !leaves_out(code, served)) {
     out.by_design = ByDesign::probing_library;
   } else if (loaded_by_choice(code, lacking)) {
     out.by_design = ByDesign::loaded_by_choice;

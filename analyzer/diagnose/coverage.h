@@ -43,13 +43,13 @@ enum class ByDesign : std::uint8_t {
                      ///< so, one a GPU
   locked,            ///< locked to other GPUs by suffix, beside code that is not
 };
-/// Of modules without code for a GPU, in a file that serves it otherwise (`served`): those that are missed.
+/// Of modules without code for a GPU, in a file with `served` modules that have some: those that are missed.
 struct Missed {
   std::vector<std::uint32_t> modules;
   ByDesign by_design = ByDesign::no;  ///< why none is
 };
 Missed missed_modules(std::string_view file, const DeviceCode& code, std::span<const std::uint32_t> lacking,
-                      bool served);
+                      std::size_t served);
 
 /// The toolkit that built a file, and how that is known: what its cubins say, else the newest PTX, whose
 /// version is that of the toolkit. `cubins`: the newest toolkit that they name, unknown where none does.

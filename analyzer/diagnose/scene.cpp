@@ -541,7 +541,7 @@ Unserved unserved_modules(std::string_view path, const ObjectFile& file, Compute
   out.served = coverage.targets[0].sass + coverage.targets[0].jit;
   std::uint64_t budget = kMaxPayload;
   for (const std::uint32_t index :
-       missed_modules(path, file.code(), coverage.lacking[0], out.served != 0).modules) {
+       missed_modules(path, file.code(), coverage.lacking[0], out.served).modules) {
     FileModule module = file.module(index, budget);
     out.complete = out.complete && is_complete(module);
     if (module.has_kernels()) out.modules.push_back(std::move(module));

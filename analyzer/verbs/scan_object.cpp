@@ -320,11 +320,17 @@ std::string runs(std::uint64_t count, std::string_view word) {
   return fmt::format("{} {}", counted(count, word), count == 1 ? "runs" : "run");
 }
 
+// Static libraries of NVIDIA have code for every GPU: a file whose own kernels all lack it is not `none`.
+bool is_nearly_all(std::uint64_t lacking, std::uint64_t of) { return lacking * 20 >= of * 19; }
+
 Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const Facts& facts,
                      const std::vector<std::string>* kernels) {
   Finding finding = start(at, Cause::latent_gap, Severity::warning);
   describe(facts, verdict, finding);
   const std::uint64_t served = verdict.sass + verdict.jit;
+  if (kernels != nullptr ? is_nearly_all(kernels->size(), at.kernels->kernels.size())
+                         : is_nearly_all(verdict.lacking, served + verdict.lacking))
+    finding.severity = Severity::error;
   if (kernels != nullptr) {
     finding.confidence = 0.9;
     finding.headline = gap_headline(kernels->size(), at.kernels->kernels.size(), "kernel");
@@ -357,7 +363,7 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
   facts.driver = driver;
   facts.runtime = at.coverage.runtime;
   const Missed missed =
-      missed_modules(at.object.name(), at.code, at.coverage.lacking[target], verdict.sass + verdict.jit != 0);
+      missed_modules(at.object.name(), at.code, at.coverage.lacking[target], verdict.sass + verdict.jit);
   facts.images = images_of(at.code, missed.modules.empty() ? at.coverage.lacking[target] : missed.modules);
   facts.scope = ImageScope::module;
   for (ImageFact& image : facts.images) image.toolkit = at.coverage.toolkit;

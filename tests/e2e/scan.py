@@ -97,6 +97,21 @@ class Scan(e2e.Case):
         self.assertIn(kernel["demangled"], found[0]["kernels"])
         self.assertEqual(self.kshim("scan", "--kernels", "--fail-on", "warning", "--target", arch, CONVERT).returncode, 1)
 
+    def test_next_to_nothing_runs(self):
+        """A few modules of many have code for the GPU, as NVIDIA's static libraries have: no less an error than none."""
+        parts = []
+        for built in (SCALE, SAXPY):
+            parts.append(self.folder / f"{built.name}.fatbins")
+            subprocess.run(["objcopy", "-O", "binary", "--only-section=.nv_fatbin", "--set-section-flags", ".nv_fatbin=alloc", built, parts[-1]], check=True)
+        lacking, served = (part.read_bytes() for part in parts)
+        for times, severity in ((30, "warning"), (60, "error")):
+            bundle, made = self.folder / f"{times}.fatbins", self.folder / f"{times}.o"
+            bundle.write_bytes(lacking * times + served)
+            subprocess.run(["objcopy", "-I", "binary", "-O", "elf64-x86-64", "--rename-section", ".data=.nv_fatbin", bundle, made], check=True)
+            with self.subTest(times):
+                found = self.scan("--target", "9.0", made, status=int(severity == "error"))["findings"]
+                self.assertEqual([(finding["cause"], finding["severity"]) for finding in found], [("latent-gap", severity)])
+
     def test_fatbin(self):
         self.assertEqual(self.scan(BLUR)["objects"][0]["format"], "fatbin")
 

@@ -49,10 +49,10 @@ TEST(Coverage, ModulesThatAProgramLoadsByItselfAreItsChoice) {
       code_of({image_of("sm_80"), image_of("sm_90a"), image_of("sm_100a")}, {false, true, true});
   const std::vector<std::uint32_t> embedded = {1, 2};
   const std::vector<std::uint32_t> registered = {0, 1};
-  EXPECT_EQ(missed_modules("libx.so", code, embedded, true).by_design, ByDesign::loaded_by_choice);
-  EXPECT_EQ(missed_modules("libx.so", code, registered, true).modules, std::vector<std::uint32_t>{0})
+  EXPECT_EQ(missed_modules("libx.so", code, embedded, 1).by_design, ByDesign::loaded_by_choice);
+  EXPECT_EQ(missed_modules("libx.so", code, registered, 1).modules, std::vector<std::uint32_t>{0})
       << "the runtime registers it, and the other one is locked";
-  EXPECT_EQ(missed_modules("libx.so", code, registered, false).modules, registered) << "nothing else serves";
+  EXPECT_EQ(missed_modules("libx.so", code, registered, 0).modules, registered) << "nothing else serves";
 }
 
 TEST(Coverage, ALibraryThatPicksItsCodeLeavesOutWhatItHasNextToNothingFor) {
@@ -61,9 +61,12 @@ TEST(Coverage, ALibraryThatPicksItsCodeLeavesOutWhatItHasNextToNothingFor) {
   const DeviceCode code = code_of(images, std::vector<bool>(images.size(), false));
   std::vector<std::uint32_t> lacking(40);
   std::iota(lacking.begin(), lacking.end(), 1);
-  EXPECT_EQ(missed_modules("libcublasLt.so.12", code, lacking, true).modules, lacking);
+  EXPECT_EQ(missed_modules("libcublasLt.so.12", code, lacking, 1).modules, lacking);
+  EXPECT_EQ(missed_modules("cublasLt64_12.dll", code, lacking, 1).modules, lacking);
   lacking.resize(30);
-  EXPECT_EQ(missed_modules("libcublasLt.so.12", code, lacking, true).by_design, ByDesign::probing_library);
+  EXPECT_EQ(missed_modules("libcublasLt.so.12", code, lacking, 11).by_design, ByDesign::probing_library);
+  // Fatbins without a kernel serve nothing: 180 of 199 lacked code, and one of the others had it.
+  EXPECT_EQ(missed_modules("libcublasLt.so.12", code, lacking, 1).modules, lacking);
 }
 
 TEST(Coverage, LockedModulesAreForOthersWhereOtherCodeServes) {
@@ -71,8 +74,8 @@ TEST(Coverage, LockedModulesAreForOthersWhereOtherCodeServes) {
       code_of({image_of("sm_80"), image_of("sm_90a"), image_of("compute_90")}, {false, false, false});
   const std::vector<std::uint32_t> locked = {1};
   const std::vector<std::uint32_t> both = {1, 2};
-  EXPECT_EQ(missed_modules("libx.so", code, locked, true).by_design, ByDesign::locked);
-  EXPECT_EQ(missed_modules("libx.so", code, both, true).modules, std::vector<std::uint32_t>{2});
+  EXPECT_EQ(missed_modules("libx.so", code, locked, 1).by_design, ByDesign::locked);
+  EXPECT_EQ(missed_modules("libx.so", code, both, 1).modules, std::vector<std::uint32_t>{2});
 }
 
 TEST(Coverage, LtoIrIsForTheLinker) {
