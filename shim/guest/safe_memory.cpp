@@ -6,10 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 
 #include "guest/clock.h"
@@ -40,21 +38,16 @@ bool page_is_readable(std::uintptr_t page) noexcept {
   return read_by_kernel(&local, &remote, 1, sizeof copy) == KernelRead::done;
 }
 
-/// A program that handles SIGSYS may emulate system calls, and read what they point to without a check.
-bool handles_sigsys() noexcept {
-  std::array<std::uintptr_t, 8> action{};  // the kernel's struct sigaction, which begins with the handler
-  return raw::call(SYS_rt_sigaction, SIGSYS, nullptr, action.data(), 8UL) == 0 && action[0] > 1;
-}
-
 /// An emulator that checks `how` first (QEMU's user mode) would report every page as readable, and a sandbox
-/// may answer for the kernel. The last page of the address space, which is never mapped, and one of the stack
-/// tell.
+/// may answer for the kernel. A page of the stack and the last one of the address space, which is never
+/// mapped, tell; the second is not shown to an emulator that answered 0 to the first, since it may read
+/// there.
 bool pages_can_be_asked() noexcept {
   int known = g_pages_can_be_asked.load(std::memory_order_relaxed);
   if (known == unknown) {
-    known = !handles_sigsys() && !page_is_readable(~std::uintptr_t{0} / kPage * kPage) &&
-                    page_is_readable(reinterpret_cast<std::uintptr_t>(&known) / kPage * kPage) &&
-                    g_pages_can_be_asked.load(std::memory_order_relaxed) != no
+    known = page_is_readable(reinterpret_cast<std::uintptr_t>(&known) / kPage * kPage) &&
+                    g_pages_can_be_asked.load(std::memory_order_relaxed) != no &&
+                    !page_is_readable(~std::uintptr_t{0} / kPage * kPage)
                 ? yes
                 : no;
     g_pages_can_be_asked.store(known, std::memory_order_relaxed);
