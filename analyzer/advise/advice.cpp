@@ -329,8 +329,8 @@ Advice advise(const AdviceInput& given) {
     return advice;
   }
   const AdviceInput told = completed(given);
-  const Serving serving = serving_of(told);
-  const AdviceInput at = asks_for_the_driver(told) ? with_serving_driver(told, serving) : told;
+  const DriverSupport serving = driver_support(told);
+  const AdviceInput at = asks_for_the_driver(told) ? with_supported_driver(told, serving) : told;
   if (asks_for_the_driver(told)) add_gpu_driver_fix(told, serving, advice.fixes);
   if (has_trait(at.cause, cause_trait::switched)) add_switch_fix(at, advice.fixes);
   switch (at.cause) {
@@ -389,7 +389,7 @@ Advice advise(const AdviceInput& given) {
       break;
     case Cause::driver_too_old:
       // No program failed: the user asked about a target GPU.
-      if (!at.code && serving == Serving::too_old) {
+      if (!at.code && serving == DriverSupport::too_old) {
         add_gpu_driver_fix(at, serving, advice.fixes);
         break;
       }
@@ -431,7 +431,7 @@ Advice advise(const AdviceInput& given) {
   return advice;
 }
 
-const Advice& GivenAdvice::of(AdviceInput at) {
+const Advice& AdviceCache::of(AdviceInput at) {
   std::string program = std::exchange(at.program, {});
   const auto [first, end] = rows_.equal_range(at.object);
   const auto known = std::find_if(first, end, [&](const auto& row) {
@@ -447,7 +447,7 @@ const Advice& GivenAdvice::of(AdviceInput at) {
   return rows_.emplace(at.object, std::move(row))->second.advice;
 }
 
-void advise(std::vector<Finding>& findings, GivenAdvice* given) {
+void advise(std::vector<Finding>& findings, AdviceCache* given) {
   for (Finding& finding : findings) {
     if (!finding.about) continue;
     AdviceInput at = *finding.about;
@@ -485,13 +485,13 @@ bool comes_with_torch(std::string_view package) {
 }
 
 /// The first build of PyTorch that any finding asks for.
-struct Leading {
+struct PrimaryFix {
   const Finding* finding = nullptr;
   Fix fix;
   std::string prefix;  ///< of the environment
 };
 
-Leading leading_of(const std::vector<Finding>& findings) {
+PrimaryFix primary_fix(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings)
     for (const Fix& fix : finding.fixes)
       if (finding.about && is_of_torch(argument(fix, "package")))
@@ -507,7 +507,7 @@ bool serves(const Fix& fix, const AdviceInput& at) {
   return row != nullptr && serves(*row, *at.device) != image::Choice::none;
 }
 
-bool is_needless(const Leading& leading, const AdviceInput& at, const Fix& fix) {
+bool is_needless(const PrimaryFix& leading, const AdviceInput& at, const Fix& fix) {
   const std::string_view package = argument(fix, "package");
   if (package.empty() || at.python_env.prefix != leading.prefix) return false;
   if (comes_with_torch(package)) return true;
@@ -529,7 +529,7 @@ void drop_driver_dead_ends(std::vector<Finding>& findings) {
 
 void settle(std::vector<Finding>& findings) {
   drop_driver_dead_ends(findings);
-  const Leading leading = leading_of(findings);
+  const PrimaryFix leading = primary_fix(findings);
   if (leading.finding == nullptr) return;
   for (Finding& finding : findings) {
     if (&finding == leading.finding || !finding.about) continue;

@@ -19,7 +19,7 @@ Advice advise(const AdviceInput& at);
 
 /// Advice that was given, for what is known again: that of many reports. Which program failed makes no
 /// difference where no command names it.
-class GivenAdvice {
+class AdviceCache {
  public:
   const Advice& of(AdviceInput at);
 
@@ -34,7 +34,7 @@ class GivenAdvice {
 
 /// Gives each finding that carries what is known of it (Finding::about) its fixes, dead ends and remarks. The
 /// findings are in the order in which they are shown.
-void advise(std::vector<Finding>& findings, GivenAdvice* given = nullptr);
+void advise(std::vector<Finding>& findings, AdviceCache* given = nullptr);
 
 // What the fix of one finding means for those of the others.
 

@@ -237,15 +237,15 @@ std::string described(const AdviceInput& at) {
 
 }  // namespace
 
-Serving serving_of(const AdviceInput& at) {
+DriverSupport driver_support(const AdviceInput& at) {
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
-  return gpu == nullptr ? Serving::unknown : serving_of(*gpu, at.driver, at.kernel_module);
+  return gpu == nullptr ? DriverSupport::unknown : driver_support(*gpu, at.driver, at.kernel_module);
 }
 
-void add_gpu_driver_fix(const AdviceInput& at, Serving serving, std::vector<Fix>& fixes) {
-  if (serving != Serving::too_old && serving != Serving::too_new) return;
+void add_gpu_driver_fix(const AdviceInput& at, DriverSupport serving, std::vector<Fix>& fixes) {
+  if (serving != DriverSupport::too_old && serving != DriverSupport::too_new) return;
   const GpuRow& gpu = *find_gpu(*at.device);
-  if (serving == Serving::too_new) {
+  if (serving == DriverSupport::too_new) {
     fixes.push_back(fix_of("install-driver-branch", {{"branch", std::to_string(gpu.last_branch)},
                                                      {"family", std::string(gpu.family)}}));
     return;
@@ -264,29 +264,29 @@ void add_gpu_driver_fix(const AdviceInput& at, Serving serving, std::vector<Fix>
   fixes.push_back(std::move(fix));
 }
 
-AdviceInput with_serving_driver(const AdviceInput& at, Serving serving) {
+AdviceInput with_supported_driver(const AdviceInput& at, DriverSupport serving) {
   AdviceInput out = at;
-  if (serving != Serving::too_old && serving != Serving::too_new) return out;
+  if (serving != DriverSupport::too_old && serving != DriverSupport::too_new) return out;
   const GpuRow& gpu = *find_gpu(*at.device);
-  out.driver = serving == Serving::too_old ? gpu.first_toolkit : last_driver_cuda(gpu);
+  out.driver = serving == DriverSupport::too_old ? gpu.first_toolkit : last_driver_cuda(gpu);
   out.kernel_module.clear();
   return out;
 }
 
-void add_driver_remark(const AdviceInput& at, Serving serving, std::vector<std::string>& remarks) {
+void add_driver_remark(const AdviceInput& at, DriverSupport serving, std::vector<std::string>& remarks) {
   switch (serving) {
-    case Serving::unknown:
+    case DriverSupport::unknown:
       // A GPU that no table knows.
       return;
-    case Serving::yes:
+    case DriverSupport::yes:
       if (at.driver.known() && at.runtime.major <= at.driver.major)
         remarks.push_back(fmt::format("Your driver ({}) is fine.", described(at)));
       return;
-    case Serving::too_old:
-    case Serving::too_new: {
+    case DriverSupport::too_old:
+    case DriverSupport::too_new: {
       const GpuRow& gpu = *find_gpu(*at.device);
       const std::string limit =
-          serving == Serving::too_old
+          serving == DriverSupport::too_old
               ? fmt::format(
                     "the drivers that came with CUDA {} are the first that know compute capability {}",
                     name(gpu.first_toolkit), image::to_name(gpu.cc).view())

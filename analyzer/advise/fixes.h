@@ -140,22 +140,22 @@ void add_runtime_fixes(const AdviceInput& at, Advice& advice);
 // A driver that does not drive the GPU: fix that first; no other fix helps before.
 
 /// Whether the driver supports the GPU.
-Serving serving_of(const AdviceInput& at);
+DriverSupport driver_support(const AdviceInput& at);
 /// The driver to install, where the one that is there does not drive the GPU.
-void add_gpu_driver_fix(const AdviceInput& at, Serving serving, std::vector<Fix>& fixes);
+void add_gpu_driver_fix(const AdviceInput& at, DriverSupport serving, std::vector<Fix>& fixes);
 /// The situation after the driver is fixed.
-AdviceInput with_serving_driver(const AdviceInput& at, Serving serving);
+AdviceInput with_supported_driver(const AdviceInput& at, DriverSupport serving);
 /// That the driver is fine; or that it is not, and so contradicts that the program met this GPU.
-void add_driver_remark(const AdviceInput& at, Serving serving, std::vector<std::string>& remarks);
+void add_driver_remark(const AdviceInput& at, DriverSupport serving, std::vector<std::string>& remarks);
 
 /// What people try in this situation although it cannot help, with why not.
-void add_dead_ends(const AdviceInput& at, Serving serving, Advice& advice);
+void add_dead_ends(const AdviceInput& at, DriverSupport serving, Advice& advice);
 
 // Remarks beside the fixes: the driver is fine, or no rebuild helps.
 
 /// People would suspect the driver: whether it is fine is worth saying.
 bool asks_for_the_driver(const AdviceInput& at);
-void add_remarks(const AdviceInput& at, Serving serving, Advice& advice);
+void add_remarks(const AdviceInput& at, DriverSupport serving, Advice& advice);
 /// A driver, toolkit, PTX or GPU that the answer depends on, and that is newer than the tables.
 void add_newer_than_known(const AdviceInput& at, std::vector<std::string>& remarks);
 

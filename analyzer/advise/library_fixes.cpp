@@ -30,9 +30,9 @@ void add_search_path(const LibraryConflict& at, Advice& out) {
     const auto by_path = [&](const CudaLibrary& library) { return names_folder_of(entry, library); };
     const auto all = static_cast<std::ptrdiff_t>(at.libraries.size());
     const auto here = std::ranges::count_if(at.libraries, by_path);
-    const bool alone = at.kind == Mixture::built || at.kind == Mixture::older;
+    const bool alone = at.kind == LibraryConflictKind::built || at.kind == LibraryConflictKind::older;
     const bool mixes =
-        at.kind == Mixture::shadowed ? entry == at.shadow : here != 0 && (here != all || alone);
+        at.kind == LibraryConflictKind::shadowed ? entry == at.shadow : here != 0 && (here != all || alone);
     (mixes ? dropped : kept).push_back(entry);
   }
   if (dropped.empty()) return;
@@ -64,8 +64,9 @@ void add_conda(const LibraryConflict& at, Advice& out) {
 void add_reinstall(const LibraryConflict& at, Advice& out) {
   const auto wheel =
       std::ranges::find_if(at.libraries, [](const CudaLibrary& library) { return !library.package.empty(); });
-  if (wheel == at.libraries.end() || at.kind == Mixture::dropped || at.kind == Mixture::built ||
-      at.kind == Mixture::majors || at.kind == Mixture::older)
+  if (wheel == at.libraries.end() || at.kind == LibraryConflictKind::dropped ||
+      at.kind == LibraryConflictKind::built || at.kind == LibraryConflictKind::majors ||
+      at.kind == LibraryConflictKind::older)
     return;
   out.fixes.push_back(
       fix_of("install-again",
@@ -75,7 +76,7 @@ void add_reinstall(const LibraryConflict& at, Advice& out) {
 }
 
 void add_majors(const LibraryConflict& at, Advice& out) {
-  if (at.kind != Mixture::majors) return;
+  if (at.kind != LibraryConflictKind::majors) return;
   const bool packages = std::ranges::any_of(at.libraries, [](const CudaLibrary& library) {
     return library.package.find("-cu") != std::string::npos;
   });
@@ -86,7 +87,7 @@ void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapa
                Advice& out) {
   if (at.libraries.empty()) return;
   const CudaLibrary& cudnn = at.libraries.front();
-  if (at.kind == Mixture::built && at.libraries.size() > 1) {
+  if (at.kind == LibraryConflictKind::built && at.libraries.size() > 1) {
     const unsigned wanted = at.libraries[1].major;
     Fix fix{FixKind::reinstall,
             fmt::format("Install the cuDNN for CUDA {}", wanted),
@@ -102,7 +103,7 @@ void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapa
     }
     out.fixes.push_back(std::move(fix));
   }
-  if (at.kind == Mixture::older) {
+  if (at.kind == LibraryConflictKind::older) {
     Fix fix{FixKind::reinstall, fmt::format("Use cuDNN {} or newer", at.wanted),     {}, "", "",
             "use-newer-cudnn",  {{"package", cudnn.package}, {"release", at.wanted}}};
     fix.why = "a cuDNN serves what was built with it or with an older one of its major version";
@@ -111,7 +112,7 @@ void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapa
           fmt::format("python -m pip install '{}>={},<{}'", cudnn.package, at.wanted, cudnn.major + 1)};
     out.fixes.push_back(std::move(fix));
   }
-  if (at.kind != Mixture::dropped || !device) return;
+  if (at.kind != LibraryConflictKind::dropped || !device) return;
   const auto* last = last_library_for("cuDNN", *device);
   const auto* first = first_library_for("cuDNN", *device);
   if (last == nullptr || first == nullptr) return;
@@ -145,10 +146,10 @@ void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapa
 }
 
 void add_dead_ends(const LibraryConflict& at, Advice& out) {
-  out.dead_ends.push_back(no_driver_update(at.kind == Mixture::dropped
+  out.dead_ends.push_back(no_driver_update(at.kind == LibraryConflictKind::dropped
                                                ? "the library's list of GPUs is its own"
                                                : "one driver serves all these releases"));
-  if (at.kind != Mixture::dropped)
+  if (at.kind != LibraryConflictKind::dropped)
     out.dead_ends.push_back({"setting CUDA_HOME", "it decides what is built with, and not what is loaded"});
 }
 

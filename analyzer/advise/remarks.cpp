@@ -64,7 +64,7 @@ bool asks_for_the_driver(const AdviceInput& at) {
   return has_trait(at.cause, cause_trait::not_the_driver) && !perhaps_too_new;
 }
 
-void add_remarks(const AdviceInput& at, Serving serving, Advice& advice) {
+void add_remarks(const AdviceInput& at, DriverSupport serving, Advice& advice) {
   if (asks_for_the_driver(at)) add_driver_remark(at, serving, advice.remarks);
   add_build_remarks(at, advice);
   const bool by_package = at.cause == Cause::no_image_for_arch || at.cause == Cause::arch_specific_image ||
@@ -154,18 +154,18 @@ void add_attempts(const AdviceInput& at, Advice& advice) {
   add_guard(at, out);
 }
 
-void add_driver_update(const AdviceInput& at, Serving serving, Advice& advice) {
+void add_driver_update(const AdviceInput& at, DriverSupport serving, Advice& advice) {
   const bool switched = has_trait(at.cause, cause_trait::switched);
   // The GPU of a latent gap need not be in this machine.
   if ((!lacks_code(at.cause) && !switched) || at.cause == Cause::latent_gap || updates_driver(advice)) return;
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   // A driver that does not drive the GPU is no dead end, but not the whole way either.
-  if (serving == Serving::too_old || serving == Serving::too_new) return;
+  if (serving == DriverSupport::too_old || serving == DriverSupport::too_new) return;
   std::string why = switched ? "it obeys the same switch" : "a driver brings no code for your kernels";
   if (gpu != nullptr && gpu->last_branch != 0) {
     why = fmt::format("it is not the cause, and R{} is the last branch for {} GPUs", gpu->last_branch,
                       gpu->family);
-  } else if (serving == Serving::yes) {
+  } else if (serving == DriverSupport::yes) {
     why = switched ? "it serves this GPU already, and obeys the same switch"
                    : "it already supports this GPU, and a driver does not contain your program's kernels";
   }
@@ -184,7 +184,7 @@ const ToolkitRow* last_before_dropped(const AdviceInput& at) {
 
 DeadEnd no_driver_update(std::string why) { return {"updating the driver", std::move(why), true}; }
 
-void add_dead_ends(const AdviceInput& at, Serving serving, Advice& advice) {
+void add_dead_ends(const AdviceInput& at, DriverSupport serving, Advice& advice) {
   auto& out = advice.dead_ends;
   const bool switched = has_trait(at.cause, cause_trait::switched);
   const bool latent = at.cause == Cause::latent_gap;

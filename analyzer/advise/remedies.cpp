@@ -148,7 +148,7 @@ void add_remedies(const AdviceInput& at, Advice& advice) {
   advice.fixes.insert(where, std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
 }
 
-std::vector<NextStep> next_steps(const Clues& clues, const Judgment& judgment) {
+std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment) {
   std::vector<NextStep> out;
   const Cause cause = judgment.suspect.cause;
   const bool images = is_image_cause(cause) || cause == Cause::unknown || cause == Cause::unchecked_failure ||
@@ -171,7 +171,7 @@ std::vector<NextStep> next_steps(const Clues& clues, const Judgment& judgment) {
          "says which GPU and driver this machine has, and which CUDA libraries a program would load"});
   }
   const bool nccl = std::any_of(clues.hits.begin(), clues.hits.end(),
-                                [](const Hit& hit) { return hit.id == "nccl_unhandled"; });
+                                [](const LogMatch& hit) { return hit.id == "nccl_unhandled"; });
   if (nccl) out.push_back({fmt::format("NCCL_DEBUG=INFO {}", program), "NCCL then says which error it met"});
   if (cause == Cause::nvrtc_arch_unsupported)
     out.push_back({fmt::format("kshim run -- {}", program),

@@ -21,6 +21,6 @@ struct NextStep {
 };
 
 /// Most telling first.
-std::vector<NextStep> next_steps(const Clues& clues, const Judgment& judgment);
+std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment);
 
 }  // namespace kshim::explain

@@ -90,7 +90,7 @@ bool is_of_the_past(const WheelRow& row, unsigned used) {
 std::size_t served_of(const WheelRow& row, Version driver) {
   std::size_t out = 0;
   for (const GpuRow& gpu : gpus()) {
-    if (!gpu.tegra && serving_of(gpu, driver, {}) == Serving::yes &&
+    if (!gpu.tegra && driver_support(gpu, driver, {}) == DriverSupport::yes &&
         serves(row, gpu.cc) != image::Choice::none)
       ++out;
   }

@@ -58,7 +58,7 @@ image::ComputeCapability parse_cc(std::string_view option, const std::string& te
   const auto archs = parse_archs(option, {text});
   if (archs.size() != 1 || archs.front().suffix != image::Suffix::none) {
     throw UserError(
-        fmt::format("{}: `{}` is not one compute capability; write it as in 8.6", option, harmless(text)));
+        fmt::format("{}: `{}` is not one compute capability; write it as in 8.6", option, sanitize(text)));
   }
   return archs.front().cc;
 }
@@ -67,7 +67,7 @@ std::filesystem::path parse_root(const std::string& name) {
   std::error_code error;
   const std::filesystem::path root = std::filesystem::canonical(name, error);
   if (error || !std::filesystem::is_directory(root, error))
-    throw UserError(fmt::format("--root {}: is not a folder", harmless(name)));
+    throw UserError(fmt::format("--root {}: is not a folder", sanitize(name)));
   return root;
 }
 

@@ -50,7 +50,7 @@ std::pair<std::string, int> nagios_status(const Analysis& analysis) {
   if (errors + warnings != 0) {
     const Finding& finding = analysis.findings.front();
     first = fmt::format(", first {} of {}", row_of(finding.cause).name,
-                        harmless(finding.object.empty() ? "the program" : finding.object));
+                        sanitize(finding.object.empty() ? "the program" : finding.object));
     std::ranges::replace(first, '|', '?');
   }
   return {fmt::format("KSHIM {}: {} in {}: {} and {}{} | errors={} warnings={} processes={}\n",

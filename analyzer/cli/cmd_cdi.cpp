@@ -67,11 +67,11 @@ fs::path shim_of(const CdiOptions& options) {
   std::error_code error;
   const fs::path found = options.shim.empty() ? shim_or_refuse() : fs::canonical(options.shim, error);
   if (found.empty())
-    throw UserError(fmt::format("--shim {}: {}", harmless(options.shim), error.message()),
+    throw UserError(fmt::format("--shim {}: {}", sanitize(options.shim), error.message()),
                     exit_status::kNoInput);
   const unsigned glibc = glibc_of(found);
   if (glibc == 0)
-    throw UserError(fmt::format("--shim {}: is no library for glibc", harmless(found.string())));
+    throw UserError(fmt::format("--shim {}: is no library for glibc", sanitize(found.string())));
   if (glibc > kFloor)
     print_warning(
         fmt::format("{} needs glibc 2.{}: containers with an older one run without it, and their loader says "
@@ -84,7 +84,7 @@ fs::path shim_of(const CdiOptions& options) {
 /// the path leads to now.
 fs::path report_folder(const std::string& name) {
   const auto refuse = [&](std::string_view why) -> UserError {
-    return UserError(fmt::format("--report {}: {}; give another folder", harmless(name), why));
+    return UserError(fmt::format("--report {}: {}; give another folder", sanitize(name), why));
   };
   fs::path path = fs::absolute(name).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
@@ -113,7 +113,7 @@ fs::path report_folder(const std::string& name) {
 int write_cdi(const CdiOptions& options) {
   for (const std::string& text : {options.shim, options.report, options.preload})
     if (utf8_of(text) != text)
-      throw UserError(fmt::format("{}: a specification is UTF-8, and this is not", harmless(text)));
+      throw UserError(fmt::format("{}: a specification is UTF-8, and this is not", sanitize(text)));
   const fs::path shim = shim_of(options);
   const fs::path report = report_folder(options.report);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);

@@ -46,7 +46,7 @@ int examine(const DoctorOptions& options) {
   for (const std::string& row : options.variables) {
     const std::size_t equals = row.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw UserError(fmt::format("--env {}: give NAME=VALUE", harmless(row)));
+      throw UserError(fmt::format("--env {}: give NAME=VALUE", sanitize(row)));
     variables[row.substr(0, equals)] = row.substr(equals + 1);
   }
   const doctor::Machine machine(root, std::move(variables));

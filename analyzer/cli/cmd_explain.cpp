@@ -31,13 +31,13 @@ explain::Explanation read_log(const std::string& path, const explain::Options& o
   if (path == "-") return explain::explain_log(std::cin, "stdin", options, {});
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
-    throw UserError(fmt::format("--log {}: {}", harmless(path), std::strerror(errno)), exit_status::kNoInput);
+    throw UserError(fmt::format("--log {}: {}", sanitize(path), std::strerror(errno)), exit_status::kNoInput);
   if (S_ISDIR(status.st_mode))
     throw UserError(
-        fmt::format("--log {}: is a folder; for a folder of reports there is kshim analyze", harmless(path)),
+        fmt::format("--log {}: is a folder; for a folder of reports there is kshim analyze", sanitize(path)),
         exit_status::kNoInput);
   files::OpenFile file = files::open_to_read(path, files::Kinds::regular_or_pipe);
-  if (!file) throw UserError(fmt::format("--log {}: {}", harmless(path), file.why), exit_status::kNoInput);
+  if (!file) throw UserError(fmt::format("--log {}: {}", sanitize(path), file.why), exit_status::kNoInput);
   files::FileStream in(std::move(file));
   ProgressBar bar("reading the log");
   const auto total = static_cast<std::uint64_t>(status.st_size);
@@ -45,7 +45,7 @@ explain::Explanation read_log(const std::string& path, const explain::Options& o
       in, path, options, [&](std::uint64_t done) { bar.update(done, std::max(done, total)); });
   if (in.has_timed_out())
     print_error(fmt::format(
-        "--log {}: nothing more came through this pipe for a minute; this is of what came", harmless(path)));
+        "--log {}: nothing more came through this pipe for a minute; this is of what came", sanitize(path)));
   return out;
 }
 
@@ -53,7 +53,7 @@ explain::Explanation explain_log(const std::string& path, const explain::Options
   try {
     return read_log(path, options);
   } catch (const explain::NotALog& what) {
-    throw UserError(fmt::format("--log {}: {}", path == "-" ? "stdin" : harmless(path), what.what()),
+    throw UserError(fmt::format("--log {}: {}", path == "-" ? "stdin" : sanitize(path), what.what()),
                     exit_status::kNoInput);
   }
 }
@@ -74,7 +74,7 @@ std::string named_log(const ExplainOptions& options) {
   const bool path =
       contains(word, '/') || std::ranges::any_of(kLogs, [&](auto end) { return word.ends_with(end); });
   if (path && word.find_first_of(" :\n") == std::string::npos)
-    throw UserError(fmt::format("{}: there is no such file, and it is no message", analysis::harmless(word)),
+    throw UserError(fmt::format("{}: there is no such file, and it is no message", analysis::sanitize(word)),
                     exit_status::kNoInput);
   return {};
 }
@@ -93,7 +93,7 @@ int explain_it(const ExplainOptions& options) {
   options.assumed.apply(asked);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   if (!options.log.empty() && output.is_same_file(options.log))
-    throw UserError(fmt::format("--output {}: is the log to read", harmless(options.log)));
+    throw UserError(fmt::format("--output {}: is the log to read", sanitize(options.log)));
   const explain::Explanation explanation = options.log.empty()
                                                ? explain::explain_text(join(options.words, " "), asked)
                                                : explain_log(options.log, asked);

@@ -66,7 +66,7 @@ void hide_users(exports::Options& to) {
   if (to.key.size() < kShortestKey || to.key.size() > kMaxKeyLength)
     throw UserError(
         fmt::format("KSHIM_PRIVATE: {} is no key: name a file of 16 to 4096 bytes that can be read",
-                    analysis::harmless(value)));
+                    analysis::sanitize(value)));
 }
 
 int export_facts(const ExportOptions& options) {
@@ -115,7 +115,7 @@ std::string declared_text(const std::string& text) {
   if (!text.starts_with('@')) return text;
   constexpr std::size_t kMax = 1U << 20;
   const auto content = files::read_whole(text.substr(1), kMax);
-  if (!content) throw UserError(fmt::format("--declared {}: cannot be read", harmless(text)));
+  if (!content) throw UserError(fmt::format("--declared {}: cannot be read", sanitize(text)));
   return *content;
 }
 
@@ -125,13 +125,13 @@ bool compare(const requirements::Served& served, const requirements::Declaration
   const requirements::Difference difference = requirements::verify(served, declared);
   std::vector<std::string> conditions = declared.conditions;
   for (const std::string& driver : declared.drivers) conditions.push_back("CUDA " + driver);
-  const std::string what = harmless(fmt::format("{} ({})", declared.source, fmt::join(conditions, ", ")));
+  const std::string what = sanitize(fmt::format("{} ({})", declared.source, fmt::join(conditions, ", ")));
   if (difference.broken.empty()) text += fmt::format("ok: {}: the files have what is declared\n", what);
   for (const auto& [word, is, list] : {std::tuple("error", "promised and not there", &difference.broken),
                                        std::tuple("note", "there and not promised", &difference.unused)})
     if (!list->empty())
       text += fmt::format("{}: {}: {}: {}\n", word, what, is,
-                          harmless(fmt::format("{}", fmt::join(*list, ", "))));
+                          sanitize(fmt::format("{}", fmt::join(*list, ", "))));
   return difference.broken.empty();
 }
 
@@ -171,7 +171,7 @@ int export_requirements(const ExportOptions& options) {
                         "__cuda_arch or __cuda, an image's NVIDIA_REQUIRE_*); --to SYSTEM --declared TEXT "
                         "says what is "
                         "promised",
-                        harmless(path)),
+                        sanitize(path)),
             exit_status::kNoInput);
       const requirements::Served served = served_by({path}, unread);
       for (const requirements::Declaration& each : declared) kept = compare(served, each, text) && kept;

@@ -195,7 +195,7 @@ int scan_paths(const ScanOptions& options) {
         throw UserError(
             fmt::format(
                 "{}: holds reports of what ran, not files with device code; `kshim analyze {}` reads them",
-                harmless(path), shell_quote(path)),
+                sanitize(path), shell_quote(path)),
             exit_status::kNoInput);
   if (options.print_config) {
     if (result.objects.empty())

@@ -55,7 +55,7 @@ CLI::Validator one_of(const std::vector<std::string>& choices) {
   CLI::Validator out(
       [choices](std::string& value) {
         if (contains(choices, value)) return std::string();
-        return fmt::format("`{}` is not one of {}{}", harmless(value), fmt::join(choices, ", "),
+        return fmt::format("`{}` is not one of {}{}", sanitize(value), fmt::join(choices, ", "),
                            did_you_mean(value, choices));
       },
       "");

@@ -37,7 +37,7 @@ void limit_memory_to(const std::string& named, int misuse_status) {
   const auto bytes = named.empty() ? default_memory() : parse_size(named);
   if (!bytes || *bytes < kMinMemory)
     throw UserError(
-        fmt::format("--max-memory: `{}` is not a size from 64M up, such as 512M or 2G", harmless(named)),
+        fmt::format("--max-memory: `{}` is not a size from 64M up, such as 512M or 2G", sanitize(named)),
         misuse_status);
   limit_memory(*bytes);
 }

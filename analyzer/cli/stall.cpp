@@ -113,7 +113,7 @@ std::string progress_of(int thread) {
 }
 
 [[noreturn]] void give_up(const std::string& file, int status) {
-  print_error(fmt::format("{}: its file system has not answered for {} s (--io-timeout)", harmless(file),
+  print_error(fmt::format("{}: its file system has not answered for {} s (--io-timeout)", sanitize(file),
                           g_patience));
   // Where even SIGKILL has to wait for the file system, nobody who reads what we wrote shall.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(stream);

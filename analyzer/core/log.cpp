@@ -33,7 +33,7 @@ void set_up_log() {
     logger->set_level(level);
     return;
   }
-  spdlog::warn("KSHIM_LOG={} is none of off, error, warn, info, debug; warn is used", harmless(wanted));
+  spdlog::warn("KSHIM_LOG={} is none of off, error, warn, info, debug; warn is used", sanitize(wanted));
 }
 
 bool logs_debug() { return spdlog::should_log(spdlog::level::debug); }

@@ -101,7 +101,7 @@ std::string shorten(std::string_view demangled, std::size_t width) {
       {"unsigned int", "unsigned"},
       {" >", ">"},
   }};
-  std::string text = harmless(demangled);
+  std::string text = sanitize(demangled);
   for (const auto& [from, to] : kSpellings) replace_all(text, from, to);
   drop_return_type(text);
   // Parameters tell least, then the arguments of template arguments.

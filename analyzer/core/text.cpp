@@ -72,7 +72,7 @@ bool begins_with_name(std::string_view text) {
 
 }  // namespace
 
-std::string harmless(std::string_view text) {
+std::string sanitize(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
@@ -107,7 +107,7 @@ std::string utf8_of(std::string_view text) {
 std::string ascii(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (const char c : harmless(text)) {
+  for (const char c : sanitize(text)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x80) {
       out += c;

@@ -24,10 +24,10 @@ namespace kshim::analysis {
 /// Text from a report as it may be printed on a UTF-8 terminal: control characters (escape sequences among
 /// them), invisible characters, those that turn the direction of writing, noncharacters, and bytes that are
 /// no UTF-8 each become `?`.
-std::string harmless(std::string_view text);
+std::string sanitize(std::string_view text);
 /// Bytes that are no UTF-8 become U+FFFD; all else stays, controls too.
 std::string utf8_of(std::string_view text);
-/// harmless(), with every other character beyond ASCII a `?` too: for terminals that do not speak UTF-8.
+/// sanitize(), with every other character beyond ASCII a `?` too: for terminals that do not speak UTF-8.
 std::string ascii(std::string_view text);
 /// `_Z5scalePfi` to `scale(float*, int)`. Anything but a mangled name stays as it is, and so does one that
 /// would become more than 32 times as long and 16 KiB.
@@ -124,7 +124,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
 // Text written so that a reader of markup or of URIs takes it for text.
 
 /// As HTML and XML 1.0 have it, in content and in quoted attributes. Characters that XML forbids are not its
-/// concern: harmless() takes them out. What GitHub's runner would take for a command (no_command() in text.h)
+/// concern: sanitize() takes them out. What GitHub's runner would take for a command (no_command() in text.h)
 /// is written so that it does not.
 std::string escape_markup(std::string_view text);
 

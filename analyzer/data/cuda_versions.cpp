@@ -39,7 +39,7 @@ image::Version parse_cuda_version(std::string_view option, const std::string& te
   const auto version = image::parse_version(text);
   if (!version.ok()) {
     throw UserError(
-        fmt::format("{}: `{}` is no CUDA version; write it as in 12.4", option, analysis::harmless(text)),
+        fmt::format("{}: `{}` is no CUDA version; write it as in 12.4", option, analysis::sanitize(text)),
         status);
   }
   if (!is_plausible(version.value())) {
@@ -58,7 +58,7 @@ image::Version parse_driver(std::string_view option, const std::string& text, in
     throw UserError(
         fmt::format("{}: `{}` is a driver's version, and kshim does not know what R{} serves; give "
                     "the CUDA version that nvidia-smi shows, such as 12.4",
-                    option, analysis::harmless(text), *branch),
+                    option, analysis::sanitize(text), *branch),
         status);
   }
   return row->version;

@@ -165,7 +165,7 @@ GpuChoice choose_gpu(std::string_view text) {
   const auto arch = image::parse_arch(text);
   if (arch && image::find_compute_capability(arch->cc) != nullptr) return {arch->cc, {}};
   const NamedGpus named = gpus_called(text);
-  const std::string typed = analysis::harmless(text);
+  const std::string typed = analysis::sanitize(text);
   if (named.found.empty()) {
     throw UnknownGpu(
         named.similar.empty()

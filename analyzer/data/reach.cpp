@@ -29,17 +29,17 @@ bool is_newer(std::string_view a, std::string_view b) { return compare_releases(
 
 }  // namespace
 
-Serving serving_of(const GpuRow& gpu, Version driver, std::string_view kernel_module) {
+DriverSupport driver_support(const GpuRow& gpu, Version driver, std::string_view kernel_module) {
   const unsigned said = gpu.tegra ? 0 : branch_of(kernel_module);
   const unsigned branch = said < kFirstBranch ? 0 : said;
-  if (branch == 0 && !driver.known()) return Serving::unknown;
+  if (branch == 0 && !driver.known()) return DriverSupport::unknown;
   const ToolkitRow* first = find_toolkit(gpu.first_toolkit);
   const bool old_branch = branch != 0 && first != nullptr && branch < branch_of(first->driver);
-  if (old_branch || (driver.known() && driver < gpu.first_toolkit)) return Serving::too_old;
-  if (gpu.last_branch == 0) return Serving::yes;
+  if (old_branch || (driver.known() && driver < gpu.first_toolkit)) return DriverSupport::too_old;
+  if (gpu.last_branch == 0) return DriverSupport::yes;
   const bool dropped =
       branch != 0 ? branch >= gpu.last_branch + kWithinBranch : last_driver_cuda(gpu) < driver;
-  return dropped ? Serving::too_new : Serving::yes;
+  return dropped ? DriverSupport::too_new : DriverSupport::yes;
 }
 
 namespace {

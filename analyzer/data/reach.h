@@ -8,8 +8,8 @@
 namespace kshim::analysis {
 
 /// What a driver is to a GPU: by its branch where its kernel module is known, and by the CUDA that it is for.
-enum class Serving : unsigned char { unknown, yes, too_old, too_new };
-Serving serving_of(const GpuRow& gpu, image::Version driver, std::string_view kernel_module);
+enum class DriverSupport : unsigned char { unknown, yes, too_old, too_new };
+DriverSupport driver_support(const GpuRow& gpu, image::Version driver, std::string_view kernel_module);
 
 /// Whether a machine runs what a CUDA builds: its driver, the last branch for its GPU, and of a Jetson its
 /// JetPack. What is not known forbids nothing.

@@ -15,7 +15,7 @@ namespace kshim::analysis {
 
 /// CUDA libraries that do not belong into one process, or not to this GPU.
 struct LibraryConflict {
-  Mixture kind = Mixture::parts;
+  LibraryConflictKind kind = LibraryConflictKind::parts;
   std::vector<CudaLibrary> libraries;  ///< those that do not belong together
   std::string search_path;             ///< LD_LIBRARY_PATH of the process; empty = not set
   std::string simulator;               ///< folder of the simulated driver, which only `kshim run` puts there

@@ -206,7 +206,7 @@ void describe_images(const Subject& subject, Finding& finding) {
 }
 
 Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subject& subject,
-                   const Diagnosis& diagnosis, const Gathered& told) {
+                   const Diagnosis& diagnosis, const FindingSet& told) {
   Finding finding;
   set_subject(scene, subject, diagnosis.cause, finding);
   finding.confidence = std::clamp(diagnosis.match.confidence, 0.0, 0.99);

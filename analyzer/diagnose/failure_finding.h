@@ -8,7 +8,7 @@ namespace kshim::analysis {
 
 /// `told`: the findings of the report so far. What the one that says the same has no room for is left out.
 Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subject& subject,
-                   const Diagnosis& diagnosis, const Gathered& told);
+                   const Diagnosis& diagnosis, const FindingSet& told);
 /// Images that are missing although nothing has failed yet; `kernels` as far as they were read, mangled.
 /// `confidence`: where more is known than what the images tell.
 Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<std::string> kernels,

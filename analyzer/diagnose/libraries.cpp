@@ -64,7 +64,8 @@ void parts(const Libraries& all, std::vector<LibraryMatch>& out) {
         if (!here) break;
       }
       if (!apart) continue;
-      LibraryMatch match{Cause::mixed_cuda_libraries, Mixture::parts, *apart, {}, {}, {i, other}, {}};
+      LibraryMatch match{
+          Cause::mixed_cuda_libraries, LibraryConflictKind::parts, *apart, {}, {}, {i, other}, {}};
       match.headline = fmt::format("lib{} and lib{} are {}", row.library, row.part, how_apart(*apart));
       match.because = fmt::format("{} uses {}: {}, so both must come from the same release",
                                   with_place(all[i]), with_place(all[other]), row.why);
@@ -81,7 +82,8 @@ void copies(const Libraries& all, std::vector<LibraryMatch>& out) {
       const CudaLibrary& b = all[k];
       if (file_of(a) != file_of(b) || a.path == b.path || of_one_build(a, b)) continue;
       if (is_stateless_library(a.family) || is_cudnn(a) || !told.insert(file_of(a)).second) continue;
-      LibraryMatch match{Cause::mixed_cuda_libraries, Mixture::copies, kTwoCopies, {}, {}, {i, k}, {}};
+      LibraryMatch match{
+          Cause::mixed_cuda_libraries, LibraryConflictKind::copies, kTwoCopies, {}, {}, {i, k}, {}};
       match.headline = fmt::format("the process loaded two copies of {}", file_of(a));
       match.because =
           fmt::format("{} and {} are both loaded: they do not share registered memory or open handles",
@@ -98,7 +100,7 @@ void majors(const Libraries& all, std::vector<LibraryMatch>& out) {
     if (all[i].major == 0 || is_cudnn(all[i]) || is_stateless_library(all[i].family)) continue;
     families[all[i].family].try_emplace(all[i].major, i);
   }
-  LibraryMatch match{Cause::mixed_cuda_libraries, Mixture::majors, kSideBySide, {}, {}, {}, {}};
+  LibraryMatch match{Cause::mixed_cuda_libraries, LibraryConflictKind::majors, kSideBySide, {}, {}, {}, {}};
   std::vector<std::string> names;
   for (const auto& [family, found] : families) {
     if (found.size() < 2) continue;
@@ -139,7 +141,7 @@ void apart(const Libraries& all, std::vector<LibraryMatch>& out) {
       other = k;
     }
     if (!other || own) continue;
-    LibraryMatch match{Cause::mixed_cuda_libraries, Mixture::apart, kSuspicion, {}, {}, {}, {}};
+    LibraryMatch match{Cause::mixed_cuda_libraries, LibraryConflictKind::apart, kSuspicion, {}, {}, {}, {}};
     match.libraries = {static_cast<std::size_t>(user - all.begin()), *other};
     match.headline =
         fmt::format("lib{} and the lib{} that it uses are from different places", row.library, row.used);
@@ -151,7 +153,7 @@ void apart(const Libraries& all, std::vector<LibraryMatch>& out) {
 
 void cudnn_parts(const Libraries& all, const std::vector<std::size_t>& cudnn,
                  std::vector<LibraryMatch>& out) {
-  LibraryMatch worst{Cause::cudnn_mismatch, Mixture::parts, 0, {}, {}, {}, {}};
+  LibraryMatch worst{Cause::cudnn_mismatch, LibraryConflictKind::parts, 0, {}, {}, {}, {}};
   for (std::size_t i = 0; i < cudnn.size(); ++i) {
     for (std::size_t k = i + 1; k < cudnn.size(); ++k) {
       const CudaLibrary& a = all[cudnn[i]];
@@ -176,7 +178,7 @@ void cudnn_majors(const Libraries& all, const std::vector<std::size_t>& cudnn,
       cudnn, [&](std::size_t index) { return all[index].major != all[cudnn.front()].major; });
   if (other == cudnn.end()) return;
   LibraryMatch match{
-      Cause::cudnn_mismatch, Mixture::majors, kSideBySide, {}, {}, {cudnn.front(), *other}, {}};
+      Cause::cudnn_mismatch, LibraryConflictKind::majors, kSideBySide, {}, {}, {cudnn.front(), *other}, {}};
   match.headline =
       fmt::format("cuDNN {} and cuDNN {} are in one process", all[cudnn.front()].major, all[*other].major);
   match.because = fmt::format("{} and {} are both loaded: this works only if each library uses its own cuDNN",
@@ -197,7 +199,8 @@ void cudnn_built_for(const Libraries& all, const std::vector<std::size_t>& cudnn
     blas = i;
   }
   if (!blas) return;
-  LibraryMatch match{Cause::cudnn_mismatch, Mixture::built, kBuiltForAnother, {}, {}, {*told, *blas}, {}};
+  LibraryMatch match{
+      Cause::cudnn_mismatch, LibraryConflictKind::built, kBuiltForAnother, {}, {}, {*told, *blas}, {}};
   match.headline =
       fmt::format("cuDNN is the build for CUDA {}, and the process runs CUDA {}", wanted, all[*blas].major);
   match.because = fmt::format("{} is built for CUDA {}, and the cuBLAS that is loaded is {}",
@@ -218,7 +221,7 @@ void cudnn_drops(const Libraries& all, const std::vector<std::size_t>& cudnn,
     const auto* row = too_old ? last_library_for("cuDNN", cc) : first_library_for("cuDNN", cc);
     const image::ShortName gpu = image::to_name(cc);
     LibraryMatch match{Cause::cudnn_mismatch,
-                       Mixture::dropped,
+                       LibraryConflictKind::dropped,
                        too_old ? kDroppedByTable : kNotYetByTable,
                        {},
                        {},
@@ -260,11 +263,12 @@ std::vector<LibraryMatch> judge_libraries(const Libraries& libraries,
   return out;
 }
 
-bool is_strong(Mixture kind) {
-  return kind == Mixture::parts || kind == Mixture::copies || kind == Mixture::built ||
-         kind == Mixture::dropped || kind == Mixture::older || kind == Mixture::shadowed;
+bool is_strong(LibraryConflictKind kind) {
+  return kind == LibraryConflictKind::parts || kind == LibraryConflictKind::copies ||
+         kind == LibraryConflictKind::built || kind == LibraryConflictKind::dropped ||
+         kind == LibraryConflictKind::older || kind == LibraryConflictKind::shadowed;
 }
 
-bool may_come_of_mixture(int code) { return code_has(code, code_trait::ambiguous | code_trait::handle); }
+bool may_be_library_conflict(int code) { return code_has(code, code_trait::ambiguous | code_trait::handle); }
 
 }  // namespace kshim::analysis

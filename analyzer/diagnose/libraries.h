@@ -9,7 +9,7 @@
 
 namespace kshim::analysis {
 
-enum class Mixture : std::uint8_t {
+enum class LibraryConflictKind : std::uint8_t {
   parts,     ///< of one library, from two places or releases
   copies,    ///< of one library, of different builds
   majors,    ///< of one library, side by side
@@ -22,7 +22,7 @@ enum class Mixture : std::uint8_t {
 
 struct LibraryMatch {
   Cause cause = Cause::mixed_cuda_libraries;
-  Mixture kind = Mixture::parts;
+  LibraryConflictKind kind = LibraryConflictKind::parts;
   double confidence = 0;
   std::string headline = {};
   std::string because = {};                             ///< a sentence
@@ -36,9 +36,9 @@ struct LibraryMatch {
 std::vector<LibraryMatch> judge_libraries(const std::vector<CudaLibrary>& libraries,
                                           std::span<const image::ComputeCapability> devices);
 /// Whether the libraries are broken together, rather than unusual.
-bool is_strong(Mixture kind);
+bool is_strong(LibraryConflictKind kind);
 /// Codes that such a process gives: kernels and handles that one copy registered and the other does not know,
 /// images of another release.
-bool may_come_of_mixture(int code);
+bool may_be_library_conflict(int code);
 
 }  // namespace kshim::analysis

@@ -45,7 +45,7 @@ void older_than_built_with(const Scene& scene, const std::vector<CudaLibrary>& a
     const LibraryNeedRow* row = library_need("cuDNN", package->name, package->version);
     if (row == nullptr || compare_releases(have, row->oldest) >= 0) continue;
     LibraryMatch match{.cause = Cause::cudnn_mismatch,
-                       .kind = Mixture::older,
+                       .kind = LibraryConflictKind::older,
                        .confidence = kBuiltWithNewer,
                        .libraries = {cudnn},
                        .wanted = std::string(row->oldest)};
@@ -94,7 +94,7 @@ void parts_of_another(const Scene& scene, const std::vector<CudaLibrary>& all, s
   const bool known = !have.empty() && !shadow->release.empty();
   if (known && !releases_differ(have, shadow->release)) return;
   LibraryMatch match{.cause = Cause::cudnn_mismatch,
-                     .kind = Mixture::shadowed,
+                     .kind = LibraryConflictKind::shadowed,
                      .confidence = known ? kVersionsKnown : kFoldersKnown,
                      .libraries = {cudnn},
                      .shadow = shadow->folder};
@@ -116,7 +116,7 @@ void add_cudnn_choice(const Scene& scene, const std::vector<CudaLibrary>& librar
   const auto index = static_cast<std::size_t>(cudnn - libraries.begin());
   older_than_built_with(scene, libraries, index, matches);
   const bool parts_told = std::ranges::any_of(matches, [](const LibraryMatch& match) {
-    return match.cause == Cause::cudnn_mismatch && match.kind == Mixture::parts;
+    return match.cause == Cause::cudnn_mismatch && match.kind == LibraryConflictKind::parts;
   });
   if (!parts_told) parts_of_another(scene, libraries, index, matches);
 }
@@ -153,7 +153,7 @@ std::vector<Unexplained> unexplained_of(const std::vector<Judged>& judged) {
   std::vector<Unexplained> out;
   for (const Judged& row : judged) {
     const int code = code_of(*row.failure);
-    const bool weak = row.confidence < kOwnGround && may_come_of_mixture(code);
+    const bool weak = row.confidence < kOwnGround && may_be_library_conflict(code);
     if (row.cause == Cause::unknown || weak) out.push_back({row.failure, code, row.cause});
   }
   return out;
@@ -213,7 +213,7 @@ void add_evidence(const Scene& scene, const LibraryMatch& match, const std::vect
          {{"soname", library.record.soname}, {"path", library.path}, {"package", library.package}}});
   }
   const std::string search = env_of(scene, "LD_LIBRARY_PATH");
-  if (!search.empty() && match.kind != Mixture::dropped)
+  if (!search.empty() && match.kind != LibraryConflictKind::dropped)
     out.evidence.push_back({EvidenceId::environment,
                             fmt::format("LD_LIBRARY_PATH={} is in the environment.", search),
                             location(scene.report, scene.report.process.line),
@@ -229,7 +229,7 @@ void set_conflict(const Scene& scene, const LibraryMatch& match, std::vector<Cud
   const auto& driver = scene.report.driver;
   if (driver && driver->simulated) at.conflict->simulator = driver->path.substr(0, driver->path.rfind('/'));
   at.program = program_of(scene.report.process);
-  if (match.kind == Mixture::dropped) at.device = match.device;
+  if (match.kind == LibraryConflictKind::dropped) at.device = match.device;
   for (const CudaLibrary& library : at.conflict->libraries) {
     if (scene.report.foreign) at.foreign.push_back(library.record.path);
     if (!library.package.empty() && !at.python_env.known())
@@ -283,19 +283,20 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
   for (const Unexplained& row : unexplained) {
     if (!is_on_stack(scene, *row.failure, libraries)) continue;
     out.severity = Severity::error;
-    out.confidence = match.kind == Mixture::apart ? kOwnGround : std::max(kOnItsStack, match.confidence);
+    out.confidence =
+        match.kind == LibraryConflictKind::apart ? kOwnGround : std::max(kOnItsStack, match.confidence);
     take_failure(row, known, out);
     return true;
   }
-  if (match.kind == Mixture::apart) return false;
+  if (match.kind == LibraryConflictKind::apart) return false;
   const bool gave_up = scene.options.term_signal || scene.options.exit_status.value_or(0) != 0;
   // If the program continued, we do not know which components the loader used.
-  if (match.kind == Mixture::shadowed && !gave_up) return false;
+  if (match.kind == LibraryConflictKind::shadowed && !gave_up) return false;
   const auto by_code = std::ranges::find_if(unexplained, [&](const Unexplained& row) {
-    return is_strong(match.kind) || may_come_of_mixture(row.code);
+    return is_strong(match.kind) || may_be_library_conflict(row.code);
   });
   // A GPU that cuDNN dropped cannot explain a failed call outside cuDNN.
-  if (by_code != unexplained.end() && match.kind != Mixture::dropped) {
+  if (by_code != unexplained.end() && match.kind != LibraryConflictKind::dropped) {
     out.severity = Severity::error;
     out.confidence = kNothingElse;
     out.evidence.push_back(
@@ -305,7 +306,7 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
          {{"code", std::to_string(by_code->code)}}});
     return true;
   }
-  if (match.kind == Mixture::dropped && failed_in_cudnn(known)) {
+  if (match.kind == LibraryConflictKind::dropped && failed_in_cudnn(known)) {
     out.severity = Severity::error;
     return true;
   }

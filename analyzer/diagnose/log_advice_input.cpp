@@ -13,7 +13,7 @@ using analysis::AdviceInput;
 using analysis::Cause;
 
 // What refused, and what it was asked for.
-void set_compiler(const Clues& clues, const Hit& hit, AdviceInput& at) {
+void set_compiler(const LogFacts& clues, const LogMatch& hit, AdviceInput& at) {
   analysis::CompilerFacts& compiler = at.compiler.emplace();
   compiler.name = group(hit, "tool");
   if (compiler.name.empty() || compiler.name == "nvrtc")
@@ -27,8 +27,8 @@ image::Version version_of(const std::string& text) {
 }
 
 // "Unsupported .version 8.5; current version is '8.2'" need not be the line that decides.
-void set_ptx(const Clues& clues, AdviceInput& at) {
-  for (const Hit& hit : clues.hits) {
+void set_ptx(const LogFacts& clues, AdviceInput& at) {
+  for (const LogMatch& hit : clues.hits) {
     if (group(hit, "ptx").empty() || group(hit, "reads").empty()) continue;
     at.ptx = version_of(group(hit, "ptx"));
     at.reads = version_of(group(hit, "reads"));
@@ -41,7 +41,7 @@ void set_ptx(const Clues& clues, AdviceInput& at) {
 }
 
 // Whose cache it is, by what compiles there.
-void set_cache(const Clues& clues, AdviceInput& at) {
+void set_cache(const LogFacts& clues, AdviceInput& at) {
   at.cache = "the compiler";
   for (const analysis::CacheRow& row : analysis::caches()) {
     if (!clues.compiler.starts_with(row.who)) continue;
@@ -51,15 +51,15 @@ void set_cache(const Clues& clues, AdviceInput& at) {
 }
 
 // What the runtime is, or what a container's image demands.
-void set_runtime(const Hit* hit, AdviceInput& at) {
+void set_runtime(const LogMatch* hit, AdviceInput& at) {
   const image::Version asked = hit != nullptr ? version_of(group(*hit, "needcuda")) : image::Version{};
   at.asks_for_cuda = asked.known();
   at.runtime = asked.known() ? asked : at.toolkit;
 }
 
 // What is built on PyTorch and lacks the code in this release: another PyTorch would leave it so.
-const PackageClue* lacking_extension(const Clues& clues, const AdviceInput& at) {
-  const auto lacks = [&](const PackageClue& each) {
+const PackageMention* lacking_extension(const LogFacts& clues, const AdviceInput& at) {
+  const auto lacks = [&](const PackageMention& each) {
     return each.name != "torch" && !each.from_source &&
            analysis::is_without_code(each.name, each.version, *at.device, analysis::platform_of(at));
   };
@@ -75,7 +75,7 @@ bool is_released(std::string_view package) {
 
 }  // namespace
 
-std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgment& judgment,
+std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Judgment& judgment,
                                                 const analysis::Finding& finding) {
   AdviceInput at = analysis::advice_input(finding, judgment.facts, {});
   if (judgment.device != nullptr) at.device_name = judgment.device->name;
@@ -85,7 +85,7 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgme
   at.toolkit_how = clues.toolkit_assumed ? "as --assume-toolkit says" : "the log names it";
   at.python = clues.python;
   at.python_version = clues.python_release;
-  if (const PackageClue* torch = find_package(clues, "torch")) {
+  if (const PackageMention* torch = find_package(clues, "torch")) {
     at.torch = true;
     const std::string variant = !torch->variant.empty() ? torch->variant
                                 : clues.toolkit.known()
@@ -105,16 +105,16 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgme
   at.released = clues.released && clues.build_system.empty() && (!clues.python || clues.packages.empty());
   at.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";
   // A file of its own that was looked at is not PyTorch's.
-  const PackageClue* package = package_that_failed(clues, judgment.hit);
+  const PackageMention* package = package_that_failed(clues, judgment.hit);
   // What a package says that it was built for tells of no other.
   if (judgment.list != nullptr && judgment.list->by_itself)
-    if (const PackageClue* owner = find_package(clues, judgment.list->owner)) package = owner;
+    if (const PackageMention* owner = find_package(clues, judgment.list->owner)) package = owner;
   const bool another = package != nullptr && package->name == "torch" && judgment.list != nullptr &&
                        !judgment.list->by_itself && judgment.list->owner.find("torch") == std::string::npos;
   // Of no known GPU, what was built against PyTorch is likelier than PyTorch's own release.
   if (package != nullptr && package->name == "torch" && !at.device) {
     const auto built =
-        std::find_if(clues.packages.begin(), clues.packages.end(), [](const PackageClue& each) {
+        std::find_if(clues.packages.begin(), clues.packages.end(), [](const PackageMention& each) {
           return std::ranges::any_of(analysis::workarounds(), [&](const auto& row) {
             return row.package == each.name && analysis::asks_for(row.command, "torch_build");
           });
@@ -122,9 +122,9 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgme
     if (built != clues.packages.end()) package = &*built;
   }
   if (package != nullptr && package->name == "torch" && at.device) {
-    if (const PackageClue* extension = lacking_extension(clues, at)) package = extension;
+    if (const PackageMention* extension = lacking_extension(clues, at)) package = extension;
     // vLLM asks for one release of PyTorch, and has most of the kernels that it starts.
-    const PackageClue* vllm = find_package(clues, "vllm");
+    const PackageMention* vllm = find_package(clues, "vllm");
     if (vllm != nullptr && finding.cause == Cause::no_image_for_arch) package = vllm;
   }
   if (package != nullptr && !another) {
@@ -156,15 +156,15 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgme
   if (finding.cause == Cause::stale_cache_artifact) set_cache(clues, at);
   // A build for one GPU of several would take the code of the others away.
   const bool of_list = judgment.list != nullptr && judgment.list->by_itself;
-  for (const DeviceClue& each : clues.devices)
+  for (const DeviceMention& each : clues.devices)
     if (at.device && each.cc != *at.device && (of_list || (each.by_name && judgment.device->by_name)))
       at.other_devices.push_back(each.cc);
   for (const analysis::SwitchRow& row : analysis::switches())
     if (is_on(row, clues.env)) at.switch_names.emplace_back(row.variable);
-  const Hit* message = message_behind(clues, judgment);
+  const LogMatch* message = message_behind(clues, judgment);
   if (message != nullptr) at.message = message->id;
   // The question is about cuDNN, not about its caller, where it is the message or its release is known.
-  const PackageClue* cudnn = find_package(clues, "cuDNN");
+  const PackageMention* cudnn = find_package(clues, "cuDNN");
   const bool released = cudnn != nullptr && !cudnn->version.empty();
   if (at.cause == Cause::cudnn_mismatch && (released || (message != nullptr && message->who == "cuDNN"))) {
     at.software = "cuDNN";

@@ -17,7 +17,7 @@ constexpr double kDecides = 0.35;
 constexpr double kContradicted = 0.5;
 constexpr double kStrong = 0.7;
 
-Facts facts_of(const Clues& clues, const std::vector<int>& codes, const DeviceClue* device,
+Facts facts_of(const LogFacts& clues, const std::vector<int>& codes, const DeviceMention* device,
                const ImageList* list) {
   Facts facts;
   facts.codes = codes;
@@ -53,7 +53,7 @@ double cc_number(std::string text) {
 double cc_number(image::ComputeCapability cc) { return cc.major + cc.minor / 10.0; }
 
 // The toolkit that the log names builds for what was refused: the compiler that refused is another one.
-std::optional<std::string> another_compiler(const Clues& clues, const Hit& hit) {
+std::optional<std::string> another_compiler(const LogFacts& clues, const LogMatch& hit) {
   if (hit.cause != Cause::nvrtc_arch_unsupported || !clues.toolkit.known()) return std::nullopt;
   const auto asked = image::parse_arch(group(hit, "asked"));
   const analysis::ToolkitRow* toolkit = analysis::toolkit_at_most(clues.toolkit);
@@ -64,8 +64,9 @@ std::optional<std::string> another_compiler(const Clues& clues, const Hit& hit) 
 }
 
 // A message whose own words are refuted by the facts beside it.
-Suspect judge_words(const Clues& clues, const Hit& hit, const Facts& facts, std::string& harmless) {
-  Suspect said{hit.cause, hit.confidence, hit.tells};
+CauseCandidate judge_words(const LogFacts& clues, const LogMatch& hit, const Facts& facts,
+                           std::string& harmless) {
+  CauseCandidate said{hit.cause, hit.confidence, hit.tells};
   // "Minimum and Maximum cuda capability ... (8.0) - (12.0)" is no rule: code for 12.0 runs on 12.1. What is
   // judged is the list where there is one.
   const bool range = hit.id == "torch_range";
@@ -109,9 +110,9 @@ Suspect judge_words(const Clues& clues, const Hit& hit, const Facts& facts, std:
   return said;
 }
 
-const Suspect* strongest(const std::vector<Suspect>& suspects) {
-  const Suspect* best = nullptr;
-  for (const Suspect& suspect : suspects) {
+const CauseCandidate* strongest(const std::vector<CauseCandidate>& suspects) {
+  const CauseCandidate* best = nullptr;
+  for (const CauseCandidate& suspect : suspects) {
     if (best == nullptr || suspect.confidence > best->confidence) best = &suspect;
   }
   return best;
@@ -130,7 +131,7 @@ bool is_contradicted(const Facts& facts, const ImageList* list) {
   return list != nullptr && !list->by_itself && facts.has_code(kNoImage) && serves(facts);
 }
 
-Suspect by_rules(const Clues& clues, const Facts& facts, const ImageList* list) {
+CauseCandidate by_rules(const LogFacts& clues, const Facts& facts, const ImageList* list) {
   analysis::Diagnosis diagnosis = analysis::diagnose(facts);
   if (is_ambiguous(facts)) {
     return {Cause::unknown, 0.3,
@@ -164,19 +165,19 @@ Suspect by_rules(const Clues& clues, const Facts& facts, const ImageList* list) 
 }
 
 // One line, with every GPU and list of images that it may be about: what is most certain.
-Judgment judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
+Judgment judge_line(const LogFacts& clues, const std::vector<const LogMatch*>& line) {
   // Several errors in one line: the first is the one that the others follow from.
   std::vector<int> codes;
-  const Hit* coded = nullptr;
-  for (const Hit* hit : line) {
+  const LogMatch* coded = nullptr;
+  for (const LogMatch* hit : line) {
     if (hit->code != 0 && (coded == nullptr || hit->column < coded->column)) coded = hit;
   }
   if (coded != nullptr) codes.push_back(coded->code);
-  std::vector<const DeviceClue*> devices;
+  std::vector<const DeviceMention*> devices;
   // A stated compute capability is more reliable than a GPU name.
   const bool numbers = std::any_of(clues.devices.begin(), clues.devices.end(),
-                                   [](const DeviceClue& device) { return !device.by_name; });
-  for (const DeviceClue& device : clues.devices) {
+                                   [](const DeviceMention& device) { return !device.by_name; });
+  for (const DeviceMention& device : clues.devices) {
     if (!numbers || !device.by_name) devices.push_back(&device);
   }
   if (devices.empty()) devices.push_back(nullptr);
@@ -186,27 +187,27 @@ Judgment judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
 
   Judgment best;
   bool first = true;
-  for (const DeviceClue* device : devices) {
+  for (const DeviceMention* device : devices) {
     for (const ImageList* list : lists) {
       const Facts facts = facts_of(clues, codes, device, list);
-      std::vector<Suspect> suspects;
+      std::vector<CauseCandidate> suspects;
       std::string harmless;
       if (!codes.empty() || (list != nullptr && device != nullptr))
         suspects.push_back(by_rules(clues, facts, list));
       bool bare = false;  // CUDA's own words: the first are enough
-      for (const Hit* hit : line) {
+      for (const LogMatch* hit : line) {
         if (!hit->id.empty()) {
           suspects.push_back(judge_words(clues, *hit, facts, harmless));
         } else if (std::exchange(bare, true)) {
           continue;
         }
-        std::ranges::move(suspects_of_surroundings(clues, *hit, facts), std::back_inserter(suspects));
+        std::ranges::move(candidates_from_context(clues, *hit, facts), std::back_inserter(suspects));
       }
-      const Suspect* winner = strongest(suspects);
+      const CauseCandidate* winner = strongest(suspects);
       if (winner == nullptr) continue;
-      Suspect suspect = *winner;
+      CauseCandidate suspect = *winner;
       // Two strong voices of different kinds in one line: neither is sure.
-      for (const Suspect& other : suspects) {
+      for (const CauseCandidate& other : suspects) {
         if (other.cause != suspect.cause && other.confidence >= kStrong && suspect.confidence >= kStrong &&
             !(analysis::is_image_cause(other.cause) && analysis::is_image_cause(suspect.cause)))
           suspect.confidence = std::min(suspect.confidence, kContradicted);
@@ -226,9 +227,9 @@ Judgment judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
 }
 
 // No line reports a failure, but the listed code would not run on the GPU.
-std::optional<Judgment> judge_without_failure(const Clues& clues) {
+std::optional<Judgment> judge_without_failure(const LogFacts& clues) {
   constexpr double kUnseen = 0.6;
-  for (const DeviceClue& device : clues.devices) {
+  for (const DeviceMention& device : clues.devices) {
     if (auto outdated = library_without(clues, device.cc)) {
       Judgment out;
       out.suspect = std::move(*outdated);
@@ -292,9 +293,9 @@ bool explains(const Judgment& hint, const Judgment& failed) {
          (analysis::is_image_cause(hint.suspect.cause) || failed.hit->hint || failed.hit->brief);
 }
 
-class Deciding {
+class LineRanker {
  public:
-  Deciding(const Clues& clues, bool is_brief) : clues_(clues), brief_(is_brief) {}
+  LineRanker(const LogFacts& clues, bool is_brief) : clues_(clues), brief_(is_brief) {}
 
   Judgment decide() {
     for (const auto& line : lines()) take(judge_line(clues_, line), line);
@@ -320,11 +321,11 @@ class Deciding {
   }
 
  private:
-  using Line = std::vector<const Hit*>;
+  using Line = std::vector<const LogMatch*>;
 
   std::vector<Line> lines() const {
     std::vector<Line> out;
-    for (const Hit& hit : clues_.hits) {
+    for (const LogMatch& hit : clues_.hits) {
       if (hit.brief && !brief_) continue;
       if (out.empty() || out.back().front()->line != hit.line) out.emplace_back();
       out.back().push_back(&hit);
@@ -351,7 +352,7 @@ class Deciding {
       return;
     }
     const bool warning = !judgment.went_on.empty() ||
-                         std::all_of(line.begin(), line.end(), [](const Hit* hit) { return hit->hint; });
+                         std::all_of(line.begin(), line.end(), [](const LogMatch* hit) { return hit->hint; });
     if (warning) {
       if (!hint_ && !decided_) hint_ = std::move(judgment);
     } else if (!decided_) {
@@ -363,24 +364,24 @@ class Deciding {
     }
   }
 
-  const Clues& clues_;
+  const LogFacts& clues_;
   bool brief_;
   std::optional<Judgment> decided_;
   std::optional<Judgment> hint_;
   std::optional<Judgment> undecided_;
   std::string harmless_;
-  std::vector<Suspect> others_;
+  std::vector<CauseCandidate> others_;
   std::set<Cause> seen_;
 };
 
 }  // namespace
 
-Judgment judge(const Clues& clues, bool is_brief) { return Deciding(clues, is_brief).decide(); }
+Judgment judge(const LogFacts& clues, bool is_brief) { return LineRanker(clues, is_brief).decide(); }
 
-const Hit* message_behind(const Clues& clues, const Judgment& judgment) {
+const LogMatch* message_behind(const LogFacts& clues, const Judgment& judgment) {
   if (judgment.hit == nullptr) return nullptr;
-  const Hit* out = nullptr;
-  for (const Hit& hit : clues.hits) {
+  const LogMatch* out = nullptr;
+  for (const LogMatch& hit : clues.hits) {
     const bool same =
         hit.line == judgment.hit->line && !hit.id.empty() && hit.cause == judgment.suspect.cause;
     if (same && (out == nullptr || hit.confidence > out->confidence)) out = &hit;

@@ -9,7 +9,7 @@
 namespace kshim::explain {
 
 /// A cause that something speaks for.
-struct Suspect {
+struct CauseCandidate {
   analysis::Cause cause = analysis::Cause::unknown;
   double confidence = 0;
   std::string because;
@@ -17,32 +17,32 @@ struct Suspect {
 
 /// A cause and what is known of the images and the GPU behind it.
 struct Judgment {
-  Suspect suspect;
+  CauseCandidate suspect;
   analysis::Facts facts;
-  const Hit* hit = nullptr;         ///< the line that decides
+  const LogMatch* hit = nullptr;    ///< the line that decides
   const ImageList* list = nullptr;  ///< whose images were judged
-  const DeviceClue* device = nullptr;
-  std::vector<Suspect> others;     ///< of other lines, later in the log
-  std::optional<Suspect> earlier;  ///< a warning before it
-  std::string went_on;             ///< why the program survived it, as a sentence; empty where it did not
-  const Death* death = nullptr;    ///< what it died of instead
-  std::string harmless;            ///< why the only thing that was said is wrong; then `hit` is no failure
+  const DeviceMention* device = nullptr;
+  std::vector<CauseCandidate> others;     ///< of other lines, later in the log
+  std::optional<CauseCandidate> earlier;  ///< a warning before it
+  std::string went_on;           ///< why the program survived it, as a sentence; empty where it did not
+  const Death* death = nullptr;  ///< what it died of instead
+  std::string harmless;          ///< why the only thing that was said is wrong; then `hit` is no failure
 };
 
 /// `assumed`: the options have replaced what the log says.
-Judgment judge(const Clues& clues, bool is_brief);
+Judgment judge(const LogFacts& clues, bool is_brief);
 
 /// Rules over the surroundings of the deciding line; the image rules' facts are given as judged so far.
-std::vector<Suspect> suspects_of_surroundings(const Clues& clues, const Hit& hit,
-                                              const analysis::Facts& facts);
+std::vector<CauseCandidate> candidates_from_context(const LogFacts& clues, const LogMatch& hit,
+                                                    const analysis::Facts& facts);
 
 /// A library of a release that, by its maker's own list, does not serve the GPU.
-std::optional<Suspect> library_without(const Clues& clues, image::ComputeCapability device);
+std::optional<CauseCandidate> library_without(const LogFacts& clues, image::ComputeCapability device);
 
 /// The hit of the table messages on the deciding line that speaks for the cause; nullptr where none does.
-const Hit* message_behind(const Clues& clues, const Judgment& judgment);
+const LogMatch* message_behind(const LogFacts& clues, const Judgment& judgment);
 /// For Finding::about.
-std::shared_ptr<const analysis::AdviceInput> advice_input(const Clues& clues, const Judgment& judgment,
+std::shared_ptr<const analysis::AdviceInput> advice_input(const LogFacts& clues, const Judgment& judgment,
                                                           const analysis::Finding& finding);
 
 }  // namespace kshim::explain

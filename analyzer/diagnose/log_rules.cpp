@@ -19,11 +19,11 @@ using image::Suffix;
 using image::Version;
 
 struct Surroundings {
-  const Clues& clues;
-  const Hit& hit;
+  const LogFacts& clues;
+  const LogMatch& hit;
   const Facts& facts;
 };
-using Rule = std::optional<Suspect> (*)(const Surroundings&);
+using Rule = std::optional<CauseCandidate> (*)(const Surroundings&);
 
 bool is_one_of(int code, std::initializer_list<int> codes) {
   return std::find(codes.begin(), codes.end(), code) != codes.end();
@@ -43,7 +43,7 @@ bool can_serve(const analysis::ToolkitRow& toolkit, image::ComputeCapability dev
 }
 
 // The toolkit that built it makes nothing that runs here: no list of architectures could have helped.
-std::optional<Suspect> toolkit_cannot(const Surroundings& at) {
+std::optional<CauseCandidate> toolkit_cannot(const Surroundings& at) {
   // A library of CUDA that only says that it failed: one that is older than the GPU.
   const bool vague_status =
       at.hit.code == 0 && at.hit.cause == Cause::unknown && !at.hit.id.empty() && at.hit.confidence < 0.55;
@@ -57,29 +57,29 @@ std::optional<Suspect> toolkit_cannot(const Surroundings& at) {
   const analysis::ToolkitRow* last = analysis::last_toolkit_for(plain);
   if (first == nullptr) return std::nullopt;
   if (row->version < first->version) {
-    return Suspect{Cause::no_image_for_arch, at.hit.code == 218 ? 0.5 : 0.8,
-                   fmt::format("CUDA {} cannot build for {}; CUDA {} is the first that can",
-                               name(row->version), name(*at.facts.device), name(first->version))};
+    return CauseCandidate{Cause::no_image_for_arch, at.hit.code == 218 ? 0.5 : 0.8,
+                          fmt::format("CUDA {} cannot build for {}; CUDA {} is the first that can",
+                                      name(row->version), name(*at.facts.device), name(first->version))};
   }
-  return Suspect{Cause::no_image_for_arch, 0.85,
-                 fmt::format("CUDA {} makes no code for {} any more: CUDA {} was the last that did",
-                             name(row->version), name(*at.facts.device), name(last->version))};
+  return CauseCandidate{Cause::no_image_for_arch, 0.85,
+                        fmt::format("CUDA {} makes no code for {} any more: CUDA {} was the last that did",
+                                    name(row->version), name(*at.facts.device), name(last->version))};
 }
 
 // A program that compiles for the GPU that is there, with a toolkit newer than the driver.
-std::optional<Suspect> compiled_for_newer_driver(const Surroundings& at) {
+std::optional<CauseCandidate> compiled_for_newer_driver(const Surroundings& at) {
   if (!at.clues.run_time_compiler || !at.clues.driver.known() || !at.clues.toolkit.known() ||
       has_list(at.facts))
     return std::nullopt;
   if (!(at.clues.driver < at.clues.toolkit) || !is_one_of(at.hit.code, {209, 218, 221})) return std::nullopt;
-  return Suspect{
+  return CauseCandidate{
       Cause::ptx_newer_than_driver, 0.55,
       fmt::format("{} compiles for the GPU that is there, with CUDA {}; the driver is for CUDA {} and reads "
                   "nothing newer",
                   at.clues.compiler, name(at.clues.toolkit), name(at.clues.driver))};
 }
 
-std::optional<Suspect> image_newer_than_driver(const Surroundings& at) {
+std::optional<CauseCandidate> image_newer_than_driver(const Surroundings& at) {
   if (at.hit.code != 200 || !at.clues.driver.known()) return std::nullopt;
   // An image that fits and is refused: what is left is the driver that cannot read it.
   constexpr double kListed = 0.65;
@@ -88,7 +88,7 @@ std::optional<Suspect> image_newer_than_driver(const Surroundings& at) {
       !listed || select(at.facts.images, at.facts, at.facts.switches).choice != image::Choice::none;
   if (!fits) return std::nullopt;
   if (at.clues.toolkit.major > at.clues.driver.major) {
-    return Suspect{
+    return CauseCandidate{
         Cause::driver_too_old_for_image, 0.85,
         fmt::format("CUDA {} made the code, and the driver is for CUDA {}: cubins of a later CUDA major "
                     "version are not read",
@@ -98,7 +98,7 @@ std::optional<Suspect> image_newer_than_driver(const Surroundings& at) {
   constexpr Version kFirstZstdToolkit{12, 8};
   const bool may_compress = at.clues.toolkit.known() && !(at.clues.toolkit < kFirstZstdToolkit);
   if (!may_compress && at.clues.toolkit.known() && !(at.clues.driver < at.clues.toolkit)) return std::nullopt;
-  return Suspect{
+  return CauseCandidate{
       Cause::driver_too_old_for_image,
       may_compress ? 0.75
       : listed     ? kListed
@@ -109,28 +109,30 @@ std::optional<Suspect> image_newer_than_driver(const Surroundings& at) {
 }
 
 // What compiles for the GPU that is there has code for another one: it did not compile it here.
-std::optional<Suspect> cached_for_another(const Surroundings& at) {
+std::optional<CauseCandidate> cached_for_another(const Surroundings& at) {
   if (!at.clues.run_time_compiler || !is_one_of(at.hit.code, {200, 209}) || !has_list(at.facts) ||
       !at.facts.device)
     return std::nullopt;
   if (at.facts.images.size() != 1 || at.facts.images.front().candidate.kind != image::ImageKind::cubin)
     return std::nullopt;
   if (select(at.facts.images, at.facts, at.facts.switches).choice != image::Choice::none) return std::nullopt;
-  return Suspect{Cause::stale_cache_artifact, 0.85,
-                 fmt::format("{} compiles for the local GPU; code for another GPU comes from its cache",
-                             at.clues.compiler)};
+  return CauseCandidate{
+      Cause::stale_cache_artifact, 0.85,
+      fmt::format("{} compiles for the local GPU; code for another GPU comes from its cache",
+                  at.clues.compiler)};
 }
 
 // Two kinds of GPU and one folder: what one of them compiled is what the other one finds.
-std::optional<Suspect> cached_by_neighbor(const Surroundings& at) {
+std::optional<CauseCandidate> cached_by_neighbor(const Surroundings& at) {
   if (!at.clues.shared_folder || !is_one_of(at.hit.code, {98, 200, 209, 218, 500}) || has_list(at.facts))
     return std::nullopt;
   const auto& devices = at.clues.devices;
-  if (std::ranges::all_of(devices, [&](const DeviceClue& each) { return each.cc == devices.front().cc; }))
+  if (std::ranges::all_of(devices, [&](const DeviceMention& each) { return each.cc == devices.front().cc; }))
     return std::nullopt;
-  return Suspect{Cause::stale_cache_artifact, 0.55,
-                 "Machines with different GPUs share a folder: what the cache of one compiled is for its "
-                 "own GPU"};
+  return CauseCandidate{
+      Cause::stale_cache_artifact, 0.55,
+      "Machines with different GPUs share a folder: what the cache of one compiled is for its "
+      "own GPU"};
 }
 
 bool is_any_of(std::string_view word, std::initializer_list<std::string_view> lower) {
@@ -142,15 +144,16 @@ bool is_any_of(std::string_view word, std::initializer_list<std::string_view> lo
 
 // What compiles for the GPU that is there has written what the driver does not take: its compiler does not
 // know the GPU. Triton asks ptxas, which refuses aloud: there it is the cache.
-std::optional<Suspect> compiled_what_is_invalid(const Surroundings& at) {
+std::optional<CauseCandidate> compiled_what_is_invalid(const Surroundings& at) {
   if (!is_one_of(at.hit.code, {200, 300}) || has_list(at.facts)) return std::nullopt;
   if (is_any_of(at.clues.compiler, {"triton error", "inductor"}) && at.hit.code == 200)
-    return Suspect{Cause::stale_cache_artifact, 0.45,
-                   "Triton compiles for the GPU that is there; an image that the driver does not take mostly "
-                   "comes from its cache, which another GPU has written"};
+    return CauseCandidate{
+        Cause::stale_cache_artifact, 0.45,
+        "Triton compiles for the GPU that is there; an image that the driver does not take mostly "
+        "comes from its cache, which another GPU has written"};
   if (!at.facts.device || !is_any_of(at.clues.compiler, {"cupy", "jax", "jaxlib", "xla"}))
     return std::nullopt;
-  return Suspect{
+  return CauseCandidate{
       Cause::nvrtc_arch_unsupported, 0.45,
       fmt::format("{} compiles for the GPU that is there; {} for what it compiled mostly means that "
                   "its compiler is older than {}",
@@ -159,103 +162,110 @@ std::optional<Suspect> compiled_what_is_invalid(const Surroundings& at) {
 
 // PTX that a program brings along (FFmpeg, Rust): for a newer GPU, or of a newer toolkit than the driver. A
 // Jetson's driver is part of its system, and what is installed beside it is newer.
-std::optional<Suspect> foreign_ptx(const Surroundings& at) {
+std::optional<CauseCandidate> foreign_ptx(const Surroundings& at) {
   constexpr image::ComputeCapability kDefaultTarget{7, 5};
   if (at.hit.code != 218 || has_list(at.facts)) return std::nullopt;
   // What the compiler says of the PTX's version decides, wherever it stands.
   const auto& hits = at.clues.hits;
-  if (std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return !group(hit, "reads").empty(); }))
+  if (std::any_of(hits.begin(), hits.end(), [](const LogMatch& hit) { return !group(hit, "reads").empty(); }))
     return std::nullopt;
-  const Suspect broken{Cause::invalid_image, 0.4,
-                       "the driver could not compile the PTX that it was given, and its log says which line"};
+  const CauseCandidate broken{
+      Cause::invalid_image, 0.4,
+      "the driver could not compile the PTX that it was given, and its log says which line"};
   if (!at.facts.device) return broken;
   const analysis::GpuRow* gpu = analysis::find_gpu(*at.facts.device);
   if (gpu != nullptr && gpu->tegra && at.clues.toolkit.known() && !at.clues.driver.known())
-    return Suspect{Cause::ptx_newer_than_driver, 0.5,
-                   fmt::format("a Jetson's driver comes with its system, and CUDA {}, which is installed "
-                               "beside it, may write newer PTX than it reads",
-                               name(at.clues.toolkit))};
+    return CauseCandidate{
+        Cause::ptx_newer_than_driver, 0.5,
+        fmt::format("a Jetson's driver comes with its system, and CUDA {}, which is installed "
+                    "beside it, may write newer PTX than it reads",
+                    name(at.clues.toolkit))};
   if (!(*at.facts.device < kDefaultTarget)) return broken;
-  return Suspect{Cause::ptx_newer_than_device, 0.5,
-                 fmt::format("PTX that ships with a program usually targets GPUs newer than {}, and fails "
-                             "with 218 there",
-                             name(*at.facts.device))};
+  return CauseCandidate{
+      Cause::ptx_newer_than_device, 0.5,
+      fmt::format("PTX that ships with a program usually targets GPUs newer than {}, and fails "
+                  "with 218 there",
+                  name(*at.facts.device))};
 }
 
 // compute-sanitizer reports what a library tried and handled.
-std::optional<Suspect> handled_probe(const Surroundings& at) {
+std::optional<CauseCandidate> handled_probe(const Surroundings& at) {
   if (!at.clues.sanitizer || at.hit.code != 209) return std::nullopt;
   const bool probing = std::any_of(at.clues.hits.begin(), at.clues.hits.end(),
-                                   [](const Hit& hit) { return hit.id == "nccl_probe"; });
+                                   [](const LogMatch& hit) { return hit.id == "nccl_probe"; });
   if (!probing) return std::nullopt;
-  return Suspect{Cause::benign_probe, 0.88,
-                 "compute-sanitizer shows every call that fails, also those of libraries that ask for "
-                 "kernels of other GPUs "
-                 "and go on"};
+  return CauseCandidate{Cause::benign_probe, 0.88,
+                        "compute-sanitizer shows every call that fails, also those of libraries that ask for "
+                        "kernels of other GPUs "
+                        "and go on"};
 }
 
 // 98 was what 209 is now, and device-linked libraries answer 500 where they have no image.
-std::optional<Suspect> no_image_by_another_name(const Surroundings& at) {
+std::optional<CauseCandidate> no_image_by_another_name(const Surroundings& at) {
   constexpr Version kRenumbered{10, 1};
   // GPUs before Kepler have had no newer one.
   const bool fermi = at.facts.device && at.facts.device->major < 3;
   const bool old =
       at.hit.old_code == 8 || fermi || (at.clues.toolkit.known() && at.clues.toolkit < kRenumbered);
   if (at.hit.code == 98 && has_list(at.facts) && !at.facts.device)
-    return Suspect{Cause::no_image_for_arch, 0.45,
-                   "The log lists the built architectures but not the GPU: on a GPU outside the list, 98 can "
-                   "mean the same"};
+    return CauseCandidate{
+        Cause::no_image_for_arch, 0.45,
+        "The log lists the built architectures but not the GPU: on a GPU outside the list, 98 can "
+        "mean the same"};
   if (has_list(at.facts)) return std::nullopt;
   if (at.hit.code == 98 && old)
-    return Suspect{
+    return CauseCandidate{
         Cause::no_image_for_arch, 0.5,
         "The runtime of CUDA before 10.1 says \"invalid device function\" where no image fits the GPU"};
   // CUB and Thrust ask for a kernel's attributes before they start it, and get 98 where a launch gives 209.
   const bool bare = !at.facts.device && at.hit.quote.find("98") != std::string::npos;
   if (at.hit.code == 98 && !at.clues.run_time_compiler && !bare)
-    return Suspect{Cause::no_image_for_arch, 0.4,
-                   "98 usually means that the program was built for other GPUs: code that queries a kernel's "
-                   "attributes first, as CUB and Thrust do, gets 98 instead of the 209 of a launch"};
+    return CauseCandidate{
+        Cause::no_image_for_arch, 0.4,
+        "98 usually means that the program was built for other GPUs: code that queries a kernel's "
+        "attributes first, as CUB and Thrust do, gets 98 instead of the 209 of a launch"};
   if (at.hit.code == 500)
-    return Suspect{Cause::no_image_for_arch, 0.45,
-                   "A library of relocatable device code answers 500 where it has no image for the GPU"};
+    return CauseCandidate{
+        Cause::no_image_for_arch, 0.45,
+        "A library of relocatable device code answers 500 where it has no image for the GPU"};
   return std::nullopt;
 }
 
 // conda's cuda-nvcc brings ptxas and libdevice, which what compiles at run time takes from there.
-std::optional<Suspect> compiler_of_another_release(const Surroundings& at) {
+std::optional<CauseCandidate> compiler_of_another_release(const Surroundings& at) {
   const Version compiler = at.clues.compiler_package;
   if (!is_one_of(at.hit.code, {200, 209, 218, 222}) || !compiler.known() || !at.clues.toolkit.known() ||
       compiler.major == at.clues.toolkit.major)
     return std::nullopt;
-  return Suspect{Cause::mixed_cuda_libraries, 0.65,
-                 fmt::format("cuda-nvcc is of CUDA {}, and the libraries beside it are of CUDA {}",
-                             name(compiler), name(at.clues.toolkit))};
+  return CauseCandidate{Cause::mixed_cuda_libraries, 0.65,
+                        fmt::format("cuda-nvcc is of CUDA {}, and the libraries beside it are of CUDA {}",
+                                    name(compiler), name(at.clues.toolkit))};
 }
 
 // The runtime finds no driver in a container that was not given its GPU, and calls it too old.
-std::optional<Suspect> container_without_gpu(const Surroundings& at) {
+std::optional<CauseCandidate> container_without_gpu(const Surroundings& at) {
   if (at.hit.code != 35) return std::nullopt;
   if (at.clues.driver.known() && at.clues.toolkit.known()) {
     if (at.clues.driver.major >= at.clues.toolkit.major) return std::nullopt;
-    return Suspect{Cause::driver_too_old, 0.9,
-                   fmt::format("The driver is for CUDA {}, and the program was made with CUDA {}",
-                               name(at.clues.driver), name(at.clues.toolkit))};
+    return CauseCandidate{Cause::driver_too_old, 0.9,
+                          fmt::format("The driver is for CUDA {}, and the program was made with CUDA {}",
+                                      name(at.clues.driver), name(at.clues.toolkit))};
   }
   if (!at.clues.container) return std::nullopt;
-  return Suspect{
+  return CauseCandidate{
       Cause::no_device, 0.65,
       "A container that was started without its GPU has no driver, and the runtime says 35 for it"};
 }
 
 // A switch that stands in the log decides which of two words for one thing is right.
-std::optional<Suspect> forced_compiling(const Surroundings& at) {
+std::optional<CauseCandidate> forced_compiling(const Surroundings& at) {
   if (has_list(at.facts) || !is_one_of(at.hit.code, {209, 222, 218, 223})) return std::nullopt;
   if (at.facts.switches.force_ptx_jit || at.facts.switches.force_jit)
-    return Suspect{Cause::sass_bypassed, 0.6,
-                   "CUDA_FORCE_PTX_JIT or CUDA_FORCE_JIT is set, which makes the driver ignore every cubin"};
+    return CauseCandidate{
+        Cause::sass_bypassed, 0.6,
+        "CUDA_FORCE_PTX_JIT or CUDA_FORCE_JIT is set, which makes the driver ignore every cubin"};
   if (at.facts.switches.disable_ptx_jit || at.facts.switches.disable_jit)
-    return Suspect{
+    return CauseCandidate{
         Cause::ptx_jit_disabled, 0.6,
         "CUDA_DISABLE_PTX_JIT or CUDA_DISABLE_JIT is set, which makes the driver ignore every PTX"};
   return std::nullopt;
@@ -263,12 +273,13 @@ std::optional<Suspect> forced_compiling(const Surroundings& at) {
 
 // Code fits the GPU, says the list, and the driver found none: it is another library, or the error is an old
 // one.
-std::optional<Suspect> left_behind(const Surroundings& at) {
+std::optional<CauseCandidate> left_behind(const Surroundings& at) {
   if (at.hit.code != 209 || !at.clues.nccl || !has_list(at.facts) || !at.facts.device) return std::nullopt;
   if (select(at.facts.images, at.facts, at.facts.switches).choice == image::Choice::none) return std::nullopt;
-  return Suspect{Cause::stale_error, 0.5,
-                 "The listed file has code for this GPU, and the process uses NCCL, which probes kernels for "
-                 "every GPU at startup and leaves a 209 behind, which later code reports"};
+  return CauseCandidate{
+      Cause::stale_error, 0.5,
+      "The listed file has code for this GPU, and the process uses NCCL, which probes kernels for "
+      "every GPU at startup and leaves a 209 behind, which later code reports"};
 }
 
 struct NamedLibrary {
@@ -280,7 +291,7 @@ constexpr NamedLibrary kLibraries[] = {{"cuDNN", Cause::cudnn_mismatch},
 
 // The line speaks of the library itself, or of an error without a number: an old cuDNN has no part in
 // another's 209.
-std::optional<Suspect> outdated_library(const Surroundings& at) {
+std::optional<CauseCandidate> outdated_library(const Surroundings& at) {
   if (at.hit.code != 0 || !at.facts.device) return std::nullopt;
   if (at.hit.cause != Cause::cudnn_mismatch && at.hit.cause != Cause::library_refuses &&
       at.hit.cause != Cause::unknown)
@@ -289,10 +300,10 @@ std::optional<Suspect> outdated_library(const Surroundings& at) {
 }
 
 // What the table of wheels says of the release, where no file was looked at.
-std::optional<Suspect> wheel_of_table(const Surroundings& at) {
+std::optional<CauseCandidate> wheel_of_table(const Surroundings& at) {
   if (!is_one_of(at.hit.code, {98, 209}) || has_list(at.facts)) return std::nullopt;
   const std::string_view platform = at.clues.windows ? "windows x86_64" : analysis::kLinux;
-  const PackageClue* package = package_that_failed(at.clues, &at.hit);
+  const PackageMention* package = package_that_failed(at.clues, &at.hit);
   if (package == nullptr || package->version.empty()) return std::nullopt;
   const analysis::WheelRow* row =
       analysis::find_wheel(package->known_as(), package->version, package->variant, platform);
@@ -306,17 +317,19 @@ std::optional<Suspect> wheel_of_table(const Surroundings& at) {
   // one.
   if (at.hit.code == 98 && (serving || !at.facts.device)) return std::nullopt;
   if (serving) {
-    return Suspect{Cause::no_image_for_arch, 0.45,
-                   fmt::format("The published {} has code for {}: another library of the process lacks it",
-                               release, name(*at.facts.device))};
+    return CauseCandidate{
+        Cause::no_image_for_arch, 0.45,
+        fmt::format("The published {} has code for {}: another library of the process lacks it", release,
+                    name(*at.facts.device))};
   }
   std::string images;
   for (const image::Candidate& image : row->images)
     images.append(images.empty() ? "" : ", ").append(image::to_name(image.kind, image.arch).view());
-  return Suspect{Cause::no_image_for_arch, package->variant.empty() || !at.facts.device ? 0.6 : 0.8,
-                 fmt::format("The published {} has {} and no other code (a table of such packages; the file "
-                             "itself was not looked at)",
-                             release, images)};
+  return CauseCandidate{
+      Cause::no_image_for_arch, package->variant.empty() || !at.facts.device ? 0.6 : 0.8,
+      fmt::format("The published {} has {} and no other code (a table of such packages; the file "
+                  "itself was not looked at)",
+                  release, images)};
 }
 
 constexpr std::array kRules = {
@@ -339,13 +352,13 @@ constexpr std::array kRules = {
 
 }  // namespace
 
-std::optional<Suspect> library_without(const Clues& clues, image::ComputeCapability device) {
+std::optional<CauseCandidate> library_without(const LogFacts& clues, image::ComputeCapability device) {
   for (const NamedLibrary& named : kLibraries) {
-    const PackageClue* package = find_package(clues, named.library);
+    const PackageMention* package = find_package(clues, named.library);
     if (package == nullptr || package->version.empty()) continue;
     const auto support = analysis::library_supports(named.library, package->version, device);
     if (!support || *support == analysis::Support::yes) continue;
-    return Suspect{
+    return CauseCandidate{
         named.cause, 0.85,
         fmt::format(
             "{} {} does not serve GPUs of compute capability {}: it is too {} for them by its maker's list",
@@ -355,8 +368,9 @@ std::optional<Suspect> library_without(const Clues& clues, image::ComputeCapabil
   return std::nullopt;
 }
 
-std::vector<Suspect> suspects_of_surroundings(const Clues& clues, const Hit& hit, const Facts& facts) {
-  std::vector<Suspect> out;
+std::vector<CauseCandidate> candidates_from_context(const LogFacts& clues, const LogMatch& hit,
+                                                    const Facts& facts) {
+  std::vector<CauseCandidate> out;
   for (const Rule rule : kRules) {
     if (auto suspect = rule({clues, hit, facts})) out.push_back(std::move(*suspect));
   }

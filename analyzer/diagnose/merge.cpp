@@ -153,7 +153,7 @@ bool Advised::wants(const Finding& finding) {
   return true;
 }
 
-void Gathered::add(Finding&& finding) {
+void FindingSet::add(Finding&& finding) {
   const auto [row, is_new] = by_key_.try_emplace(key_of(finding), findings_.size());
   if (is_new) {
     findings_.push_back(std::move(finding));
@@ -162,7 +162,7 @@ void Gathered::add(Finding&& finding) {
   }
 }
 
-const Finding* Gathered::same_as(const Finding& finding) const {
+const Finding* FindingSet::same_as(const Finding& finding) const {
   const auto found = by_key_.find(key_of(finding));
   return found == by_key_.end() ? nullptr : &findings_[found->second];
 }

@@ -26,7 +26,7 @@ class Advised {
 };
 /// The failures of one report, gathered: what says the same is one finding. Found by a hash, because a
 /// process whose every module fails to load has hundreds of them.
-class Gathered {
+class FindingSet {
  public:
   void add(Finding&& finding);
   /// The one that says the same, as far as it is told by now; nullptr if there is none.

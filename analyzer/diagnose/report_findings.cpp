@@ -94,7 +94,7 @@ bool is_cleanup_at_end(const Scene& scene, const FailureRecord& failure) {
 }  // namespace
 
 std::vector<Finding> findings_of(const Scene& scene) {
-  Gathered gathered;
+  FindingSet gathered;
   std::vector<Judged> judged;
   const std::size_t count = std::min(scene.report.failures.size(), kMaxReported);
   for (std::size_t i = 0; i < count; ++i) {

@@ -346,7 +346,7 @@ Diagnosis diagnose(const Facts& facts) {
     auto match = row.apply(facts);
     if (match && logs_debug())
       log_debug(fmt::format("rule {}: {:.2f}: {}", row_of(row.cause).name, match->confidence,
-                            harmless(match->because)));
+                            sanitize(match->because)));
     if (match && match->confidence > best.match.confidence) best = {row.cause, std::move(*match)};
   }
   if (auto coded = by_code(facts); coded && coded->match.confidence > best.match.confidence)

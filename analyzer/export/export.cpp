@@ -206,7 +206,7 @@ class Rows {
     learned_ = nullptr;
     analysis::Alike alike;
     std::shared_ptr<const Judged::Row> like;
-    auto read = analysis::read_report(input.path, {}, analysis::Homes::hidden,
+    auto read = analysis::read_report(input.path, {}, analysis::HomePaths::hidden,
                                       [&](const Report& report, std::string_view lines) {
                                         alike = analysis::alike_of(report, lines);
                                         like = shared_.judged.find(alike);

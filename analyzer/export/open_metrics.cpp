@@ -33,7 +33,7 @@ std::string open_metrics(const std::vector<std::filesystem::path>& paths, std::v
   std::map<Key, std::uint64_t> findings;
   std::uint64_t rejected = 0;
   for (const analysis::ReportFile& file : analysis::find_report_files(paths, notes)) {
-    const auto got = analysis::read_report(file.path, {}, analysis::Homes::hidden);
+    const auto got = analysis::read_report(file.path, {}, analysis::HomePaths::hidden);
     const auto* report = std::get_if<analysis::Report>(&got);
     if (report == nullptr || report->linked) {
       ++rejected;

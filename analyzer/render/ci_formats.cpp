@@ -37,12 +37,12 @@ std::vector<PlacedFinding> placed(const std::vector<Finding>& findings, const So
   return out;
 }
 
-std::string harmless_lines(std::string_view text) {
+std::string sanitize_lines(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     if (at != 0) out += '\n';
-    out += harmless(text.substr(at, end - at));
+    out += sanitize(text.substr(at, end - at));
     at = end + 1;
   }
   return out;
@@ -255,7 +255,7 @@ Json result_json(const PlacedFinding& placed, const SourceRoot& root, bool whole
               {"level", level_of(finding.severity)},
               {"rank", finding.confidence * 100},
               {"message",
-               {{"text", harmless_lines(message_text(finding))}, {"markdown", markdown_message(finding)}}}};
+               {{"text", sanitize_lines(message_text(finding))}, {"markdown", markdown_message(finding)}}}};
   out["locations"] = locations_json(placed, root);
   if (Json related = related_json(placed, root); !related.empty())
     out["relatedLocations"] = std::move(related);
@@ -268,7 +268,7 @@ Json result_json(const PlacedFinding& placed, const SourceRoot& root, bool whole
 }
 
 Json notification(const std::string& text, const char* level) {
-  return {{"level", level}, {"message", text_json(harmless(text))}};
+  return {{"level", level}, {"message", text_json(sanitize(text))}};
 }
 
 }  // namespace
@@ -320,7 +320,7 @@ constexpr unsigned kWidth = 100;
 constexpr std::size_t kNameBytes = 500;  // CI servers make columns and URLs of names
 
 // XML 1.0 has no way to write most control characters, nor U+FFFE and U+FFFF.
-std::string xml_line(std::string_view text) { return escape_markup(harmless(text)); }
+std::string xml_line(std::string_view text) { return escape_markup(sanitize(text)); }
 
 std::string xml_text(std::string_view text) {
   std::string out;
@@ -512,10 +512,10 @@ void add_finding(const PlacedFinding& placed, const SourceRoot& root, GithubComm
   // it on, and is named in words.
   const SourceRoot::Named name = root.name(placed.place.file);
   if (name.inside) {
-    properties = fmt::format("file={},", escaped(harmless(name.path), true));
+    properties = fmt::format("file={},", escaped(sanitize(name.path), true));
     if (placed.place.line != 0) properties += fmt::format("line={},", placed.place.line);
   } else if (!placed.place.file.empty()) {
-    message += "\nFile: " + harmless(name.path);
+    message += "\nFile: " + sanitize(name.path);
     if (placed.place.line != 0) message += fmt::format(":{}", placed.place.line);
   }
   commands.add(finding.severity, fmt::format("kshim: {}", row_of(finding.cause).headline), message,
@@ -528,8 +528,8 @@ void GithubCommands::add(Severity severity, std::string_view title, std::string_
                          std::string_view properties) {
   const std::size_t kind = kind_of(severity);
   commands_.at(kind).push_back(fmt::format("::{} {}title={}::{}\n", kCommands.at(kind), properties,
-                                           escaped(clipped(harmless(title), kTitleBytes), true),
-                                           escaped(clipped(harmless_lines(text), kMessageBytes), false)));
+                                           escaped(clipped(sanitize(title), kTitleBytes), true),
+                                           escaped(clipped(sanitize_lines(text), kMessageBytes), false)));
 }
 
 std::string GithubCommands::text() const {
@@ -551,8 +551,8 @@ std::string github_commands(const std::vector<PlacedFinding>& findings, const So
                             const std::vector<std::string>& warnings, const std::vector<std::string>& notes) {
   GithubCommands commands;
   for (const PlacedFinding& finding : findings) add_finding(finding, root, commands);
-  for (const std::string& warning : warnings) commands.add(Severity::warning, "kshim", harmless(warning));
-  for (const std::string& note : notes) commands.add(Severity::info, "kshim", harmless(note));
+  for (const std::string& warning : warnings) commands.add(Severity::warning, "kshim", sanitize(warning));
+  for (const std::string& note : notes) commands.add(Severity::info, "kshim", sanitize(note));
   return commands.text();
 }
 

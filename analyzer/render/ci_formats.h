@@ -51,8 +51,8 @@ FilePlace place_of(const Finding& finding, const SourceRoot& root);
 /// order is kept.
 std::vector<PlacedFinding> placed(const std::vector<Finding>& findings, const SourceRoot& root,
                                   const std::string& otherwise);
-/// harmless() of each line.
-std::string harmless_lines(std::string_view text);
+/// sanitize() of each line.
+std::string sanitize_lines(std::string_view text);
 /// At most that many bytes, cut between characters, with an ellipsis where something is gone.
 std::string clipped(std::string text, std::size_t bytes);
 

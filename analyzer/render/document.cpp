@@ -27,7 +27,7 @@ std::string more_text(std::size_t count) { return fmt::format("and {} more", cou
 
 Span mark(bool good) { return {std::string(good ? kYes : kNo), good ? Tone::good : Tone::error}; }
 
-Cleaner harmless_cleaner() { return {harmless, harmless}; }
+Cleaner sanitizing_cleaner() { return {sanitize, sanitize}; }
 
 void Document::clean_line(Line& line) const {
   for (Span& span : line) {
@@ -146,12 +146,12 @@ std::string write_document(Format format, const std::string& title, const Render
     return page->take();
   };
   if (format == Format::text) return written(text_page(options));
-  Cleaner clean = harmless_cleaner();
+  Cleaner clean = sanitizing_cleaner();
   if (!options.full) {
-    for (std::string& host : hosts) host = harmless(host);
+    for (std::string& host : hosts) host = sanitize(host);
     const auto shortener = std::make_shared<Shortener>(Shortener::for_user(std::move(hosts)));
-    clean = {[shortener](std::string_view text) { return shortener->text(harmless(text)); },
-             [shortener](std::string_view text) { return shortener->command(harmless(text)); }};
+    clean = {[shortener](std::string_view text) { return shortener->text(sanitize(text)); },
+             [shortener](std::string_view text) { return shortener->command(sanitize(text)); }};
   }
   if (format == Format::html) return written(html_page(title, options.verbose, std::move(clean)));
   return written(markdown_page(options.verbose, std::move(clean)));

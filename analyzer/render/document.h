@@ -54,7 +54,7 @@ struct Cleaner {
   std::function<std::string(std::string_view)> text;
   std::function<std::string(std::string_view)> command;
 };
-Cleaner harmless_cleaner();
+Cleaner sanitizing_cleaner();
 
 class Document {
  public:
@@ -131,7 +131,7 @@ class Document {
 
 std::unique_ptr<Document> text_page(const RenderOptions& options);
 /// `unlimited`: with all there is, else what GitHub takes of an issue or a comment.
-std::unique_ptr<Document> markdown_page(bool unlimited, Cleaner clean = harmless_cleaner());
+std::unique_ptr<Document> markdown_page(bool unlimited, Cleaner clean = sanitizing_cleaner());
 std::unique_ptr<Document> html_page(std::string_view title, bool unlimited, Cleaner clean);
 /// The document that `fill` makes as text, Markdown or HTML. What is made to be shared shortens home folders,
 /// UUIDs and the names of these hosts, unless RenderOptions::full.

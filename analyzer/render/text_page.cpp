@@ -48,7 +48,7 @@ std::string padded(std::string text, std::size_t width) {
 class TextPage final : public Document {
  public:
   explicit TextPage(const RenderOptions& options)
-      : Document(options.unicode ? harmless_cleaner() : Cleaner{ascii, ascii}),
+      : Document(options.unicode ? sanitizing_cleaner() : Cleaner{ascii, ascii}),
         width_(std::clamp(options.width, kNarrowest, kWidest)),
         table_width_(options.width),
         color_(options.color),

@@ -271,7 +271,7 @@ void remove_empty_runs(const fs::path& folder) {
   for (const fs::path& path : left) rmdir(path.c_str());  // fails where there is something in it
 }
 
-std::string unguessable_name() {
+std::string random_token() {
   std::array<unsigned char, 6> bytes{};  // 48 bits; a sun_path is short
   if (!fill_randomly(bytes)) return {};
   return hex(std::as_bytes(std::span(bytes)));

@@ -48,6 +48,6 @@ void remove_empty_runs(const std::filesystem::path& folder);
 
 /// Twelve hexadecimal digits, which only a process that is told them knows; empty where the system has
 /// nothing random.
-std::string unguessable_name();
+std::string random_token();
 
 }  // namespace kshim::cli

@@ -212,7 +212,7 @@ bool Watch::listen_in(const fs::path& folder) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::string own = (folder / "kshim-run-XXXXXX").string();
-  const std::string secret = unguessable_name();
+  const std::string secret = random_token();
   if (secret.empty() || own.size() + 1 + secret.size() >= sizeof address.sun_path) return false;
   if (mkdtemp(own.data()) == nullptr) return false;  // with mode 0700
   // /proc/net/unix shows everybody the name that it was bound to, and goes on showing that one.

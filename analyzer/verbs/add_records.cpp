@@ -140,7 +140,7 @@ void add_records(const Scene& scene) {
       good = write_all(fd, line_of(rows[i], ++tail->seq, tail->t));
     report::hide(nullptr);
     if (good && exit) good = write_all(fd, line_of(scene.options, ++tail->seq, tail->t));
-    if (!good) log_debug(harmless(report.path) + ": records could not be added");
+    if (!good) log_debug(sanitize(report.path) + ": records could not be added");
   }
   ::close(fd);
 }

@@ -194,7 +194,7 @@ void drop_answered_doubts(std::vector<Finding>& findings) {
 /// with their size.
 class Run {
  public:
-  Run(const Options& options, Analysis& out, ObjectFiles& files, GivenAdvice* given = nullptr)
+  Run(const Options& options, Analysis& out, ObjectFiles& files, AdviceCache* given = nullptr)
       : options_(options),
         out_(out),
         files_(files),
@@ -307,7 +307,7 @@ class Run {
     const auto told = [&](std::uint64_t bytes) {
       if (options_.progress && !again && bytes < file.bytes) options_.progress(done_ + bytes, total_);
     };
-    auto got = read_report(file.path, told, options_.keep_private ? Homes::hidden : Homes::own);
+    auto got = read_report(file.path, told, options_.keep_private ? HomePaths::hidden : HomePaths::own);
     if (const auto* why = std::get_if<std::string>(&got)) {
       notes_.add(file.path, *why);
       return;
@@ -376,7 +376,7 @@ class Run {
   ObjectFiles& files_;
   FindingTable findings_;
   Advised advised_;
-  GivenAdvice* given_;
+  AdviceCache* given_;
   FileGaps file_gaps_;
   Processes processes_;
   DeviceTable devices_;
@@ -436,7 +436,7 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
 struct EachReport::Known {
   explicit Known(const Options& options) : files(options.root, options.patience) {}
   ObjectFiles files;
-  GivenAdvice given;
+  AdviceCache given;
 };
 
 EachReport::EachReport(const Options& options) : options_(options) {}

@@ -16,7 +16,7 @@ using image::Suffix;
 
 constexpr std::size_t kMaxFileLength = 64U << 10;
 
-std::string ticked(std::string_view text) { return fmt::format("`{}`", harmless(text)); }
+std::string ticked(std::string_view text) { return fmt::format("`{}`", sanitize(text)); }
 
 /// Cuts `tail` off the end.
 bool take_end(std::string_view& text, std::string_view tail) {

@@ -258,8 +258,8 @@ std::string config_of(const Scan& scan, bool pyproject) {
       const std::string name =
           object->member.empty() ? std::string(basename_of(object->path)) : object->member;
       if (!named.insert(name).second) continue;
-      if (harmless(name) != name) {
-        out += fmt::format("\n# {}: the name has characters that are not written here\n", harmless(name));
+      if (sanitize(name) != name) {
+        out += fmt::format("\n# {}: the name has characters that are not written here\n", sanitize(name));
         continue;
       }
       out +=

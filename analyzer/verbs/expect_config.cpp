@@ -38,7 +38,7 @@ class Config {
     for (const auto& [key, value] : table) {
       if (!contains(keys, key.str())) {
         const std::string near = nearest(key.str(), {keys.begin(), keys.end()});
-        refuse(at(key.source()), fmt::format("`{}` is no key of kshim's; {}", harmless(key.str()),
+        refuse(at(key.source()), fmt::format("`{}` is no key of kshim's; {}", sanitize(key.str()),
                                              near.empty() ? fmt::format("there are {}", fmt::join(keys, ", "))
                                                           : fmt::format("did you mean `{}`?", near)));
       }
@@ -129,10 +129,10 @@ class Config {
       if (rule.pattern.empty()) refuse(at(node), "the rule has no pattern; write pattern = \"*_fa3_C*\"");
       if (rule.reason.empty())
         refuse(at(node), fmt::format("the rule of `{}` has no reason: say why these files differ",
-                                     harmless(rule.pattern)));
+                                     sanitize(rule.pattern)));
       if (rule.skip != (rule.list.empty() && !rule.ptx_floor))
         refuse(at(node),
-               fmt::format("the rule of `{}` has either expect, or skip = true", harmless(rule.pattern)));
+               fmt::format("the rule of `{}` has either expect, or skip = true", sanitize(rule.pattern)));
       out_.files.push_back(std::move(rule));
     }
   }
@@ -184,7 +184,7 @@ toml::table parse(const std::string& path) {
   if (!result)
     refuse({path, static_cast<unsigned>(result.error().source().begin.line),
             static_cast<unsigned>(result.error().source().begin.column)},
-           fmt::format("this is no TOML: {}", harmless(result.error().description())));
+           fmt::format("this is no TOML: {}", sanitize(result.error().description())));
   return std::move(result).table();
 }
 
@@ -222,7 +222,7 @@ std::uint64_t parse_size(std::string_view text, const Origin& origin) {
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   const auto* row = std::ranges::find(kUnits, unit, [](const auto& each) { return each.first; });
   if (end == whole.c_str() || row == std::end(kUnits) || !(number > 0) || number * row->second > 1e15)
-    refuse(origin, fmt::format("`{}` is no size; write 50M, 1.5G or 300MiB", harmless(text)));
+    refuse(origin, fmt::format("`{}` is no size; write 50M, 1.5G or 300MiB", sanitize(text)));
   return static_cast<std::uint64_t>(number * row->second);
 }
 
@@ -235,7 +235,7 @@ Limit parse_limit(std::string_view of, std::string_view size, const Origin& orig
   const auto arch = image::parse_arch(of);
   if (!arch)
     refuse(origin,
-           fmt::format("`{}` has no budget; file, wheel and architectures such as 9.0a have", harmless(of)));
+           fmt::format("`{}` has no budget; file, wheel and architectures such as 9.0a have", sanitize(of)));
   limit.arch = *arch;
   return limit;
 }

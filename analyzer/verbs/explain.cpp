@@ -52,7 +52,7 @@ ReportLine location(const Explanation& out, std::uint64_t line) {
   return out.asked == Asked::log && line != 0 ? ReportLine{out.subject, line} : ReportLine{};
 }
 
-Device device_of(const DeviceClue& clue) {
+Device device_of(const DeviceMention& clue) {
   Device out;
   out.kind = Device::Kind::named;
   out.name = clue.name;
@@ -85,18 +85,18 @@ void add_place(const std::vector<Place>& frames, Finding& finding) {
 }
 
 // An assertion is printed before the traceback of the call that reports it.
-const std::vector<Place>& frames_of(const Clues& clues, const Hit& decider) {
+const std::vector<Place>& frames_of(const LogFacts& clues, const LogMatch& decider) {
   if (!decider.frames.empty() || decider.code == 0) return decider.frames;
-  const auto later = std::ranges::find_if(clues.hits, [&](const Hit& hit) {
+  const auto later = std::ranges::find_if(clues.hits, [&](const LogMatch& hit) {
     return hit.line > decider.line && hit.code == decider.code && !hit.frames.empty();
   });
   return later == clues.hits.end() ? decider.frames : later->frames;
 }
 
 // Empty where what is said of all of its cause will do.
-std::string headline_of(const Clues& clues, const Judgment& judgment) {
+std::string headline_of(const LogFacts& clues, const Judgment& judgment) {
   const Cause cause = judgment.suspect.cause;
-  if (const Hit* message = message_behind(clues, judgment); message != nullptr) {
+  if (const LogMatch* message = message_behind(clues, judgment); message != nullptr) {
     if (const std::string_view own = title_of_message(message->id); !own.empty()) return std::string(own);
   }
   const int code = judgment.facts.codes.empty() ? 0 : judgment.facts.codes.front();
@@ -108,8 +108,8 @@ std::string headline_of(const Clues& clues, const Judgment& judgment) {
   return {};
 }
 
-Finding finding_of(const Clues& clues, const Judgment& judgment, const Explanation& out) {
-  const Suspect& suspect = judgment.suspect;
+Finding finding_of(const LogFacts& clues, const Judgment& judgment, const Explanation& out) {
+  const CauseCandidate& suspect = judgment.suspect;
   Finding finding;
   finding.cause = suspect.cause;
   const CauseRow& row = row_of(finding.cause);
@@ -124,7 +124,7 @@ Finding finding_of(const Clues& clues, const Judgment& judgment, const Explanati
       finding.code_name = error->driver_name != nullptr ? error->driver_name : error->runtime_name;
   }
   describe(judgment, finding);
-  const Hit* hit = judgment.hit;
+  const LogMatch* hit = judgment.hit;
   if (hit != nullptr && finding.object.empty() &&
       (finding.cause == Cause::library_not_found || finding.cause == Cause::jit_compiler_missing)) {
     const auto lib = hit->groups.find("lib");
@@ -141,7 +141,7 @@ Finding finding_of(const Clues& clues, const Judgment& judgment, const Explanati
   if (judgment.earlier)
     finding.evidence.push_back(
         {EvidenceId::earlier_warning, "An earlier warning: " + judgment.earlier->because, {}});
-  for (const Suspect& other : judgment.others)
+  for (const CauseCandidate& other : judgment.others)
     finding.evidence.push_back({EvidenceId::later_line, "A later line also fails: " + other.because, {}});
   if (!judgment.went_on.empty()) {
     finding.severity = std::min(finding.severity, Severity::warning);
@@ -160,8 +160,8 @@ void add_fact(Explanation& out, std::string text) {
   if (out.facts.size() < kMaxFacts) out.facts.push_back(std::move(text));
 }
 
-void add_facts(const Clues& clues, Explanation& out) {
-  for (const DeviceClue& device : clues.devices) add_fact(out, text_of(device_of(device)));
+void add_facts(const LogFacts& clues, Explanation& out) {
+  for (const DeviceMention& device : clues.devices) add_fact(out, text_of(device_of(device)));
   if (!clues.kernel_module.empty() || clues.driver.known()) {
     add_fact(out, fmt::format("driver {}{}", clues.kernel_module,
                               !clues.driver.known()         ? std::string()
@@ -169,7 +169,7 @@ void add_facts(const Clues& clues, Explanation& out) {
                                                             : fmt::format(" (CUDA {})", name(clues.driver))));
   }
   if (clues.toolkit.known()) add_fact(out, fmt::format("CUDA {}", name(clues.toolkit)));
-  for (const PackageClue& package : clues.packages) {
+  for (const PackageMention& package : clues.packages) {
     if (package.version.empty()) continue;
     add_fact(out, fmt::format("{} {}{}{}", package.written, package.version,
                               package.variant.empty() ? "" : "+", package.variant));
@@ -185,7 +185,7 @@ void add_facts(const Clues& clues, Explanation& out) {
   for (const auto& [key, value] : clues.env) add_fact(out, fmt::format("{}={}", key, value));
 }
 
-void apply(const Options& options, Clues& clues, Explanation& out) {
+void apply(const Options& options, LogFacts& clues, Explanation& out) {
   if (options.assume_cc) {
     clues.devices.assign(1, {*options.assume_cc, {}, 0, false});
     out.notes.push_back(fmt::format("assuming compute capability {}", name(*options.assume_cc)));
@@ -202,7 +202,7 @@ void apply(const Options& options, Clues& clues, Explanation& out) {
   }
 }
 
-void conclude(Clues clues, const Options& options, Explanation& out) {
+void conclude(LogFacts clues, const Options& options, Explanation& out) {
   apply(options, clues, out);
   add_facts(clues, out);
   if (clues.cut_lines != 0)
@@ -260,7 +260,7 @@ void explain_number(int number, const Options& options, Explanation& out) {
   const CudaError* error = find_cuda_error(number);
   const OldCode* old = find_old_code(number);
   // As a message, so that one path judges all.
-  Miner miner;
+  LogParser miner;
   const CudaError* meant = old != nullptr ? find_cuda_error(old->now) : error;
   if (meant != nullptr && meant->code != 0) {
     const char* name_text = meant->driver_name != nullptr ? meant->driver_name : meant->runtime_name;
@@ -308,7 +308,7 @@ Explanation explain_text(std::string_view text, const Options& options) {
     explain_number(*number, options, out);
     return out;
   }
-  Miner miner;
+  LogParser miner;
   if (looks_like_a_name(text)) {
     const NamedError named = find_by_name(text);
     if (named.error != nullptr) {
@@ -337,7 +337,7 @@ Explanation explain_log(std::istream& in, const std::string& name_text, const Op
   Explanation out;
   out.asked = Asked::log;
   out.subject = name_text;
-  Miner miner;
+  LogParser miner;
   LogText text([&](std::string_view line) { miner.line(line); });
   std::string chunk(kChunk, '\0');
   std::uint64_t done = 0;

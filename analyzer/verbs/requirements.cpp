@@ -125,7 +125,7 @@ class Artifact {
     if (op == "Gt") return have > than;
     if (op == "Lt") return have < than;
     throw cli::UserError(
-        fmt::format("--declared: {} is compared by `{}`; write In, NotIn, Gt or Lt", kMajor, harmless(op)));
+        fmt::format("--declared: {} is compared by `{}`; write In, NotIn, Gt or Lt", kMajor, sanitize(op)));
   }
 
   const Json& json_;
@@ -155,7 +155,7 @@ bool promised(ComputeCapability cc, const Declaration& declared) {
     const auto met = meets(cc, {}, form, condition);
     if (!met)
       throw cli::UserError(fmt::format("{}: `{}` is no condition; write {}", declared.source,
-                                       harmless(condition),
+                                       sanitize(condition),
                                        declared.to == To::conda ? ">=7.5,<=9.0" : "arch>=7.5,arch<=9.0"));
     return *met;
   });
@@ -282,7 +282,7 @@ Declaration declaration_of(To to, std::string_view text) {
     out.conditions.push_back(std::move(condition));
   }
   if (out.conditions.empty() && out.drivers.empty())
-    throw cli::UserError(fmt::format("--declared: `{}` declares nothing", harmless(text.substr(0, 40))));
+    throw cli::UserError(fmt::format("--declared: `{}` declares nothing", sanitize(text.substr(0, 40))));
   return out;
 }
 
@@ -295,7 +295,7 @@ std::optional<image::Version> oldest_driver(const Declaration& declared) {
       const auto met = meets({row.cuda.major, row.cuda.minor}, {}, Conditions::conda, condition);
       if (!met)
         throw cli::UserError(fmt::format("{}: `{}` is no version of CUDA; write >=12.8", declared.source,
-                                         harmless(condition)));
+                                         sanitize(condition)));
       return *met;
     });
     if (allowed) return row.cuda;

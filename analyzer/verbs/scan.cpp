@@ -36,7 +36,7 @@ bool is_of(Bytes file, Bytes part) {
 }
 
 /// Drops the mapped pages inside `passed`; they are read again on access.
-void let_go(Bytes passed) {
+void drop_pages(Bytes passed) {
   static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));  // aarch64: up to 64 KiB
   const auto begin = (reinterpret_cast<std::uintptr_t>(passed.data()) + page - 1) / page * page;
   const auto end = reinterpret_cast<std::uintptr_t>(passed.data() + passed.size()) / page * page;
@@ -110,7 +110,7 @@ class Scanner {
     const bool shared_memory = threads.size() > 1;
     threads.clear();
     for (std::size_t i = 0; i < found_.size(); ++i)
-      if (found_[i].no_memory && !(shared_memory && look_again(i))) note_no_memory(i);
+      if (found_[i].no_memory && !(shared_memory && retry_alone(i))) note_no_memory(i);
   }
 
   std::vector<Found> take() && { return std::move(found_); }
@@ -195,7 +195,7 @@ class Scanner {
 
   /// Scans a task's file again, alone and from the start, after it ran out of memory. False if it fails
   /// again; what the threads found of it stays then.
-  bool look_again(std::size_t index) {
+  bool retry_alone(std::size_t index) {
     const Task& task = tasks_[index];
     Found found;
     try {
@@ -316,12 +316,12 @@ class Scanner {
     const auto mapped = std::make_shared<std::uint64_t>(0);
     visitor.passed = [this, bytes, &task, mapped](Bytes passed) {
       if (!is_of(bytes, passed)) return;
-      let_go(passed);
+      drop_pages(passed);
       // Pages that small members share stay, and what the kernel mapped around them.
       *mapped += kMappedAround;
       if (*mapped > kMaxMapped / jobs_) {
         *mapped = 0;
-        let_go(bytes);
+        drop_pages(bytes);
       }
       advance(task, passed.size());
     };

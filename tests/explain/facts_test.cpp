@@ -12,8 +12,8 @@
 namespace kshim::explain {
 namespace {
 
-Clues clues_of(const std::string& text) {
-  Miner miner;
+LogFacts clues_of(const std::string& text) {
+  LogParser miner;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) miner.line(line);
   return miner.take();
@@ -21,13 +21,13 @@ Clues clues_of(const std::string& text) {
 
 std::string devices_of(const std::string& text) {
   std::string out;
-  for (const DeviceClue& device : clues_of(text).devices)
+  for (const DeviceMention& device : clues_of(text).devices)
     out += std::string(image::to_name(device.cc).view()) + ' ';
   return out;
 }
 
 TEST(Facts, ASessionThatWasPasted) {
-  const Clues clues = clues_of(
+  const LogFacts clues = clues_of(
       ">>> torch.__version__\n'2.5.1+cu124'\n>>> torch.version.cuda\n'12.4'\n"
       ">>> torch.cuda.get_arch_list()\n['sm_50', 'sm_90', 'compute_90']\n"
       ">>> torch.cuda.get_device_capability()\n(12, 0)\n");
@@ -42,7 +42,7 @@ TEST(Facts, ASessionThatWasPasted) {
 }
 
 TEST(Facts, OneLineOfPrintHoldsTheListAndTheGpu) {
-  const Clues clues = clues_of("2.9.0+cu130 ['sm_80', 'sm_90', 'sm_110'] (8, 7)\n");
+  const LogFacts clues = clues_of("2.9.0+cu130 ['sm_80', 'sm_90', 'sm_110'] (8, 7)\n");
   ASSERT_EQ(clues.devices.size(), 1U);
   EXPECT_EQ(clues.devices.front().cc, (image::ComputeCapability{8, 7}));
   ASSERT_EQ(clues.lists.size(), 1U);
@@ -104,7 +104,7 @@ TEST(Facts, AsProgramsAndPeopleWordThem) {
       {"Built for compute capability 7.0", "", {}, "", 1},
   };
   for (const Said& row : rows) {
-    const Clues clues = clues_of(std::string(row.text) + '\n');
+    const LogFacts clues = clues_of(std::string(row.text) + '\n');
     EXPECT_EQ(devices_of(std::string(row.text) + '\n'), row.device) << row.text;
     EXPECT_EQ(clues.toolkit, row.toolkit) << row.text;
     EXPECT_EQ(clues.kernel_module, row.driver) << row.text;
@@ -115,7 +115,7 @@ TEST(Facts, AsProgramsAndPeopleWordThem) {
 }
 
 TEST(Facts, TheOptionThatTellsAProjectItsArchitectures) {
-  const Clues clues = clues_of("cmake -DCUDA_ARCHITECTURES=\"8.0 8.6+PTX\" ..\n");
+  const LogFacts clues = clues_of("cmake -DCUDA_ARCHITECTURES=\"8.0 8.6+PTX\" ..\n");
   EXPECT_EQ(clues.arch_variable, "CUDA_ARCHITECTURES");
   EXPECT_TRUE(clues.arch_dots);
   ASSERT_EQ(clues.lists.size(), 1U);
@@ -143,12 +143,12 @@ TEST(Facts, ARequirementIsNoGpu) {
 }
 
 TEST(Facts, TheCudaThatBuiltAPackageIsNotItsRelease) {
-  const Clues clues = clues_of(
+  const LogFacts clues = clues_of(
       "RuntimeError: The detected CUDA version (12.1) mismatches the version that was used to compile\n"
       "PyTorch (11.8)\ncompiled with PyTorch (11.8)\n");
   ASSERT_FALSE(clues.packages.empty());
   EXPECT_EQ(clues.toolkit, (image::Version{11, 8}));
-  const Clues release = clues_of("xformers was built with PyTorch (2.1.0)\n");
+  const LogFacts release = clues_of("xformers was built with PyTorch (2.1.0)\n");
   ASSERT_FALSE(release.packages.empty());
 }
 

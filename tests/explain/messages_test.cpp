@@ -547,7 +547,7 @@ TEST(Messages, AloneAndInALogAreTakenForTheSame) {
   }
 }
 TEST(Messages, TextsOfAPattern) {
-  using Texts = RequiredTexts;
+  using Texts = RequiredLiterals;
   EXPECT_EQ(required_texts(R"(\bCUDA (?:runtime )?error: ([A-Z]\w+)s?x+y{2,3}z\.)"),
             (Texts{{"cuda "}, {"error: "}, {"x"}, {"z."}}));
   EXPECT_EQ(required_texts("a|b"), (Texts{{"a", "b"}}));
@@ -563,9 +563,9 @@ TEST(Messages, EveryRowIsReached) {
   for (const analysis::MessageRow& row : analysis::messages())
     if (row.confidence > 0) missing.insert(std::string(row.id));
   for (const Row& row : kRows) {
-    Miner miner;
+    LogParser miner;
     miner.line(row.text);
-    for (const Hit& hit : miner.take().hits) missing.erase(hit.id);
+    for (const LogMatch& hit : miner.take().hits) missing.erase(hit.id);
   }
   EXPECT_EQ(missing, std::set<std::string>());
 }

@@ -13,10 +13,10 @@ namespace {
 // Everything that uses PyTorch names it: where another package stands beside it, that one is meant.
 constexpr std::string_view kCarrier = "torch";
 
-const PackageClue* one_of(const Clues& clues, const std::vector<std::string>& names) {
-  const PackageClue* carrier = nullptr;
+const PackageMention* one_of(const LogFacts& clues, const std::vector<std::string>& names) {
+  const PackageMention* carrier = nullptr;
   for (const std::string& name : names) {
-    const PackageClue* package = find_package(clues, name);
+    const PackageMention* package = find_package(clues, name);
     if (package == nullptr) continue;
     if (package->name != kCarrier) return package;
     carrier = package;
@@ -37,7 +37,7 @@ std::string package_of_path(const std::string& path) {
 
 // The line names a source file of its own, a check of the project's or the toolkit's nvcc: it is about no
 // package that another line names.
-bool is_of_no_package(const Hit& hit) {
+bool is_of_no_package(const LogMatch& hit) {
   static const RE2 kOwn(R"(\b[\w-]+\.(?:cu|cuh|inl)\b|\bcudaCheckError\(\))");
   return hit.software.empty() && (RE2::PartialMatch(hit.quote, kOwn) || group(hit, "tool") == "nvcc");
 }
@@ -50,20 +50,20 @@ constexpr std::uint64_t kNear = 2;
 }  // namespace
 
 // "cupy-cuda12x" tells more than "cupy"; "PyTorch" is no name of a package.
-std::string PackageClue::known_as() const {
+std::string PackageMention::known_as() const {
   const bool of_pip = std::all_of(written.begin(), written.end(), [](unsigned char letter) {
     return std::islower(letter) != 0 || std::isdigit(letter) != 0 || letter == '-' || letter == '_';
   });
   return of_pip && analysis::knows_wheels_of(analysis::wheel_name(written).distribution) ? written : name;
 }
 
-const PackageClue* find_package(const Clues& clues, std::string_view name) {
+const PackageMention* find_package(const LogFacts& clues, std::string_view name) {
   const auto same = std::find_if(clues.packages.begin(), clues.packages.end(),
-                                 [&](const PackageClue& package) { return package.name == name; });
+                                 [&](const PackageMention& package) { return package.name == name; });
   return same == clues.packages.end() ? nullptr : &*same;
 }
 
-std::string package_that_called(const Clues& clues, const Hit& hit) {
+std::string package_that_called(const LogFacts& clues, const LogMatch& hit) {
   const std::string name = hit.frames.empty() ? std::string() : package_of_path(hit.frames.back().file);
   if (!name.empty() && name != kCarrier && !name.ends_with(".py")) {
     const std::string project =
@@ -73,16 +73,16 @@ std::string package_that_called(const Clues& clues, const Hit& hit) {
   if (is_of_no_package(hit)) return {};
   // Else the only one that the log names beside PyTorch and what comes with it.
   std::vector<std::string> others;
-  for (const PackageClue& each : clues.packages)
+  for (const PackageMention& each : clues.packages)
     if (!each.name.starts_with(kCarrier) && each.name != "triton" && each.name != "nccl" &&
         each.name != "cuDNN")
       others.push_back(each.known_as());
   return others.size() == 1 ? others.front() : std::string();
 }
 
-const PackageClue* package_that_failed(const Clues& clues, const Hit* hit) {
+const PackageMention* package_that_failed(const LogFacts& clues, const LogMatch* hit) {
   if (hit != nullptr) {
-    const PackageClue* said = one_of(clues, hit->software);
+    const PackageMention* said = one_of(clues, hit->software);
     if (said != nullptr && said->name != kCarrier) return said;
     for (auto frame = hit->frames.rbegin(); frame != hit->frames.rend(); ++frame) {
       const std::string name = package_of_path(frame->file);
@@ -90,16 +90,16 @@ const PackageClue* package_that_failed(const Clues& clues, const Hit* hit) {
       if (name == kCarrier) continue;
       const auto of_folder =
           std::find_if(clues.packages.begin(), clues.packages.end(),
-                       [&](const PackageClue& each) { return each.name == name || each.written == name; });
+                       [&](const PackageMention& each) { return each.name == name || each.written == name; });
       if (of_folder != clues.packages.end()) return &*of_folder;
     }
     if (said != nullptr) return said;
     if (is_of_no_package(*hit)) return nullptr;
   }
   if (clues.packages.size() == 1) return &clues.packages.front();
-  const PackageClue* versioned = nullptr;
+  const PackageMention* versioned = nullptr;
   std::size_t many = 0;
-  for (const PackageClue& package : clues.packages) {
+  for (const PackageMention& package : clues.packages) {
     if (package.version.empty()) continue;
     versioned = &package;
     ++many;
@@ -107,7 +107,7 @@ const PackageClue* package_that_failed(const Clues& clues, const Hit* hit) {
   return many == 1 ? versioned : find_package(clues, kCarrier);
 }
 
-std::string survived(const Course& course, const Hit& hit, Cause cause) {
+std::string survived(const Course& course, const LogMatch& hit, Cause cause) {
   if (hit.goes_on) return "The line says itself that the program goes on without it";
   if (hit.thrown) return {};
   const auto near = std::find_if(course.goes_on.begin(), course.goes_on.end(), [&](std::uint64_t line) {
@@ -124,7 +124,7 @@ std::string survived(const Course& course, const Hit& hit, Cause cause) {
   return {};
 }
 
-const Death* death_after(const Course& course, const Hit& hit) {
+const Death* death_after(const Course& course, const LogMatch& hit) {
   for (auto death = course.deaths.rbegin(); death != course.deaths.rend(); ++death) {
     if (death->line > hit.line && death->line > course.last_finished) return &*death;
   }

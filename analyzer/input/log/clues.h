@@ -10,7 +10,7 @@ namespace kshim::explain {
 // How a log goes on after a failing line: whether the program did without what failed, and what it died of
 // in the end.
 
-struct Hit;
+struct LogMatch;
 
 /// The last line of a Python traceback that names nothing of CUDA's.
 struct Death {
@@ -29,12 +29,12 @@ struct Course {
 };
 
 /// Why the failing line was survived, as a sentence; empty where nothing says so.
-std::string survived(const Course& course, const Hit& hit, analysis::Cause cause);
+std::string survived(const Course& course, const LogMatch& hit, analysis::Cause cause);
 /// What ended the program after a line that it had survived; nullptr for none.
-const Death* death_after(const Course& course, const Hit& hit);
+const Death* death_after(const Course& course, const LogMatch& hit);
 
 /// A line that tells of a failure.
-struct Hit {
+struct LogMatch {
   std::uint64_t line = 0;  ///< number in the log, from 1
   std::size_t column = 0;  ///< where in the line
   std::string quote;       ///< the line, cleaned, cut
@@ -61,7 +61,7 @@ inline std::string group(const std::map<std::string, std::string>& groups, const
   const auto found = groups.find(key);
   return found == groups.end() ? std::string() : found->second;
 }
-inline std::string group(const Hit& hit, const char* key) { return group(hit.groups, key); }
+inline std::string group(const LogMatch& hit, const char* key) { return group(hit.groups, key); }
 
 /// A failure outside CUDA.
 struct OtherFailure {
@@ -71,7 +71,7 @@ struct OtherFailure {
   std::string remedy;
 };
 
-struct DeviceClue {
+struct DeviceMention {
   image::ComputeCapability cc;
   std::string name;  ///< marketing name, where one stood there
   std::uint64_t line = 0;
@@ -86,7 +86,7 @@ struct ImageList {
   std::uint64_t line = 0;
 };
 
-struct PackageClue {
+struct PackageMention {
   std::string name;     ///< as the table software spells it
   std::string written;  ///< as the log does: "cupy-cuda12x"
   std::string version;  ///< "2.9.1"; empty where none stood there
@@ -98,11 +98,11 @@ struct PackageClue {
   std::string known_as() const;
 };
 
-struct Clues {
-  std::vector<Hit> hits;
+struct LogFacts {
+  std::vector<LogMatch> hits;
   std::vector<OtherFailure> others;
   Course course;
-  std::vector<DeviceClue> devices;
+  std::vector<DeviceMention> devices;
   image::Version driver;      ///< newest CUDA version it serves; unknown = {0, 0}
   std::string kernel_module;  ///< "535.288.01"
   std::uint64_t driver_line = 0;
@@ -110,7 +110,7 @@ struct Clues {
   image::Version compiler_package;  ///< CUDA of conda's cuda-nvcc, which need not be that of the libraries
   bool toolkit_assumed = false;     ///< by an option: no line says it
   std::vector<ImageList> lists;
-  std::vector<PackageClue> packages;
+  std::vector<PackageMention> packages;
   std::map<std::string, std::string> env;
   std::vector<std::string> files;  ///< libraries and programs named in failing lines
   bool container = false;
@@ -139,12 +139,12 @@ struct Clues {
   std::uint64_t cut_lines = 0;  ///< longer than what is looked at
 };
 
-const PackageClue* find_package(const Clues& clues, std::string_view name);
+const PackageMention* find_package(const LogFacts& clues, std::string_view name);
 /// The package that failed, as far as the log tells: that of the failing line, of the innermost frame of an
 /// installed package, the only one, else PyTorch; nullptr where none is named.
 /// That of the innermost frame, unless it is PyTorch's own, else the only other one; empty where there is
 /// none.
-std::string package_that_called(const Clues& clues, const Hit& hit);
-const PackageClue* package_that_failed(const Clues& clues, const Hit* hit);
+std::string package_that_called(const LogFacts& clues, const LogMatch& hit);
+const PackageMention* package_that_failed(const LogFacts& clues, const LogMatch* hit);
 
 }  // namespace kshim::explain

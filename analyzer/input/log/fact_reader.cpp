@@ -82,13 +82,13 @@ namespace {
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 /// Reads a pattern for required_texts().
-class TextsOfPattern {
+class LiteralExtractor {
  public:
-  explicit TextsOfPattern(std::string_view pattern) : pattern_(pattern) {}
+  explicit LiteralExtractor(std::string_view pattern) : pattern_(pattern) {}
 
   /// Up to the end of the group that is open, or of the pattern.
-  RequiredTexts alternatives() {
-    RequiredTexts all = sequence();
+  RequiredLiterals alternatives() {
+    RequiredLiterals all = sequence();
     if (next() != '|') return all;
     // One of several: any of the best text of each, where each has one.
     AnyOf any;
@@ -100,7 +100,7 @@ class TextsOfPattern {
       if (next() != '|') break;
       ++at_;
     }
-    return each_has_one ? RequiredTexts{std::move(any)} : RequiredTexts();
+    return each_has_one ? RequiredLiterals{std::move(any)} : RequiredLiterals();
   }
 
  private:
@@ -112,8 +112,8 @@ class TextsOfPattern {
   }
   bool at_end() const { return at_ >= pattern_.size() || next() == ')'; }
 
-  RequiredTexts sequence() {
-    RequiredTexts out;
+  RequiredLiterals sequence() {
+    RequiredLiterals out;
     std::string text;
     const auto end_text = [&] {
       if (!text.empty()) out.push_back({std::exchange(text, {})});
@@ -122,7 +122,7 @@ class TextsOfPattern {
       const char c = next();
       if (c == '(') {
         end_text();
-        RequiredTexts inside = group();
+        RequiredLiterals inside = group();
         if (!may_be_missing()) std::ranges::move(inside, std::back_inserter(out));
       } else if (c == '[') {
         end_text();
@@ -146,12 +146,12 @@ class TextsOfPattern {
     return out;
   }
 
-  RequiredTexts group() {
+  RequiredLiterals group() {
     ++at_;
     if (next() == '?')  // (?: (?i) (?-i: (?P<name>
       while (!at_end() && next() != ':' && next() != '>') ++at_;
     if (next() == ':' || next() == '>') ++at_;
-    RequiredTexts out = alternatives();
+    RequiredLiterals out = alternatives();
     ++at_;
     return out;
   }
@@ -178,7 +178,7 @@ class TextsOfPattern {
 
 }  // namespace
 
-RequiredTexts required_texts(std::string_view pattern) { return TextsOfPattern(pattern).alternatives(); }
+RequiredLiterals required_texts(std::string_view pattern) { return LiteralExtractor(pattern).alternatives(); }
 
 FactPatterns::FactPatterns(PatternSet& patterns) : first(patterns.size()) {
   for (const auto& row : knowledge().clues) patterns.add(row.pattern);
@@ -237,7 +237,7 @@ void FactReader::take_groups(const std::map<std::string, std::string>& groups) {
 
 void FactReader::add_device(std::optional<ComputeCapability> cc, std::string name_text) {
   if (!cc || clues_.devices.size() >= kMaxDevices) return;
-  for (DeviceClue& known : clues_.devices) {
+  for (DeviceMention& known : clues_.devices) {
     if (known.cc != *cc) continue;
     if (known.name.empty()) known.name = std::move(name_text);
     known.by_name = known.by_name && !name_text.empty();
@@ -351,11 +351,11 @@ void FactReader::add_software(int pattern, const std::string& text) {
   }
 }
 
-void FactReader::note_package(const PackageClue& package) {
+void FactReader::note_package(const PackageMention& package) {
   if (std::find(software_.begin(), software_.end(), package.name) == software_.end())
     software_.push_back(package.name);
   const auto known = std::find_if(clues_.packages.begin(), clues_.packages.end(),
-                                  [&](const PackageClue& other) { return other.name == package.name; });
+                                  [&](const PackageMention& other) { return other.name == package.name; });
   if (known == clues_.packages.end()) {
     if (clues_.packages.size() >= kMaxPackages) return;
     clues_.packages.push_back(package);

@@ -15,11 +15,11 @@ namespace kshim::explain {
 /// Alternatives, in lower case: a match holds at least one of them.
 using AnyOf = std::vector<std::string>;
 /// A match holds an alternative of each.
-using RequiredTexts = std::vector<AnyOf>;
+using RequiredLiterals = std::vector<AnyOf>;
 
 /// What every match of a pattern holds: the plain characters outside of classes and repetitions. Not all of
 /// it, and nothing where one of several alternatives has none.
-RequiredTexts required_texts(std::string_view pattern);
+RequiredLiterals required_texts(std::string_view pattern);
 
 class PatternSet {
  public:
@@ -48,7 +48,7 @@ class PatternSet {
   /// A single pattern, compiled on first use: few logs match more than a handful.
   struct Single {
     std::string pattern;
-    RequiredTexts texts;
+    RequiredLiterals texts;
     std::unique_ptr<RE2> compiled;
   };
   const RE2& single(int index) const;
@@ -81,7 +81,7 @@ bool is_toolkit_of_build(std::string_view before, std::string_view whole, image:
 class FactReader {
  public:
   /// All must live as long as the reader; `patterns` is compiled.
-  FactReader(const PatternSet& patterns, const FactPatterns& own, Clues& clues)
+  FactReader(const PatternSet& patterns, const FactPatterns& own, LogFacts& clues)
       : patterns_(patterns), own_(own), clues_(clues) {}
 
   void take(int pattern, const std::string& text);
@@ -105,7 +105,7 @@ class FactReader {
   void add_numbers(const std::string& words, image::ImageKind kind, const std::string& owner,
                    bool hundredfold);
   void add_software(int pattern, const std::string& text);
-  void note_package(const PackageClue& package);
+  void note_package(const PackageMention& package);
   void add_option(const std::vector<std::string>& groups);
   void add_frame(const std::vector<std::string>& groups);
   void add_env(const std::string& fact);
@@ -118,7 +118,7 @@ class FactReader {
 
   const PatternSet& patterns_;
   const FactPatterns& own_;
-  Clues& clues_;
+  LogFacts& clues_;
   std::string file_;   ///< heading of the images that follow
   std::string major_;  ///< of a compute capability whose minor number follows
   std::vector<std::string> software_;

@@ -149,10 +149,10 @@ std::string plain_line(std::string_view text) {
   return out;
 }
 
-struct Miner::State {
+struct LogParser::State {
   const Vocabulary& words = vocabulary();
   const PatternSet& patterns = words.patterns;
-  Clues clues;
+  LogFacts clues;
   FactReader facts{words.patterns, words.facts, clues};
   std::vector<int> found;  ///< patterns of the line at hand
 
@@ -164,7 +164,7 @@ struct Miner::State {
     });
   }
 
-  void add_hit(Hit hit, const std::string& text) {
+  void add_hit(LogMatch hit, const std::string& text) {
     if (clues.hits.size() >= kMaxHits) return;
     hit.line = clues.lines;
     hit.software = facts.software();
@@ -173,7 +173,7 @@ struct Miner::State {
     hit.hint = hit.hint || has(Sign::warns);
     hit.quote = cut(text);
     if (clues.hits.size() < kMaxTracebacks) hit.frames = facts.traceback();
-    for (Hit& known : clues.hits) {
+    for (LogMatch& known : clues.hits) {
       if (known.line != hit.line || !known.id.empty() || !hit.id.empty()) {
         if (known.line == hit.line && known.code == hit.code && known.id == hit.id) return;
         continue;
@@ -187,7 +187,7 @@ struct Miner::State {
 
   void message(int index, const std::string& text) {
     const analysis::MessageRow& row = row_of(words.tables.messages, index - words.first_message);
-    Hit hit;
+    LogMatch hit;
     if (row.confidence > 0) hit.id = row.id;  // else: CUDA's own words
     hit.who = row.who;
     hit.code = row.code;
@@ -207,7 +207,7 @@ struct Miner::State {
   }
 
   void own_words(int index, const std::string& text) {
-    Hit hit;
+    LogMatch hit;
     const CudaError* error = nullptr;
     if (index == words.name || index == words.short_name) {
       const std::string written = patterns.first_group(index, text);
@@ -243,11 +243,11 @@ struct Miner::State {
   // Of two rows that match, one within the other, the longer says more: "ptxas FILE, line 5; fatal:
   // Unsupported .version 8.4" is the program, and not the driver.
   void drop_contained(std::size_t first) {
-    const auto end_of = [](const Hit& hit) { return hit.column + hit.groups.at("").size(); };
-    const auto contained = [&](const Hit& inner) {
+    const auto end_of = [](const LogMatch& hit) { return hit.column + hit.groups.at("").size(); };
+    const auto contained = [&](const LogMatch& inner) {
       if (inner.id.empty()) return false;
       return std::any_of(clues.hits.begin() + static_cast<std::ptrdiff_t>(first), clues.hits.end(),
-                         [&](const Hit& outer) {
+                         [&](const LogMatch& outer) {
                            if (&outer == &inner || outer.id.empty() || outer.vague) return false;
                            const bool within = outer.column <= inner.column && end_of(inner) <= end_of(outer);
                            const bool same = outer.column == inner.column && end_of(inner) == end_of(outer);
@@ -282,10 +282,10 @@ struct Miner::State {
   }
 };
 
-Miner::Miner() : state_(std::make_unique<State>()) {}
-Miner::~Miner() = default;
+LogParser::LogParser() : state_(std::make_unique<State>()) {}
+LogParser::~LogParser() = default;
 
-void Miner::line(std::string_view bytes) {
+void LogParser::line(std::string_view bytes) {
   State& state = *state_;
   ++state.clues.lines;
   state.clues.bytes += bytes.size() + 1;
@@ -320,15 +320,15 @@ void Miner::line(std::string_view bytes) {
   state.signs(text, state.clues.hits.size() != before);
 }
 
-Clues Miner::take() {
-  Clues& clues = state_->clues;
+LogFacts LogParser::take() {
+  LogFacts& clues = state_->clues;
   // PyTorch for ROCm says CUDA where it means HIP: without one of NVIDIA's GPUs, no error is CUDA's.
   if (clues.rocm && clues.devices.empty()) clues.hits.clear();
-  const auto is_vague = [](const Hit& hit) { return hit.vague; };
+  const auto is_vague = [](const LogMatch& hit) { return hit.vague; };
   if (!clues.others.empty() || !std::all_of(clues.hits.begin(), clues.hits.end(), is_vague))
     std::erase_if(clues.hits, is_vague);
   // PyTorch alone says it like that, and need not be named anywhere.
-  const bool by_torch = std::any_of(clues.hits.begin(), clues.hits.end(), [](const Hit& hit) {
+  const bool by_torch = std::any_of(clues.hits.begin(), clues.hits.end(), [](const LogMatch& hit) {
     return hit.quote.find("RuntimeError: CUDA error: ") != std::string::npos;
   });
   if (by_torch && clues.packages.empty() && !clues.env.contains("TORCH_CUDA_ARCH_LIST"))

@@ -6,16 +6,16 @@
 
 namespace kshim::explain {
 
-class Miner {
+class LogParser {
  public:
-  Miner();
-  ~Miner();
-  Miner(const Miner&) = delete;
-  Miner& operator=(const Miner&) = delete;
+  LogParser();
+  ~LogParser();
+  LogParser(const LogParser&) = delete;
+  LogParser& operator=(const LogParser&) = delete;
 
   /// One line without its newline, of any bytes.
   void line(std::string_view text);
-  Clues take();
+  LogFacts take();
 
  private:
   struct State;

@@ -59,9 +59,9 @@ T filled(const Fields& from, std::uint32_t line) {
 }
 
 /// Records that share one note; the note names the first.
-class Oddity {
+class ReportProblem {
  public:
-  explicit Oddity(std::string_view how) : how_(how) {}
+  explicit ReportProblem(std::string_view how) : how_(how) {}
   template <class... Arguments>
   void add(std::uint32_t line, fmt::format_string<const Arguments&...> text, const Arguments&... arguments) {
     if (count_++ != 0) return;
@@ -112,12 +112,14 @@ class Filler {
   }
 
   std::size_t finish() {
-    for (const Oddity* oddity : {&nowhere_, &without_, &too_much_, &later_, &both_}) oddity->note(report_);
+    for (const ReportProblem* oddity : {&nowhere_, &without_, &too_much_, &later_, &both_})
+      oddity->note(report_);
     return taken_;
   }
 
  private:
-  static void add(Oddity& oddity, const FailureRecord& row, std::string_view frames, std::uint64_t of) {
+  static void add(ReportProblem& oddity, const FailureRecord& row, std::string_view frames,
+                  std::uint64_t of) {
     oddity.add(row.line, "`failure` {} has the {} frames of failure {}", row.id, frames, of);
   }
 
@@ -125,11 +127,11 @@ class Filler {
   std::size_t room_;
   std::size_t taken_ = 0;
   std::unordered_map<std::uint64_t, const FailureRecord*> by_id_;
-  Oddity nowhere_{"which is not there: its stack is not known"};
-  Oddity without_{"which has none itself: its stack is not known"};
-  Oddity too_much_{"and there is no room for so many: its stack is left out"};
-  Oddity later_{"which comes later: the lines are not in their order"};
-  Oddity both_{"and frames of its own: those count"};
+  ReportProblem nowhere_{"which is not there: its stack is not known"};
+  ReportProblem without_{"which has none itself: its stack is not known"};
+  ReportProblem too_much_{"and there is no room for so many: its stack is left out"};
+  ReportProblem later_{"which comes later: the lines are not in their order"};
+  ReportProblem both_{"and frames of its own: those count"};
 };
 
 /// References of one kind of record to another: how many lead nowhere, and how many to what comes later.
@@ -152,8 +154,8 @@ class References {
   Report& report_;
   std::string_view what_;
   std::unordered_map<std::uint64_t, std::uint32_t> lines_;
-  Oddity nowhere_{"which is not there"};
-  Oddity later_{"which comes later: the lines are not in their order"};
+  ReportProblem nowhere_{"which is not there"};
+  ReportProblem later_{"which comes later: the lines are not in their order"};
 };
 
 void check_references(Report& report, Whole whole) {

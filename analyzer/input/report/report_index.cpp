@@ -259,7 +259,7 @@ const ObjectFiles::Entry& ObjectFiles::entry(const std::string& path, const std:
     found = files_.emplace(std::move(key), std::move(added)).first;
     if (logs_debug()) {
       const std::string& why_not = found->second.why_not;
-      log_debug(harmless(path) + ": " + (why_not.empty() ? "read beside the report" : harmless(why_not)));
+      log_debug(sanitize(path) + ": " + (why_not.empty() ? "read beside the report" : sanitize(why_not)));
     }
   }
   return found->second;

@@ -310,7 +310,7 @@ constexpr Magic kMagics[] = {
 }  // namespace
 
 std::variant<Report, std::string> read_report(const std::filesystem::path& path,
-                                              const std::function<void(std::uint64_t)>& read, Homes homes,
+                                              const std::function<void(std::uint64_t)>& read, HomePaths homes,
                                               const IsKnown& is_known) {
   Report report;
   thread_local Folder folder;
@@ -323,7 +323,7 @@ std::variant<Report, std::string> read_report(const std::filesystem::path& path,
   if (!workspace || workspace->buffer.size() > 2 * kMaxLineLength) workspace.emplace();
   workspace->buffer.drop();
   try {
-    LineReader reader(report, homes == Homes::own && !report.foreign, workspace->parser);
+    LineReader reader(report, homes == HomePaths::own && !report.foreign, workspace->parser);
     std::function<bool(std::string_view)> asked;
     if (is_known) asked = [&](std::string_view lines) { return is_known(report, lines); };
     if (std::string why = read_lines(file, workspace->buffer, reader, read, asked); !why.empty()) return why;

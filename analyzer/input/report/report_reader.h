@@ -23,7 +23,7 @@ constexpr std::size_t kMaxLineLength = std::size_t{4} << 20;
 
 /// Of a report written with KSHIM_PRIVATE: its owner's analysis has the home folder, what is made to be kept
 /// or shared has `~`.
-enum class Homes : bool { own, hidden };
+enum class HomePaths : bool { own, hidden };
 
 /// Whether a report need not be read: of it there is the process record, and the text of all that comes
 /// after.
@@ -34,7 +34,7 @@ using IsKnown = std::function<bool(const Report& report, std::string_view lines)
 /// shim writes it; where the answer is yes, that record is all that the report has.
 std::variant<Report, std::string> read_report(const std::filesystem::path& path,
                                               const std::function<void(std::uint64_t bytes)>& read = {},
-                                              Homes homes = Homes::own, const IsKnown& is_known = {});
+                                              HomePaths homes = HomePaths::own, const IsKnown& is_known = {});
 
 /// "r.jsonl:7"; the path alone, where the note is about the whole.
 std::string place_of(const Report& report, const ReportNote& note);

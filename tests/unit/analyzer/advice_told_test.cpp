@@ -81,18 +81,18 @@ TEST(Told, ADriverThatDoesNotDriveTheGpu) {
 
 TEST(Told, DriversByTheirBranch) {
   const auto of = [](ComputeCapability cc, Version driver, const char* module) {
-    return serving_of(*find_gpu(cc), driver, module);
+    return driver_support(*find_gpu(cc), driver, module);
   };
-  EXPECT_EQ(of({8, 9}, {11, 4}, ""), Serving::too_old);
-  EXPECT_EQ(of({8, 9}, {}, "515.43.04"), Serving::too_old);
-  EXPECT_EQ(of({8, 9}, {11, 8}, "520.61.05"), Serving::yes);
-  EXPECT_EQ(of({3, 5}, {11, 4}, "475.14"), Serving::yes);
-  EXPECT_EQ(of({3, 5}, {}, "495.29.05"), Serving::too_new);
-  EXPECT_EQ(of({7, 0}, {13, 1}, ""), Serving::too_new);
-  EXPECT_EQ(of({7, 5}, {13, 3}, "610.43.02"), Serving::yes);
-  EXPECT_EQ(of({8, 7}, {12, 6}, "540.4.0"), Serving::yes) << "a Jetson's driver has numbers of its own";
-  EXPECT_EQ(of({8, 6}, {}, ""), Serving::unknown);
-  EXPECT_EQ(of({8, 6}, {}, "of no number"), Serving::unknown);
+  EXPECT_EQ(of({8, 9}, {11, 4}, ""), DriverSupport::too_old);
+  EXPECT_EQ(of({8, 9}, {}, "515.43.04"), DriverSupport::too_old);
+  EXPECT_EQ(of({8, 9}, {11, 8}, "520.61.05"), DriverSupport::yes);
+  EXPECT_EQ(of({3, 5}, {11, 4}, "475.14"), DriverSupport::yes);
+  EXPECT_EQ(of({3, 5}, {}, "495.29.05"), DriverSupport::too_new);
+  EXPECT_EQ(of({7, 0}, {13, 1}, ""), DriverSupport::too_new);
+  EXPECT_EQ(of({7, 5}, {13, 3}, "610.43.02"), DriverSupport::yes);
+  EXPECT_EQ(of({8, 7}, {12, 6}, "540.4.0"), DriverSupport::yes) << "a Jetson's driver has numbers of its own";
+  EXPECT_EQ(of({8, 6}, {}, ""), DriverSupport::unknown);
+  EXPECT_EQ(of({8, 6}, {}, "of no number"), DriverSupport::unknown);
 }
 
 TEST(Told, AnInstalledBuildThatServesTheGpu) {

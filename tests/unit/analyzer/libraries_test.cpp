@@ -142,7 +142,7 @@ TEST_F(Mixed, NoCudnnForThisCudaEverServedTheGpu) {
   cudnn.version = "9.28.0.42";
   cudnn.cuda = 13;
   cudnn.package = "nvidia-cudnn-cu13";
-  at.conflict.emplace().kind = Mixture::dropped;
+  at.conflict.emplace().kind = LibraryConflictKind::dropped;
   at.conflict->libraries = {cudnn};
   const Advice advice = advise(at);
   ASSERT_THAT(advice.fixes, Not(IsEmpty()));

@@ -52,7 +52,7 @@ Finding cudnn_drops(ComputeCapability device, const PythonEnvironment& python) {
   cudnn.version = "9.5.0";
   cudnn.cuda = 12;
   cudnn.package = "nvidia-cudnn-cu12";
-  at.conflict.emplace().kind = Mixture::dropped;
+  at.conflict.emplace().kind = LibraryConflictKind::dropped;
   at.conflict->libraries = {cudnn};
   return about(std::move(at));
 }
