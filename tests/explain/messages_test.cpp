@@ -2,8 +2,10 @@
 // Messages as CUDA, compilers and frameworks print them, and what they are taken for.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/input/log/fact_reader.h"
@@ -524,27 +526,49 @@ TEST(Messages, AreTakenForWhatTheyAre) {
 }
 
 // A row that no line reaches could be wrong and nobody would see it.
-// A message alone is matched with the patterns whose texts it has, a log with all of them together.
-TEST(Messages, AloneAndInALogAreTakenForTheSame) {
-  const auto patterns = [] {
-    PatternSet out;
-    const FactPatterns facts(out);
-    for (const auto& row : analysis::knowledge().messages) out.add(row.pattern);
-    for (const auto& row : analysis::knowledge().not_cuda) out.add(row.pattern);
-    for (const auto& row : analysis::knowledge().signs) out.add(row.pattern);
-    return out;
+// The literals of a line choose the patterns that are tried: none may be left out.
+TEST(Messages, LiteralsLeaveOutNoPatternThatMatches) {
+  PatternSet set;
+  std::vector<std::string> patterns;
+  const auto add = [&](std::string_view pattern) {
+    set.add(pattern);
+    patterns.emplace_back(pattern);
   };
-  const PatternSet all = patterns();
-  PatternSet few;
-  std::vector<int> found, wanted;
-  all.match(std::string(100'000, ' '),
-            found);  // a long line is matched with all of them, and so is what follows
-  for (std::size_t number = 0; const Row& row : kRows) {
-    if (number++ % 50 == 0) few = patterns();  // and so are many lines
-    few.match(row.text, found);
-    all.match(row.text, wanted);
+  for (const auto& row : analysis::knowledge().messages) add(row.pattern);
+  for (const auto& row : analysis::knowledge().clues) add(row.pattern);
+  for (const auto& row : analysis::knowledge().not_cuda) add(row.pattern);
+  for (const auto& row : analysis::knowledge().signs) add(row.pattern);
+  RE2::Options options;
+  options.set_case_sensitive(false);
+  options.set_encoding(RE2::Options::EncodingLatin1);
+  std::vector<std::unique_ptr<RE2>> each;
+  for (const std::string& pattern : patterns) each.push_back(std::make_unique<RE2>(pattern, options));
+  std::vector<int> found;
+  for (const Row& row : kRows) {
+    std::vector<int> wanted;
+    for (std::size_t i = 0; i < each.size(); ++i)
+      if (RE2::PartialMatch(row.text, *each[i])) wanted.push_back(static_cast<int>(i));
+    set.match(row.text, found);
     EXPECT_EQ(found, wanted) << row.text;
   }
+}
+// A literal counts once a line, and each line by itself.
+TEST(Messages, CandidatesHaveAllTheirLiterals) {
+  LiteralIndex index;
+  EXPECT_EQ(index.add({{"ab", "cd"}, {"efg"}}), 0);
+  EXPECT_EQ(index.add({}), 1);
+  EXPECT_EQ(index.add({{"x"}, {"efg"}}), 2);  // a single letter chooses nothing
+  EXPECT_EQ(index.add({{"efg"}, {"efgh"}}), 3);
+  const auto candidates = [&](std::string_view line) {
+    std::vector<int> found;
+    index.candidates(line, found);
+    return found;
+  };
+  EXPECT_EQ(candidates("ab cd ab"), (std::vector{1}));
+  EXPECT_EQ(candidates("efg"), (std::vector{1, 2}));
+  EXPECT_EQ(candidates("efg cd"), (std::vector{0, 1, 2}));
+  EXPECT_EQ(candidates("abefgh"), (std::vector{0, 1, 2, 3}));
+  EXPECT_EQ(candidates(""), (std::vector{1}));
 }
 TEST(Messages, TextsOfAPattern) {
   using Texts = RequiredLiterals;

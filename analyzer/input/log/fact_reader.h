@@ -2,60 +2,11 @@
 // Facts from lines that do not report a failure: GPU, driver, toolkit, what files hold, packages, the user's
 // frames.
 #pragma once
-#include <re2/re2.h>
-#include <re2/set.h>
-
 #include "analyzer/data/tables.h"
 #include "analyzer/input/log/clues.h"
+#include "analyzer/input/log/pattern_set.h"
 
 namespace kshim::explain {
-
-// Many regular expressions over one line at once. RE2: its time is linear in the text whatever a log holds.
-
-/// Alternatives, in lower case: a match holds at least one of them.
-using AnyOf = std::vector<std::string>;
-/// A match holds an alternative of each.
-using RequiredLiterals = std::vector<AnyOf>;
-
-/// What every match of a pattern holds: the plain characters outside of classes and repetitions. Not all of
-/// it, and nothing where one of several alternatives has none.
-RequiredLiterals required_texts(std::string_view pattern);
-
-class PatternSet {
- public:
-  PatternSet();
-  /// The index of the pattern. All must be added before match().
-  int add(std::string_view pattern);
-  int size() const { return static_cast<int>(single_.size()); }
-  /// Indices of the patterns that occur in `line`, ascending, into `found`.
-  void match(std::string_view line, std::vector<int>& found) const;
-  /// The text of the first group of pattern `index`, "" where it has none.
-  std::string first_group(int index, std::string_view line) const;
-  /// All groups by number, [0] the whole match; empty where it does not match after all.
-  std::vector<std::string> groups(int index, std::string_view line) const;
-  /// The same from byte `from` on, which is set behind the match.
-  std::vector<std::string> next_groups(int index, std::string_view line, std::size_t& from) const;
-  /// Where its first match begins.
-  std::size_t position(int index, std::string_view line) const;
-  /// Named groups that took part in the match, and "" for the whole match.
-  std::map<std::string, std::string> named_groups(int index, std::string_view line) const;
-
- private:
-  RE2::Options options_;
-  /// All patterns together, compiled for a long log: compiling takes as long as reading 1 MB of log. A name,
-  /// a message or a short log is matched with the few patterns whose texts each line has.
-  mutable std::unique_ptr<RE2::Set> set_;
-  /// A single pattern, compiled on first use: few logs match more than a handful.
-  struct Single {
-    std::string pattern;
-    RequiredLiterals texts;
-    std::unique_ptr<RE2> compiled;
-  };
-  const RE2& single(int index) const;
-  void compile() const;
-  mutable std::vector<Single> single_;
-  mutable std::size_t lines_ = 0;
-};
 
 /// Where the patterns of a FactReader are among the others.
 struct FactPatterns {
