@@ -5,6 +5,8 @@
 #include <re2/re2.h>
 
 #include <cctype>
+#include <ranges>
+#include <unordered_map>
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
@@ -31,6 +33,10 @@ const std::vector<GpuName>& all_names() {
       out.push_back({std::string(row.name), row.cc});
     for (const analysis::OldGpuRow& row : analysis::old_gpus())
       out.push_back({std::string(row.name), row.cc});
+    // Newest first: a Thor's chip has two numbers, and the newer is that of CUDA 13.
+    for (const auto& gpu : std::views::reverse(image::compat_tables().gpus))
+      for (const std::string& chip : analysis::split(gpu.chips, " "))
+        if (!chip.empty()) out.push_back({chip, gpu.cc, true});
     std::ranges::stable_sort(
         out, [](const GpuName& a, const GpuName& b) { return a.name.size() > b.name.size(); });
     return out;
@@ -85,10 +91,11 @@ std::string joined(const std::vector<std::string>& words) { return fmt::format("
 std::string gpu_name_pattern() {
   std::string plain;
   std::string prefixed;
+  std::string chips;
   std::string common = "T4|L4";  // of these and of three letters, "on a K80" is enough
   for (const GpuName& gpu : all_names()) {
     const bool is_short = gpu.name.size() <= kShort && !contains(gpu.name, ' ');
-    std::string& to = is_short ? prefixed : plain;
+    std::string& to = gpu.chip ? chips : is_short ? prefixed : plain;
     if (!to.empty()) to += '|';
     to += quoted(gpu.name);
     if (is_short && gpu.name.size() == kShort) common += '|' + gpu.name;
@@ -99,7 +106,8 @@ std::string gpu_name_pattern() {
   return R"((?:(?:^|[^\w.-]|(?:NVIDIA|Tesla|GeForce)-)()" + plain + end +
          R"()|(?:(?:(?:NVIDIA|Tesla|GPU[ :=\d]*|Colab|\b\d ?x)[ -]|\xe7\x89\xb9\xe6\x96\xaf\xe6\x8b\x89 ?)()" +
          prefixed + end + R"()|(?:\(|\b(?:on|with|using|have|got|my) (?:(?:an?|the|my|one|two|\d) )?)()" +
-         common + end + R"(|\b()" + common + R"() (?:GPUs?|cards?)\b)";
+         common + end + R"(|\b()" + common + R"()(?:[ -]\d{1,2} ?G(?:i?B)?\b| (?:GPUs?|cards?)\b))" +
+         R"(|(?:^|[^\w.-])()" + chips + R"()(?:GL)?[BM]?(?:[^\w.-]|\.?$))";
 }
 
 std::vector<GpuName> gpus_named_in(std::string_view text) {
@@ -109,21 +117,25 @@ std::vector<GpuName> gpus_named_in(std::string_view text) {
     options.set_encoding(RE2::Options::EncodingLatin1);
     return RE2(gpu_name_pattern(), options);
   }();
+  static const std::unordered_map<std::string, const GpuName*> kByName = [] {
+    std::unordered_map<std::string, const GpuName*> names;
+    for (const GpuName& gpu : all_names()) names.emplace(folded(gpu.name), &gpu);
+    return names;
+  }();
   std::vector<GpuName> out;
   re2::StringPiece rest(text.data(), text.size());
   std::string plain;
   std::string prefixed;
   std::string in_words;
   std::string before_gpu;
+  std::string chip;
   constexpr std::size_t kMax = 16;
   while (out.size() < kMax &&
-         RE2::FindAndConsume(&rest, kPattern, &plain, &prefixed, &in_words, &before_gpu)) {
+         RE2::FindAndConsume(&rest, kPattern, &plain, &prefixed, &in_words, &before_gpu, &chip)) {
     // The letter behind a name is part of its match, and may be the one before the next.
     if (!rest.empty() && rest.data() != text.data()) rest = {rest.data() - 1, rest.size() + 1};
-    const std::string key = folded(plain + prefixed + in_words + before_gpu);
-    const auto row =
-        std::ranges::find_if(all_names(), [&](const GpuName& gpu) { return folded(gpu.name) == key; });
-    if (row != all_names().end()) out.push_back(*row);
+    const auto row = kByName.find(folded(plain + prefixed + in_words + before_gpu + chip));
+    if (row != kByName.end()) out.push_back(*row->second);
   }
   return out;
 }

@@ -11,6 +11,7 @@ namespace kshim::explain {
 struct GpuName {
   std::string name;
   image::ComputeCapability cc;
+  bool chip = false;  ///< "GA102", as lspci and the driver's kernel module say
 };
 /// One pattern that finds every name, the longest where several fit.
 std::string gpu_name_pattern();

@@ -123,6 +123,13 @@ TEST(Gpus, TheLongestNameCounts) {
   EXPECT_EQ(one("h200:221:300 [3] NCCL INFO"), "0");
   EXPECT_EQ(one("GRID V100-8C"), "7.0");
   EXPECT_EQ(one("NVIDIA-A100-PCIE-40GB"), "8.0");
+  EXPECT_EQ(one("VGA compatible controller: NVIDIA Corporation TU116 (rev a1)"), "7.5");
+  EXPECT_EQ(one("3D controller: NVIDIA Corporation AD104M (rev a1)"), "8.9");
+  EXPECT_EQ(one("NVIDIA Corporation TU104GL [Tesla T4]"), "2");  // the chip and the card
+  EXPECT_EQ(one("NVIDIA Corporation GB10B"), "11.0");            // 10.1 before CUDA 13
+  EXPECT_EQ(one("libga102_util.so, model_ga102"), "0");
+  EXPECT_EQ(one("a P40 24GB"), "6.1");
+  EXPECT_EQ(one("M40 12GB in a server"), "5.2");
 }
 
 TEST(Gpus, EveryNameIsOfAGpuThatThereIsAndFindsItself) {

@@ -26,6 +26,23 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"- The following list shows the CCs this version of PyTorch was built for and the hardware CCs it "
+     "supports:",
+     Cause::no_image_for_arch, 0},
+    {"Your installed torch==2.14.0+cu130 does not include kernels for this GPU.", Cause::no_image_for_arch,
+     0},
+    {"ptxas /tmp/jl_a.ptx, line 10; error : PTX .version 8.5 does not support .target sm_120",
+     Cause::nvrtc_arch_unsupported, 0},
+    {"nothing provides __cuda >=12.0 needed by pytorch-2.4", Cause::driver_too_old, 0},
+    {"CUDA compute cap 61 is not compatible with flash attention: requires 80", Cause::library_refuses, 0},
+    {"ValueError: Your setup doesn't support bf16/gpu.", Cause::library_refuses, 0},
+    {"RuntimeError: No available kernel. Aborting execution.", Cause::library_refuses, 0},
+    {"Current region was compiled for:", Cause::no_image_for_arch, 0},
+    {"ValueError: CUDA arch list doesn't contain 12.0", Cause::no_image_for_arch, 0},
+    {"WARNING: Detected NVIDIA GB10 GPU, which may not yet be supported in this version of the container",
+     Cause::no_image_for_arch, 0},
+    {"Error 304: OS call failed or operation not supported on this OS", none, 304},
+    {"`nvidia-smi` failed. Ensure that you have CUDA installed", none, 0},
     {"E:/src/CUDAConvolution.cu(100) : cudaSafeCall() Runtime API error : invalid device symbol.",
      Cause::no_image_for_arch, 13},
     {"WARNING : at least one of your GPUs is not compatible with RELION (CUDA-capable)",

@@ -31,7 +31,7 @@ constexpr std::size_t kMaxEnv = 32;
 // >= 9.11".
 std::string software_pattern(const analysis::SoftwareRow& row) {
   return fmt::format(
-      R"((?:^|[^\w.])({})(?:(?: wheel| version| aarch64| \(?source\)?)?[ =:@>(v-]{{1,6}}(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
+      R"((?:^|[^\w.])({})(?:(?: wheel| version| aarch64| \(?source\)?)?[ =:@>(v-]{{0,6}}(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
       row.pattern);
 }
 
@@ -275,7 +275,9 @@ void FactReader::take(int index, const std::string& text) {
         R"(\b(?:only|for|has|have|contains?) (?:the |NVIDIA |GeForce )*(?:[RG]TX )?\w{2,6}(?: Ti)? (?:kernels?|cubins?|code|binar\w+)\b)");
     std::string own = text;
     RE2::GlobalReplace(&own, kHas, "");
-    for (const GpuName& gpu : gpus_named_in(own)) add_device(gpu.cc, gpu.name);
+    std::vector<GpuName> named = gpus_named_in(own);
+    std::ranges::stable_partition(named, [](const GpuName& gpu) { return !gpu.chip; });  // GA102 [RTX 3090]
+    for (const GpuName& gpu : named) add_device(gpu.cc, gpu.name);
     return;
   }
   if (index >= own_.first_software) {

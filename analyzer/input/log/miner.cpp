@@ -207,6 +207,7 @@ struct LogParser::State {
   }
 
   void own_words(int index, const std::string& text) {
+    if (clues.hits.size() >= kMaxHits) return;
     LogMatch hit;
     const CudaError* error = nullptr;
     if (index == words.name || index == words.short_name) {

@@ -34,7 +34,7 @@ class LiteralIndex {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   struct Literal {
     std::string text;
-    std::vector<std::uint32_t> any_of;  ///< of which groups of alternatives it is one
+    std::vector<std::uint32_t> any_of;  ///< groups of alternatives that hold it
     std::uint32_t next = kNone;         ///< literal with the same first letters
     std::uint64_t seen = 0;             ///< number of the last line that had it
   };
