@@ -4,6 +4,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/rules.h"
+#include "kshim/image/compute_capability.h"
 
 namespace kshim::explain {
 namespace {
@@ -131,6 +132,17 @@ bool is_contradicted(const Facts& facts, const ImageList* list) {
   return list != nullptr && !list->by_itself && facts.has_code(kNoImage) && serves(facts);
 }
 
+// Nothing has failed yet. NVIDIA promises no other GPU's cubin for a Jetson, and some of its own generation
+// run all the same.
+bool may_run_on_tegra(const Facts& facts) {
+  return facts.codes.empty() && facts.device && image::is_tegra(*facts.device) &&
+         std::ranges::any_of(facts.images, [&](const analysis::ImageFact& image) {
+           const image::Arch& arch = image.candidate.arch;
+           return arch.suffix == image::Suffix::none && arch.cc.major == facts.device->major &&
+                  arch.cc.minor <= facts.device->minor;
+         });
+}
+
 CauseCandidate by_rules(const LogFacts& clues, const Facts& facts, const ImageList* list) {
   analysis::Diagnosis diagnosis = analysis::diagnose(facts);
   if (is_ambiguous(facts)) {
@@ -206,6 +218,7 @@ Judgment judge_line(const LogFacts& clues, const std::vector<const LogMatch*>& l
       const CauseCandidate* winner = strongest(suspects);
       if (winner == nullptr) continue;
       CauseCandidate suspect = *winner;
+      if (may_run_on_tegra(facts)) suspect.confidence = std::min(suspect.confidence, kContradicted);
       // Two strong voices of different kinds in one line: neither is sure.
       for (const CauseCandidate& other : suspects) {
         if (other.cause != suspect.cause && other.confidence >= kStrong && suspect.confidence >= kStrong &&
@@ -287,6 +300,13 @@ void blame_compiling(const Judgment& hint, Judgment& failed) {
   failed.facts.device = hint.facts.device;
 }
 
+// "Requires compute capability >= 7.0" as a program or its documentation says it: a check that stopped the
+// program would be an exception, or name the GPU.
+bool is_requirement(const Judgment& decided) {
+  return decided.suspect.cause == Cause::library_refuses && !decided.hit->thrown &&
+         decided.suspect.confidence < kStrong;
+}
+
 // Whether a warning tells of the same thing that the failure, which by itself decides nothing, came from.
 bool explains(const Judgment& hint, const Judgment& failed) {
   return hint.went_on.empty() && hint.suspect.cause != Cause::jit_tax &&
@@ -357,6 +377,9 @@ class LineRanker {
       if (!hint_ && !decided_) hint_ = std::move(judgment);
     } else if (!decided_) {
       decided_ = std::move(judgment);
+    } else if (is_requirement(*decided_) && !judgment.facts.codes.empty() &&
+               analysis::is_image_cause(judgment.suspect.cause)) {
+      hint_ = std::exchange(*decided_, std::move(judgment));
     } else if (judgment.suspect.cause != decided_->suspect.cause &&
                seen_.insert(judgment.suspect.cause).second) {
       judgment.suspect.because = fmt::format("line {}: {}", judgment.hit->line, judgment.hit->quote);

@@ -41,6 +41,10 @@ constexpr Row kRows[] = {
     {"ValueError: CUDA arch list doesn't contain 12.0", Cause::no_image_for_arch, 0},
     {"WARNING: Detected NVIDIA GB10 GPU, which may not yet be supported in this version of the container",
      Cause::no_image_for_arch, 0},
+    {"nvidia-container-cli: mount error: file creation failed: "
+     "/var/lib/docker/overlay2/1/merged/usr/lib/aarch64-linux-gnu/libcudnn_static_v8.a: file exists: unknown",
+     Cause::mixed_cuda_libraries, 0},
+    {"Failed to launch vectorAdd kernel (error code invalid argument)!", none, 1},
     {"Error 304: OS call failed or operation not supported on this OS", none, 304},
     {"`nvidia-smi` failed. Ensure that you have CUDA installed", none, 0},
     {"E:/src/CUDAConvolution.cu(100) : cudaSafeCall() Runtime API error : invalid device symbol.",
