@@ -273,8 +273,12 @@ void FactReader::take(int index, const std::string& text) {
     // "contains only RTX 4090 kernels" is what a file has.
     static const RE2 kHas(
         R"(\b(?:only|for|has|have|contains?) (?:the |NVIDIA |GeForce )*(?:[RG]TX )?\w{2,6}(?: Ti)? (?:kernels?|cubins?|code|binar\w+)\b)");
+    // "Requires Hopper (H100, H200)", "only supports A100": what is asked for.
+    static const RE2 kAsked(
+        R"((?i)\b(?:requires?|needs? an?|only (?:supports?|supported (?:on|by|with)|works? (?:on|with)|runs? on|available (?:on|for))|supported GPUs|designed for)\b(?:[^.;:]|\.\w)*?(?:\b(?:but|your?|my|got|found|have|has)\b|[.;:]\W|$))");
     std::string own = text;
     RE2::GlobalReplace(&own, kHas, "");
+    RE2::GlobalReplace(&own, kAsked, "");
     std::vector<GpuName> named = gpus_named_in(own);
     std::ranges::stable_partition(named, [](const GpuName& gpu) { return !gpu.chip; });  // GA102 [RTX 3090]
     for (const GpuName& gpu : named) add_device(gpu.cc, gpu.name);
