@@ -31,7 +31,7 @@ constexpr const char* kShortNamePattern =
     R"(\b(?:ERROR_)?(JIT_COMPILER_NOT_FOUND|NO_BINARY_FOR_GPU|NoBinaryForGpu|UNSUPPORTED_PTX_VERSION|UnsupportedPtxVersion|INVALID_PTX|InvalidPtx|NoKernelImageForDevice|InvalidDeviceFunction|ERROR_INVALID_IMAGE)\b)";
 // What stands behind these words is a message of CUDA's, be it ever so common a phrase.
 constexpr const char* kAnyMessagePattern =
-    R"((?:\bCUDA (?:runtime |driver )?error: |\bFailed to [^(]{0,80}\b(?:device|kernels?|CUDA)\b[^(]{0,40}\(error code )([A-Za-z][\w ,()/'-]{3,90}))";
+    R"((?:\bCUDA (?:runtime |driver )?error: |\bCUDA error \S+:\d+ ['"]|\bFailed to [^(]{0,80}\b(?:device|kernels?|CUDA)\b[^(]{0,40}\(error code )([A-Za-z][\w ,()/'-]{3,90}))";
 // Libraries number their statuses by themselves, up to here.
 constexpr const char* kLibraryPattern = R"(\bcu(?:blas|dnn|fft|solver|sparse|rand)(?:[A-Z_]|Lt|\b)\w*)";
 constexpr int kMaxLibraryStatus = 20;
