@@ -302,9 +302,17 @@ void blame_compiling(const Judgment& hint, Judgment& failed) {
 
 // "Requires compute capability >= 7.0" as a program or its documentation says it: a check that stopped the
 // program would be an exception, or name the GPU.
-bool is_requirement(const Judgment& decided) {
-  return decided.suspect.cause == Cause::library_refuses && !decided.hit->thrown &&
+bool is_requirement(const LogFacts& clues, const Judgment& decided) {
+  const LogMatch* message = message_behind(clues, decided);
+  const bool names_gpu = message != nullptr && (!group(*message, "gpu").empty() || !group(*message, "cc").empty());
+  return decided.suspect.cause == Cause::library_refuses && !decided.hit->thrown && !names_gpu &&
          decided.suspect.confidence < kStrong;
+}
+
+// What a program says of the GPU on its way, where it need not be what ended it.
+bool may_be_aside(const Judgment& judged) {
+  return !judged.hit->thrown && judged.facts.codes.empty() &&
+         (judged.suspect.cause == Cause::library_refuses || judged.suspect.cause == Cause::jit_tax);
 }
 
 // Whether a warning tells of the same thing that the failure, which by itself decides nothing, came from.
@@ -335,6 +343,8 @@ class LineRanker {
       if (auto quiet = judge_without_failure(clues_)) out = std::move(*quiet);
     }
     if (out.hit != nullptr && !out.went_on.empty()) out.death = death_after(clues_.course, *out.hit);
+    if (out.hit != nullptr && may_be_aside(out) && ended_otherwise(*out.hit))
+      out.suspect.confidence = std::min(out.suspect.confidence, kContradicted);
     out.harmless = harmless_;
     out.others = std::move(others_);
     return out;
@@ -342,6 +352,11 @@ class LineRanker {
 
  private:
   using Line = std::vector<const LogMatch*>;
+
+  bool ended_otherwise(const LogMatch& hit) const {
+    const auto later = [&](const auto& each) { return each.line > hit.line; };
+    return std::ranges::any_of(clues_.course.deaths, later) || std::ranges::any_of(clues_.others, later);
+  }
 
   std::vector<Line> lines() const {
     std::vector<Line> out;
@@ -377,8 +392,7 @@ class LineRanker {
       if (!hint_ && !decided_) hint_ = std::move(judgment);
     } else if (!decided_) {
       decided_ = std::move(judgment);
-    } else if (is_requirement(*decided_) && !judgment.facts.codes.empty() &&
-               analysis::is_image_cause(judgment.suspect.cause)) {
+    } else if (is_requirement(clues_, *decided_) && (judgment.hit->thrown || !judgment.facts.codes.empty())) {
       hint_ = std::exchange(*decided_, std::move(judgment));
     } else if (judgment.suspect.cause != decided_->suspect.cause &&
                seen_.insert(judgment.suspect.cause).second) {
