@@ -799,14 +799,46 @@ class Inputs {
   std::string here_;
 };
 
+/// Which inputs were exported: several files, none of which is large.
+class Manifests {
+ public:
+  Manifests(TableFiles& files, std::string name) : files_(files), name_(std::move(name)) {}
+  void add(std::span<const std::uint64_t> inputs) {
+    inputs_.insert(inputs_.end(), inputs.begin(), inputs.end());
+    if (inputs_.size() >= kMaxInputs) write(fmt::format("{}.{}.json", name_, ++parts_), {});
+  }
+  void finish(const std::map<std::string_view, std::uint64_t>& rows) { write(name_ + ".json", rows); }
+
+ private:
+  static constexpr std::size_t kMaxInputs = 65536;
+  void write(const std::string& name, const std::map<std::string_view, std::uint64_t>& rows) {
+    nlohmann::json counts = nlohmann::json::object();
+    for (const auto& [table, count] : rows) counts[std::string(table)] = count;
+    const nlohmann::json manifest = {{"schema", "kshim-facts/1"},
+                                     {"host", host_name()},
+                                     {"inputs", std::exchange(inputs_, {})},
+                                     {"rows", std::move(counts)}};
+    files_.add_manifest(name, manifest.dump() + "\n");
+  }
+  TableFiles& files_;
+  std::string name_;
+  std::vector<std::uint64_t> inputs_;
+  unsigned parts_ = 0;
+};
+
 /// Makes rows in several threads. They are written in the order of the inputs, each batch by the thread that
 /// finds it next.
 class Threads {
  public:
-  Threads(Inputs& inputs, Shared& shared, TableFiles& files, std::uint64_t total)
-      : inputs_(inputs), next_(inputs.next()), shared_(shared), files_(files), total_(total) {}
+  Threads(Inputs& inputs, Shared& shared, TableFiles& files, Manifests& manifests, std::uint64_t total)
+      : inputs_(inputs),
+        next_(inputs.next()),
+        shared_(shared),
+        files_(files),
+        manifests_(manifests),
+        total_(total) {}
 
-  Batch run() {
+  Result run() {
     constexpr unsigned kMax = 8;  // each has what it knows of files and packages for itself
     jobs_ = shared_.options.jobs != 0 ? shared_.options.jobs
                                       : std::clamp(std::thread::hardware_concurrency(), 1U, kMax);
@@ -819,7 +851,7 @@ class Threads {
     work();
     threads.clear();
     if (failed_) std::rethrow_exception(failed_);
-    return std::move(sum_);
+    return sum_;
   }
 
  private:
@@ -887,13 +919,13 @@ class Threads {
     write(batch.tables);
     for (const auto& [id, tables] : batch.files)
       if (shared_.listed.add(id)) write(tables);
-    sum_.taken.insert(sum_.taken.end(), batch.taken.begin(), batch.taken.end());
-    sum_.bytes += batch.bytes;
-    sum_.counts.reports += batch.counts.reports;
-    sum_.counts.unsettled += batch.counts.unsettled;
-    sum_.counts.scans += batch.counts.scans;
-    sum_.counts.rejected += batch.counts.rejected;
-    if (shared_.options.progress) shared_.options.progress(sum_.bytes, total_);
+    manifests_.add(batch.taken);
+    bytes_ += batch.bytes;
+    sum_.reports += batch.counts.reports;
+    sum_.unsettled += batch.counts.unsettled;
+    sum_.scans += batch.counts.scans;
+    sum_.rejected += batch.counts.rejected;
+    if (shared_.options.progress) shared_.options.progress(bytes_, total_);
   }
   void write(const Batch::Tables& tables) {
     for (const auto& [key, lines] : tables) files_.add(key.first, key.second, lines.text, lines.rows);
@@ -903,6 +935,7 @@ class Threads {
   std::optional<Input> next_;
   Shared& shared_;
   TableFiles& files_;
+  Manifests& manifests_;
   std::uint64_t total_;
   unsigned jobs_ = 1;
   std::mutex mutex_;
@@ -912,25 +945,9 @@ class Threads {
   std::map<std::size_t, Batch> ready_;   ///< by number
   bool writing_ = false;
   std::exception_ptr failed_;
-  Batch sum_;  ///< of what was written
+  Result sum_;               ///< of what was written
+  std::uint64_t bytes_ = 0;  ///< of its inputs
 };
-
-/// Several, none of which is large.
-void write_manifests(const fs::path& folder, const std::string& name, std::span<const std::uint64_t> taken,
-                     const Result& result, std::set<std::string>& written) {
-  constexpr std::size_t kMaxInputs = 65536;
-  nlohmann::json rows;
-  for (const auto& [table, count] : result.rows) rows[std::string(table)] = count;
-  for (std::size_t at = 0; at < taken.size(); at += kMaxInputs) {
-    const nlohmann::json manifest = {{"schema", "kshim-facts/1"},
-                                     {"host", host_name()},
-                                     {"inputs", taken.subspan(at, std::min(kMaxInputs, taken.size() - at))},
-                                     {"rows", std::exchange(rows, nlohmann::json::object())}};
-    const std::string file = at == 0 ? name + ".json" : fmt::format("{}.{}.json", name, at / kMaxInputs);
-    TableFiles::write_file(folder, file, manifest.dump() + "\n");
-    written.insert(file);
-  }
-}
 
 }  // namespace
 
@@ -971,19 +988,15 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
   Shared shared{options_};
   std::vector<std::string> ignored;
   Inputs inputs(paths, known_, ignored);
-  const Batch done = Threads(inputs, shared, files, total).run();
-  result.reports = done.counts.reports;
-  result.unsettled = done.counts.unsettled;
-  result.scans = done.counts.scans;
-  result.rejected = done.counts.rejected;
-  const std::vector<std::uint64_t>& taken = done.taken;
-  if (taken.empty()) return result;
+  Manifests manifests(files, name);
+  Result done = Threads(inputs, shared, files, manifests, total).run();
+  done.known = found.known;
+  done.notes = std::move(result.notes);
+  if (done.reports + done.scans + done.rejected == 0) return done;
+  manifests.finish(files.rows());
   files.finish();
-  result.rows = files.rows();
-  write_manifests(options_.folder / "manifest", name, taken, result, manifests_);
-  known_.insert(known_.end(), taken.begin(), taken.end());
-  std::ranges::sort(known_);
-  return result;
+  done.rows = files.rows();
+  return done;
 }
 
 }  // namespace kshim::exports

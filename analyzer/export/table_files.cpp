@@ -15,8 +15,7 @@ namespace kshim::exports {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t kMaxPending = std::size_t{32} << 20;
-constexpr std::size_t kBlock = std::size_t{1} << 20;
+constexpr std::size_t kBuffer = std::size_t{8} << 20;
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{256} << 20;
 constexpr std::string_view kUnfinished = ".unfinished";
 
@@ -42,7 +41,7 @@ files::Descriptor opened(const fs::path& folder) {
   return out;
 }
 
-std::string compressed(const std::string& text) {
+std::string compressed(std::string_view text) {
   std::string out(ZSTD_compressBound(text.size()), '\0');
   out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
   return out;
@@ -80,34 +79,30 @@ void give_name(const fs::path& folder, const std::string& temporary) {
 }  // namespace
 
 TableFiles::TableFiles(fs::path folder, std::string name, bool zstd)
-    : folder_(std::move(folder)), name_(std::move(name)), zstd_(zstd) {}
+    : folder_(std::move(folder)), name_(std::move(name)), zstd_(zstd) {
+  buffer_.reserve(kBuffer);
+}
 
 TableFiles::~TableFiles() {
   if (finished_) return;
-  for (const auto& [folder, name] : written_)
-    if (files::Descriptor within; open_folder(folder, within) == 0) ::unlinkat(within.get(), name.c_str(), 0);
+  for (const auto* list : {&written_, &manifests_})
+    for (const auto& [folder, name] : *list)
+      if (files::Descriptor within; open_folder(folder, within) == 0)
+        ::unlinkat(within.get(), name.c_str(), 0);
 }
 
 void TableFiles::add(Table table, const std::string& day, std::string_view lines, std::uint64_t rows) {
   const Key key(table, day);
   File& file = files_[key];
   rows_[kTableNames.at(static_cast<std::size_t>(table))] += rows;
-  while (!lines.empty()) {
-    // A block ends with the row that fills it.
-    const std::size_t room = kBlock - file.pending.size();
-    const std::size_t newline = room > lines.size() ? std::string_view::npos : lines.find('\n', room - 1);
-    const std::string_view taken = lines.substr(0, newline == std::string_view::npos ? newline : newline + 1);
-    file.pending += taken;
-    pending_ += taken.size();
-    lines.remove_prefix(taken.size());
-    if (file.pending.size() >= kBlock) flush(key, file);
-  }
-  if (pending_ >= kMaxPending) flush_all();
+  if (buffer_.size() + lines.size() > kBuffer) flush();
+  if (lines.size() > kBuffer) return write(key, file, lines);
+  buffer_ += lines;
+  file.pending.push_back(std::string_view(buffer_).substr(buffer_.size() - lines.size()));
 }
 
-void TableFiles::flush(const Key& key, File& file) {
-  if (file.pending.empty()) return;
-  if (file.bytes >= kMaxFileBytes) {
+void TableFiles::write(const Key& key, File& file, std::string_view lines) {
+  if (file.bytes != 0 && file.bytes + lines.size() > kMaxFileBytes) {
     file.name.clear();
     file.bytes = 0;
     ++file.number;
@@ -120,24 +115,30 @@ void TableFiles::flush(const Key& key, File& file) {
     file.name = temporary_name(fmt::format("{}{}.ndjson{}", name_, number, zstd_ ? ".zst" : ""));
     written_.emplace_back(file.folder, file.name);
   }
-  append(file.folder, file.name, zstd_ ? compressed(file.pending) : file.pending, fresh);
-  file.bytes += file.pending.size();
-  pending_ -= file.pending.size();
-  file.pending = std::string();  // most files are of a day that does not come again
+  const std::string packed = zstd_ ? compressed(lines) : std::string();
+  append(file.folder, file.name, zstd_ ? packed : lines, fresh);
+  file.bytes += lines.size();
 }
 
-void TableFiles::write_file(const fs::path& folder, const std::string& name, std::string_view bytes) {
-  append(folder, temporary_name(name), bytes, true);
-  give_name(folder, temporary_name(name));
+void TableFiles::flush() {
+  for (auto& [key, file] : files_) {
+    if (file.pending.empty()) continue;
+    std::string lines;
+    for (const std::string_view piece : std::exchange(file.pending, {})) lines += piece;
+    write(key, file, lines);
+  }
+  buffer_.clear();
 }
 
-void TableFiles::flush_all() {
-  for (auto& [key, file] : files_) flush(key, file);
+void TableFiles::add_manifest(const std::string& name, std::string_view bytes) {
+  const auto& [folder, temporary] = manifests_.emplace_back(folder_ / "manifest", temporary_name(name));
+  append(folder, temporary, bytes, true);
 }
 
 void TableFiles::finish() {
-  flush_all();
-  for (const auto& [folder, name] : written_) give_name(folder, name);
+  flush();
+  for (const auto* list : {&written_, &manifests_})
+    for (const auto& [folder, name] : *list) give_name(folder, name);
   finished_ = true;
 }
 

@@ -19,31 +19,31 @@ class TableFiles {
 
   /// Lines of so many rows. `day`: "2026-11-22".
   void add(Table table, const std::string& day, std::string_view lines, std::uint64_t rows);
+  /// A file of DIR/manifest, named after all tables.
+  void add_manifest(const std::string& name, std::string_view bytes);
   /// Writes what is left and gives the files their names. Without it the destructor removes them.
   void finish();
   const std::map<std::string_view, std::uint64_t>& rows() const noexcept { return rows_; }
-  /// A file of its own, whole or not at all.
-  static void write_file(const std::filesystem::path& folder, const std::string& name,
-                         std::string_view bytes);
 
  private:
   struct File {
-    std::string pending;
+    std::vector<std::string_view> pending;  ///< in the buffer
     std::filesystem::path folder;
     std::string name;         ///< its temporary one; empty until something is written
     std::uint64_t bytes = 0;  ///< of rows, before compression
     unsigned number = 0;
   };
   using Key = std::pair<Table, std::string>;
-  void flush(const Key& key, File& file);
-  void flush_all();
+  void write(const Key& key, File& file, std::string_view lines);
+  void flush();
   std::filesystem::path folder_;
   std::string name_;
   bool zstd_;
   std::map<Key, File> files_;
-  std::vector<std::pair<std::filesystem::path, std::string>> written_;  ///< folders and temporary names
+  using Names = std::vector<std::pair<std::filesystem::path, std::string>>;  ///< folders and temporary names
+  Names written_, manifests_;
   std::map<std::string_view, std::uint64_t> rows_;
-  std::size_t pending_ = 0;
+  std::string buffer_;  ///< of all tables; never moves
   bool finished_ = false;
 };
 

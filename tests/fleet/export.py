@@ -161,6 +161,29 @@ class Export(unittest.TestCase):
         names = [re.sub(r"^\w+", "", path.name) for path in sorted((self.out / "table=processes").rglob("*.zst"))]
         self.assertEqual(sorted(names), [".1.ndjson.zst", ".ndjson.zst"])
 
+    # shows: `kshim export`: "memory does not grow with the number of reports"
+    def test_memory_does_not_grow_with_the_number_of_reports(self):
+        process, *rest = (GOLDEN / "healthy/report.jsonl").read_text().splitlines()
+
+        def peak_kb(count):
+            """Of exports of so many reports of 28 days: the first one, and one that finds nothing new."""
+            self.out = self.folder / f"facts{count}"
+            for number in range(count):
+                record = {**json.loads(process), "pid": number + 1, "time": f"2026-01-{1 + number % 28:02}T00:00:00Z"}
+                (self.reports / f"{number}.jsonl").write_text("\n".join([json.dumps(record, separators=(",", ":")), *rest]) + "\n")
+            peaks = []
+            for _ in range(2):
+                with subprocess.Popen([KSHIM, "export", "-j", "2", self.reports, "-o", self.out], stdout=subprocess.DEVNULL) as export:
+                    _, status, usage = os.wait4(export.pid, 0)
+                    export.returncode = os.waitstatus_to_exitcode(status)
+                self.assertEqual(export.returncode, 0)
+                peaks.append(usage.ru_maxrss)
+            return peaks
+
+        few, many = 6000, 30000
+        for before, after in zip(peak_kb(few), peak_kb(many)):
+            self.assertLess((after - before) * 1024 / (many - few), 150, f"bytes a report: {before} KB, {after} KB")
+
     def test_a_second_export_writes_nothing(self):
         self.put("no-image-for-arch")
         self.export(self.reports)
