@@ -304,7 +304,8 @@ void blame_compiling(const Judgment& hint, Judgment& failed) {
 // program would be an exception, or name the GPU.
 bool is_requirement(const LogFacts& clues, const Judgment& decided) {
   const LogMatch* message = message_behind(clues, decided);
-  const bool names_gpu = message != nullptr && (!group(*message, "gpu").empty() || !group(*message, "cc").empty());
+  const bool names_gpu =
+      message != nullptr && (!group(*message, "gpu").empty() || !group(*message, "cc").empty());
   return decided.suspect.cause == Cause::library_refuses && !decided.hit->thrown && !names_gpu &&
          decided.suspect.confidence < kStrong;
 }
