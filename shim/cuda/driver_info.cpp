@@ -10,6 +10,7 @@
 
 #include "cuda/cuda_abi.h"
 #include "cuda/next_symbol.h"
+#include "guest/own_file.h"
 #include "guest/reentry_guard.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
@@ -35,12 +36,9 @@ Fn ask(const char* name) noexcept {
 std::atomic<std::uint64_t> g_initialized{0};
 
 void read_kernel_module(Text<64>& out) noexcept {
-  const int file = raw::open_file("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return;
+  const OwnFile file(raw::open_file("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC));
   char text[64];
-  const ssize_t got = raw::read_file(file, text, sizeof text);
-  raw::close_file(file);
-  std::string_view version(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::string_view version(text, file.read(0, text, sizeof text));
   out << version.substr(0, version.find('\n'));
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "guest/errno_keeper.h"
+#include "guest/own_file.h"
 #include "guest/syscalls.h"
 
 // A weak reference: where the program's stack began, if the C library is glibc.
@@ -48,9 +49,8 @@ const Pair* pairs_on_stack() noexcept {
 // The file comes before prctl: Valgrind and QEMU's user mode emulate it, but not prctl.
 std::size_t read_pairs(Pair* to, std::size_t size) noexcept {
   constexpr long kGetAuxiliaryVector = 0x41555856;  // PR_GET_AUXV, Linux 6.4
-  const int file = raw::open_file("/proc/self/auxv", O_RDONLY | O_CLOEXEC);
-  long got = file < 0 ? 0 : raw::read_file(file, to, size);
-  if (file >= 0) raw::close_file(file);
+  const OwnFile file(raw::open_file("/proc/self/auxv", O_RDONLY | O_CLOEXEC));
+  auto got = static_cast<long>(file.read(0, to, size));
   if (got <= 0) got = raw::call(SYS_prctl, kGetAuxiliaryVector, to, size, 0, 0);
   return got <= 0 ? 0 : static_cast<std::size_t>(got) / sizeof(Pair);
 }

@@ -29,8 +29,8 @@ bool is_modest(std::size_t size) noexcept {
 
 FileCopy::FileCopy(const char* path) noexcept {
   struct stat facts {};
-  file_ = raw::open_regular_file(path, facts);
-  if (file_ < 0 || facts.st_size <= 0) return;
+  file_ = open_regular_file(path);
+  if (!file_ || raw::status_of(file_.fd(), facts) != 0 || facts.st_size <= 0) return;
   const auto size = static_cast<std::size_t>(facts.st_size);
   if (!is_modest(size)) return;
   // Pages that are never written use no memory.
@@ -42,7 +42,6 @@ FileCopy::FileCopy(const char* path) noexcept {
 
 FileCopy::~FileCopy() {
   if (memory_ != nullptr) raw::unmap_memory(memory_, size_);
-  if (file_ >= 0) raw::close_file(file_);
 }
 
 void FileCopy::fetch(std::uint64_t offset, std::uint64_t size) noexcept {
@@ -52,10 +51,10 @@ void FileCopy::fetch(std::uint64_t offset, std::uint64_t size) noexcept {
   last_from_ = offset;
   last_to_ = offset + left;
   while (left > 0) {
-    const ssize_t got = raw::read_at(file_, memory_ + offset, static_cast<std::size_t>(left), offset);
-    if (got <= 0) return;
-    offset += static_cast<std::uint64_t>(got);
-    left -= static_cast<std::uint64_t>(got);
+    const std::size_t got = file_.read(offset, memory_ + offset, static_cast<std::size_t>(left));
+    if (got == 0) return;
+    offset += got;
+    left -= got;
   }
 }
 

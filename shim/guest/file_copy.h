@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 
+#include "guest/own_file.h"
 #include "kshim/base/bytes.h"
 
 namespace kshim::shim {
@@ -21,7 +22,7 @@ class FileCopy {
   void fetch(std::uint64_t offset, std::uint64_t size) noexcept;
 
  private:
-  int file_ = -1;
+  OwnFile file_;
   std::byte* memory_ = nullptr;
   std::size_t size_ = 0;
   std::uint64_t last_from_ = 0, last_to_ = 0;  ///< what was fetched last

@@ -10,6 +10,7 @@
 
 #include "guest/auxiliary_vector.h"
 #include "guest/errno_keeper.h"
+#include "guest/own_file.h"
 #include "guest/programs.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
@@ -260,15 +261,12 @@ std::string_view next_line(std::string_view& text) noexcept {
 
 /// The contents of a file that root owns and only root can write, up to `capacity` bytes; empty for others.
 std::string_view read_of_root(const char* path, char* to, std::size_t capacity) noexcept {
-  const int fd = raw::open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (fd < 0) return {};
+  const OwnFile file(raw::open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat info {};
-  ssize_t size = 0;
-  if (raw::status_of(fd, info) == 0 && S_ISREG(info.st_mode) && info.st_uid == 0 &&
-      (info.st_mode & 022U) == 0)
-    size = raw::read_file(fd, to, capacity);
-  raw::close_file(fd);
-  return {to, size > 0 ? static_cast<std::size_t>(size) : 0};
+  if (!file || raw::status_of(file.fd(), info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != 0 ||
+      (info.st_mode & 022U) != 0)
+    return {};
+  return {to, file.read(0, to, capacity)};
 }
 
 [[gnu::noinline]] bool is_in_preload_file() noexcept {

@@ -103,7 +103,6 @@ inline int change_mode(int fd, unsigned mode) noexcept {
   return static_cast<int>(call(SYS_fchmod, fd, mode));
 }
 inline int close_file(int fd) noexcept { return static_cast<int>(call(SYS_close, fd)); }
-inline ssize_t read_file(int fd, void* to, std::size_t size) noexcept { return call(SYS_read, fd, to, size); }
 inline ssize_t read_at(int fd, void* to, std::size_t size, std::uint64_t offset) noexcept {
   return call(SYS_pread64, fd, to, size, offset);
 }
@@ -164,13 +163,6 @@ inline std::uint32_t process() noexcept { return static_cast<std::uint32_t>(call
 inline std::uint32_t parent_process() noexcept { return static_cast<std::uint32_t>(call(SYS_getppid)); }
 inline int system_names(utsname& out) noexcept { return static_cast<int>(call(SYS_uname, &out)); }
 inline uid_t user() noexcept { return static_cast<uid_t>(call(SYS_geteuid)); }
-/// For reading; -1 if it is no regular file. Nothing else is opened: opening a FIFO would let a waiting
-/// writer mistake the
-/// shim for its reader.
-inline int open_regular_file(const char* path, struct stat& info) noexcept {
-  if (status_of_path(path, info) != 0 || !S_ISREG(info.st_mode)) return -1;
-  return open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-}
 /// Sleeps; returns early if a signal interrupts it.
 inline void sleep_for(long nanoseconds) noexcept {
   const timespec time{0, nanoseconds};

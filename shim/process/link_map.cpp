@@ -12,6 +12,7 @@
 
 #include "guest/auxiliary_vector.h"
 #include "guest/errno_keeper.h"
+#include "guest/own_file.h"
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
@@ -256,18 +257,12 @@ bool headers_of_program(const link_map& map, Headers& out) noexcept {
 /// A prelinked library has its address in the headers, and a few have no segment with them.
 bool headers_in_file(const link_map& map, const char* name, Headers& out) noexcept {
   if (name[0] != '/') return false;
-  struct stat info {};
-  const int file = raw::open_regular_file(name, info);
-  if (file < 0) return false;
+  const OwnFile file = open_regular_file(name);
   ElfW(Ehdr) header;
-  bool read = raw::read_at(file, &header, sizeof header, 0) == sizeof header && is_elf(header);
-  if (read) {
-    out.count = header.e_phnum;
-    const std::size_t size = out.count * sizeof out.rows[0];
-    read = raw::read_at(file, out.rows, size, header.e_phoff) == static_cast<ssize_t>(size);
-  }
-  raw::close_file(file);
-  return read && out.match(map);
+  if (file.read(0, &header, sizeof header) != sizeof header || !is_elf(header)) return false;
+  out.count = header.e_phnum;
+  const std::size_t size = out.count * sizeof out.rows[0];
+  return file.read(header.e_phoff, out.rows, size) == size && out.match(map);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "guest/auxiliary_vector.h"
+#include "guest/own_file.h"
 #include "guest/syscalls.h"
 
 namespace kshim::shim {
@@ -13,17 +14,16 @@ namespace {
 // A line of /proc/self/maps: "7f12a000-7f12c000 r--p 00000000 fe:01 1234 /path".
 std::optional<int> rights_of(std::uintptr_t begin, std::uintptr_t end) noexcept {
   constexpr std::size_t kMax = 64U << 20U;  // 65,530 mappings, the kernel's own limit, are a tenth of it
-  const int file = raw::open_file("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
+  const OwnFile file(raw::open_file("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC));
+  if (!file) return {};
   MappingSearch search(begin, end);
   char text[2048];
   std::size_t total = 0;
-  for (;;) {
-    const ssize_t got = raw::read_file(file, text, sizeof text);
-    if (got <= 0 || !search.feed({text, static_cast<std::size_t>(got)})) break;
-    if ((total += static_cast<std::size_t>(got)) > kMax) break;
+  while (total <= kMax) {
+    const std::size_t got = file.read(total, text, sizeof text);
+    if (got == 0 || !search.feed({text, got})) break;
+    total += got;
   }
-  raw::close_file(file);
   return search.rights();
 }
 

@@ -11,6 +11,7 @@
 
 #include "guest/clock.h"
 #include "guest/options.h"
+#include "guest/own_file.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
@@ -27,17 +28,7 @@ namespace {
 using report::Field;
 
 std::size_t read_whole(const char* path, char* to, std::size_t capacity) noexcept {
-  struct stat info {};
-  const int fd = raw::open_regular_file(path, info);
-  if (fd < 0) return 0;
-  std::size_t size = 0;
-  while (size < capacity) {
-    const ssize_t got = raw::read_file(fd, to + size, capacity - size);
-    if (got <= 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  raw::close_file(fd);
-  return size;
+  return open_regular_file(path).read_whole(to, capacity);
 }
 
 std::optional<std::uint64_t> parse_number(std::string_view text) noexcept {

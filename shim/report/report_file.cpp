@@ -32,10 +32,15 @@ std::atomic<std::uint32_t> g_reports{0};     ///< begun in this process and its 
 std::atomic<std::uint64_t> g_dropped{0};
 std::atomic<Report*> g_report{nullptr};
 
+/// All signals are blocked: only a sandbox's supervisor or a file system's server answers EINTR, and it may
+/// do so forever.
 ssize_t write_whole(int fd, std::string_view line) noexcept {
-  ssize_t written = 0;
-  do written = raw::write_file(fd, line.data(), line.size());
-  while (written < 0 && errno == EINTR);
+  constexpr int kMaxTries = 64;
+  ssize_t written = -1;
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    written = raw::write_file(fd, line.data(), line.size());
+    if (written >= 0 || errno != EINTR) break;
+  }
   return written;
 }
 
@@ -79,13 +84,17 @@ void uncount_dropped() noexcept {
 bool Report::append(std::string_view line) noexcept {
   if (line.empty()) return false;
   const ScopedDeadlySignals deadly(!file_.local);
-  if (!still_open(file_) && !(reopen_report(file_) && still_open(file_))) return false;
-  ssize_t written = 0;
-  if (size_is_limited()) {
-    const ScopedSuppressSignal shield(SIGXFSZ);
-    written = write_whole(file_.fd, line);
-  } else {
-    written = write_whole(file_.fd, line);
+  ssize_t written = -1;
+  // Another thread of the host may close the descriptor between the check and the write.
+  for (int tries = 0; tries < 2; ++tries) {
+    if (!still_open(file_) && !(reopen_report(file_) && still_open(file_))) return false;
+    if (size_is_limited()) {
+      const ScopedSuppressSignal shield(SIGXFSZ);
+      written = write_whole(file_.fd, line);
+    } else {
+      written = write_whole(file_.fd, line);
+    }
+    if (written >= 0 || errno != EBADF) break;
   }
   if (written == static_cast<ssize_t>(line.size())) return true;
   struct stat info {};

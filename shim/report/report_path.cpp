@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "guest/clock.h"
+#include "guest/own_file.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
@@ -30,18 +31,16 @@ constexpr unsigned kMaxTries = 256;
 /// and reopen them). Where there is room for it, the number is one that a host hardly chooses itself.
 /// `before` is the number that the report had: with the same one in the tables of several threads
 /// (unshare(CLONE_FILES)), each of them opens it once.
-int move_up(int fd, int before) noexcept {
+int move_up(OwnFile low, int before) noexcept {
   constexpr rlim_t kWanted = 1000;
   constexpr rlim_t kSpread = 3000;
   rlimit limit{};
   if (raw::get_limit(RLIMIT_NOFILE, limit) != 0) limit.rlim_cur = 256;
   rlim_t lowest = limit.rlim_cur > kWanted + 24 ? kWanted : limit.rlim_cur / 2;
   if (limit.rlim_cur > kWanted + kSpread + 24) lowest += 1 + now_nanoseconds() / 64 % kSpread;
-  int high = before < 0 ? -1 : raw::duplicate_above(fd, before);
-  if (high < 0) high = raw::duplicate_above(fd, static_cast<int>(lowest));
-  if (high < 0 && fd > STDERR_FILENO) return fd;
-  raw::close_file(fd);
-  return high;
+  int high = before < 0 ? -1 : raw::duplicate_above(low.fd(), before);
+  if (high < 0) high = raw::duplicate_above(low.fd(), static_cast<int>(lowest));
+  return high < 0 && low.fd() > STDERR_FILENO ? low.release() : high;
 }
 
 std::string_view reason_of(int error) noexcept {
@@ -141,15 +140,12 @@ PathText numbered(std::string_view path, unsigned number) noexcept {
   return out;
 }
 
-bool still_open(const ReportFile& file) noexcept {
-  if (file.fd < 0) return false;
-  struct stat info {};
-  return raw::status_of(file.fd, info) == 0 && info.st_dev == file.device && info.st_ino == file.inode;
-}
+bool still_open(const ReportFile& file) noexcept { return file.fd >= 0 && file.identity.is(file.fd); }
 
 namespace {
 
 struct GuestCalls {
+  using File = OwnFile;
   static int open_at(int folder, const char* name, int flags, unsigned mode) noexcept {
     return raw::open_at(folder, name, flags, mode);
   }
@@ -160,28 +156,17 @@ struct GuestCalls {
     return raw::read_link_at(folder, name, to, size);
   }
   static int status_of(int fd, struct stat& out) noexcept { return raw::status_of(fd, out); }
-  static void close_file(int fd) noexcept { raw::close_file(fd); }
   static uid_t user() noexcept { return raw::user(); }
 };
 using Walk = report::FolderWalk<GuestCalls>;
 
-/// Owns a descriptor for a scope.
-class Folder {
- public:
-  Folder() = default;
-  ~Folder() {
-    if (fd_ >= 0) raw::close_file(fd_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  int open(std::string_view path, report::FolderRequest request) noexcept {
-    return Walk::open(path, request, fd_);
-  }
-  int fd() const noexcept { return fd_; }
-
- private:
-  int fd_ = -1;
-};
+/// errno, or 0 with the folder open.
+int open_folder(std::string_view path, report::FolderRequest request, OwnFile& out) noexcept {
+  int fd = -1;
+  const int error = Walk::open(path, request, fd);
+  out = OwnFile(fd);
+  return error;
+}
 
 /// Whether a folder has `most` entries. Reads the folder only if its size allows that many entries: on every
 /// file system but ZFS an entry makes its folder 16 bytes longer, at least.
@@ -190,11 +175,12 @@ bool has_entries(int folder, std::uint64_t most) noexcept {
   struct stat info {};
   if (raw::status_of(folder, info) != 0 || static_cast<std::uint64_t>(info.st_size) / kEntry < most)
     return false;
-  const int fd = raw::open_at(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  if (fd < 0) return false;
+  const OwnFile listed(raw::open_at(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
+  if (!listed) return false;
   alignas(std::uint64_t) char entries[4096];
   std::uint64_t count = 0;
-  for (long size = 0; count < most + 2 && (size = raw::list_folder(fd, entries, sizeof entries)) > 0;) {
+  for (long size = 0;
+       count < most + 2 && (size = raw::list_folder(listed.fd(), entries, sizeof entries)) > 0;) {
     constexpr long kLengthAt = 16;  // linux_dirent64: d_ino, d_off, d_reclen
     for (long at = 0; at < size; ++count) {
       std::uint16_t length = 0;
@@ -203,7 +189,6 @@ bool has_entries(int folder, std::uint64_t most) noexcept {
       at += length;
     }
   }
-  raw::close_file(fd);
   return count >= most + 2;  // . and ..
 }
 
@@ -229,12 +214,12 @@ int create_in(int folder, std::string_view path, unsigned mode, ReportFile& out)
     }
     if (fd < 0) return errno;
     struct stat info {};
-    out.fd = move_up(fd, -1);
+    OwnFile made(fd);
+    out.identity = made.identity();
+    out.fd = move_up(std::move(made), -1);
     if (out.fd < 0 || raw::status_of(out.fd, info) != 0) return errno;
     // Independent of the umask.
     if ((info.st_mode & 0777U) != mode) raw::change_mode(out.fd, mode);
-    out.device = info.st_dev;
-    out.inode = info.st_ino;
     out.local = raw::is_on_local_disk(out.fd);
     out.path = candidate;
     return 0;
@@ -252,8 +237,9 @@ constexpr int kTooManyFiles = -1;  // beside errno
 }  // namespace
 
 int create_report(std::string_view path, const Options& options, ReportFile& out) noexcept {
-  Folder folder;
-  if (const int error = folder.open(folder_of(path), {.make_missing = true}); error != 0) return error;
+  OwnFile folder;
+  if (const int error = open_folder(folder_of(path), {.make_missing = true}, folder); error != 0)
+    return error;
   if (has_entries(folder.fd(), options.max_files)) return kTooManyFiles;
   return create_in(folder.fd(), path, options.mode, out);
 }
@@ -263,13 +249,13 @@ namespace {
 /// In a folder that belongs to the caller and is made if it is missing. No other user can put files there.
 int create_in_own_folder(const PathText& own, std::string_view name, const Options& options,
                          ReportFile& out) noexcept {
-  Folder folder;
+  OwnFile folder;
   struct stat info {};
   PathText path;
   path << own.view() << "/" << name;
   PathText itself = own;
   if (raw::status_of_link(itself.c_str(), info) == 0 && S_ISLNK(info.st_mode)) return ELOOP;
-  if (const int error = folder.open(own.view(), {.make_missing = true, .mode = 0700}); error != 0)
+  if (const int error = open_folder(own.view(), {.make_missing = true, .mode = 0700}, folder); error != 0)
     return error;
   if (raw::status_of(folder.fd(), info) != 0) return errno;
   if (!report::is_own_folder(info, raw::user())) return EPERM;
@@ -297,7 +283,7 @@ int create_in_private_folder(std::string_view folder, std::string_view name, con
 /// kshim-report in the working directory, as report_folder.h has it. ENOTSUP: not here.
 int create_by_default(const PathText& wanted, std::string_view name, const Options& options,
                       ReportFile& out) noexcept {
-  Folder working;
+  OwnFile working;
   struct stat info {};
   // A file system of this process's own (FUSE) would wait for itself.
   PathText start;
@@ -305,7 +291,7 @@ int create_by_default(const PathText& wanted, std::string_view name, const Optio
   if (options.start_device != 0 && raw::status_of_path(start.c_str(), info, raw::kAskNoServer) == 0 &&
       info.st_dev != options.start_device)
     return EXDEV;
-  if (const int error = working.open(options.start_folder, {}); error != 0) return error;
+  if (const int error = open_folder(options.start_folder, {}, working); error != 0) return error;
   if (raw::status_of(working.fd(), info) != 0) return errno;
   switch (report::default_folder(info, raw::user())) {
     case report::DefaultFolder::here:
@@ -315,8 +301,8 @@ int create_by_default(const PathText& wanted, std::string_view name, const Optio
     case report::DefaultFolder::temporary:
       return ENOTSUP;
   }
-  Folder folder;
-  if (const int error = folder.open(folder_of(wanted.view()), {.make_missing = true}); error != 0)
+  OwnFile folder;
+  if (const int error = open_folder(folder_of(wanted.view()), {.make_missing = true}, folder); error != 0)
     return error;
   if (raw::status_of(folder.fd(), info) != 0) return errno;
   if (!report::is_own_folder(info, raw::user())) return ENOTSUP;
@@ -356,15 +342,10 @@ bool open_report(const Options& options, const EnvironmentCopy& environment, con
 }
 
 bool reopen_report(ReportFile& file) noexcept {
-  const int fd =
-      raw::open_file(file.path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
-  if (fd < 0) return false;
-  struct stat info {};
-  if (raw::status_of(fd, info) != 0 || info.st_dev != file.device || info.st_ino != file.inode) {
-    raw::close_file(fd);
-    return false;
-  }
-  file.fd = move_up(fd, file.fd);
+  OwnFile again(raw::open_file(file.path.c_str(),
+                               O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK));
+  if (!again || again.identity() != file.identity) return false;
+  file.fd = move_up(std::move(again), file.fd);
   return file.fd >= 0;
 }
 

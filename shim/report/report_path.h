@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "guest/options.h"
+#include "guest/own_file.h"
 #include "guest/text_buffer.h"
 #include "report/environment.h"
 
@@ -14,8 +15,7 @@ namespace kshim::shim {
 
 struct ReportFile {
   int fd = -1;  ///< high, close-on-exec, opened O_APPEND
-  dev_t device = 0;
-  ino_t inode = 0;
+  FileIdentity identity;
   bool local = false;  ///< on a file system that always answers
   PathText path;
   explicit operator bool() const noexcept { return fd >= 0; }

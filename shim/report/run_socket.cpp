@@ -7,6 +7,7 @@
 
 #include "guest/errno_keeper.h"
 #include "guest/options.h"
+#include "guest/own_file.h"
 #include "guest/process_generation.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
@@ -22,11 +23,10 @@ void tell_run(std::string_view text) noexcept {
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return;
   path.copy(address.sun_path, path.size());
-  const int fd = raw::packet_socket();
-  if (fd < 0) return;
-  if (raw::connect_to(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-    raw::send_to(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
-  raw::close_file(fd);
+  const OwnFile socket(raw::packet_socket());
+  if (!socket) return;
+  if (raw::connect_to(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    raw::send_to(socket.fd(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
 }
 
 void tell_run(std::string_view what, std::uint64_t number) noexcept {

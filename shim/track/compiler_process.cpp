@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "guest/auxiliary_vector.h"
+#include "guest/own_file.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "kshim/image/compiler_program.h"
@@ -20,39 +21,6 @@ namespace {
 
 using report::Field;
 using report::RecordType;
-
-/// A regular file.
-class File {
- public:
-  explicit File(const char* path) noexcept {
-    struct stat info {};
-    fd_ = raw::open_regular_file(path, info);
-  }
-  ~File() {
-    if (fd_ >= 0) raw::close_file(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  std::size_t read(std::uint64_t offset, void* to, std::size_t size) const noexcept {
-    const ssize_t got = fd_ >= 0 ? raw::read_at(fd_, to, size, offset) : 0;
-    return got > 0 ? static_cast<std::size_t>(got) : 0;
-  }
-
- private:
-  int fd_ = -1;
-};
-
-/// Of /proc, whose files have no size.
-std::size_t read_whole(const char* path, char* to, std::size_t capacity) noexcept {
-  const File file(path);
-  std::size_t size = 0;
-  while (size < capacity) {
-    const std::size_t got = file.read(size, to + size, capacity - size);
-    if (got == 0) break;
-    size += got;
-  }
-  return size;
-}
 
 std::string_view next_argument(std::string_view& rest) noexcept {
   const std::string_view argument = rest.substr(0, rest.find('\0'));
@@ -132,7 +100,7 @@ void AskedArchs::read(std::string_view arguments) noexcept {
 }
 
 void CompilerProcess::find_version() noexcept {
-  const File file(kOwnFile);
+  const OwnFile file = open_regular_file(kOwnFile);
   const image::Version version = image::compiler_release(
       [&](std::uint64_t offset, void* to, std::size_t size) { return file.read(offset, to, size); }, block_);
   if (version.known()) version_ << image::to_name(version).view();
@@ -150,7 +118,7 @@ void CompilerProcess::find_input_isa(std::string_view arguments) noexcept {
         std::exchange(output, argument.view() == "-o" || argument.view() == "--output-file");
     if (is_output || argument.empty() || argument.view().starts_with('-')) continue;
     ++files;
-    const File file(argument.c_str());
+    const OwnFile file = open_regular_file(argument.c_str());
     const std::size_t size = file.read(0, block_, kHead);
     const auto ptx = image::PtxReader::open({reinterpret_cast<const std::byte*>(block_), size});
     if (!ptx) continue;
@@ -165,7 +133,7 @@ void CompilerProcess::find_parents() noexcept {
   while (pid > 1 && parent_count_ < kMaxParents) {
     PathText path;
     path << "/proc/" << pid << "/stat";
-    const std::string_view stat(block_, read_whole(path.c_str(), block_, 1024));
+    const std::string_view stat(block_, open_regular_file(path.c_str()).read_whole(block_, 1024));
     if (stat.empty()) return;
     report::ProcessRow& row = parents_[parent_count_];
     row = {pid, start_of(stat), {}};
@@ -182,7 +150,8 @@ void CompilerProcess::find_parents() noexcept {
 void CompilerProcess::write(Report& report, std::uint64_t status) noexcept {
   const ssize_t size = raw::read_link(kOwnFile, path_, sizeof path_);
   const std::string_view path(path_, size > 0 ? static_cast<std::size_t>(size) : 0);
-  const std::string_view arguments(arguments_, read_whole(kOwnArguments, arguments_, sizeof arguments_));
+  const std::string_view arguments(
+      arguments_, open_regular_file(kOwnArguments).read_whole(arguments_, sizeof arguments_));
   asked_.read(arguments);
   find_version();
   if (base_name(path).starts_with("ptxas")) find_input_isa(arguments);

@@ -48,7 +48,7 @@ class Sandbox(hostile.Case):
                     self.assertIn("host", [os.path.basename(frame["object"] or "") for frame in failure["native"]])
 
     def test_each_system_call_is_refused(self):
-        """a seccomp filter that refuses (EPERM, ENOSYS) any one system call that the shim makes, before the driver starts or after | nothing | all of it, but: none where no file can be made from the start"""
+        """a seccomp filter that refuses (EPERM, ENOSYS) any one system call that the shim makes, or answers EINTR to every write, before the driver starts or after | nothing | all of it, but: none where no file can be made from the start"""
         calls = system_calls()
         self.assertGreater(len(calls), 25)
         for name, number in calls.items():
@@ -56,6 +56,8 @@ class Sandbox(hostile.Case):
                 for when in ("early", "late"):
                     if when == "late" or name not in HOSTS_OWN:
                         self.refuse(name, number, error, when)
+        self.refuse("write", calls["write"], errno.EINTR, "early")
+        self.refuse("write", calls["write"], errno.EINTR, "late")
 
     def test_a_sandbox_from_the_start(self):
         """a sandbox around the process answers a system call by which the shim reads memory, or getpid, with any error, or with success and 0 | nothing | the failure"""

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace kshim::report {
 
@@ -23,8 +24,8 @@ struct FolderRequest {
   bool any_kind = false;  ///< what the path leads to may be a file
 };
 
-/// `System`: static open_at, make_folder_at, read_link_at, status_of, close_file, as the calls of those
-/// names, and user(). Not a member of anything: a walk is one call.
+/// `System`: static open_at, make_folder_at, read_link_at, status_of, as the calls of those names, and
+/// user(); File, which owns a descriptor. Not a member of anything: a walk is one call.
 template <class System>
 class FolderWalk {
  public:
@@ -35,6 +36,7 @@ class FolderWalk {
   }
 
  private:
+  using File = typename System::File;
   static constexpr int kOpen = O_PATH | O_NOFOLLOW | O_CLOEXEC;
   static constexpr std::size_t kMaxLength = 4096;
   static constexpr unsigned kMaxLinks = 40;  // as Linux itself
@@ -43,14 +45,11 @@ class FolderWalk {
     if (path.size() >= kMaxLength) return ENAMETOOLONG;
     at_ = kMaxLength - path.size();
     copy(path, at_);
-    fd_ = System::open_at(AT_FDCWD, path.starts_with('/') ? "/" : ".", kOpen | O_DIRECTORY, 0);
-    if (fd_ < 0) return errno;
+    folder_ = File(System::open_at(AT_FDCWD, path.starts_with('/') ? "/" : ".", kOpen | O_DIRECTORY, 0));
+    if (folder_.fd() < 0) return errno;
     int error = 0;
     while (error == 0 && next_name()) error = step(request);
-    if (error != 0)
-      System::close_file(fd_);
-    else
-      out = fd_;
+    if (error == 0) out = folder_.release();
     return error;
   }
 
@@ -75,23 +74,20 @@ class FolderWalk {
 
   int step(FolderRequest request) noexcept {
     if (size_ == sizeof name_ - 1) return ENAMETOOLONG;
-    int next = System::open_at(fd_, name_, kOpen, 0);
-    if (next < 0 && errno == ENOENT && request.make_missing) {
-      if (System::make_folder_at(fd_, name_, request.mode) != 0 && errno != EEXIST) return errno;
-      next = System::open_at(fd_, name_, kOpen, 0);
+    int fd = System::open_at(folder_.fd(), name_, kOpen, 0);
+    if (fd < 0 && errno == ENOENT && request.make_missing) {
+      if (System::make_folder_at(folder_.fd(), name_, request.mode) != 0 && errno != EEXIST) return errno;
+      fd = System::open_at(folder_.fd(), name_, kOpen, 0);
     }
-    if (next < 0) return errno;
+    if (fd < 0) return errno;
+    File next(fd);
     struct stat info {};
-    int error = System::status_of(next, info) == 0 ? 0 : errno;
-    if (error == 0 && S_ISLNK(info.st_mode)) {
-      error = is_another_user(info.st_uid, System::user()) || ++links_ > kMaxLinks ? ELOOP : follow(next);
-      System::close_file(next);
-      return error;
-    }
-    if (error == 0 && !S_ISDIR(info.st_mode) && !(request.any_kind && is_at_end())) error = ENOTDIR;
-    System::close_file(error == 0 ? fd_ : next);
-    if (error == 0) fd_ = next;
-    return error;
+    if (System::status_of(fd, info) != 0) return errno;
+    if (S_ISLNK(info.st_mode))
+      return is_another_user(info.st_uid, System::user()) || ++links_ > kMaxLinks ? ELOOP : follow(fd);
+    if (!S_ISDIR(info.st_mode) && !(request.any_kind && is_at_end())) return ENOTDIR;
+    folder_ = std::move(next);
+    return 0;
   }
 
   int follow(int link) noexcept {
@@ -104,14 +100,13 @@ class FolderWalk {
     at_ -= length;
     copy({target, length}, at_);
     if (target[0] != '/') return 0;
-    const int root = System::open_at(AT_FDCWD, "/", kOpen | O_DIRECTORY, 0);
-    if (root < 0) return errno;
-    System::close_file(fd_);
-    fd_ = root;
+    File root(System::open_at(AT_FDCWD, "/", kOpen | O_DIRECTORY, 0));
+    if (root.fd() < 0) return errno;
+    folder_ = std::move(root);
     return 0;
   }
 
-  int fd_ = -1;
+  File folder_;
   unsigned links_ = 0;
   std::size_t at_ = kMaxLength;  ///< where what is left of the path begins
   char rest_[kMaxLength];

@@ -53,6 +53,27 @@ TEST(Pattern, RelativeOnlyBelowTheFolder) {
   EXPECT_EQ(relative_to("/a", "/"), "/a");
 }
 
+TEST(OwnFile, IsClosedAtItsEnd) {
+  const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  { const OwnFile file(fd); }
+  EXPECT_EQ(::fcntl(fd, F_GETFD), -1);
+}
+
+TEST(OwnFile, LeavesTheHostsFileThatHasItsNumber) {
+  const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  int channel[2];
+  ASSERT_EQ(::pipe2(channel, O_CLOEXEC), 0);
+  ASSERT_EQ(::write(channel[1], "host", 4), 4);
+  char text[4];
+  {
+    const OwnFile file(fd);
+    ASSERT_EQ(::dup2(channel[0], fd), fd);  // what closefrom and open in another thread come to
+    EXPECT_EQ(file.read(0, text, sizeof text), 0U);
+  }
+  EXPECT_EQ(::read(fd, text, sizeof text), 4);
+  for (const int each : {fd, channel[0], channel[1]}) ::close(each);
+}
+
 TEST_F(ReportPath, MakesFoldersAndAPrivateFileOutOfTheWay) {
   auto file = std::make_unique<ReportFile>();
   ASSERT_EQ(create_report((folder_ / "x/y/r.jsonl").string(), kOptions, *file), 0);
