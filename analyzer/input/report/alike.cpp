@@ -6,13 +6,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <map>
+#include <random>
 #include <system_error>
 
 #include "analyzer/core/text.h"
-#include "kshim/base/hash.h"
 
 namespace kshim::analysis {
 namespace {
@@ -105,6 +106,13 @@ class Cutter {
   std::size_t at_ = 0;
 };
 
+/// False where the value of a key that is there is neither a plain text nor null.
+bool cut_text(Cutter& cutter, std::string_view line, std::string_view key, std::string& out) {
+  out = cutter.cut(key);
+  const std::size_t at = line.find(key);
+  return !out.empty() || at == std::string_view::npos || line.substr(at + key.size()).starts_with("null");
+}
+
 /// Digits with or without a fraction, below a million: no time that is ignored with a note.
 bool parse_ms(std::string_view text, double& out) {
   constexpr std::size_t kMaxDigits = 6;
@@ -153,6 +161,48 @@ void put(std::string& out, const Compiled& compiled) {
   out += total > kNoticeableJit ? '1' : '0';
 }
 
+/// Carter and Wegman's polynomial hash, twice: the text's words of seven bytes are the coefficients, the
+/// points are secret, the numbers those below the prime 2^61 - 1. Two texts of n words have the same hash
+/// with probability below (n / 2^61)^2, whoever wrote them.
+class PolynomialHash {
+ public:
+  void add(std::string_view text) {
+    constexpr std::size_t kWord = 7;
+    for (; text.size() >= kWord; text.remove_prefix(kWord)) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, text.data(), kWord);
+      step(word);
+    }
+    std::uint64_t word = text.size() << (8 * kWord);  // so that texts do not run into one another
+    std::memcpy(&word, text.data(), text.size());
+    step(word | std::uint64_t{1} << 60U);
+  }
+  Alike::Key value() const { return values_; }
+
+ private:
+  static constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61U) - 1;
+  static const Alike::Key& points() {
+    static const Alike::Key kPoints = [] {
+      std::random_device random;
+      Alike::Key out{};
+      for (std::uint64_t& point : out) point = (std::uint64_t{random()} << 32U | random()) % kPrime;
+      return out;
+    }();
+    return kPoints;
+  }
+  void step(std::uint64_t word) {
+    for (std::size_t at = 0; at < values_.size(); ++at) {
+      __extension__ using Product = unsigned __int128;
+      const Product sum = Product{values_[at]} * points_[at] + word;
+      const std::uint64_t folded =
+          static_cast<std::uint64_t>(sum & kPrime) + static_cast<std::uint64_t>(sum >> 61U);
+      values_[at] = folded >= kPrime ? folded - kPrime : folded;
+    }
+  }
+  const Alike::Key points_ = points();
+  Alike::Key values_{1, 1};
+};
+
 bool is_whole(std::string_view text) {
   return !text.empty() && (text == "0" || text.front() != '0') && !contains(text, '.') && text.size() < 19;
 }
@@ -162,13 +212,13 @@ bool is_whole(std::string_view text) {
 Alike alike_of(const Report& report, std::string_view lines) {
   Alike out;
   Compiled compiled;
-  out.text = text_of(report);
-  out.text.reserve(out.text.size() + lines.size());
+  std::string text = text_of(report);
+  text.reserve(text.size() + lines.size());
   while (!lines.empty()) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
     if (line.size() == lines.size()) return {};  // torn
     lines.remove_prefix(line.size() + 1);
-    Cutter cutter(line, out.text);
+    Cutter cutter(line, text);
     std::string_view type;
     if (!is_whole(cutter.cut(place_of_t(line, type)))) return {};
     if (type == "compiler" || type == "child") return {};  // they are about other processes
@@ -183,7 +233,9 @@ Alike alike_of(const Report& report, std::string_view lines) {
           !add_to(compiled, line, out.ms.back()))
         return {};
     } else if (type == "device") {
-      out.gpus.push_back({std::string(cutter.cut(",\"uuid\":")), std::string(cutter.cut(",\"pci\":"))});
+      Alike::Gpu& gpu = out.gpus.emplace_back();
+      if (!cut_text(cutter, line, ",\"uuid\":", gpu[0]) || !cut_text(cutter, line, ",\"pci\":", gpu[1]))
+        return {};
     } else if (type == "failure") {
       if (!is_whole(cutter.cut(",\"tid\":"))) return {};
     } else if (type == "end") {
@@ -191,12 +243,22 @@ Alike alike_of(const Report& report, std::string_view lines) {
     }
     cutter.finish();
   }
-  put(out.text, compiled);
+  put(text, compiled);
   // A command may name one of several GPUs.
   if (out.gpus.size() > 1)
-    for (const auto& gpu : out.gpus) put(out.text, gpu.front());
-  out.program = program_of(report.process);
-  out.hash = content_hash(bytes_of(std::string_view(out.text)));
+    for (const auto& gpu : out.gpus) put(text, gpu.front());
+  PolynomialHash hash;
+  hash.add(text);
+  out.key = hash.value();
+  hash.add(program_of(report.process));
+  out.key_with_program = hash.value();
+  return out;
+}
+
+Alike values_of(const Report& report) {
+  Alike out;
+  for (const ModuleRecord& module : report.modules) out.ms.push_back(module.ms);
+  for (const DeviceRecord& device : report.devices) out.gpus.push_back({device.uuid, device.pci});
   return out;
 }
 
