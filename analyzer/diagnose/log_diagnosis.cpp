@@ -185,13 +185,7 @@ Judgment judge_line(const LogFacts& clues, const std::vector<const LogMatch*>& l
     if (hit->code != 0 && (coded == nullptr || hit->column < coded->column)) coded = hit;
   }
   if (coded != nullptr) codes.push_back(coded->code);
-  std::vector<const DeviceMention*> devices;
-  // A stated compute capability is more reliable than a GPU name.
-  const bool numbers = std::any_of(clues.devices.begin(), clues.devices.end(),
-                                   [](const DeviceMention& device) { return !device.by_name; });
-  for (const DeviceMention& device : clues.devices) {
-    if (!numbers || !device.by_name) devices.push_back(&device);
-  }
+  std::vector<const DeviceMention*> devices = suspected_devices(clues, line.front()->line);
   if (devices.empty()) devices.push_back(nullptr);
   std::vector<const ImageList*> lists;
   for (const ImageList& list : clues.lists) lists.push_back(&list);

@@ -58,54 +58,6 @@ struct File {
   std::string_view id, path, build_id, package, version, sha256 = {};
 };
 
-/// A cache of analyses. A report that differs from a cached one only in the values that alike.h ignores is
-/// neither analyzed nor read whole. What is judged depends on files of this machine, too, and an export takes
-/// them to stay as they are.
-class Judged {
- public:
-  struct Row {
-    explicit Row(Report&& of) : report(std::move(of)), index(report) {}
-    Report report;
-    analysis::ReportIndex index;
-    analysis::Analysis analysis;
-    std::vector<std::pair<std::string, std::string>> packages;  ///< of files here: name, version
-    std::vector<File> files;                                    ///< of the objects
-    std::vector<bool> readable;                                 ///< whether their images are known
-    std::string text, program;
-  };
-  /// Matches any program if there are no findings, because only advice depends on the program.
-  std::shared_ptr<const Row> find(const analysis::Alike& alike) {
-    if (alike.text.empty()) return nullptr;
-    const std::lock_guard lock(mutex_);
-    for (const auto* rows : {&late_, &early_}) {
-      const auto [first, end] = rows->equal_range(alike.hash);
-      for (auto at = first; at != end; ++at) {
-        const Row& row = *at->second;
-        if ((row.program.empty() || row.program == alike.program) && row.text == alike.text)
-          return at->second;
-      }
-    }
-    return nullptr;
-  }
-  void add(std::shared_ptr<Row> row, analysis::Alike&& alike) {
-    const std::size_t weight = 4 * row->report.kept + alike.text.size();
-    if (!row->analysis.findings.empty() || !row->report.failures.empty())
-      row->program = std::move(alike.program);
-    row->text = std::move(alike.text);
-    const std::lock_guard lock(mutex_);
-    if (weight_ + weight > kMaxBytes / 2) early_ = std::exchange(late_, {}), weight_ = 0;
-    late_.emplace(alike.hash, std::move(row));
-    weight_ += weight;
-  }
-
- private:
-  static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
-  using Rows = std::unordered_multimap<std::uint64_t, std::shared_ptr<const Row>>;  ///< by hash of the text
-  std::mutex mutex_;
-  Rows late_, early_;       ///< the early ones go when there is no room for more
-  std::size_t weight_ = 0;  ///< of the late ones
-};
-
 /// Files whose images were written: once an export, because files with the same build id have the same
 /// contents id. When the set is full, further files are written once per report.
 class ListedFiles {
@@ -146,14 +98,6 @@ class Users {
   std::unordered_map<uid_t, std::optional<User>> users_;
 };
 
-/// What all threads of an export use.
-struct Shared {
-  const Options& options;
-  Judged judged = {};
-  ListedFiles listed = {};
-  Users users = {};
-};
-
 /// The output rows of a batch of inputs.
 struct Batch {
   struct Lines {
@@ -166,6 +110,72 @@ struct Batch {
   std::vector<std::uint64_t> taken;
   Result counts;
   std::uint64_t bytes = 0;  ///< of the inputs
+};
+
+/// What an export says of a report, and of those that differ from it only in the values that alike.h ignores.
+struct Known {
+  std::string_view verdict;
+  std::string driver, kernel_module;
+  std::optional<bool> simulated;
+  std::optional<std::uint64_t> exit;
+  std::uint64_t modules = 0, failures = 0, dropped = 0;
+  bool complete = false;
+  std::vector<std::pair<Table, Batch::Lines>> rows;  ///< with places for the values of each report
+  std::vector<std::uint32_t> load_of;                ///< the row of `loads` that a module is part of
+  std::vector<std::string> files;                    ///< ids, of those that rows of `images` are about
+  std::vector<analysis::ReportNote> notes;
+};
+
+/// A cache of what is known of reports. One like an earlier one is neither judged nor read whole. What is
+/// judged depends on files of this machine, too, and an export takes them to stay as they are.
+class Judged {
+ public:
+  std::shared_ptr<const Known> find(const analysis::Alike& alike) {
+    const std::lock_guard lock(mutex_);
+    for (const auto* rows : {&late_, &early_})
+      for (const auto& key : {alike.key, alike.key_with_program})
+        if (const auto row = key ? rows->find(*key) : rows->end(); row != rows->end()) return row->second;
+    return nullptr;
+  }
+  /// Of any program where nothing was found, because only advice depends on the program.
+  void add(std::shared_ptr<const Known> known, const analysis::Alike& alike, bool any_program) {
+    const auto& key = any_program ? alike.key : alike.key_with_program;
+    std::size_t weight = sizeof(Known) + known->load_of.size() * sizeof(known->load_of.front());
+    for (const auto& [table, lines] : known->rows) weight += sizeof lines + lines.text.size();
+    for (const std::string& file : known->files) weight += sizeof file + file.size();
+    const std::lock_guard lock(mutex_);
+    if (weight_ + weight > kMaxBytes / 2) early_ = std::exchange(late_, {}), weight_ = 0;
+    if (late_.insert_or_assign(*key, std::move(known)).second) weight_ += weight;
+  }
+
+ private:
+  static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
+  struct Hash {
+    std::size_t operator()(const analysis::Alike::Key& key) const { return key.front(); }
+  };
+  using Rows = std::unordered_map<analysis::Alike::Key, std::shared_ptr<const Known>, Hash>;
+  std::mutex mutex_;
+  Rows late_, early_;       ///< the early ones go when there is no room for more
+  std::size_t weight_ = 0;  ///< of the late ones
+};
+
+/// A report and what was found.
+struct Judgment {
+  explicit Judgment(Report&& of) : report(std::move(of)), index(report) {}
+  Report report;
+  analysis::ReportIndex index;
+  analysis::Analysis analysis;
+  std::vector<std::pair<std::string, std::string>> packages;  ///< of files here: name, version
+  std::vector<File> files;                                    ///< of the objects
+  std::vector<bool> readable;                                 ///< whether their images are known
+};
+
+/// What all threads of an export use.
+struct Shared {
+  const Options& options;
+  Judged judged = {};
+  ListedFiles listed = {};
+  Users users = {};
 };
 
 std::string hash_of(std::string_view text) { return fmt::format("{:016x}", content_hash(bytes_of(text))); }
@@ -204,12 +214,15 @@ class Rows {
   void take(const Input& input) {
     out_->bytes += input.bytes;
     learned_ = nullptr;
+    const auto is_listed = [this](const std::string& file) { return this->is_listed(file); };
     analysis::Alike alike;
-    std::shared_ptr<const Judged::Row> like;
+    std::shared_ptr<const Known> like;
     auto read = analysis::read_report(input.path, {}, analysis::HomePaths::hidden,
                                       [&](const Report& report, std::string_view lines) {
                                         alike = analysis::alike_of(report, lines);
                                         like = shared_.judged.find(alike);
+                                        if (like && !std::ranges::all_of(like->files, is_listed))
+                                          like.reset();
                                         return like != nullptr;
                                       });
     if (const auto* report = std::get_if<Report>(&read); report != nullptr && report->linked)
@@ -223,58 +236,106 @@ class Rows {
       }
     } else {
       Report& report = std::get<Report>(read);
-      if (!(like != nullptr ? like->report.end : report.end) &&
+      if (!(like != nullptr ? like->complete : report.end.has_value()) &&
           now_s() - input.changed_ns / 1'000'000'000 < to_.settle_s) {
         ++out_->counts.unsettled;
         return;
       }
       if (like != nullptr)
-        add(*like, report, alike, input.owner);
+        add(*like, begin(report, input.owner), alike);
       else
-        judge(std::move(report), input.owner, std::move(alike));
+        judge(std::move(report), input.owner, alike);
       ++out_->counts.reports;
     }
     out_->taken.push_back(input.id);
   }
 
-  void judge(Report&& report, uid_t owner, analysis::Alike&& alike) {
-    auto row = std::make_shared<Judged::Row>(std::move(report));
-    row->analysis = judge_.judge(row->report);
-    learned_ = &row->report;
-    know_files(*row);
-    add(*row, row->report, {}, owner);
+  void judge(Report&& report, uid_t owner, const analysis::Alike& alike) {
+    Judgment judgment(std::move(report));
+    judgment.analysis = judge_.judge(judgment.report);
+    learned_ = &judgment.report;
+    know_files(judgment);
+    const Process process = begin(judgment.report, owner);
+    for (std::size_t at = 0; at < judgment.files.size(); ++at)
+      if (judgment.readable[at]) image_rows(judgment.report, judgment.report.objects[at], judgment.files[at]);
+    const auto known = std::make_shared<const Known>(known_of(judgment));
+    add(*known, process, analysis::values_of(judgment.report));
     learned_ = nullptr;
-    if (const std::string& why = judge_.files().left_out(); !why.empty()) {
-      reject(without_user(row->report.path, owner), 0, "a file that it names " + why);
-      return;
-    }
-    if (alike.text.empty() || !analysis::has_places(row->report, alike)) return;
-    shared_.judged.add(std::move(row), std::move(alike));
+    if (const std::string& why = judge_.files().left_out(); !why.empty())
+      reject(process.path, 0, "a file that it names " + why);
+    else if (alike.key && analysis::has_places(judgment.report, alike))
+      shared_.judged.add(known, alike,
+                         judgment.analysis.findings.empty() && judgment.report.failures.empty());
   }
 
-  /// `own`: the report itself. `alike`: its values that replace those of the cached `row`; empty if `row` is
-  /// its own analysis.
-  void add(const Judged::Row& row, const Report& own, const analysis::Alike& alike, uid_t owner) {
-    const Report& report = row.report;
-    const analysis::Analysis& analysis = row.analysis;
-    const analysis::ProcessRecord& process = own.process;
+  /// What is a report's own, whatever it is like.
+  struct Process {
+    const analysis::ProcessRecord& record;
+    std::string user, path;
+  };
+  Process begin(const Report& report, uid_t owner) {
+    const analysis::ProcessRecord& process = report.process;
+    Process out{process, user_of(report, owner), without_user(report.path, owner)};
     id_ = fmt::format("{}.{}.{}.{}", process.host, process.pid, process.start, process.time);
     // The owner is part of the key, so that one user's rows cannot replace another's.
-    if (own.foreign) id_ += "." + (to_.hide_users ? user_of(own, owner) : std::to_string(owner));
+    if (report.foreign) id_ += "." + (to_.hide_users ? out.user : std::to_string(owner));
     time_ = is_time(process.time) ? process.time : std::string();
     day_ = time_.empty() ? "unknown" : time_.substr(0, 10);
-    const std::string path = without_user(own.path, owner);
-    if (time_.empty()) reject(path, process.line, "`process`: `time` is not a UTC time; ignored");
-    process_row(report, own, path, analysis, owner);
-    for (std::size_t at = 0; at < report.devices.size(); ++at)
-      device_row(report.devices[at], alike.gpus.empty() ? analysis::Alike::Gpu() : alike.gpus[at]);
-    for (std::size_t at = 0; at < report.objects.size(); ++at)
-      if (row.readable[at]) image_rows(report, report.objects[at], row.files[at]);
-    load_rows(row, alike);
-    const std::map<std::uint64_t, std::size_t> explained = finding_rows(analysis);
-    for (const analysis::FailureRecord& failure : report.failures) failure_row(row, failure, explained);
-    kernel_rows(row);
-    for (const analysis::ReportNote& note : report.notes) reject(path, note.line, note.text);
+    return out;
+  }
+
+  void add(const Known& known, const Process& process, const analysis::Alike& values) {
+    if (time_.empty())
+      reject(process.path, process.record.line, "`process`: `time` is not a UTC time; ignored");
+    process_row(known, process);
+    std::vector<double> ms;
+    for (std::size_t at = 0; at < known.load_of.size(); ++at) {
+      ms.resize(std::max<std::size_t>(ms.size(), known.load_of[at] + 1));
+      ms[known.load_of[at]] += values.ms[at];
+    }
+    const std::string id = to_json(id_);
+    const RowPlaces places{.id = std::string_view(id).substr(1, id.size() - 2), .time = to_json(time_)};
+    for (const auto& [table, lines] : known.rows) {
+      Batch::Lines& to = out_->tables[{table, day_}];
+      std::size_t next = 0;
+      places.fill(lines.text, to.text, [&, is_load = table == Table::loads] {
+        const std::size_t at = next++;
+        return is_load ? to_json(ms[at]) : to_json(values.gpus[at / 2][at % 2]);
+      });
+      to.rows += lines.rows;
+    }
+    for (const analysis::ReportNote& note : known.notes) reject(process.path, note.line, note.text);
+  }
+
+  static Known known_of(const Judgment& of) {
+    const Report& report = of.report;
+    Known out;
+    out.verdict = analysis::to_name(of.analysis.verdict);
+    if (report.driver) {
+      out.driver = report.driver->cuda_version;
+      out.kernel_module = report.driver->kernel_module;
+      out.simulated = report.driver->simulated;
+    }
+    constexpr unsigned kSignal = cli::exit_status::kSignalBase;
+    if (report.exit)
+      out.exit = report.exit->signal ? kSignal + *report.exit->signal : report.exit->status;
+    else if (report.compiler)
+      out.exit = report.compiler->status;
+    out.modules = std::max<std::uint64_t>(report.end ? report.end->modules : 0, report.modules.size());
+    out.failures = report.failures.size();
+    out.dropped = report.missing + (report.end ? report.end->dropped : 0);
+    out.complete = report.end.has_value();
+    out.notes = report.notes;
+    for (std::size_t at = 0; at < of.files.size(); ++at)
+      if (of.readable[at]) out.files.emplace_back(of.files[at].id);
+    for (const analysis::DeviceRecord& device : report.devices) device_row(device, out);
+    load_rows(of, out);
+    const std::map<std::uint64_t, std::size_t> explained = finding_rows(of.analysis, out);
+    for (const analysis::FailureRecord& failure : report.failures) failure_row(of, failure, explained, out);
+    kernel_rows(of, out);
+    out.rows.shrink_to_fit();
+    for (auto& [table, lines] : out.rows) lines.text.shrink_to_fit();
+    return out;
   }
 
   /// The user of the process. For another user's report that is the file's owner, whatever the report says.
@@ -412,9 +473,8 @@ class Rows {
     return day.ok() && number(11) < 24 && number(14) < 60 && number(17) < 60;
   }
 
-  void process_row(const Report& report, const Report& own, const std::string& path,
-                   const analysis::Analysis& analysis, uid_t owner) {
-    const analysis::ProcessRecord& process = own.process;
+  void process_row(const Known& known, const Process& of) {
+    const analysis::ProcessRecord& process = of.record;
     Row row(Table::processes);
     row.text(C::processes_row_id, id_)
         .text(C::processes_time, time_)
@@ -423,50 +483,40 @@ class Rows {
         .integer(C::processes_pid, process.pid)
         .integer(C::processes_ppid, process.ppid)
         .integer(C::processes_rank, process.rank)
-        .text(C::processes_user, user_of(own, owner))
+        .text(C::processes_user, of.user)
         .text(C::processes_job, first_set(process, "id", "SLURM_JOB_ID"))
         .text(C::processes_account, first_set(process, "account", "SLURM_JOB_ACCOUNT"))
         .text(C::processes_queue, first_set(process, "queue", "SLURM_JOB_PARTITION"))
         .text(C::processes_exe, process.exe)
         .texts(C::processes_argv, process.argv)
         .text(C::processes_shim, process.shim)
-        .text(C::processes_verdict, analysis::to_name(analysis.verdict))
-        .boolean(C::processes_complete, report.end.has_value())
-        .integer(C::processes_modules,
-                 report.end ? std::max<std::uint64_t>(report.end->modules, report.modules.size())
-                            : report.modules.size())
-        .integer(C::processes_failures, report.failures.size())
-        .integer(C::processes_dropped, report.missing + (report.end ? report.end->dropped : 0))
-        .integer(C::processes_sample, report.failures.empty() ? process.sample.value_or(1) : 1)
-        .text(C::processes_report, path);
-    constexpr unsigned kSignal = cli::exit_status::kSignalBase;
-    if (report.exit)
-      row.integer(C::processes_exit,
-                  report.exit->signal ? kSignal + *report.exit->signal : report.exit->status);
-    else if (report.compiler)
-      row.integer(C::processes_exit, std::uint64_t{report.compiler->status});
-    if (report.driver) {
-      row.text(C::processes_driver, report.driver->cuda_version)
-          .text(C::processes_kernel_module, report.driver->kernel_module)
-          .boolean(C::processes_simulated, report.driver->simulated);
-    }
+        .text(C::processes_driver, known.driver)
+        .text(C::processes_kernel_module, known.kernel_module)
+        .text(C::processes_verdict, known.verdict)
+        .boolean(C::processes_complete, known.complete)
+        .integer(C::processes_exit, known.exit)
+        .integer(C::processes_modules, known.modules)
+        .integer(C::processes_failures, known.failures)
+        .integer(C::processes_dropped, known.dropped)
+        .integer(C::processes_sample, known.failures == 0 ? process.sample.value_or(1) : 1)
+        .text(C::processes_report, of.path);
+    if (known.simulated) row.boolean(C::processes_simulated, *known.simulated);
     put(row, day_, out_->tables);
   }
 
-  void device_row(const analysis::DeviceRecord& device, const analysis::Alike::Gpu& own) {
-    const auto& [uuid, pci] = own;
+  static void device_row(const analysis::DeviceRecord& device, Known& out) {
     Row row(Table::devices);
-    row.text(C::devices_row_id, fmt::format("{}/device{}", id_, device.ordinal))
-        .text(C::devices_process_id, id_)
+    row.id(C::devices_row_id, fmt::format("/device{}", device.ordinal))
+        .id(C::devices_process_id)
         .integer(C::devices_ordinal, std::uint64_t{device.ordinal})
         .text(C::devices_name, device.name)
         .text(C::devices_compute_capability, device.compute_capability)
-        .text(C::devices_uuid, uuid.empty() ? device.uuid : uuid)
-        .text(C::devices_pci, pci.empty() ? device.pci : pci);
-    put(row, day_, out_->tables);
+        .next(C::devices_uuid)
+        .next(C::devices_pci);
+    put(row, out);
   }
 
-  void know_files(Judged::Row& row) {
+  void know_files(Judgment& row) {
     const std::vector<analysis::ObjectRecord>& objects = row.report.objects;
     row.packages.resize(objects.size());
     for (std::size_t at = 0; at < objects.size(); ++at) {
@@ -484,7 +534,7 @@ class Rows {
       }
     }
   }
-  static File file_of(const Judged::Row& row, std::optional<std::uint64_t> id) {
+  static File file_of(const Judgment& row, std::optional<std::uint64_t> id) {
     const analysis::ObjectRecord* object = row.index.object(id);
     return object == nullptr ? File()
                              : row.files[static_cast<std::size_t>(object - row.report.objects.data())];
@@ -601,60 +651,64 @@ class Rows {
     put(row, day_, out_->files.back().second);
   }
 
-  void load_rows(const Judged::Row& of, const analysis::Alike& alike) {
+  static void load_rows(const Judgment& of, Known& out) {
     struct Sum {
+      File file;
       std::uint64_t count = 0;
-      double ms = 0;
+      std::uint32_t number = 0;
       std::optional<unsigned> device;
       std::string selected;
       bool one_device = true, one_image = true;
     };
-    std::map<std::tuple<std::string_view, int, bool>, std::pair<File, Sum>> sums;
-    auto ms = alike.ms.begin();
+    std::map<std::tuple<std::string_view, int, bool>, Sum> sums;
+    std::vector<const Sum*> of_module;
     for (const analysis::ModuleRecord& module : of.report.modules) {
       File file = file_of(of, module.object);
       if (file.id.empty()) file.id = module.content_hash;
-      auto& [known, sum] = sums[{file.id, module.result, module.jit.value_or(false)}];
+      Sum& sum = sums[{file.id, module.result, module.jit.value_or(false)}];
       if (sum.count == 0) {
-        known = file;
+        sum.file = file;
         sum.device = module.device;
         sum.selected = module.selected;
       }
       sum.one_device = sum.one_device && sum.device == module.device;
       sum.one_image = sum.one_image && sum.selected == module.selected;
       ++sum.count;
-      sum.ms += alike.ms.empty() ? module.ms : *ms++;
+      of_module.push_back(&sum);
     }
-    for (const auto& [key, value] : sums) {
-      const auto& [file, sum] = value;
+    std::uint32_t number = 0;
+    for (auto& [key, sum] : sums) {
       const auto& [file_id, result, jit] = key;
+      sum.number = number++;
       Row row(Table::loads);
-      row.text(C::loads_row_id, fmt::format("{}/load/{}/{}/{}", id_, file_id, result, jit ? "jit" : "sass"))
-          .text(C::loads_process_id, id_)
-          .text(C::loads_file_id, file.id)
-          .text(C::loads_path, file.path)
-          .text(C::loads_package, file.package)
-          .text(C::loads_version, file.version)
+      row.id(C::loads_row_id, fmt::format("/load/{}/{}/{}", file_id, result, jit ? "jit" : "sass"))
+          .id(C::loads_process_id)
+          .text(C::loads_file_id, sum.file.id)
+          .text(C::loads_path, sum.file.path)
+          .text(C::loads_package, sum.file.package)
+          .text(C::loads_version, sum.file.version)
           .integer(C::loads_result, static_cast<std::uint64_t>(result))
           .boolean(C::loads_jit, jit)
           .integer(C::loads_count, sum.count)
-          .number(C::loads_ms, sum.ms);
+          .next(C::loads_ms);
       if (sum.one_device) row.integer(C::loads_device, sum.device);
       if (sum.one_image) row.text(C::loads_selected, sum.selected);
-      put(row, day_, out_->tables);
+      put(row, out);
     }
+    out.load_of.reserve(of_module.size());
+    for (const Sum* sum : of_module) out.load_of.push_back(sum->number);
   }
 
   /// Which finding explains the failure record on a line.
-  std::map<std::uint64_t, std::size_t> finding_rows(const analysis::Analysis& analysis) {
+  static std::map<std::uint64_t, std::size_t> finding_rows(const analysis::Analysis& analysis, Known& out) {
     std::map<std::uint64_t, std::size_t> explained;
     for (std::size_t number = 0; number < analysis.findings.size(); ++number) {
       const analysis::Finding& finding = analysis.findings[number];
       for (const analysis::ReportLine& failure : finding.failures) explained.emplace(failure.line, number);
       Row row(Table::findings);
-      row.text(C::findings_row_id, finding_id(number))
-          .text(C::findings_process_id, id_)
-          .text(C::findings_time, time_)
+      row.id(C::findings_row_id, finding_id(number))
+          .id(C::findings_process_id)
+          .time(C::findings_time)
           .text(C::findings_cause, analysis::row_of(finding.cause).name)
           .text(C::findings_severity, analysis::to_name(finding.severity))
           .number(C::findings_confidence, finding.confidence)
@@ -680,21 +734,21 @@ class Rows {
       if (!finding.where.empty() && !finding.where.front().file.empty())
         row.text(C::findings_where_file, finding.where.front().file)
             .integer(C::findings_where_line, std::uint64_t{finding.where.front().line});
-      put(row, day_, out_->tables);
+      put(row, out);
     }
     return explained;
   }
 
-  std::string finding_id(std::size_t number) const { return fmt::format("{}/finding{}", id_, number); }
+  static std::string finding_id(std::size_t number) { return fmt::format("/finding{}", number); }
 
-  void failure_row(const Judged::Row& of, const analysis::FailureRecord& failure,
-                   const std::map<std::uint64_t, std::size_t>& explained) {
+  static void failure_row(const Judgment& of, const analysis::FailureRecord& failure,
+                          const std::map<std::uint64_t, std::size_t>& explained, Known& out) {
     const analysis::ModuleRecord* module = of.index.module(failure.module);
     const File file = file_of(of, failure.object ? failure.object : module ? module->object : std::nullopt);
     Row row(Table::failures);
-    row.text(C::failures_row_id, fmt::format("{}/failure{}", id_, failure.id))
-        .text(C::failures_process_id, id_)
-        .text(C::failures_time, time_)
+    row.id(C::failures_row_id, fmt::format("/failure{}", failure.id))
+        .id(C::failures_process_id)
+        .time(C::failures_time)
         .text(C::failures_stage, failure.stage)
         .text(C::failures_kernel, failure.kernel)
         .text(C::failures_file_id, file.id)
@@ -705,7 +759,7 @@ class Rows {
         .integer(C::failures_count, failure.count);
     const auto finding = explained.find(failure.line);
     if (finding != explained.end()) {
-      row.text(C::failures_finding_id, finding_id(finding->second))
+      row.id(C::failures_finding_id, finding_id(finding->second))
           .text(C::failures_cause, analysis::row_of(of.analysis.findings[finding->second].cause).name);
     }
     if (!failure.layers.empty()) {
@@ -719,25 +773,32 @@ class Rows {
     if (!failure.python.empty())
       row.text(C::failures_python_file, failure.python.front().file)
           .integer(C::failures_python_line, std::uint64_t{failure.python.front().line});
-    put(row, day_, out_->tables);
+    put(row, out);
   }
 
-  void kernel_rows(const Judged::Row& of) {
+  static void kernel_rows(const Judgment& of, Known& out) {
     std::size_t number = 0;
     for (const analysis::CoverageRecord& kernel : of.report.coverage) {
       const analysis::ModuleRecord* module = of.index.module(kernel.module);
       File file = file_of(of, kernel.object);
       if (file.id.empty() && module != nullptr) file.id = module->content_hash;
       Row row(Table::kernels);
-      row.text(C::kernels_row_id, fmt::format("{}/kernel{}", id_, number++))
-          .text(C::kernels_process_id, id_)
+      row.id(C::kernels_row_id, fmt::format("/kernel{}", number++))
+          .id(C::kernels_process_id)
           .text(C::kernels_kernel, kernel.kernel)
           .text(C::kernels_file_id, file.id)
           .integer(C::kernels_launches, kernel.launches);
-      put(row, day_, out_->tables);
+      put(row, out);
     }
   }
 
+  static void put(const Row& row, Known& to) {
+    if (to.rows.empty() || to.rows.back().first != row.table())
+      to.rows.emplace_back(row.table(), Batch::Lines());
+    Batch::Lines& lines = to.rows.back().second;
+    row.add_to(lines.text);
+    ++lines.rows;
+  }
   static void put(const Row& row, const std::string& day, Batch::Tables& to) {
     Batch::Lines& lines = to[{row.table(), day}];
     row.add_to(lines.text);

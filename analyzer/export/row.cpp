@@ -48,6 +48,15 @@ void add_json(std::string_view text, std::string& out) {
 
 }  // namespace
 
+std::string to_json(std::string_view text) {
+  std::string out;
+  if (text.empty()) return "null";
+  add_json(text, out);
+  return out;
+}
+
+std::string to_json(double number) { return nlohmann::json(number).dump(); }
+
 thread_local std::string Row::text_;
 
 template <class Write>
@@ -85,11 +94,27 @@ Row& Row::integer(Column column, std::uint64_t value) {
 }
 
 Row& Row::number(Column column, double value) {
-  return put(column, [&] { text_ += nlohmann::json(value).dump(); });
+  return put(column, [&] { text_ += to_json(value); });
 }
 
 Row& Row::boolean(Column column, bool value) {
   return put(column, [&] { text_ += value ? "true" : "false"; });
+}
+
+Row& Row::id(Column column, std::string_view suffix) {
+  return put(column, [&] {
+    const std::size_t quote = text_.size();
+    add_json(suffix, text_);
+    text_.insert(quote + 1, 1, static_cast<char>(Place::id));
+  });
+}
+
+Row& Row::time(Column column) {
+  return put(column, [&] { text_ += static_cast<char>(Place::time); });
+}
+
+Row& Row::next(Column column) {
+  return put(column, [&] { text_ += static_cast<char>(Place::next); });
 }
 
 void Row::add_to(std::string& out) const {

@@ -31,6 +31,34 @@ inline constexpr std::array kTableNames = {
 #undef KSHIM_COLUMN
 };
 
+/// An empty text is not known: null.
+std::string to_json(std::string_view text);
+std::string to_json(double number);
+
+/// Stand for values in lines of rows. JSON has no such characters.
+enum class Place : char { id = 1, time, next };
+/// The values, as JSON; the id without its quotes.
+struct RowPlaces {
+  std::string_view id;
+  std::string time;
+  /// Adds `lines` to `out`. `next()`: the JSON of the next value of a row's own.
+  template <class Next>
+  void fill(std::string_view lines, std::string& out, Next&& next) const {
+    const auto is_place = [](char c) { return c > 0 && c <= static_cast<char>(Place::next); };
+    for (;;) {
+      const auto at = static_cast<std::size_t>(std::ranges::find_if(lines, is_place) - lines.begin());
+      out += lines.substr(0, at);
+      if (at == lines.size()) return;
+      const auto place = static_cast<Place>(lines[at]);
+      if (place == Place::next)
+        out += next();
+      else
+        out += place == Place::id ? id : std::string_view(time);
+      lines.remove_prefix(at + 1);
+    }
+  }
+};
+
 /// A thread makes one at a time.
 class Row {
  public:
@@ -48,7 +76,13 @@ class Row {
     return value ? integer(column, static_cast<std::uint64_t>(*value)) : *this;
   }
 
-  /// Adds the line with its newline; pure ASCII.
+  /// Places for values that differ between reports: of the process its id, before `suffix`, and its time; the
+  /// next of the row's own.
+  Row& id(Column column, std::string_view suffix = {});
+  Row& time(Column column);
+  Row& next(Column column);
+
+  /// Adds the line with its newline; ASCII without control characters but those that stand for places.
   void add_to(std::string& out) const;
 
  private:

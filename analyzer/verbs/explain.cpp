@@ -187,7 +187,9 @@ void add_facts(const LogFacts& clues, Explanation& out) {
 
 void apply(const Options& options, LogFacts& clues, Explanation& out) {
   if (options.assume_cc) {
-    clues.devices.assign(1, {*options.assume_cc, {}, 0, false});
+    clues.devices.clear();
+    DeviceMention& device = clues.devices.emplace_back();
+    device.cc = *options.assume_cc;
     out.notes.push_back(fmt::format("assuming compute capability {}", name(*options.assume_cc)));
   }
   if (options.assume_driver) {

@@ -13,6 +13,12 @@ namespace {
 // Everything that uses PyTorch names it: where another package stands beside it, that one is meant.
 constexpr std::string_view kCarrier = "torch";
 
+// Libraries that people list beside their GPU, whatever failed.
+bool is_bystander(const PackageMention& package) {
+  return package.name == "triton" || package.name == "nccl" || package.name == "cuDNN" ||
+         package.name == "opencv";
+}
+
 const PackageMention* one_of(const LogFacts& clues, const std::vector<std::string>& names) {
   const PackageMention* carrier = nullptr;
   for (const std::string& name : names) {
@@ -47,6 +53,22 @@ using analysis::Cause;
 // "Ignore the above" stands right below what it is about.
 constexpr std::uint64_t kNear = 2;
 
+// The number of the GPU that the line is about: it stands there, or below it, or in the traceback above.
+std::optional<int> ordinal_at(const LogFacts& clues, std::uint64_t line) {
+  constexpr std::uint64_t kBelow = 2;
+  constexpr std::uint64_t kAbove = 12;
+  if (const auto visible = clues.env.find("CUDA_VISIBLE_DEVICES"); visible != clues.env.end())
+    if (const std::string& text = visible->second; text.size() == 1 && text[0] >= '0' && text[0] <= '9')
+      return text[0] - '0';
+  const OrdinalMention* best = nullptr;
+  for (const OrdinalMention& each : clues.ordinals) {
+    if (each.line > line + kBelow || each.line + kAbove < line) continue;
+    const auto distance = [&](std::uint64_t at) { return at > line ? at - line : line - at; };
+    if (best == nullptr || distance(each.line) < distance(best->line)) best = &each;
+  }
+  return best == nullptr ? std::nullopt : std::optional(best->ordinal);
+}
+
 }  // namespace
 
 // "cupy-cuda12x" tells more than "cupy"; "PyTorch" is no name of a package.
@@ -55,6 +77,30 @@ std::string PackageMention::known_as() const {
     return std::islower(letter) != 0 || std::isdigit(letter) != 0 || letter == '-' || letter == '_';
   });
   return of_pip && analysis::knows_wheels_of(analysis::wheel_name(written).distribution) ? written : name;
+}
+
+std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::uint64_t line) {
+  // A stated compute capability is more reliable than a GPU name.
+  const bool numbers =
+      std::ranges::any_of(clues.devices, [](const DeviceMention& device) { return !device.by_name; });
+  std::vector<const DeviceMention*> out;
+  for (const DeviceMention& device : clues.devices)
+    if (!numbers || !device.by_name) out.push_back(&device);
+  if (const auto ordinal = ordinal_at(clues, line)) {
+    const auto named = [&](const DeviceMention& device) {
+      return std::ranges::find(device.ordinals, *ordinal) != device.ordinals.end();
+    };
+    const auto found = std::ranges::find_if(clues.devices, named);
+    if (found != clues.devices.end()) return {&*found};
+  }
+  const auto has_role = [](DeviceRole role) {
+    return [role](const DeviceMention* device) { return device->role == role; };
+  };
+  if (std::ranges::any_of(out, has_role(DeviceRole::fails)))
+    std::erase_if(out, std::not_fn(has_role(DeviceRole::fails)));
+  else if (!std::ranges::all_of(out, has_role(DeviceRole::works)))
+    std::erase_if(out, has_role(DeviceRole::works));
+  return out;
 }
 
 const PackageMention* find_package(const LogFacts& clues, std::string_view name) {
@@ -74,9 +120,7 @@ std::string package_that_called(const LogFacts& clues, const LogMatch& hit) {
   // Else the only one that the log names beside PyTorch and what comes with it.
   std::vector<std::string> others;
   for (const PackageMention& each : clues.packages)
-    if (!each.name.starts_with(kCarrier) && each.name != "triton" && each.name != "nccl" &&
-        each.name != "cuDNN")
-      others.push_back(each.known_as());
+    if (!each.name.starts_with(kCarrier) && !is_bystander(each)) others.push_back(each.known_as());
   return others.size() == 1 ? others.front() : std::string();
 }
 
@@ -96,11 +140,11 @@ const PackageMention* package_that_failed(const LogFacts& clues, const LogMatch*
     if (said != nullptr) return said;
     if (is_of_no_package(*hit)) return nullptr;
   }
-  if (clues.packages.size() == 1) return &clues.packages.front();
+  if (clues.packages.size() == 1 && !is_bystander(clues.packages.front())) return &clues.packages.front();
   const PackageMention* versioned = nullptr;
   std::size_t many = 0;
   for (const PackageMention& package : clues.packages) {
-    if (package.version.empty()) continue;
+    if (package.version.empty() || is_bystander(package)) continue;
     versioned = &package;
     ++many;
   }

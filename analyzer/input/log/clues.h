@@ -71,11 +71,22 @@ struct OtherFailure {
   std::string remedy;
 };
 
+/// What a sentence says of a GPU: "works on my A100 but not on the V100".
+enum class DeviceRole { none, works, fails };
+
 struct DeviceMention {
   image::ComputeCapability cc;
   std::string name;  ///< marketing name, where one stood there
   std::uint64_t line = 0;
   bool by_name = false;  ///< from the name alone
+  DeviceRole role = DeviceRole::none;
+  std::vector<int> ordinals;  ///< "GPU 1:"
+};
+
+/// A line that names a GPU by its number alone: "current device: 1", "cuda:1".
+struct OrdinalMention {
+  std::uint64_t line = 0;
+  int ordinal = 0;
 };
 
 /// One list of images: of a file, or of what a program says of itself.
@@ -103,6 +114,7 @@ struct LogFacts {
   std::vector<OtherFailure> others;
   Course course;
   std::vector<DeviceMention> devices;
+  std::vector<OrdinalMention> ordinals;
   image::Version driver;      ///< newest CUDA version it serves; unknown = {0, 0}
   std::string kernel_module;  ///< "535.288.01"
   std::uint64_t driver_line = 0;
@@ -138,6 +150,10 @@ struct LogFacts {
   std::uint64_t bytes = 0;
   std::uint64_t cut_lines = 0;  ///< longer than what is looked at
 };
+
+/// Those that a failing line may be about: the one of its number, else one that is said to fail, and none
+/// that is said to work.
+std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::uint64_t line);
 
 const PackageMention* find_package(const LogFacts& clues, std::string_view name);
 /// The package that failed, as far as the log tells: that of the failing line, of the innermost frame of an

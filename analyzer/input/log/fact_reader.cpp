@@ -26,6 +26,7 @@ constexpr std::size_t kMaxImages = 256;
 constexpr std::size_t kMaxPackages = 200;
 constexpr std::size_t kMaxFrames = 200;
 constexpr std::size_t kMaxEnv = 32;
+constexpr std::size_t kMaxOrdinals = 256;
 
 // The name, and perhaps its version and local version: torch==2.9.1+cu128, "PyTorch version: 2.9.1", "cuDNN
 // >= 9.11".
@@ -73,8 +74,9 @@ RE2::Options without_case() {
 }  // namespace
 
 FactPatterns::FactPatterns(PatternSet& patterns) : first(patterns.size()) {
+  patterns.add(gpu_name_pattern());
+  first_clue = patterns.size();
   for (const auto& row : knowledge().clues) patterns.add(row.pattern);
-  gpu_name = patterns.add(gpu_name_pattern());
   first_software = patterns.size();
   for (const auto& row : knowledge().software) patterns.add(software_pattern(row));
   end = patterns.size();
@@ -127,16 +129,20 @@ void FactReader::take_groups(const std::map<std::string, std::string>& groups) {
   }
 }
 
-void FactReader::add_device(std::optional<ComputeCapability> cc, std::string name_text) {
+void FactReader::add_device(std::optional<ComputeCapability> cc, std::string name_text, DeviceRole role,
+                            std::optional<int> ordinal) {
   if (!cc || clues_.devices.size() >= kMaxDevices) return;
   for (DeviceMention& known : clues_.devices) {
     if (known.cc != *cc) continue;
     if (known.name.empty()) known.name = std::move(name_text);
     known.by_name = known.by_name && !name_text.empty();
+    known.role = std::max(known.role, role);
+    if (ordinal && known.ordinals.size() < kMaxDevices) known.ordinals.push_back(*ordinal);
     return;
   }
   const bool by_name = !name_text.empty();
-  clues_.devices.push_back({*cc, std::move(name_text), clues_.lines, by_name});
+  clues_.devices.push_back({*cc, std::move(name_text), clues_.lines, by_name, role, {}});
+  if (ordinal) clues_.devices.back().ordinals.push_back(*ordinal);
 }
 
 // The first match that states a fact rather than a requirement: "3.0 or higher", "requires CUDA 11.8".
@@ -224,6 +230,12 @@ void FactReader::add_software(int pattern, const std::string& text) {
         groups[0].find("source") != std::string::npos || RE2::PartialMatch(text, kInstalled);
     const std::string_view before = std::string_view(text).substr(0, from - groups[0].size());
     if (groups[0].starts_with('/') && before.ends_with("CUDA")) break;  // "CUDA/cuDNN version: 10.2"
+    // "rotary-embedding-torch 0.8.9" is a package of another name.
+    const bool in_name =
+        groups[0].starts_with('-') && !before.empty() &&
+        std::isalnum(static_cast<unsigned char>(before.back())) != 0 &&
+        std::ranges::none_of(groups[1], [](unsigned char c) { return std::isupper(c) != 0; });
+    if (in_name) continue;
     const bool tag = groups[0].find(':') != std::string::npos && before.ends_with("nvidia");
     if (groups[0].starts_with('/') && tag) break;  // "nvcr.io/nvidia/pytorch:21.05"
     if (is_toolkit_of_build(before, groups[0], leading_version(groups[2]))) {
@@ -266,29 +278,69 @@ void FactReader::set_tag(const std::string& digits) {
   set_toolkit(leading_version(digits.substr(0, 2) + '.' + digits.substr(2)));
 }
 
-void FactReader::take(int index, const std::string& text) {
-  if (index == own_.gpu_name) {
-    // "needs 8.9 (e.g., RTX 4090)" does not name a GPU of this machine.
-    if (text.find("e.g") != std::string::npos || text.find("such as ") != std::string::npos) return;
-    // "contains only RTX 4090 kernels" is what a file has.
-    static const RE2 kHas(
-        R"(\b(?:only|for|has|have|contains?) (?:the |NVIDIA |GeForce )*(?:[RG]TX )?\w{2,6}(?: Ti)? (?:kernels?|cubins?|code|binar\w+)\b)");
-    // "Requires Hopper (H100, H200)", "only supports A100": what is asked for.
-    static const RE2 kAsked(
-        R"((?i)\b(?:requires?|needs? an?|only (?:supports?|supported (?:on|by|with)|works? (?:on|with)|runs? on|available (?:on|for))|supported GPUs|designed for)\b(?:[^.;:]|\.\w)*?(?:\b(?:but|your?|my|got|found|have|has)\b|[.;:]\W|$))");
-    std::string own = text;
-    RE2::GlobalReplace(&own, kHas, "");
-    RE2::GlobalReplace(&own, kAsked, "");
-    std::vector<GpuName> named = gpus_named_in(own);
+// What a sentence says of its GPUs.
+DeviceRole role_in(const std::string& clause) {
+  static const RE2 kFails(
+      R"((?i)\b(?:not|cannot|never|fail(?:s|ed|ing)?|crash\w*|errors?|broken|problems? (?:on|with))\b|n't\b)");
+  static const RE2 kWorks(
+      R"((?i)\b(?:work(?:s|ed)|(?:runs?|ran|running) (?:fine|ok|well|without)|(?:fine|ok|no (?:problems?|issues?|errors?)) (?:on|with))\b)");
+  return RE2::PartialMatch(clause, kFails)   ? DeviceRole::fails
+         : RE2::PartialMatch(clause, kWorks) ? DeviceRole::works
+                                             : DeviceRole::none;
+}
+
+/// Calls visit(clause, role) for the parts of a line that tell of this machine's GPUs.
+template <class Visit>
+void each_clause(std::string text, Visit&& visit) {
+  // "needs 8.9 (e.g., RTX 4090)" does not name a GPU of this machine.
+  if (text.find("e.g") != std::string::npos || text.find("such as ") != std::string::npos) return;
+  // "contains only RTX 4090 kernels" is what a file has.
+  static const RE2 kHas(
+      R"(\b(?:only|for|has|have|contains?) (?:the |NVIDIA |GeForce )*(?:[RG]TX )?\w{2,6}(?: Ti)? (?:kernels?|cubins?|code|binar\w+)\b)");
+  // "Requires Hopper (H100, H200)", "only supports A100": what is asked for.
+  static const RE2 kAsked(
+      R"((?i)\b(?:requires?|needs? an?|only (?:supports?|supported (?:on|by|with)|works? (?:on|with)|runs? on|available (?:on|for))|supported GPUs|designed for|minimum|recommended|tested (?:on|with)|or (?:higher|newer|above|later|better))(?:[^\w.;:]|:\W)(?:[^.;:]|\.\w)*?(?:\b(?:but|your?|my|got|found|have|has)\b|[.;:]\W|$))");
+  static const RE2 kClause(R"((?i)(.*?(?:[,;]|\w\.) |.*? (?:but|while|whereas|however|although) |.+))");
+  RE2::GlobalReplace(&text, kHas, "");
+  RE2::GlobalReplace(&text, kAsked, "");
+  re2::StringPiece rest(text);
+  for (std::string clause; !rest.empty() && RE2::Consume(&rest, kClause, &clause);)
+    visit(clause, role_in(clause));
+}
+
+// "GPU 1: NVIDIA L4", "cuda:1 NVIDIA L4", and the table of nvidia-smi.
+std::optional<int> ordinal_in(const std::string& text) {
+  static const RE2 kOrdinal(
+      R"((?i)(?:\b(?:GPU|device|cuda)[ :#\[]{0,2}(\d{1,2})\b|^\|\s{1,4}(\d{1,2})\s{1,3}(?:NVIDIA|Tesla|GeForce|Quadro|GRID|TITAN)\b))");
+  std::string number;
+  std::string of_table;
+  if (!RE2::PartialMatch(text, kOrdinal, &number, &of_table)) return std::nullopt;
+  const std::string& digits = number.empty() ? of_table : number;
+  int out = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), out);
+  return out;
+}
+
+void FactReader::add_named_devices(const std::string& text) {
+  const auto ordinal = ordinal_in(text);
+  each_clause(text, [&](const std::string& clause, DeviceRole role) {
+    std::vector<GpuName> named = gpus_named_in(clause);
     std::ranges::stable_partition(named, [](const GpuName& gpu) { return !gpu.chip; });  // GA102 [RTX 3090]
-    for (const GpuName& gpu : named) add_device(gpu.cc, gpu.name);
+    for (const GpuName& gpu : named)
+      add_device(gpu.cc, gpu.name, role, named.size() == 1 ? ordinal : std::nullopt);
+  });
+}
+
+void FactReader::take(int index, const std::string& text) {
+  if (index == own_.first) {
+    add_named_devices(text);
     return;
   }
   if (index >= own_.first_software) {
     add_software(index, text);
     return;
   }
-  const ClueKind kind = knowledge().clues[static_cast<std::size_t>(index - own_.first)].kind;
+  const ClueKind kind = knowledge().clues[static_cast<std::size_t>(index - own_.first_clue)].kind;
   const bool may_ask =
       kind == ClueKind::cc || kind == ClueKind::driver_module || kind == ClueKind::toolkit_said;
   const std::string fact = may_ask ? fact_there(index, text) : patterns_.first_group(index, text);
@@ -402,18 +454,26 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
       return;
     case ClueKind::gpu_number:
       return add_number(index, text);
+    case ClueKind::ordinal: {
+      const auto ordinal = ordinal_in(text);
+      if (ordinal && clues_.ordinals.size() < kMaxOrdinals && gpus_named_in(text).empty())
+        clues_.ordinals.push_back({clues_.lines, *ordinal});
+      return;
+    }
   }
 }
 
 // "a 3060 and a 4070", and "RTX 208..." as nvidia-smi cuts names.
 void FactReader::add_number(int pattern, const std::string& text) {
-  std::size_t from = 0;
-  for (auto groups = patterns_.next_groups(pattern, text, from); groups.size() > 1;
-       groups = patterns_.next_groups(pattern, text, from)) {
-    const std::string number = groups[0].ends_with("...") ? groups[1] + '0' : groups[1];
-    for (const char* series : {"RTX ", "GTX ", "Jetson "})
-      for (const GpuName& gpu : gpus_named_in(series + number)) add_device(gpu.cc, gpu.name);
-  }
+  each_clause(text, [&](const std::string& clause, DeviceRole role) {
+    std::size_t from = 0;
+    for (auto groups = patterns_.next_groups(pattern, clause, from); groups.size() > 1;
+         groups = patterns_.next_groups(pattern, clause, from)) {
+      const std::string number = groups[0].ends_with("...") ? groups[1] + '0' : groups[1];
+      for (const char* series : {"RTX ", "GTX ", "Jetson "})
+        for (const GpuName& gpu : gpus_named_in(series + number)) add_device(gpu.cc, gpu.name, role);
+    }
+  });
 }
 
 // Exact where the branch has a row; the CUDA version printed beside it says more and comes with another

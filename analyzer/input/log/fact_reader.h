@@ -10,8 +10,8 @@ namespace kshim::explain {
 
 /// Where the patterns of a FactReader are among the others.
 struct FactPatterns {
-  int first = 0;
-  int gpu_name = 0;
+  int first = 0;  ///< names of GPUs, so that they stand in the order of the text
+  int first_clue = 0;
   int first_software = 0;
   int end = 0;
   explicit FactPatterns(PatternSet& patterns);  ///< adds them
@@ -49,7 +49,9 @@ class FactReader {
   void take_answer(int row, const std::string& fact);
   void take_clue(analysis::ClueKind kind, int index, const std::string& fact, const std::string& text);
   std::string fact_there(int pattern, const std::string& text) const;
-  void add_device(std::optional<image::ComputeCapability> cc, std::string name = {});
+  void add_device(std::optional<image::ComputeCapability> cc, std::string name = {},
+                  DeviceRole role = DeviceRole::none, std::optional<int> ordinal = std::nullopt);
+  void add_named_devices(const std::string& text);
   void add_image(image::ImageKind kind, std::string_view arch, const std::string& owner, bool by_itself);
   std::string owner_of_list(const std::string& text) const;
   void add_words(const std::string& words, const std::string& owner);

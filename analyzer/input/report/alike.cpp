@@ -5,14 +5,16 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <map>
+#include <random>
 #include <system_error>
 
 #include "analyzer/core/text.h"
-#include "kshim/base/hash.h"
 
 namespace kshim::analysis {
 namespace {
@@ -69,15 +71,15 @@ class Cutter {
     std::size_t end = begin;
     if (line_[begin] == '"') {
       end = line_.find_first_of("\"\\", ++begin);
-      if (end == std::string_view::npos || line_[end] == '\\') return {};
+      if (end == std::string_view::npos || line_[end] == '\\' ||
+          !is_printable(line_.substr(begin, end - begin)))
+        return {};
     } else {
       while (end < line_.size() && ((line_[end] >= '0' && line_[end] <= '9') || line_[end] == '.')) ++end;
       if (end == line_.size() || (line_[end] != ',' && line_[end] != '}')) return {};
     }
     const std::string_view value = line_.substr(begin, end - begin);
-    const bool plain = value.size() <= kMaxValueLength &&
-                       std::ranges::all_of(value, [](char c) { return c >= ' ' && c <= '~'; });
-    if (!plain || value.empty()) return {};
+    if (value.empty() || value.size() > kMaxValueLength) return {};
     out_.append(line_, at_, begin - at_);
     at_ = end;
     return value;
@@ -88,15 +90,20 @@ class Cutter {
   /// Of one of the last keys of the line.
   std::size_t find_back(std::string_view key) const {
     std::size_t at = line_.size();
-    for (unsigned comma = 0; comma < 8 && at != 0 && at != std::string_view::npos; ++comma) {
-      at = line_.rfind(',', at - 1);
-      if (at != std::string_view::npos && line_.substr(at).starts_with(key)) return after(at, key);
+    for (unsigned comma = 0; comma < 8 && at != 0; ++comma) {
+      const void* const found = ::memrchr(line_.data(), ',', at);
+      if (found == nullptr) break;
+      at = static_cast<std::size_t>(static_cast<const char*>(found) - line_.data());
+      if (line_.substr(at).starts_with(key)) return after(at, key);
     }
     return std::string_view::npos;
   }
   void finish() { out_.append(line_, at_).push_back('\n'); }
 
  private:
+  static bool is_printable(std::string_view text) {
+    return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+  }
   static std::size_t after(std::size_t at, std::string_view key) {
     return at == std::string_view::npos ? at : at + key.size();
   }
@@ -104,6 +111,13 @@ class Cutter {
   std::string& out_;
   std::size_t at_ = 0;
 };
+
+/// False where the value of a key that is there is neither a plain text nor null.
+bool cut_text(Cutter& cutter, std::string_view line, std::string_view key, std::string& out) {
+  out = cutter.cut(key);
+  const std::size_t at = line.find(key);
+  return !out.empty() || at == std::string_view::npos || line.substr(at + key.size()).starts_with("null");
+}
 
 /// Digits with or without a fraction, below a million: no time that is ignored with a note.
 bool parse_ms(std::string_view text, double& out) {
@@ -153,6 +167,46 @@ void put(std::string& out, const Compiled& compiled) {
   out += total > kNoticeableJit ? '1' : '0';
 }
 
+/// SipHash-1-3 of Aumasson and Bernstein, with 128 bits of result.
+class SipHash {
+ public:
+  explicit SipHash(const Alike::Key& key)
+      : state_{key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d ^ 0xee, key[0] ^ 0x6c7967656e657261,
+               key[1] ^ 0x7465646279746573} {}
+  Alike::Key of(std::string_view text) {
+    std::uint64_t word = 0;
+    std::uint64_t last = std::uint64_t{text.size()} << 56U;
+    for (; text.size() >= sizeof word; text.remove_prefix(sizeof word)) {
+      std::memcpy(&word, text.data(), sizeof word);
+      take(word);
+    }
+    for (std::size_t at = 0; at < text.size(); ++at)
+      last |= std::uint64_t{static_cast<unsigned char>(text[at])} << (8 * at);
+    take(last);
+    return {finish(0xee, 2), finish(0xdd, 1)};
+  }
+
+ private:
+  void round() {
+    auto& [a, b, c, d] = state_;
+    a += b, b = std::rotl(b, 13) ^ a, a = std::rotl(a, 32);
+    c += d, d = std::rotl(d, 16) ^ c;
+    a += d, d = std::rotl(d, 21) ^ a;
+    c += b, b = std::rotl(b, 17) ^ c, c = std::rotl(c, 32);
+  }
+  void take(std::uint64_t word) {
+    state_[3] ^= word;
+    round();
+    state_[0] ^= word;
+  }
+  std::uint64_t finish(std::uint64_t mark, std::size_t where) {
+    state_[where] ^= mark;
+    for (unsigned turn = 0; turn < 3; ++turn) round();
+    return state_[0] ^ state_[1] ^ state_[2] ^ state_[3];
+  }
+  std::array<std::uint64_t, 4> state_;
+};
+
 bool is_whole(std::string_view text) {
   return !text.empty() && (text == "0" || text.front() != '0') && !contains(text, '.') && text.size() < 19;
 }
@@ -162,28 +216,33 @@ bool is_whole(std::string_view text) {
 Alike alike_of(const Report& report, std::string_view lines) {
   Alike out;
   Compiled compiled;
-  out.text = text_of(report);
-  out.text.reserve(out.text.size() + lines.size());
+  thread_local std::string text;
+  text = text_of(report);
+  text.reserve(text.size() + lines.size());
   while (!lines.empty()) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
     if (line.size() == lines.size()) return {};  // torn
     lines.remove_prefix(line.size() + 1);
-    Cutter cutter(line, out.text);
+    Cutter cutter(line, text);
     std::string_view type;
     if (!is_whole(cutter.cut(place_of_t(line, type)))) return {};
     if (type == "compiler" || type == "child") return {};  // they are about other processes
     const bool flat = type == "module" || type == "device" || type == "end";
     if (flat && line.find('{', 1) != std::string_view::npos) return {};
     if (type == "module") {
+      constexpr std::string_view kMs = ",\"ms\":";
       const std::size_t jit = cutter.find_back(",\"jit\":");
-      if (jit == std::string_view::npos ||
-          !parse_ms(cutter.cut(cutter.find_back(",\"ms\":")), out.ms.emplace_back()))
+      if (jit == std::string_view::npos) return {};
+      const std::size_t ms = std::min(line.find(',', jit), line.size());
+      if (!line.substr(ms).starts_with(kMs) || !parse_ms(cutter.cut(ms + kMs.size()), out.ms.emplace_back()))
         return {};
       if (line.substr(jit).starts_with("true") && contains(line, ",\"result\":0,") &&
           !add_to(compiled, line, out.ms.back()))
         return {};
     } else if (type == "device") {
-      out.gpus.push_back({std::string(cutter.cut(",\"uuid\":")), std::string(cutter.cut(",\"pci\":"))});
+      Alike::Gpu& gpu = out.gpus.emplace_back();
+      if (!cut_text(cutter, line, ",\"uuid\":", gpu[0]) || !cut_text(cutter, line, ",\"pci\":", gpu[1]))
+        return {};
     } else if (type == "failure") {
       if (!is_whole(cutter.cut(",\"tid\":"))) return {};
     } else if (type == "end") {
@@ -191,12 +250,25 @@ Alike alike_of(const Report& report, std::string_view lines) {
     }
     cutter.finish();
   }
-  put(out.text, compiled);
+  put(text, compiled);
   // A command may name one of several GPUs.
   if (out.gpus.size() > 1)
-    for (const auto& gpu : out.gpus) put(out.text, gpu.front());
-  out.program = program_of(report.process);
-  out.hash = content_hash(bytes_of(std::string_view(out.text)));
+    for (const auto& gpu : out.gpus) put(text, gpu.front());
+  static const Alike::Key kSecret = [] {
+    std::random_device random;
+    Alike::Key key{};
+    for (std::uint64_t& half : key) half = std::uint64_t{random()} << 32U | random();
+    return key;
+  }();
+  out.key = SipHash(kSecret).of(text);
+  out.key_with_program = SipHash(*out.key).of(program_of(report.process));
+  return out;
+}
+
+Alike values_of(const Report& report) {
+  Alike out;
+  for (const ModuleRecord& module : report.modules) out.ms.push_back(module.ms);
+  for (const DeviceRecord& device : report.devices) out.gpus.push_back({device.uuid, device.pci});
   return out;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,16 +16,20 @@
 namespace kshim::analysis {
 
 struct Alike {
-  std::string text;        ///< what they have in common; empty where a report cannot be compared
-  std::uint64_t hash = 0;  ///< of the text
-  std::string program;     ///< what runs it: advice depends on it, nothing else that is exported does
-  std::vector<double> ms;  ///< of the `module` records
+  /// A hash that nobody can forge, because its seed is drawn by each process of kshim.
+  using Key = std::array<std::uint64_t, 2>;
+  std::optional<Key> key;  ///< of what they have in common; empty where a report cannot be compared
+  std::optional<Key> key_with_program;  ///< and of what runs it: advice depends on it, no other row does
+  std::vector<double> ms;               ///< of the `module` records
   using Gpu = std::array<std::string, 2>;
   std::vector<Gpu> gpus;  ///< `uuid` and `pci` of the `device` records
 };
 
 /// `report`: its process record, read without a note. `lines`: all that come after it.
 Alike alike_of(const Report& report, std::string_view lines);
+
+/// The values of `report` itself, without a key.
+Alike values_of(const Report& report);
 
 /// Whether `report` has a row for each value of `alike`, so that another one's values can take their places.
 bool has_places(const Report& report, const Alike& alike);

@@ -96,20 +96,25 @@ Fields::Fields(RecordType type, object from) : type_(type) {
   std::size_t types = 0;
   for (const auto field : from) {
     std::size_t index = next;
-    if (index >= count_ || shapes[index].name != field.key) {
+    if (index < count_ && shapes[index].name == field.key) {
+      // as expected
+    } else if (field.key == "t") {
+      continue;
+    } else if (field.key == "seq") {
+      std::uint64_t seq = 0;
+      if (!seq_ && field.value.get(seq) == SUCCESS) seq_ = seq;
+      continue;
+    } else if (field.key == "type") {
+      type_twice_ = ++types > 1;
+      continue;
+    } else {
       index = static_cast<std::size_t>(
           std::ranges::find_if(shapes, [&](const FieldShape& shape) { return shape.name == field.key; }) -
           shapes.begin());
     }
-    if (index < count_) {
-      take(index, field.value);
-      next = index + 1;
-    } else if (field.key == "seq") {
-      std::uint64_t seq = 0;
-      if (!seq_ && field.value.get(seq) == SUCCESS) seq_ = seq;
-    } else if (field.key == "type") {
-      type_twice_ = ++types > 1;
-    }
+    if (index == count_) continue;
+    take(index, field.value);
+    next = index + 1;
   }
 }
 
