@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor of the shim's. Another thread of the host may close any number at any time (closefrom), and the
-// host's next file then has it. So a number is closed only while it still is the file that the shim opened,
-// and nothing here moves a file's position: a read by a stale number takes nothing from the host.
+// A descriptor of the shim's. Another thread of the host may close any number at any time (closefrom), and
+// the host's next file then has it. So a number is closed only while it still is the file that the shim
+// opened, and nothing here moves a file's position: a read by a stale number takes nothing from the host.
 #pragma once
 #include <fcntl.h>
 #include <sys/stat.h>
