@@ -366,9 +366,9 @@ class Run {
   void left_out(std::uint64_t count, std::string_view one, std::string_view several = {}) {
     if (count == 0) return;
     const std::string plural = several.empty() ? fmt::format("{}s", one) : std::string(several);
-    out_.notes.push_back(
-        fmt::format("{} {} left out: there are too many", grouped_number(count),
-                    count == 1 ? fmt::format("{} was", one) : fmt::format("{} were", plural)));
+    out_.notes.push_back(fmt::format(
+        "{} {} left out: there are too many; `kshim export` takes any number", grouped_number(count),
+        count == 1 ? fmt::format("{} was", one) : fmt::format("{} were", plural)));
   }
 
   const Options& options_;

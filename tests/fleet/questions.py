@@ -40,7 +40,7 @@ class Questions(unittest.TestCase):
         # 12 processes of three users' programs, two of them after a driver update on another day.
         for number in range(12):
             process, rest = json.loads(lines[0]), [json.loads(line) for line in lines[1:]]
-            process.update(pid=1000 + number, exe=f"/opt/bin/app{number % 3}", env={"SLURM_JOB_ID": str(number // 4)})
+            process.update(pid=1000 + number, exe=f"/opt/bin/app{number % 3}", env={"SLURM_JOB_ID": str(number // 4)}, run=f"run{number // 6}")
             late = number >= 10
             process["time"] = "2026-11-2%dT10:00:00Z" % (2 if late else 1)
             for record in rest:
@@ -77,15 +77,16 @@ class Questions(unittest.TestCase):
     def test_who_breaks(self):
         finding = json.loads(next((self.folder / "facts/table=findings").rglob("*.ndjson")).read_text().splitlines()[0])
         rows = self.answer("1_breaks_on", f"gpu={finding['compute_capability']}")
-        self.assertEqual({(row["exe"], row["processes"]) for row in rows}, {(f"/opt/bin/app{n}", 4) for n in range(3)})
+        self.assertEqual({(row["exe"], row["processes"], row["runs"]) for row in rows}, {(f"/opt/bin/app{n}", 4, 2) for n in range(3)})
         self.assertEqual(self.answer("1_breaks_on", "gpu=99.9"), [])
 
     def test_counts(self):
         finding = json.loads(next((self.folder / "facts/table=findings").rglob("*.ndjson")).read_text().splitlines()[0])
         row, = self.answer("0_breaks_on_counts", f"gpu={finding['compute_capability']}")
-        self.assertEqual([row[name] for name in ("processes", "that_break", "not_known", "programs", "programs_that_break")], [12, 12, 0, 3, 3])
+        self.assertEqual([row[name] for name in ("processes", "that_break", "not_known", "programs", "programs_that_break", "jobs", "jobs_that_break", "runs", "runs_that_break")],
+                         [12, 12, 0, 3, 3, 3, 3, 2, 2])
         row, = self.answer("0_breaks_on_counts", "gpu=9.0")
-        self.assertEqual([row["that_break"], row["programs_that_break"]], [0, 0])
+        self.assertEqual([row[name] for name in ("that_break", "programs_that_break", "jobs_that_break", "runs_that_break")], [0, 0, 0, 0])
 
     def test_builds(self):
         finding = json.loads(next((self.folder / "facts/table=findings").rglob("*.ndjson")).read_text().splitlines()[0])

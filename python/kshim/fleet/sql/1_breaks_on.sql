@@ -5,6 +5,7 @@ SELECT p.exe,
        SUM(p.sample) AS processes,
        COUNT(DISTINCT p.user) AS users,
        COUNT(DISTINCT p.job) AS jobs,
+       COUNT(DISTINCT p.run) AS runs,
        MAX(b.files) AS files,
        MIN(b.first_file) AS first_file,
        MAX(p.time) AS last_seen
