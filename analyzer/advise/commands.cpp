@@ -187,7 +187,8 @@ void for_interpreter(std::vector<Fix>& fixes, const PythonEnvironment& python) {
 namespace kshim::explain {
 namespace {
 
-// The words, with quotes taken as sh takes them and written as both shells of Windows do.
+// The words, with quotes taken as sh takes them and written as both shells of Windows do; none where they
+// cannot be.
 std::vector<std::string> words_of(const std::string& command) {
   std::vector<std::string> out;
   std::string word;
@@ -195,6 +196,7 @@ std::vector<std::string> words_of(const std::string& command) {
   char quote = '\0';
   for (const char c : command) {
     if (quote != '\0') {
+      if (quote == '\'' && c == '"') return {};  // no spelling that both shells read back
       word += c == quote ? '"' : c;
       if (c == quote) quote = '\0';
     } else if (c == '\'' || c == '"') {
@@ -275,9 +277,9 @@ bool is_of_linux(const std::vector<std::string>& words) {
       "find", "mokutil", "dkms",     "dmesg", "lsmod", "make", "head",      "tail"};
   if (std::find(kPrograms.begin(), kPrograms.end(), words.front()) != kPrograms.end()) return true;
   return std::any_of(words.begin(), words.end(), [](const std::string& word) {
-    return word.starts_with("/proc/") || word.starts_with("/dev/") || word.find("$(") != std::string::npos ||
-           word.find("LD_LIBRARY_PATH") != std::string::npos || word.find("$CUDA") != std::string::npos ||
-           word.starts_with("~/");
+    return word.ends_with(".sh") || word.starts_with("/proc/") || word.starts_with("/dev/") ||
+           word.find("$(") != std::string::npos || word.find("LD_LIBRARY_PATH") != std::string::npos ||
+           word.find("$CUDA") != std::string::npos || word.starts_with("~/");
   });
 }
 

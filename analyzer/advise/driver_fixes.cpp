@@ -12,6 +12,10 @@ namespace {
 
 using image::Version;
 
+std::string driver_update(const AdviceInput& at, std::string_view of_linux) {
+  return "Update the driver" + driver_goal(at, of_linux);
+}
+
 // The rejected PTX version: the one in the message, otherwise the oldest PTX image.
 Version refused_isa(const AdviceInput& at) {
   if (at.ptx.known()) return at.ptx;
@@ -21,6 +25,14 @@ Version refused_isa(const AdviceInput& at) {
       isa = image.isa;
   }
   return isa;
+}
+
+// Whether the toolkit that is known made the PTX: beside a finished program, a log names that of its user,
+// unless it is newer than the driver and so explains the failure.
+bool made_ptx(const AdviceInput& at) {
+  const bool finished = at.released || comes_built(at);
+  return at.toolkit.known() && (!finished || at.origin == Origin::memory || !at.variant.empty() ||
+                                toolkit_that_driver_reads(at) != nullptr);
 }
 
 // The minimum CUDA version of the driver: from the PTX version, otherwise from the toolkit that made the PTX,
@@ -33,7 +45,7 @@ Version needed_cuda(const AdviceInput& at, Version isa) {
   }
   if (!at.have.empty()) return {};
   const ToolkitRow* reads = toolkit_that_driver_reads(at);
-  if (at.toolkit.known() && (reads == nullptr || reads->isa < image::ptx_isa_of_cuda(at.toolkit)))
+  if (made_ptx(at) && (reads == nullptr || reads->isa < image::ptx_isa_of_cuda(at.toolkit)))
     return at.toolkit;
   if (reads == nullptr) return {};
   for (const ToolkitRow& row : toolkits()) {
@@ -47,7 +59,7 @@ void add_driver_fix(const AdviceInput& at, Advice& advice) {
   const Version isa = refused_isa(at);
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
-  const bool exact = isa.known() || at.toolkit.known();
+  const bool exact = isa.known() || made_ptx(at);
   Version needed = needed_cuda(at, isa);
   if (needed.known() && last.known() && needed > last) {
     advice.dead_ends.push_back(no_driver_update(
@@ -62,7 +74,7 @@ void add_driver_fix(const AdviceInput& at, Advice& advice) {
           "update-driver"};
   const ToolkitRow* row = needed.known() ? toolkit_at_most(needed) : nullptr;
   if (row != nullptr && !row->driver.empty()) {
-    fix.title = fmt::format("Update the driver to {} or newer", driver_text(at, row->driver));
+    fix.title = driver_update(at, row->driver);
     fix.why = exact ? fmt::format("drivers for CUDA {} and newer read PTX {}", name(needed),
                                   name(isa.known() ? isa : row->isa))
                     : fmt::format(
@@ -93,6 +105,18 @@ std::string driver_text(const AdviceInput& at, std::string_view of_linux) {
   if (!at.windows) return std::string(of_linux);
   // Both systems count branches alike, and releases each by itself.
   return std::string(row != rows.end() ? row->of_windows : of_linux.substr(0, of_linux.find('.')));
+}
+
+bool has_driver(const AdviceInput& at, std::string_view of_linux) {
+  if (!at.kernel_module.empty()) return compare_releases(at.kernel_module, driver_text(at, of_linux)) >= 0;
+  const ToolkitRow* row = at.driver.known() ? toolkit_at_most(at.driver) : nullptr;
+  return row != nullptr && compare_releases(row->driver, of_linux) >= 0;
+}
+
+std::string driver_goal(const AdviceInput& at, std::string_view of_linux) {
+  if (!has_driver(at, of_linux)) return fmt::format(" to {} or newer", driver_text(at, of_linux));
+  return at.kernel_module.empty() ? fmt::format(" to one for a CUDA newer than {}", name(at.driver))
+                                  : fmt::format(" to one newer than {}", at.kernel_module);
 }
 
 const ToolkitRow* toolkit_that_driver_reads(const AdviceInput& at) {
@@ -139,7 +163,7 @@ void add_newer_driver_fixes(const AdviceInput& at, Advice& advice) {
     advice.fixes.push_back(
         {FixKind::upgrade_driver,
          row->driver.empty() ? fmt::format("Update the driver to one for CUDA {}", name(needed))
-                             : fmt::format("Update the driver to {} or newer", driver_text(at, row->driver)),
+                             : driver_update(at, row->driver),
          {},
          newer_cubin ? fmt::format("drivers for CUDA {} and newer read the cubins of CUDA {}.x", name(needed),
                                    needed.major)
@@ -168,7 +192,7 @@ std::string driver_beyond(const AdviceInput& at) {
   for (const ToolkitRow& row : toolkits()) {
     if (by_major ? row.version.major <= at.driver.major : !(at.driver < row.version)) continue;
     const std::string_view driver = by_major ? oldest_driver(at, row.version.major) : row.driver;
-    return driver.empty() ? std::string() : fmt::format(" to {} or newer", driver_text(at, driver));
+    return driver.empty() ? std::string() : driver_goal(at, driver);
   }
   return {};
 }
@@ -212,7 +236,7 @@ void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
   } else if (!oldest.empty()) {
     advice.fixes.push_back(
         {FixKind::upgrade_driver,
-         fmt::format("Update the driver to {} or newer", driver_text(at, oldest)),
+         driver_update(at, oldest),
          {},
          at.asks_for_cuda
              ? fmt::format("that is the first for CUDA {}, which the image asks for", name(at.runtime))
@@ -256,7 +280,7 @@ void add_gpu_driver_fix(const AdviceInput& at, DriverSupport serving, std::vecto
       "update-driver"};
   fix.title = gpu.tegra ? "Update JetPack, which brings the driver"
               : first != nullptr
-                  ? fmt::format("Update the driver to {} or newer", driver_text(at, first->driver))
+                  ? driver_update(at, first->driver)
                   : fmt::format("Update the driver to one for CUDA {} or newer", name(gpu.first_toolkit));
   if (first != nullptr) fix.arguments = {{"driver", std::string(first->driver)}};
   if (gpu.last_branch != 0)

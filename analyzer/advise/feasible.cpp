@@ -63,6 +63,11 @@ void keep_feasible(const AdviceInput& at, std::vector<Fix>& fixes) {
     if (!fix.cuda.known() && fix.kind == FixKind::reinstall && !fix.commands.empty())
       fix.cuda = cuda_named_in(fix.commands.back());
   std::erase_if(fixes, [&](const Fix& fix) { return !is_feasible(at, fix); });
+  // A driver that was too old for one build is not asked to run a newer one.
+  if (at.cause == Cause::ptx_newer_than_driver && !at.driver.known())
+    std::erase_if(fixes, [&](const Fix& fix) {
+      return fix.kind == FixKind::reinstall && fix.cuda.known() && !(fix.cuda < at.toolkit);
+    });
   // What the driver does not run is no fix beside one that it does.
   const auto beyond = [&](const Fix& fix) {
     return fix.kind == FixKind::reinstall && !can_run(at.device, at.driver, fix.cuda);

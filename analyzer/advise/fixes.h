@@ -126,6 +126,10 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice);
 
 /// A driver of Linux, or what Windows has in its place where the log is of Windows.
 std::string driver_text(const AdviceInput& at, std::string_view of_linux);
+/// Whether the driver that is there is that one, or newer.
+bool has_driver(const AdviceInput& at, std::string_view of_linux);
+/// " to 525.60.13 or newer": to go to, and never what is there.
+std::string driver_goal(const AdviceInput& at, std::string_view of_linux);
 /// The oldest driver that runs what is built with a CUDA major version, and drives the GPU. Empty: not known.
 std::string_view oldest_driver(const AdviceInput& at, unsigned major);
 /// The newest toolkit whose PTX the driver's compiler reads; nullptr where that is not known.

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What no fix may ask for, whatever the log: held against the tables of knowledge/ and the log itself, not against the code that wrote it."""
+import functools
 import json
 import os
 import pathlib
 import re
+import shlex
+import subprocess
 
 KNOWLEDGE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"]) / "knowledge"
 IN_USE = pathlib.Path(os.environ.get("KSHIM_KNOWLEDGE", KNOWLEDGE))  # the program's own tables: fixed ones in a test
@@ -11,7 +14,7 @@ TABLES = {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")
           for name in ("gpus", "toolkits", "wheels") for folder in (IN_USE if (IN_USE / f"{name}.json").exists() else KNOWLEDGE,)}
 TARGETS = {row["cuda"]: set(row["targets"].split()) for row in TABLES["toolkits"]["toolkits"]}
 JETPACKS = {row["cc"]: row["last_cuda"] for row in TABLES["gpus"]["jetpacks"]}
-WINDOWS = re.compile(r"[A-Z]:\\|\.dll\b|win_amd64|\bWindows (?:10|11)\b|\bwin ?1[01]\b", re.IGNORECASE)
+WINDOWS = re.compile(r"\b[A-Z]:[\\/]|\.dll\b|win_amd64|\bWindows (?:10|11)\b|\bwin ?1[01]\b", re.IGNORECASE)
 
 
 def key(release):
@@ -29,6 +32,30 @@ def cudas(text):
     found = [next(filter(None, row)) for row in found]
     wheels = re.findall(r"cupy-cuda(1[1-9])x|\bjax\[cuda(1[2-9])|tensorrt-cu(1\d)", text)
     return found + [f"{n[:-1]}.{n[-1]}" for n in re.findall(r"/whl/cu(\d{2,3})\b", text)] + [f"{max(row)}.0" for row in wheels]
+
+
+WINDOWS_DRIVERS = {row[of]: row["windows_" + of] for row in TABLES["toolkits"]["toolkits"] for of in ("driver", "minor_driver") if row["windows_" + of]}
+
+
+@functools.cache
+def is_read_by_sh(command):
+    """Whether sh reads all of it, and no quotes stand within quotes of the same kind."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    return bool(words) and subprocess.run(["bash", "-n", "-c", command], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def driver_lines(answer, fix, windows):
+    """A driver that a fix asks for: newer than the one that is there, and of its system."""
+    loaded = next((match[1] for fact in answer["facts"] if (match := re.match(r"driver (\d+\.[\d.]*\d)", fact))), None)
+    for number in re.findall(r"[Dd]river (?:to )?(\d{3}[\d.]*)", fix["title"] + " " + (fix["caveat"] or "")):
+        number = number.rstrip(".")
+        if loaded and key(loaded)[0] >= 300 and key(number) <= key(loaded):
+            yield f"driver {number} where {loaded} is"
+        if windows and number in WINDOWS_DRIVERS and number not in WINDOWS_DRIVERS.values():
+            yield f"driver {number} of Linux for Windows"
 
 
 def broken(case, answer):
@@ -56,6 +83,12 @@ def broken(case, answer):
         if re.search(r"\{\w*\}", re.sub(r"\$\{[^}]*\}|awk '[^']*'", "", text + fix["title"] + fix["why"] + (fix["caveat"] or ""))):
             say("a word that nobody filled in")
         named = set(re.findall(r"(?:sm|compute)_(\d+[af]?)\b", text)) | {n.replace(".", "") for n in re.findall(r"ARCH_LIST=\S*?(\d+\.\d)", text)}
+        if not windows and not all(map(is_read_by_sh, fix["commands"])):
+            say("a command that sh does not read")
+        if windows and any(re.search(r'\w\("[^"]*"\)"', command) for command in commands):
+            say("quotes within quotes")
+        for line in driver_lines(answer, fix, windows):
+            say(line)
         for cuda in cudas(text):
             if driver and key(cuda)[0] > key(driver)[0] and "driver" not in (fix["caveat"] or "") + fix["title"]:
                 say(f"CUDA {cuda} for a driver of CUDA {driver}")

@@ -407,6 +407,66 @@ TEST(Windows, CommandsOfPowerShell) {
   EXPECT_EQ(for_windows("sudo modprobe nvidia"), std::nullopt);
   EXPECT_EQ(for_windows("ldconfig -p | grep x"), std::nullopt);
   EXPECT_EQ(for_windows(""), std::nullopt);
+  EXPECT_EQ(for_windows("python -c 'print(\"a\")'"), std::nullopt);  // cmd and PowerShell differ
+}
+
+// What the tables say, with each word filled in: sh reads each command, and no command loses its quotes where
+// it is translated.
+TEST(Windows, NoCommandOfTheTablesHasQuotesInQuotes) {
+  const auto nested = [](std::string_view command) {
+    char quote = '\0';
+    for (const char c : command) {
+      if (quote == '\'' && c == '"') return true;
+      if (quote == '\0' ? c == '\'' || c == '"' : c == quote) quote = quote == '\0' ? c : '\0';
+    }
+    return quote != '\0';
+  };
+  EXPECT_TRUE(nested("julia -e 'f(\"x\")'"));
+  for (const analysis::MessageFixRow& row : analysis::message_fixes()) {
+    const bool translated = for_windows(std::string(row.command)).has_value();
+    EXPECT_FALSE(translated && nested(row.command)) << row.command;
+  }
+}
+
+TEST(Drivers, TheNumberIsNewerThanTheDriverThatIsThere) {
+  analysis::AdviceInput at;
+  EXPECT_FALSE(has_driver(at, "455.23"));
+  at.driver = {11, 0};
+  EXPECT_EQ(driver_goal(at, "455.23"), " to 455.23 or newer");
+  at.driver = {11, 1};
+  EXPECT_EQ(driver_goal(at, "455.23"), " to one for a CUDA newer than 11.1");
+  at.kernel_module = "455.22.9";
+  EXPECT_EQ(driver_goal(at, "455.23"), " to 455.23 or newer");
+  at.kernel_module = "456.80";
+  EXPECT_EQ(driver_goal(at, "455.23"), " to one newer than 456.80");
+  at.windows = true;
+  EXPECT_EQ(driver_goal(at, "455.23"), " to one newer than 456.80");
+}
+
+// The user's own toolkit did not make the PTX of a finished program.
+TEST(Drivers, TheUsersToolkitDoesNotSayWhatAFinishedProgramNeeds) {
+  const Finding finished = finding_of(
+      "Failed to load CUDA kernel from '/opt/blender/lib/kernel_compute_75.ptx' (Unsupported PTX version)\n"
+      "A100, CUDA 11.1 is installed here\n");
+  ASSERT_FALSE(finished.fixes.empty());
+  EXPECT_EQ(finished.fixes.front().kind, analysis::FixKind::upgrade_driver);
+  EXPECT_EQ(finished.fixes.front().title.find_first_of("0123456789"), std::string::npos);
+  const Finding built = finding_of(
+      "$ cmake --build . \n"
+      "nvcc: Cuda compilation tools, release 12.4, V12.4.131\n"
+      "CUDA error: the provided PTX was compiled with an unsupported toolchain.\n"
+      "A100\n");
+  ASSERT_FALSE(built.fixes.empty());
+  EXPECT_NE(built.fixes.front().title.find("550"), std::string::npos);
+}
+
+TEST(Drivers, OfWindowsWithSlashesTheOtherWay) {
+  const Explanation explanation = explain_text(
+      "[ D:/render/src/accel.cpp:618 ] FATAL the provided PTX was compiled with an unsupported toolchain\n"
+      "driver version 516.40, RTX 3060\n",
+      {});
+  EXPECT_TRUE(explanation.windows);
+  EXPECT_FALSE(explain_text("see https://x.org/y\ncudaErrorNoKernelImageForDevice\n", {}).windows);
 }
 
 TEST(Windows, ItsDriversHaveNumbersOfTheirOwn) {
