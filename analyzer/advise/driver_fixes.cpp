@@ -108,9 +108,12 @@ std::string driver_text(const AdviceInput& at, std::string_view of_linux) {
 }
 
 bool has_driver(const AdviceInput& at, std::string_view of_linux) {
-  if (!at.kernel_module.empty()) return compare_releases(at.kernel_module, driver_text(at, of_linux)) >= 0;
+  // A container may have an older library than the kernel module: both have to be new enough.
   const ToolkitRow* row = at.driver.known() ? toolkit_at_most(at.driver) : nullptr;
-  return row != nullptr && compare_releases(row->driver, of_linux) >= 0;
+  const bool by_library = row == nullptr || compare_releases(row->driver, of_linux) >= 0;
+  const bool by_module =
+      at.kernel_module.empty() || compare_releases(at.kernel_module, driver_text(at, of_linux)) >= 0;
+  return (row != nullptr || !at.kernel_module.empty()) && by_library && by_module;
 }
 
 std::string driver_goal(const AdviceInput& at, std::string_view of_linux) {
