@@ -37,11 +37,10 @@ void put(std::string& out, std::string_view text) {
 
 /// Of the process record what neither tells processes apart (`run`, `host`, `pid`, `start`, `ppid`, `uid`,
 /// `time`, `job`, the number of a rank) nor programs.
-std::string text_of(const Report& report) {
+void put(std::string& out, const Report& report) {
   static constexpr std::string_view kNumbers[] = {"SLURM_JOB_ID", "SLURM_PROCID", "RANK",
                                                   "LOCAL_RANK",   "PMI_RANK",     "OMPI_COMM_WORLD_RANK"};
   const ProcessRecord& process = report.process;
-  std::string out;
   for (const bool is :
        {report.foreign, report.linked, process.hidden, process.rank.has_value(), is_of_this_machine(process)})
     out += is ? '1' : '0';
@@ -50,7 +49,7 @@ std::string text_of(const Report& report) {
     put(out, name);
     if (std::find(std::begin(kNumbers), std::end(kNumbers), name) == std::end(kNumbers)) put(out, value);
   }
-  return out += '\n';
+  out += '\n';
 }
 
 std::string program_of(const ProcessRecord& process) {
@@ -217,7 +216,8 @@ Alike alike_of(const Report& report, std::string_view lines) {
   Alike out;
   Compiled compiled;
   thread_local std::string text;
-  text = text_of(report);
+  text.clear();
+  put(text, report);
   text.reserve(text.size() + lines.size());
   while (!lines.empty()) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
