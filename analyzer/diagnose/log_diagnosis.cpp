@@ -167,6 +167,14 @@ CauseCandidate by_rules(const LogFacts& clues, const Facts& facts, const ImageLi
                         "another libcuda was loaded (a stub, one of the image's own), or none",
                         facts.codes.front(), name(facts.driver), name(clues.toolkit))};
   }
+  // A list of the build's flags: what was built with older ones is not built again by itself.
+  if (list != nullptr && list->by_itself && diagnosis.cause == Cause::kernel_missing_from_image &&
+      facts.has_code(98) && select(facts.images, facts, facts.switches).choice == image::Choice::jit) {
+    return {Cause::no_image_for_arch, 0.45,
+            fmt::format("the listed flags would serve {} by PTX; objects of an earlier build, or "
+                        "another library, need not be built with them",
+                        name(*facts.device))};
+  }
   if (is_contradicted(facts, list) && diagnosis.cause == Cause::no_image_for_arch) {
     return {Cause::unknown, 0.3,
             fmt::format("The listed file has code for {}, but the driver found none: the program loaded "

@@ -80,7 +80,14 @@ std::optional<CauseCandidate> compiled_for_newer_driver(const Surroundings& at) 
 }
 
 std::optional<CauseCandidate> image_newer_than_driver(const Surroundings& at) {
-  if (at.hit.code != 200 || !at.clues.driver.known()) return std::nullopt;
+  if (at.hit.code != 200) return std::nullopt;
+  // Of a fatbin the driver takes what fits, and says 209 where nothing does.
+  if (!at.clues.driver.known() && at.hit.quote.find("fatbin") != std::string::npos)
+    return CauseCandidate{
+        Cause::driver_too_old_for_image, 0.45,
+        "a fatbin without code for the GPU gives 209; 200 means that the driver cannot read "
+        "it, which mostly is one older than the CUDA that made it"};
+  if (!at.clues.driver.known()) return std::nullopt;
   // An image that fits and is refused: what is left is the driver that cannot read it.
   constexpr double kListed = 0.65;
   const bool listed = has_list(at.facts) && at.facts.device;

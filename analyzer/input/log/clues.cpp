@@ -127,6 +127,8 @@ std::string package_that_called(const LogFacts& clues, const LogMatch& hit) {
 const PackageMention* package_that_failed(const LogFacts& clues, const LogMatch* hit) {
   if (hit != nullptr) {
     const PackageMention* said = one_of(clues, hit->software);
+    // cuDNN hands CUDA's own errors on: it is not what lacks the code.
+    if (said != nullptr && hit->code != 0 && said->name == "cuDNN") said = nullptr;
     if (said != nullptr && said->name != kCarrier) return said;
     for (auto frame = hit->frames.rbegin(); frame != hit->frames.rend(); ++frame) {
       const std::string name = package_of_path(frame->file);

@@ -47,6 +47,7 @@ constexpr const char* kNumberPatterns[] = {
     R"(\b(?:check failed|error == cudaSuccess).{0,40}\((\d{1,3}) vs\. 0\))",
     R"(\binvalid device function[ :=#]*\(?(8|98)\b)",
     R"(\berr(?:or)?(?: code)?[ :=#(]+(8|98)\)? *[:,-]? *"?invalid device function)",
+    R"(\bcudaGetDeviceCount\(\).{0,240}\bError (\d{1,3}): )",
 };
 // Beside one of these, a number of three digits may be CUDA's; a disk's error 700 is not.
 constexpr const char* kCudaWordPattern =
