@@ -235,7 +235,8 @@ void FactReader::add_software(int pattern, const std::string& text) {
         groups[0].starts_with('-') && !before.empty() &&
         std::isalnum(static_cast<unsigned char>(before.back())) != 0 &&
         std::ranges::none_of(groups[1], [](unsigned char c) { return std::isupper(c) != 0; });
-    if (in_name) continue;
+    // "external/org_tensorflow/tensorflow/compiler/xla": sources that JAX is built from.
+    if (in_name || (groups[0].starts_with('/') && before.ends_with("org_" + groups[1]))) continue;
     const bool tag = groups[0].find(':') != std::string::npos && before.ends_with("nvidia");
     if (groups[0].starts_with('/') && tag) break;  // "nvcr.io/nvidia/pytorch:21.05"
     if (is_toolkit_of_build(before, groups[0], leading_version(groups[2]))) {
