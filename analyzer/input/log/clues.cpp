@@ -150,7 +150,15 @@ const PackageMention* package_that_failed(const LogFacts& clues, const LogMatch*
     versioned = &package;
     ++many;
   }
-  return many == 1 ? versioned : find_package(clues, kCarrier);
+  if (many == 1) return versioned;
+  // Of those that no version stands beside, the only one that is built on PyTorch.
+  const PackageMention* other = nullptr;
+  for (const PackageMention& package : clues.packages) {
+    if (package.name == kCarrier || is_bystander(package)) continue;
+    if (other != nullptr) return find_package(clues, kCarrier);
+    other = &package;
+  }
+  return many == 0 && other != nullptr ? other : find_package(clues, kCarrier);
 }
 
 std::string survived(const Course& course, const LogMatch& hit, Cause cause) {

@@ -32,7 +32,7 @@ constexpr std::size_t kMaxOrdinals = 256;
 // >= 9.11".
 std::string software_pattern(const analysis::SoftwareRow& row) {
   return fmt::format(
-      R"((?:^|[^\w.])({})(?:(?: wheel| version| aarch64| \(?source\)?)?[ =:@>(v-]{{0,6}}(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
+      R"((?:^|[^\w.])({})(?:(?: wheel| version| aarch64| \(?source\)?)?[ =:@>(v*`|-]{{0,6}}(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
       row.pattern);
 }
 
@@ -235,7 +235,8 @@ void FactReader::add_software(int pattern, const std::string& text) {
         groups[0].starts_with('-') && !before.empty() &&
         std::isalnum(static_cast<unsigned char>(before.back())) != 0 &&
         std::ranges::none_of(groups[1], [](unsigned char c) { return std::isupper(c) != 0; });
-    if (in_name) continue;
+    // "external/org_tensorflow/tensorflow/compiler/xla": sources that JAX is built from.
+    if (in_name || (groups[0].starts_with('/') && before.ends_with("org_" + groups[1]))) continue;
     const bool tag = groups[0].find(':') != std::string::npos && before.ends_with("nvidia");
     if (groups[0].starts_with('/') && tag) break;  // "nvcr.io/nvidia/pytorch:21.05"
     if (is_toolkit_of_build(before, groups[0], leading_version(groups[2]))) {
@@ -300,7 +301,7 @@ void each_clause(std::string text, Visit&& visit) {
   // "Requires Hopper (H100, H200)", "only supports A100": what is asked for.
   static const RE2 kAsked(
       R"((?i)\b(?:requires?|needs? an?|only (?:supports?|supported (?:on|by|with)|works? (?:on|with)|runs? on|available (?:on|for))|supported GPUs|designed for|minimum|recommended|tested (?:on|with)|or (?:higher|newer|above|later|better))(?:[^\w.;:]|:\W)(?:[^.;:]|\.\w)*?(?:\b(?:but|your?|my|got|found|have|has)\b|[.;:]\W|$))");
-  static const RE2 kClause(R"((?i)(.*?(?:[,;]|\w\.) |.*? (?:but|while|whereas|however|although) |.+))");
+  static const RE2 kClause(R"((?i)(.*?(?:[,;)]|\w\.) |.*? (?:but|while|whereas|however|although) |.+))");
   RE2::GlobalReplace(&text, kHas, "");
   RE2::GlobalReplace(&text, kAsked, "");
   re2::StringPiece rest(text);

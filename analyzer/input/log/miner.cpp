@@ -155,7 +155,8 @@ struct LogParser::State {
   const PatternSet& patterns = words.patterns;
   LogFacts clues;
   FactReader facts{words.patterns, words.facts, clues};
-  std::vector<int> found;  ///< patterns of the line at hand
+  std::vector<int> found;         ///< patterns of the line at hand
+  std::vector<LogMatch> matched;  ///< rows of the table messages, in the line at hand
 
   bool has(int pattern) const { return std::binary_search(found.begin(), found.end(), pattern); }
   bool has(Sign sign) const {
@@ -201,9 +202,7 @@ struct LogParser::State {
     hit.groups = patterns.named_groups(index, text);
     hit.column = patterns.position(index, text);
     if (hit.groups.empty()) return;
-    facts.take_groups(hit.groups);
-    if (const auto lib = hit.groups.find("lib"); lib != hit.groups.end() && clues.files.size() < kMaxFiles)
-      clues.files.push_back(lib->second);
+    matched.push_back(hit);
     add_hit(std::move(hit), text);
   }
 
@@ -242,25 +241,43 @@ struct LogParser::State {
     add_hit(std::move(hit), text);
   }
 
+  void take_groups(const LogMatch& match) {
+    facts.take_groups(match.groups);
+    if (const auto lib = match.groups.find("lib");
+        lib != match.groups.end() && clues.files.size() < kMaxFiles)
+      clues.files.push_back(lib->second);
+  }
+
   // Of two rows that match, one within the other, the longer says more: "ptxas FILE, line 5; fatal:
-  // Unsupported .version 8.4" is the program, and not the driver.
-  void drop_contained(std::size_t first) {
+  // Unsupported .version 8.4" is the program, and not the driver. What the others say beside their failure
+  // counts.
+  void drop_contained() {
     const auto end_of = [](const LogMatch& hit) { return hit.column + hit.groups.at("").size(); };
     const auto contained = [&](const LogMatch& inner) {
-      if (inner.id.empty()) return false;
-      return std::any_of(clues.hits.begin() + static_cast<std::ptrdiff_t>(first), clues.hits.end(),
-                         [&](const LogMatch& outer) {
-                           if (&outer == &inner || outer.id.empty() || outer.vague) return false;
-                           const bool within = outer.column <= inner.column && end_of(inner) <= end_of(outer);
-                           const bool same = outer.column == inner.column && end_of(inner) == end_of(outer);
-                           return within && (!same || &outer < &inner);
-                         });
+      return std::ranges::any_of(matched, [&](const LogMatch& outer) {
+        if (&outer == &inner || inner.id.empty() || outer.id.empty() || outer.vague) return false;
+        const bool within = outer.column <= inner.column && end_of(inner) <= end_of(outer);
+        const bool same = outer.column == inner.column && end_of(inner) == end_of(outer);
+        return within && (!same || &outer < &inner);
+      });
     };
-    std::vector<bool> drop;
-    for (std::size_t i = first; i < clues.hits.size(); ++i) drop.push_back(contained(clues.hits[i]));
-    for (std::size_t i = clues.hits.size(); i-- > first;) {
-      if (drop[i - first]) clues.hits.erase(clues.hits.begin() + static_cast<std::ptrdiff_t>(i));
+    std::vector<const LogMatch*> inner;
+    bool gpu_named = false;
+    for (const LogMatch& match : matched) {
+      if (contained(match)) {
+        inner.push_back(&match);
+        continue;
+      }
+      gpu_named = gpu_named || !group(match, "gpu").empty() || !group(match, "cc").empty();
+      take_groups(match);
     }
+    // "capability 6.1. The minimum is 7.0" read by a row for the other order names the wrong GPU.
+    for (const LogMatch* match : inner) {
+      std::erase_if(clues.hits,
+                    [&](const LogMatch& hit) { return hit.line == clues.lines && hit.id == match->id; });
+      if (!gpu_named) take_groups(*match);
+    }
+    matched.clear();
   }
 
   // What the line tells of how the program went on, where it tells of no failure of CUDA's.
@@ -318,7 +335,7 @@ void LogParser::line(std::string_view bytes) {
       state.message(index, text);
     }
   }
-  state.drop_contained(before);
+  state.drop_contained();
   state.signs(text, state.clues.hits.size() != before);
 }
 
