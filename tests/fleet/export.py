@@ -161,7 +161,7 @@ class Export(unittest.TestCase):
         names = [re.sub(r"^\w+", "", path.name) for path in sorted((self.out / "table=processes").rglob("*.zst"))]
         self.assertEqual(sorted(names), [".1.ndjson.zst", ".ndjson.zst"])
 
-    # shows: `kshim export`: "memory does not grow with the number of reports"
+    # shows: `kshim export`: memory for any number of reports
     def test_memory_does_not_grow_with_the_number_of_reports(self):
         process, *rest = (GOLDEN / "healthy/report.jsonl").read_text().splitlines()
 

@@ -69,6 +69,11 @@ class Site(unittest.TestCase):
         self.assertEqual(self.exported(), 1)
         self.epilog()
         self.assertEqual(self.exported(), 1)
+        [manifest] = (self.facts / "manifest").iterdir()
+        for days, there in ((7.5, True), (8.5, False)):
+            os.utime(manifest, (time.time() - days * 86400,) * 2)
+            self.epilog()
+            self.assertEqual(manifest.exists(), there, days)
 
     def test_the_oldest_go_where_the_spool_is_full(self):
         paths = [self.put(f"ada/{number}.jsonl", days=number / 10) for number in range(3)]
@@ -106,8 +111,11 @@ class Site(unittest.TestCase):
         self.epilog()
         self.assertTrue(old.exists())
 
-    def test_an_empty_spool(self):
+    def test_nothing_to_export(self):
         self.epilog()
+        self.put("ada/running.jsonl", "killed")
+        self.epilog(KSHIM_SETTLE="99999")
+        self.assertEqual(self.exported(), 0)
 
     # XALT's own preload is one of C with a constructor, too; what it does is of no concern here, that both come to life is.
     def test_beside_another_preload(self):
