@@ -28,10 +28,10 @@ constexpr std::size_t kMaxFrames = 200;
 constexpr std::size_t kMaxEnv = 32;
 
 // The name, and perhaps its version and local version: torch==2.9.1+cu128, "PyTorch version: 2.9.1", "cuDNN
-// >= 9.11".
+// >= 9.11", and the columns of a list.
 std::string software_pattern(const analysis::SoftwareRow& row) {
   return fmt::format(
-      R"((?:^|[^\w.])({})(?:(?: wheel| version| aarch64| \(?source\)?)?[ =:@>(v-]{{0,6}}(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
+      R"((?:^|[^\w.])({})(?:(?: wheel| version| aarch64| \(?source\)?)?(?:[ =:@>(v-]{{0,6}}| {{7,60}})(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
       row.pattern);
 }
 
