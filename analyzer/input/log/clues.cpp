@@ -42,6 +42,15 @@ bool is_of_no_package(const LogMatch& hit) {
   return hit.software.empty() && (RE2::PartialMatch(hit.quote, kOwn) || group(hit, "tool") == "nvcc");
 }
 
+bool row_has(const PackageMention& package, bool analysis::SoftwareRow::*trait) {
+  const auto rows = analysis::software();
+  const auto row = std::ranges::find(rows, package.name, &analysis::SoftwareRow::package);
+  return row != rows.end() && (*row).*trait;
+}
+
+// What names itself in its errors, where an error does not.
+bool silent(const PackageMention& package) { return row_has(package, &analysis::SoftwareRow::names_itself); }
+
 using analysis::Cause;
 
 // "Ignore the above" stands right below what it is about.
@@ -74,8 +83,7 @@ std::string package_that_called(const LogFacts& clues, const LogMatch& hit) {
   // Else the only one that the log names beside PyTorch and what comes with it.
   std::vector<std::string> others;
   for (const PackageMention& each : clues.packages)
-    if (!each.name.starts_with(kCarrier) && each.name != "triton" && each.name != "nccl" &&
-        each.name != "cuDNN")
+    if (!each.name.starts_with(kCarrier) && each.name != "triton" && each.name != "nccl" && !silent(each))
       others.push_back(each.known_as());
   return others.size() == 1 ? others.front() : std::string();
 }
@@ -96,15 +104,24 @@ const PackageMention* package_that_failed(const LogFacts& clues, const LogMatch*
     if (said != nullptr) return said;
     if (is_of_no_package(*hit)) return nullptr;
   }
-  if (clues.packages.size() == 1) return &clues.packages.front();
+  // A finished program or package brings its own PyTorch, which pip does not exchange.
+  const auto finished = [](const PackageMention& each) {
+    return row_has(each, &analysis::SoftwareRow::released);
+  };
+  const PackageMention* carrier = find_package(clues, kCarrier);
+  const bool installed =
+      (hit != nullptr && !hit->frames.empty()) || (carrier != nullptr && !carrier->version.empty());
+  if (!installed && std::ranges::count_if(clues.packages, finished) == 1)
+    return &*std::ranges::find_if(clues.packages, finished);
+  if (clues.packages.size() == 1) return silent(clues.packages.front()) ? nullptr : &clues.packages.front();
   const PackageMention* versioned = nullptr;
   std::size_t many = 0;
   for (const PackageMention& package : clues.packages) {
-    if (package.version.empty()) continue;
+    if (package.version.empty() || silent(package)) continue;
     versioned = &package;
     ++many;
   }
-  return many == 1 ? versioned : find_package(clues, kCarrier);
+  return many == 1 ? versioned : carrier;
 }
 
 std::string survived(const Course& course, const LogMatch& hit, Cause cause) {

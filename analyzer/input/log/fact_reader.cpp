@@ -223,6 +223,12 @@ void FactReader::add_software(int pattern, const std::string& text) {
     const bool from_source =
         groups[0].find("source") != std::string::npos || RE2::PartialMatch(text, kInstalled);
     const std::string_view before = std::string_view(text).substr(0, from - groups[0].size());
+    // "external/org_tensorflow/tensorflow/compiler/xla": a source that another package has built in.
+    static const RE2 kBuiltIn(R"(\bexternal/\S*$)");
+    if (RE2::PartialMatch(before, kBuiltIn)) {
+      --from;
+      continue;
+    }
     if (groups[0].starts_with('/') && before.ends_with("CUDA")) break;  // "CUDA/cuDNN version: 10.2"
     const bool tag = groups[0].find(':') != std::string::npos && before.ends_with("nvidia");
     if (groups[0].starts_with('/') && tag) break;  // "nvcr.io/nvidia/pytorch:21.05"
