@@ -133,10 +133,16 @@ void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
   // Without a list of images, the log may be about a binary that the reader cannot rebuild.
   const bool driver_first = closed || at.have.empty();
   const bool compiled_here = at_run_time && !at.loose;
+  bool asked = false;  // once
   if (compiled_here) {
     // A program that compiles for the present GPU gains nothing from a build for that GPU.
     if (!add_other_ways(at, advice.fixes)) {
-      add_older_compiler_fix(at, advice.fixes);
+      // A package that came built brings its compiler along.
+      asked = comes_built(at);
+      if (asked)
+        add_driver_fix(at, advice);
+      else
+        add_older_compiler_fix(at, advice.fixes);
       add_wheel_fix(at, advice.fixes);
     }
   } else {
@@ -149,7 +155,7 @@ void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
                                                                                {"isa", name(row->isa)}}));
     add_rebuild_fixes(at, advice.fixes);
   }
-  if (compiled_here || !driver_first) add_driver_fix(at, advice);  // once
+  if (!asked && (compiled_here || !driver_first)) add_driver_fix(at, advice);
 }
 
 // Within a CUDA major version, an older driver reads newer cubins.

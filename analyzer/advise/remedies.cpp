@@ -47,17 +47,6 @@ std::string list_of(const AdviceInput& at, ArchList style) {
   return plan ? arch_list(*plan, style) : style == ArchList::torch ? "X.Y" : "XY";
 }
 
-// The index of PyTorch's builds that serves the GPU and the driver; that of most GPUs where neither is known.
-std::string torch_index(const AdviceInput& at) {
-  analysis::WheelName torch;
-  torch.distribution = "torch";
-  if (at.device)
-    if (const auto choice = choose_wheel(torch, "pip", *at.device, analysis::platform_of(at), at.driver,
-                                         at.python_version, at.other_devices))
-      return std::string(choice->row->variant);
-  return at.driver.known() && at.driver.major < 12 ? "cu118" : "cu128";
-}
-
 // "below 5.0", "from 5.0", "unknown"; empty: of all.
 bool is_of_gpu(std::string_view gpus, const std::optional<image::ComputeCapability>& device) {
   if (gpus.empty() || !device) return gpus.empty() || gpus == "unknown";
@@ -109,6 +98,16 @@ bool asks_for_gpu(const Fix& fix) {
 }
 
 }  // namespace
+
+std::string torch_index(const AdviceInput& at) {
+  analysis::WheelName torch;
+  torch.distribution = "torch";
+  if (at.device)
+    if (const auto choice = choose_wheel(torch, "pip", *at.device, analysis::platform_of(at), at.driver,
+                                         at.python_version, at.other_devices))
+      return std::string(choice->row->variant);
+  return at.driver.known() && at.driver.major < 12 ? "cu118" : "cu128";
+}
 
 std::string_view title_of_message(std::string_view message) {
   for (const MessageTitleRow& row : message_titles())

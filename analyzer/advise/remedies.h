@@ -7,6 +7,10 @@
 
 namespace kshim::explain {
 
+/// The index of PyTorch's builds that serves the GPU and the driver; that of most GPUs where neither is
+/// known.
+std::string torch_index(const analysis::AdviceInput& at);
+
 /// The first line for a message that has one of its own; empty else.
 std::string_view title_of_message(std::string_view message);
 /// Puts what helps with the message of a log's deciding line before the fixes of its cause, or in their

@@ -204,6 +204,17 @@ void apply(const Options& options, LogFacts& clues, Explanation& out) {
   }
 }
 
+// What stands beside the failure, as far as a remedy outside of CUDA depends on it.
+TemplateWords words_beside(const LogFacts& clues) {
+  analysis::AdviceInput at;
+  if (!clues.devices.empty()) at.device = clues.devices.front().cc;
+  at.driver = clues.driver;
+  at.python_version = clues.python_release;
+  at.windows = clues.of_windows();
+  at.platform = at.windows ? "windows x86_64" : "";
+  return {{"torch_index", torch_index(at)}};
+}
+
 void conclude(LogFacts clues, const Options& options, Explanation& out) {
   apply(options, clues, out);
   add_facts(clues, out);
@@ -249,7 +260,7 @@ void conclude(LogFacts clues, const Options& options, Explanation& out) {
   out.line = other.line;
   out.quote = other.quote;
   out.notes.push_back(fmt::format("not a CUDA failure: {}", other.what));
-  out.notes.push_back(other.remedy);
+  out.notes.push_back(expand(other.remedy, words_beside(clues)));
 }
 
 /// A number or a name has no line to quote.

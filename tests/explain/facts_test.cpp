@@ -49,6 +49,26 @@ TEST(Facts, OneLineOfPrintHoldsTheListAndTheGpu) {
   EXPECT_EQ(clues.lists.front().images.size(), 3U);
 }
 
+TEST(Facts, TheColumnsOfAListOfPackages) {
+  const LogFacts clues = clues_of("torch                     2.6.0+cu118\ntriton                    3.2.0\n");
+  ASSERT_EQ(clues.packages.size(), 2U);
+  EXPECT_EQ(clues.packages.front().version, "2.6.0");
+  EXPECT_EQ(clues.packages.front().variant, "cu118");
+  EXPECT_EQ(clues.packages.back().version, "3.2.0");
+}
+
+TEST(Facts, TheIndexOfPyTorchIsOneThatTheDriverRuns) {
+  const auto remedy = [](const char* driver) {
+    const Explanation found =
+        explain_text(std::string(driver) + "\nAssertionError: Torch not compiled with CUDA enabled\n", {});
+    return found.notes.size() == 2 ? found.notes[1] : std::string();
+  };
+  EXPECT_NE(remedy("NVIDIA-SMI 470.82 Driver Version: 470.82 CUDA Version: 11.4").find("/whl/cu118"),
+            std::string::npos);
+  EXPECT_NE(remedy("NVIDIA-SMI 560.35 Driver Version: 560.35 CUDA Version: 12.6").find("/whl/cu12"),
+            std::string::npos);
+}
+
 struct Said {
   const char* text;
   const char* device;

@@ -48,6 +48,12 @@ bool is_of_no_package(const LogMatch& hit) {
   return hit.software.empty() && (RE2::PartialMatch(hit.quote, kOwn) || group(hit, "tool") == "nvcc");
 }
 
+bool row_has(const PackageMention& package, bool analysis::SoftwareRow::*trait) {
+  const auto rows = analysis::software();
+  const auto row = std::ranges::find(rows, package.name, &analysis::SoftwareRow::package);
+  return row != rows.end() && (*row).*trait;
+}
+
 using analysis::Cause;
 
 // "Ignore the above" stands right below what it is about.
@@ -142,6 +148,15 @@ const PackageMention* package_that_failed(const LogFacts& clues, const LogMatch*
     if (said != nullptr) return said;
     if (is_of_no_package(*hit)) return nullptr;
   }
+  // A finished program or package brings its own PyTorch, which pip does not exchange.
+  const auto finished = [](const PackageMention& each) {
+    return row_has(each, &analysis::SoftwareRow::released);
+  };
+  const PackageMention* carrier = find_package(clues, kCarrier);
+  const bool installed =
+      (hit != nullptr && !hit->frames.empty()) || (carrier != nullptr && !carrier->version.empty());
+  if (!installed && std::ranges::count_if(clues.packages, finished) == 1)
+    return &*std::ranges::find_if(clues.packages, finished);
   if (clues.packages.size() == 1 && !is_bystander(clues.packages.front())) return &clues.packages.front();
   const PackageMention* versioned = nullptr;
   std::size_t many = 0;

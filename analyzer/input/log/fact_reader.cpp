@@ -29,10 +29,10 @@ constexpr std::size_t kMaxEnv = 32;
 constexpr std::size_t kMaxOrdinals = 256;
 
 // The name, and perhaps its version and local version: torch==2.9.1+cu128, "PyTorch version: 2.9.1", "cuDNN
-// >= 9.11".
+// >= 9.11", and the columns of a list.
 std::string software_pattern(const analysis::SoftwareRow& row) {
   return fmt::format(
-      R"((?:^|[^\w.])({})(?:(?: wheel| version| aarch64| \(?source\)?)?[ =:@>(v*`|-]{{0,6}}(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
+      R"((?:^|[^\w.])({})(?:(?: wheel| version| aarch64| \(?source\)?)?(?:[ =:@>(v*`|-]{{0,6}}| {{7,60}})(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
       row.pattern);
 }
 
@@ -229,14 +229,19 @@ void FactReader::add_software(int pattern, const std::string& text) {
     const bool from_source =
         groups[0].find("source") != std::string::npos || RE2::PartialMatch(text, kInstalled);
     const std::string_view before = std::string_view(text).substr(0, from - groups[0].size());
+    // "external/org_tensorflow/tensorflow/compiler/xla": a source that another package has built in.
+    static const RE2 kBuiltIn(R"(\bexternal/\S*$)");
+    if (RE2::PartialMatch(before, kBuiltIn)) {
+      --from;
+      continue;
+    }
     if (groups[0].starts_with('/') && before.ends_with("CUDA")) break;  // "CUDA/cuDNN version: 10.2"
     // "rotary-embedding-torch 0.8.9" is a package of another name.
     const bool in_name =
         groups[0].starts_with('-') && !before.empty() &&
         std::isalnum(static_cast<unsigned char>(before.back())) != 0 &&
         std::ranges::none_of(groups[1], [](unsigned char c) { return std::isupper(c) != 0; });
-    // "external/org_tensorflow/tensorflow/compiler/xla": sources that JAX is built from.
-    if (in_name || (groups[0].starts_with('/') && before.ends_with("org_" + groups[1]))) continue;
+    if (in_name) continue;
     const bool tag = groups[0].find(':') != std::string::npos && before.ends_with("nvidia");
     if (groups[0].starts_with('/') && tag) break;  // "nvcr.io/nvidia/pytorch:21.05"
     if (is_toolkit_of_build(before, groups[0], leading_version(groups[2]))) {
