@@ -69,12 +69,14 @@ std::vector<std::string_view> recipes_for(const AdviceInput& at, const Chosen& c
                                                     : "nvcc";
   const std::string_view cmake = chosen.other_toolkit ? "cmake_toolkit" : "cmake";
   const std::string_view torch = chosen.other_toolkit ? "torch_toolkit" : "torch";
+  if (at.build_system == "spack") return {"spack"};  // whatever the package's own build is
   const BuildRow* own = find_build(at.package, at.object);
   if (own != nullptr) {
     if (own->recipe == "torch") return {torch};
     if (own->recipe == "flash_attn" && at.device == ComputeCapability{8, 7}) return {"flash_attn_nvcc"};
     return {own->recipe};
   }
+  if (at.build_system == "cargo") return {"cargo"};
   if (at.arch_variable.starts_with("Kokkos_ARCH_")) return {"kokkos"};
   if (!at.arch_variable.empty() && !at.arch_flags && at.arch_variable != "CMAKE_CUDA_ARCHITECTURES" &&
       at.arch_variable != "TORCH_CUDA_ARCH_LIST")

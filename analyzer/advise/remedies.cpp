@@ -77,7 +77,9 @@ std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
   const auto filled = [&](std::string_view text) { return expand(text, words); };
   Fix fix{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message};
   const bool unnamed = package.empty() && asks_for(row.command, "package");
-  if (!row.command.empty() && !unnamed) fix.commands.push_back(filled(row.command));
+  const bool other_build =
+      row.command.starts_with("cmake ") && !at.build_system.empty() && at.build_system != "cmake";
+  if (!row.command.empty() && !unnamed && !other_build) fix.commands.push_back(filled(row.command));
   return fix;
 }
 

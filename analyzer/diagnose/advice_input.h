@@ -54,7 +54,7 @@ struct AdviceInput : Facts {
   bool builds = true;         ///< false where nothing shows that the user built it
   bool windows = false;       ///< its commands are to be those of Windows
   std::string interpreter;    ///< what starts Python there, where a log names one of its own
-  std::string build_system;   ///< make, cmake, meson, bazel or cargo, where a log tells; else empty
+  std::string build_system;   ///< make, cmake, meson, bazel, cargo or spack, where a log tells; else empty
   std::string arch_variable;  ///< of that build, for its architectures; empty: not known
   bool arch_dots = false;     ///< with values such as 8.6
   bool arch_flags = false;    ///< with options of nvcc as its value

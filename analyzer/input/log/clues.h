@@ -140,7 +140,7 @@ struct LogFacts {
   /// Its commands are to be those of Windows.
   bool of_windows() const { return windows && !posix; }
   bool rocm = false;         ///< AMD's HIP is at work
-  std::string build_system;  ///< make, cmake, meson, bazel, cargo
+  std::string build_system;  ///< make, cmake, meson, bazel, cargo, spack
   bool builds = false;       ///< something else that shows that the user builds the program
   /// The variable by which the project's build is told its architectures, where a command line has it.
   std::string arch_variable;

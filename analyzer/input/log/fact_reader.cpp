@@ -41,6 +41,7 @@ const char* build_system_of(ClueKind kind) {
          : kind == ClueKind::build_cmake ? "cmake"
          : kind == ClueKind::build_meson ? "meson"
          : kind == ClueKind::build_cargo ? "cargo"
+         : kind == ClueKind::build_spack ? "spack"
                                          : "bazel";
 }
 
@@ -420,6 +421,7 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
     case ClueKind::build_meson:
     case ClueKind::build_bazel:
     case ClueKind::build_cargo:
+    case ClueKind::build_spack:
       if (clues_.build_system.empty()) clues_.build_system = build_system_of(kind);
       return;
     case ClueKind::container:
