@@ -311,7 +311,9 @@ void each_clause(std::string text, Visit&& visit) {
   RE2::GlobalReplace(&text, kHas, "");
   RE2::GlobalReplace(&text, kAsked, "");
   re2::StringPiece rest(text);
-  for (std::string clause; !rest.empty() && RE2::Consume(&rest, kClause, &clause);)
+  constexpr int kMaxInALine = 64;
+  std::string clause;
+  for (int i = 0; i < kMaxInALine && !rest.empty() && RE2::Consume(&rest, kClause, &clause); ++i)
     visit(clause, role_in(clause));
 }
 
