@@ -48,8 +48,10 @@ bool row_has(const PackageMention& package, bool analysis::SoftwareRow::*trait) 
   return row != rows.end() && (*row).*trait;
 }
 
-// What names itself in its errors, where an error does not.
-bool silent(const PackageMention& package) { return row_has(package, &analysis::SoftwareRow::names_itself); }
+// What names itself in its errors, where an error of CUDA's own words does not.
+bool silent(const PackageMention& package, const LogMatch* hit) {
+  return (hit == nullptr || hit->id.empty()) && row_has(package, &analysis::SoftwareRow::names_itself);
+}
 
 using analysis::Cause;
 
@@ -83,7 +85,8 @@ std::string package_that_called(const LogFacts& clues, const LogMatch& hit) {
   // Else the only one that the log names beside PyTorch and what comes with it.
   std::vector<std::string> others;
   for (const PackageMention& each : clues.packages)
-    if (!each.name.starts_with(kCarrier) && each.name != "triton" && each.name != "nccl" && !silent(each))
+    if (!each.name.starts_with(kCarrier) && each.name != "triton" && each.name != "nccl" &&
+        each.name != "cuDNN" && !silent(each, &hit))
       others.push_back(each.known_as());
   return others.size() == 1 ? others.front() : std::string();
 }
@@ -113,11 +116,12 @@ const PackageMention* package_that_failed(const LogFacts& clues, const LogMatch*
       (hit != nullptr && !hit->frames.empty()) || (carrier != nullptr && !carrier->version.empty());
   if (!installed && std::ranges::count_if(clues.packages, finished) == 1)
     return &*std::ranges::find_if(clues.packages, finished);
-  if (clues.packages.size() == 1) return silent(clues.packages.front()) ? nullptr : &clues.packages.front();
+  if (clues.packages.size() == 1)
+    return silent(clues.packages.front(), hit) ? nullptr : &clues.packages.front();
   const PackageMention* versioned = nullptr;
   std::size_t many = 0;
   for (const PackageMention& package : clues.packages) {
-    if (package.version.empty() || silent(package)) continue;
+    if (package.version.empty() || silent(package, hit)) continue;
     versioned = &package;
     ++many;
   }
