@@ -7,7 +7,8 @@
 
 namespace kshim::explain {
 
-/// The index of PyTorch's builds that serves the GPU and the driver; that of most GPUs where neither is known.
+/// The index of PyTorch's builds that serves the GPU and the driver; that of most GPUs where neither is
+/// known.
 std::string torch_index(const analysis::AdviceInput& at);
 
 /// The first line for a message that has one of its own; empty else.
