@@ -82,6 +82,7 @@ TEST(Facts, AsProgramsAndPeopleWordThem) {
       {"major=3, minor=5", "3.5 ", {}, "", 0},
       {"name: x major: 6 minor: 1 memoryClockRate", "6.1 ", {}, "", 0},
       {"compute capability: (6, 1)", "6.1 ", {}, "", 0},
+      {"Highest compute capability among GPUs detected: 8.6", "8.6 ", {}, "", 0},
       {"GPU #0: SM 3.0 2048 MB", "3.0 ", {}, "", 0},
       {"I have two Geforce 820M", "2.1 ", {}, "", 0},
       {"Google Colab T4", "7.5 ", {}, "", 0},
