@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <cctype>
 #include <ranges>
 #include <unordered_map>
@@ -137,6 +138,7 @@ std::vector<GpuName> gpus_named_in(std::string_view text) {
     const auto row = kByName.find(folded(plain + prefixed + in_words + before_gpu + chip));
     if (row != kByName.end()) out.push_back(*row->second);
   }
+  std::ranges::stable_partition(out, [](const GpuName& gpu) { return !gpu.chip; });
   return out;
 }
 

@@ -15,7 +15,7 @@ struct GpuName {
 };
 /// One pattern that finds every name, the longest where several fit.
 std::string gpu_name_pattern();
-/// In the order in which they stand there.
+/// In the order in which they stand there, names before chips: "GA102 [GeForce RTX 3090]".
 std::vector<GpuName> gpus_named_in(std::string_view text);
 
 /// What a person who typed a name may mean.

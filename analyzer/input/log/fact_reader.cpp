@@ -333,8 +333,7 @@ std::optional<int> ordinal_in(const std::string& text) {
 void FactReader::add_named_devices(const std::string& text) {
   const auto ordinal = ordinal_in(text);
   each_clause(text, [&](const std::string& clause, DeviceRole role) {
-    std::vector<GpuName> named = gpus_named_in(clause);
-    std::ranges::stable_partition(named, [](const GpuName& gpu) { return !gpu.chip; });  // GA102 [RTX 3090]
+    const std::vector<GpuName> named = gpus_named_in(clause);
     for (const GpuName& gpu : named)
       add_device(gpu.cc, gpu.name, role, named.size() == 1 ? ordinal : std::nullopt);
   });

@@ -141,7 +141,8 @@ void find_gpus(const Machine& machine, const Loader& loader, Facts& facts) {
   if (facts.gpus.empty()) facts.gpus = gpus_of_bus(machine, facts.place);
   for (Gpu& gpu : facts.gpus) {
     const auto named = gpu.cc ? std::vector<explain::GpuName>() : explain::gpus_named_in(gpu.name);
-    if (named.size() != 1) continue;
+    if (named.empty() || std::ranges::any_of(named, [&](const auto& each) { return each.cc != named[0].cc; }))
+      continue;
     gpu.cc = named.front().cc;
     gpu.cc_by_name = true;
   }
