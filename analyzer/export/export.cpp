@@ -860,7 +860,7 @@ class Inputs {
   std::string here_;
 };
 
-/// Which inputs were exported: several files, none of which is large.
+/// Writes which inputs were exported, in several small files.
 class Manifests {
  public:
   Manifests(TableFiles& files, std::string name) : files_(files), name_(std::move(name)) {}

@@ -30,7 +30,7 @@ bool is_modest(std::size_t size) noexcept {
 FileCopy::FileCopy(const char* path) noexcept {
   struct stat facts {};
   file_ = open_regular_file(path);
-  if (!file_ || raw::status_of(file_.fd(), facts) != 0 || facts.st_size <= 0) return;
+  if (!file_ || raw::status_of(file_.get(), facts) != 0 || facts.st_size <= 0) return;
   const auto size = static_cast<std::size_t>(facts.st_size);
   if (!is_modest(size)) return;
   // Pages that are never written use no memory.

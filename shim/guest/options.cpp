@@ -263,7 +263,7 @@ std::string_view next_line(std::string_view& text) noexcept {
 std::string_view read_of_root(const char* path, char* to, std::size_t capacity) noexcept {
   const OwnFile file(raw::open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat info {};
-  if (!file || raw::status_of(file.fd(), info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != 0 ||
+  if (!file || raw::status_of(file.get(), info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != 0 ||
       (info.st_mode & 022U) != 0)
     return {};
   return {to, file.read(0, to, capacity)};

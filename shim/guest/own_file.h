@@ -46,7 +46,7 @@ class OwnFile {
     if (fd_ >= 0 && (unknown || identity_.is(fd_))) raw::close_file(fd_);
   }
   explicit operator bool() const noexcept { return fd_ >= 0; }
-  int fd() const noexcept { return fd_; }
+  int get() const noexcept { return fd_; }
   const FileIdentity& identity() const noexcept { return identity_; }
   int release() noexcept { return std::exchange(fd_, -1); }
   /// Bytes that were read; 0 at the end and for an error.

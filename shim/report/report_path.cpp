@@ -38,9 +38,9 @@ int move_up(OwnFile low, int before) noexcept {
   if (raw::get_limit(RLIMIT_NOFILE, limit) != 0) limit.rlim_cur = 256;
   rlim_t lowest = limit.rlim_cur > kWanted + 24 ? kWanted : limit.rlim_cur / 2;
   if (limit.rlim_cur > kWanted + kSpread + 24) lowest += 1 + now_nanoseconds() / 64 % kSpread;
-  int high = before < 0 ? -1 : raw::duplicate_above(low.fd(), before);
-  if (high < 0) high = raw::duplicate_above(low.fd(), static_cast<int>(lowest));
-  return high < 0 && low.fd() > STDERR_FILENO ? low.release() : high;
+  int high = before < 0 ? -1 : raw::duplicate_above(low.get(), before);
+  if (high < 0) high = raw::duplicate_above(low.get(), static_cast<int>(lowest));
+  return high < 0 && low.get() > STDERR_FILENO ? low.release() : high;
 }
 
 std::string_view reason_of(int error) noexcept {
@@ -180,7 +180,7 @@ bool has_entries(int folder, std::uint64_t most) noexcept {
   alignas(std::uint64_t) char entries[4096];
   std::uint64_t count = 0;
   for (long size = 0;
-       count < most + 2 && (size = raw::list_folder(listed.fd(), entries, sizeof entries)) > 0;) {
+       count < most + 2 && (size = raw::list_folder(listed.get(), entries, sizeof entries)) > 0;) {
     constexpr long kLengthAt = 16;  // linux_dirent64: d_ino, d_off, d_reclen
     for (long at = 0; at < size; ++count) {
       std::uint16_t length = 0;
@@ -240,8 +240,8 @@ int create_report(std::string_view path, const Options& options, ReportFile& out
   OwnFile folder;
   if (const int error = open_folder(folder_of(path), {.make_missing = true}, folder); error != 0)
     return error;
-  if (has_entries(folder.fd(), options.max_files)) return kTooManyFiles;
-  return create_in(folder.fd(), path, options.mode, out);
+  if (has_entries(folder.get(), options.max_files)) return kTooManyFiles;
+  return create_in(folder.get(), path, options.mode, out);
 }
 
 namespace {
@@ -257,10 +257,10 @@ int create_in_own_folder(const PathText& own, std::string_view name, const Optio
   if (raw::status_of_link(itself.c_str(), info) == 0 && S_ISLNK(info.st_mode)) return ELOOP;
   if (const int error = open_folder(own.view(), {.make_missing = true, .mode = 0700}, folder); error != 0)
     return error;
-  if (raw::status_of(folder.fd(), info) != 0) return errno;
+  if (raw::status_of(folder.get(), info) != 0) return errno;
   if (!report::is_own_folder(info, raw::user())) return EPERM;
-  if (has_entries(folder.fd(), options.max_files)) return kTooManyFiles;
-  return create_in(folder.fd(), path.view(), options.mode, out);
+  if (has_entries(folder.get(), options.max_files)) return kTooManyFiles;
+  return create_in(folder.get(), path.view(), options.mode, out);
 }
 
 /// kshim-report-UID in a folder. If another user created that name first, kshim-report-UID.N with a random N,
@@ -292,7 +292,7 @@ int create_by_default(const PathText& wanted, std::string_view name, const Optio
       info.st_dev != options.start_device)
     return EXDEV;
   if (const int error = open_folder(options.start_folder, {}, working); error != 0) return error;
-  if (raw::status_of(working.fd(), info) != 0) return errno;
+  if (raw::status_of(working.get(), info) != 0) return errno;
   switch (report::default_folder(info, raw::user())) {
     case report::DefaultFolder::here:
       break;
@@ -304,10 +304,10 @@ int create_by_default(const PathText& wanted, std::string_view name, const Optio
   OwnFile folder;
   if (const int error = open_folder(folder_of(wanted.view()), {.make_missing = true}, folder); error != 0)
     return error;
-  if (raw::status_of(folder.fd(), info) != 0) return errno;
+  if (raw::status_of(folder.get(), info) != 0) return errno;
   if (!report::is_own_folder(info, raw::user())) return ENOTSUP;
-  if (has_entries(folder.fd(), options.max_files)) return kTooManyFiles;
-  return create_in(folder.fd(), wanted.view(), options.mode, out);
+  if (has_entries(folder.get(), options.max_files)) return kTooManyFiles;
+  return create_in(folder.get(), wanted.view(), options.mode, out);
 }
 
 }  // namespace

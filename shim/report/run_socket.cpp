@@ -25,8 +25,8 @@ void tell_run(std::string_view text) noexcept {
   path.copy(address.sun_path, path.size());
   const OwnFile socket(raw::packet_socket());
   if (!socket) return;
-  if (raw::connect_to(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-    raw::send_to(socket.fd(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
+  if (raw::connect_to(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    raw::send_to(socket.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
 }
 
 void tell_run(std::string_view what, std::uint64_t number) noexcept {

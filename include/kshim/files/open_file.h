@@ -34,6 +34,7 @@ class Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor();
   int get() const noexcept { return fd_; }
+  int release() noexcept { return std::exchange(fd_, -1); }
   explicit operator bool() const noexcept { return fd_ >= 0; }
 
  private:

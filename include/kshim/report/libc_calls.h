@@ -6,30 +6,13 @@
 #include <unistd.h>
 
 #include <cstddef>
-#include <utility>
+
+#include "kshim/files/open_file.h"
 
 namespace kshim::report {
 
 struct LibcCalls {
-  class File {
-   public:
-    explicit File(int fd = -1) noexcept : fd_(fd) {}
-    File(File&& other) noexcept : fd_(other.release()) {}
-    File& operator=(File&& other) noexcept {
-      std::swap(fd_, other.fd_);
-      return *this;
-    }
-    File(const File&) = delete;
-    File& operator=(const File&) = delete;
-    ~File() {
-      if (fd_ >= 0) ::close(fd_);
-    }
-    int fd() const noexcept { return fd_; }
-    int release() noexcept { return std::exchange(fd_, -1); }
-
-   private:
-    int fd_;
-  };
+  using File = files::Descriptor;
   static int open_at(int folder, const char* name, int flags, unsigned mode) noexcept {
     return ::openat(folder, name, flags, mode);
   }

@@ -46,7 +46,7 @@ class FolderWalk {
     at_ = kMaxLength - path.size();
     copy(path, at_);
     folder_ = File(System::open_at(AT_FDCWD, path.starts_with('/') ? "/" : ".", kOpen | O_DIRECTORY, 0));
-    if (folder_.fd() < 0) return errno;
+    if (folder_.get() < 0) return errno;
     int error = 0;
     while (error == 0 && next_name()) error = step(request);
     if (error == 0) out = folder_.release();
@@ -74,10 +74,10 @@ class FolderWalk {
 
   int step(FolderRequest request) noexcept {
     if (size_ == sizeof name_ - 1) return ENAMETOOLONG;
-    int fd = System::open_at(folder_.fd(), name_, kOpen, 0);
+    int fd = System::open_at(folder_.get(), name_, kOpen, 0);
     if (fd < 0 && errno == ENOENT && request.make_missing) {
-      if (System::make_folder_at(folder_.fd(), name_, request.mode) != 0 && errno != EEXIST) return errno;
-      fd = System::open_at(folder_.fd(), name_, kOpen, 0);
+      if (System::make_folder_at(folder_.get(), name_, request.mode) != 0 && errno != EEXIST) return errno;
+      fd = System::open_at(folder_.get(), name_, kOpen, 0);
     }
     if (fd < 0) return errno;
     File next(fd);
@@ -101,7 +101,7 @@ class FolderWalk {
     copy({target, length}, at_);
     if (target[0] != '/') return 0;
     File root(System::open_at(AT_FDCWD, "/", kOpen | O_DIRECTORY, 0));
-    if (root.fd() < 0) return errno;
+    if (root.get() < 0) return errno;
     folder_ = std::move(root);
     return 0;
   }
