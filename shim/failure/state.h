@@ -52,10 +52,12 @@ class SlowPath {
  public:
   explicit operator bool() const noexcept { return static_cast<bool>(guard_); }
 
-  /// Calls work(state). If the lock or the memory is unavailable, counts one dropped record.
+  /// Calls work(state). False if the lock or the memory is unavailable: one dropped record is counted.
   template <class Work>
-  void run(const Work& work) const noexcept {
-    if (!enter(true, call<Work>, &work)) count_dropped();
+  bool run(const Work& work) const noexcept {
+    const bool called = enter(true, call<Work>, &work);
+    if (!called) count_dropped();
+    return called;
   }
   /// The same without waiting. False where nothing was called.
   template <class Work>
