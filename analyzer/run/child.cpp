@@ -59,6 +59,34 @@ class SignalState {
   int fd_ = -1;
 };
 
+// systemd names the process that it starts in these variables, and a service believes what comes with them
+// (its sockets, the watchdog's interval) only if the number is its own. CMD is that service: where they name
+// this process, they are to name CMD.
+constexpr std::array<std::string_view, 3> kServiceNumbers = {"LISTEN_PID", "WATCHDOG_PID",
+                                                             "SYSTEMD_EXEC_PID"};
+constexpr std::string_view kNumberRoom = "0000000000";
+
+void make_room_for_number(Environment& environment) {
+  const std::string own = std::to_string(getpid());
+  for (const std::string_view name : kServiceNumbers) {
+    if (environment.get(name) == own) environment.set(name, kNumberRoom);
+  }
+  // The inode of this process's pidfd. Services ask for it only where it is there.
+  if (environment.get("LISTEN_PID") == kNumberRoom) environment.remove("LISTEN_PIDFDID");
+}
+
+/// In the child: no allocation.
+void write_number(const std::vector<char*>& variables) {
+  for (char* const entry : variables) {
+    if (entry == nullptr) return;
+    const std::string_view text(entry);
+    const std::size_t equals = std::min(text.find('='), text.size());
+    if (text.size() != equals + 1 + kNumberRoom.size() || !text.ends_with(kNumberRoom)) continue;
+    if (std::ranges::find(kServiceNumbers, text.substr(0, equals)) == kServiceNumbers.end()) continue;
+    *std::to_chars(entry + equals + 1, entry + text.size(), getpid()).ptr = 0;
+  }
+}
+
 /// In the child, between fork and exec: nothing but system calls.
 [[noreturn]] void execute(const char* program, std::vector<char*>& arguments, std::vector<char*>& environment,
                           std::vector<char*>& shell_arguments, int error_pipe) {
@@ -89,6 +117,7 @@ pid_t start(const ChildSpec& spec, Environment& environment, const SignalState& 
   for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
   shell_arguments.insert(shell_arguments.end(), arguments.begin() + 1, arguments.end());
+  make_room_for_number(environment);
   std::vector<char*> variables = environment.pointers();
 
   std::array<int, 2> ends{};
@@ -100,6 +129,7 @@ pid_t start(const ChildSpec& spec, Environment& environment, const SignalState& 
   if (pid == 0) {
     signals.restore();
     lift_memory_limit();
+    write_number(variables);
     execute(program.c_str(), arguments, variables, shell_arguments, ends[1]);
   }
   close(ends[1]);

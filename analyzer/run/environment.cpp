@@ -83,6 +83,10 @@ void Environment::append(std::string_view name, std::string_view value, char sep
   set(name, before.empty() ? std::string(value) : before + separator + std::string(value));
 }
 
+void Environment::remove(std::string_view name) {
+  std::erase_if(entries_, [&](const std::string& entry) { return is_entry_of(entry, name); });
+}
+
 std::vector<char*> Environment::pointers() {
   std::vector<char*> pointers;
   pointers.reserve(entries_.size() + 1);

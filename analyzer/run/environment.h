@@ -15,6 +15,7 @@ class Environment {
   void set(std::string_view name, std::string_view value);
   void prepend(std::string_view name, std::string_view value, char separator);
   void append(std::string_view name, std::string_view value, char separator);
+  void remove(std::string_view name);
   /// For execve; valid until the next change.
   std::vector<char*> pointers();
 

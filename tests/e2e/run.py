@@ -92,6 +92,26 @@ class Passing(e2e.Case):
         self.assertEqual((done.returncode, done.stdout), (0, f"hello\nhello\n{e2e.SHIM}\n"), done.stderr)
         self.assertNotIn("warning", done.stderr)
 
+    def test_a_service_of_systemd(self):
+        """What systemd says to the process that it starts, and to that one alone, CMD hears: its sockets, the watchdog's interval."""
+        names = ("LISTEN_PID", "WATCHDOG_PID", "SYSTEMD_EXEC_PID", "LISTEN_PIDFDID", "LISTEN_FDS")
+        service = 'for name in %s; do eval "echo $name=\\${$name-unset}"; done; echo self=$$; read line <&3; echo "$line"' % " ".join(names)
+        with tempfile.TemporaryFile("w+") as socket:  # the descriptor that systemd passes has number 3
+            for own in (True, False):
+                with self.subTest(own=own):
+                    socket.seek(0)
+                    socket.write("from the socket\n")
+                    socket.flush()
+                    socket.seek(0)
+                    number = "$$" if own else "1"
+                    start = (f"export LISTEN_PID={number} WATCHDOG_PID={number} SYSTEMD_EXEC_PID={number} LISTEN_FDS=1 LISTEN_PIDFDID=77; exec 3<&{socket.fileno()}; "
+                             'exec "$@"')
+                    done = self.run_program("/bin/sh", "-c", start, "sh", e2e.KSHIM, "run", "--", "/bin/sh", "-c", service, pass_fds=[socket.fileno()])
+                    printed = dict(line.split("=") for line in done.stdout.splitlines()[:-1])
+                    self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "from the socket"))
+                    wanted = printed["self"] if own else "1"
+                    self.assertEqual([printed[name] for name in names], [wanted, wanted, wanted, "unset" if own else "77", "1"])
+
     def test_a_script_without_magic(self):
         script = self.folder / "script"
         script.write_text("echo from a script $1\n")
