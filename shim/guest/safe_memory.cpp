@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest/safe_memory.h"
 
+#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -9,6 +10,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
+#include <optional>
 
 #include "guest/clock.h"
 #include "guest/errno_keeper.h"
@@ -20,39 +23,60 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-enum : int { unknown, yes, no };
-std::atomic<int> g_pages_can_be_asked{unknown};
+/// System calls that say whether a page can be read, and change nothing: the kernel reads an argument before
+/// it finds that there is nothing to do. They cost a quarter of process_vm_readv, and sandboxes that forbid
+/// that (old container run times) allow them.
+enum class Way : int {
+  unknown,
+  mask,   ///< rt_sigprocmask, which reads the set before it looks at `how`: EINVAL
+  futex,  ///< FUTEX_WAIT for a word that has another value (EAGAIN), else no time (ETIMEDOUT)
+  none,
+};
+std::atomic<Way> g_way{Way::unknown};
 
-/// rt_sigprocmask reads the set before it looks at `how`: EINVAL says that the eight bytes are there, EFAULT
-/// that they are not; nothing is changed either way. It costs a quarter of process_vm_readv, and sandboxes
-/// that forbid that (old container run times) allow it. The kernel never returns 0 for such a `how`; an
-/// emulator of system calls may, and is not asked again.
+/// Nothing if the answer is not the kernel's: a sandbox's, or that of a program that emulates system calls.
+std::optional<bool> ask(Way way, std::uintptr_t page) noexcept {
+  constexpr int kNoSuchHow = -1;
+  constexpr std::uint32_t kUnlikely = 0x6b73686d;
+  const timespec no_time{0, 0};
+  const bool mask = way == Way::mask;
+  const long answer = mask ? raw::call(SYS_rt_sigprocmask, kNoSuchHow, page, nullptr, 8UL)
+                           : raw::call(SYS_futex, page, FUTEX_WAIT_PRIVATE, kUnlikely, &no_time, nullptr, 0);
+  if (answer == 0) return std::nullopt;
+  if (errno == EFAULT) return false;
+  if (mask ? errno == EINVAL : errno == EAGAIN || errno == ETIMEDOUT) return true;
+  return std::nullopt;
+}
+
+/// An emulator that checks `how` first (QEMU's user mode) would report every page as readable. A page of the
+/// stack and the last one of the address space, which is never mapped, tell; the second is not shown to an
+/// emulator that gave no answer for the first, since it may read there.
+bool is_honest(Way way) noexcept {
+  const char here = 0;
+  return ask(way, reinterpret_cast<std::uintptr_t>(&here) / kPage * kPage) == true &&
+         ask(way, ~std::uintptr_t{0} / kPage * kPage) == false;
+}
+
+/// The first way after `way` that works here. A program may enter a sandbox at any time.
+Way way_after(Way way) noexcept {
+  Way next = way;
+  do {
+    next = static_cast<Way>(static_cast<int>(next) + 1);
+  } while (next != Way::none && !is_honest(next));
+  g_way.compare_exchange_strong(way, next, std::memory_order_relaxed);
+  return next;
+}
+
 bool page_is_readable(std::uintptr_t page) noexcept {
   if (page == 0) return false;  // no set: the kernel returns 0
-  constexpr int kNoSuchHow = -1;
-  if (raw::call(SYS_rt_sigprocmask, kNoSuchHow, page, nullptr, 8UL) != 0) return errno != EFAULT;
-  g_pages_can_be_asked.store(no, std::memory_order_relaxed);
+  Way way = g_way.load(std::memory_order_relaxed);
+  if (way == Way::unknown) way = way_after(way);
+  for (; way != Way::none; way = way_after(way))
+    if (const std::optional<bool> answer = ask(way, page)) return *answer;
   std::uint64_t copy = 0;
   const iovec local{&copy, sizeof copy};
   const iovec remote{reinterpret_cast<void*>(page), sizeof copy};
   return read_by_kernel(&local, &remote, 1, sizeof copy) == KernelRead::done;
-}
-
-/// An emulator that checks `how` first (QEMU's user mode) would report every page as readable, and a sandbox
-/// may answer for the kernel. A page of the stack and the last one of the address space, which is never
-/// mapped, tell; the second is not shown to an emulator that answered 0 to the first, since it may read
-/// there.
-bool pages_can_be_asked() noexcept {
-  int known = g_pages_can_be_asked.load(std::memory_order_relaxed);
-  if (known == unknown) {
-    known = page_is_readable(reinterpret_cast<std::uintptr_t>(&known) / kPage * kPage) &&
-                    g_pages_can_be_asked.load(std::memory_order_relaxed) != no &&
-                    !page_is_readable(~std::uintptr_t{0} / kPage * kPage)
-                ? yes
-                : no;
-    g_pages_can_be_asked.store(known, std::memory_order_relaxed);
-  }
-  return known == yes;
 }
 
 /// By this thread's number the kernel reads this process's memory.
@@ -106,7 +130,7 @@ ScopedManyReads::~ScopedManyReads() {
   if (outermost_) t_many_reads = false;
 }
 
-void never_ask_for_pages() noexcept { g_pages_can_be_asked.store(no, std::memory_order_relaxed); }
+void never_ask_for_pages() noexcept { g_way.store(Way::none, std::memory_order_relaxed); }
 
 bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept {
   const ErrnoKeeper keeper;
@@ -114,20 +138,18 @@ bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept {
   const iovec remote{reinterpret_cast<void*>(from), size};
   const KernelRead answer = read_by_kernel(&local, &remote, 1, size);
   if (answer != KernelRead::refused) return answer == KernelRead::done;
-  if (!pages_can_be_asked() || readable_bytes(from, size) != size) return false;
+  if (readable_bytes(from, size) != size) return false;
   std::memcpy(to, reinterpret_cast<const void*>(from), size);
   return true;
 }
 
 std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept {
   const ErrnoKeeper keeper;
-  const bool by_page = pages_can_be_asked();
   std::size_t done = 0;
   while (done < size) {
     const std::uintptr_t at = address + done;
     if (at < address) break;
-    char byte = 0;
-    if (by_page ? !page_is_readable(at / kPage * kPage) : !read_memory(at, &byte, 1)) return done;
+    if (!page_is_readable(at / kPage * kPage)) return done;
     done += kPage - at % kPage;
   }
   return std::min(done, size);

@@ -73,6 +73,21 @@ class Sandbox(hostile.Case):
                     if name != "fstat":
                         self.assertEqual([self.codes(records) for records in self.found()], [BOTH])
 
+    def test_neither_way_to_read_memory(self):
+        """a sandbox around the process refuses both `process_vm_readv` and `rt_sigprocmask`, with any error, or with success and 0 | nothing | the failure, with its frames"""
+        calls = system_calls()
+        box = hostile.HERE / "box"
+        for error in (errno.EPERM, errno.ENOSYS, errno.EFAULT, errno.EINVAL, 0):
+            with self.subTest(error=error):
+                done = self.same(box, calls["process_vm_readv"], error, box, calls["rt_sigprocmask"], error, *self.scenario("once"))
+                if done.returncode == 77:
+                    self.skipTest("no seccomp here")
+                self.assertEqual(done.stdout, "host: 0 0 500 209\n")
+                records = self.only()
+                self.assertEqual(self.codes(records), BOTH)
+                for failure in e2e.of_type(records, "failure"):
+                    self.assertIn("host", [os.path.basename(frame["object"] or "") for frame in failure["native"]])
+
     def test_a_program_that_seals_itself(self):
         """a program without CUDA that forbids itself, and libraries, all system calls but a few, by a filter that ends it or raises SIGSYS, or by `PR_SET_SYSCALL_USER_DISPATCH` | nothing: the shim makes none there (glibc 2.35 or later) | none"""
         if tuple(map(int, platform.libc_ver()[1].split("."))) < (2, 35):

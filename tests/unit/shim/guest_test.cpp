@@ -111,12 +111,11 @@ bool reads_carefully() {
          readable_bytes(memory.at(0), 100) == 100 && errno == 4711;
 }
 
-/// Answers process_vm_readv with EPERM, as container run times do; false where this machine does not allow
-/// that.
-bool enter_sandbox() {
+/// Answers a system call with EPERM, as container run times do; false where this machine does not allow that.
+bool enter_sandbox(unsigned call) {
   std::array<sock_filter, 4> program{{
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
-      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_process_vm_readv},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, call},
       {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
       {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
   }};
@@ -139,9 +138,22 @@ TEST(ReadMemory, BadPointersCostAnAnswer) { EXPECT_TRUE(reads_carefully()); }
 
 TEST(ReadMemory, AlsoWhereTheSandboxForbidsTheSystemCall) {
   constexpr int kNoSandbox = 77;
-  const int outcome = in_child([] { return !enter_sandbox() ? kNoSandbox : reads_carefully() ? 0 : 1; });
+  const auto read = [](std::initializer_list<unsigned> refused, bool asked_before) {
+    return in_child([=] {
+      if (asked_before && !reads_carefully()) return 2;
+      for (const unsigned call : refused)
+        if (!enter_sandbox(call)) return kNoSandbox;
+      return reads_carefully() ? 0 : 1;
+    });
+  };
+  const int outcome = read({SYS_process_vm_readv}, false);
   if (outcome == kNoSandbox) GTEST_SKIP() << "this machine does not let a process give up system calls";
   EXPECT_EQ(outcome, 0);
+  for (const bool asked_before : {false, true}) {
+    EXPECT_EQ(read({SYS_rt_sigprocmask}, asked_before), 0);
+    EXPECT_EQ(read({SYS_process_vm_readv, SYS_rt_sigprocmask}, asked_before), 0);
+    EXPECT_EQ(read({SYS_rt_sigprocmask, SYS_futex}, asked_before), 0);
+  }
 }
 
 #ifdef __x86_64__
