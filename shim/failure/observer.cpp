@@ -121,12 +121,17 @@ void learn_what_was_missed() noexcept {
     learn_driver(missed == devices);
 }
 
-void register_code(const Registration& registration) noexcept {
-  if (stage_registration(registration)) return;
+[[gnu::noinline, gnu::cold]] void make_room_and_register(const Registration& registration) noexcept {
   const SlowPath path;
   if (!path) return;
   path.run([](State& state) { state.fatbins.update(); });
   stage_registration(registration);
+}
+
+/// A program calls this 100,000 times while it starts.
+[[gnu::always_inline]] inline void register_code(const Registration& registration) noexcept {
+  if (!stage_registration(registration)) [[unlikely]]
+    make_room_and_register(registration);
 }
 
 /// For DriverLog alone: the walk of the stack takes microseconds.

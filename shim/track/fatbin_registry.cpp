@@ -200,18 +200,21 @@ struct FatbinRegistry::Tables {
     fat.last = number;
   }
 
-  void remove(Number number) noexcept {
+  void remove(abi::FatbinHandle handle) noexcept {
+    Number* at = &handle_bucket(handle);
+    while (*at != 0 && fatbin(*at).handle != handle) at = &fatbin(*at).next_of_handle;
+    const Number number = *at;
     if (number == 0) return;
     last_found = 0;
     Fatbin& gone = fatbin(number);
-    for (Number at = gone.first; at != 0; at = kernel(at).next)
-      unlink(host_bucket(kernel(at).host), at, [this](Number of) -> Number& { return next_of_host[of - 1]; });
+    *at = gone.next_of_handle;
+    for (Number of = gone.first; of != 0; of = kernel(of).next)
+      unlink(host_bucket(kernel(of).host), of,
+             [this](Number each) -> Number& { return next_of_host[each - 1]; });
     if (gone.last != 0) {
       kernel(gone.last).next = free_kernel;
       free_kernel = gone.first;
     }
-    unlink(handle_bucket(gone.handle), number,
-           [this](Number of) -> Number& { return fatbin(of).next_of_handle; });
     unlink(address_bucket(gone.fatbin), number,
            [this](Number of) -> Number& { return fatbin(of).next_of_address; });
     gone.next_of_handle = free_fatbin;
@@ -227,7 +230,7 @@ void FatbinRegistry::apply(const Registration& registration) noexcept {
   else if (registration.kernel != nullptr)
     tables_->add_kernel(registration);
   else
-    tables_->remove(tables_->find(registration.handle));
+    tables_->remove(registration.handle);
 }
 
 void FatbinRegistry::update() noexcept {
