@@ -252,6 +252,14 @@ class Names(hostile.Case):
         self.assertNotIn(e2e.SHIM.name, bare)
         self.assertEqual(shimmed, [e2e.SHIM.name] * len(names))
 
+    def test_a_weak_reference(self):
+        """a library tests for the driver by a weak reference (`if (cuInit)`) in a program without a driver | the function is there, also with `KSHIM_DISABLE=1`; a call answers that there is no device (100) | none"""
+        code = f"import ctypes\nprint(ctypes.CDLL({str(hostile.HERE / 'libweak.so')!r}).weak())\n"
+        for disable in ("0", "1"):
+            bare, shimmed = self.effect(code, variables={"LD_LIBRARY_PATH": "", "KSHIM_DISABLE": disable})
+            self.assertEqual((bare, shimmed), (["-1"], ["100"]))
+            self.assertEqual(self.found(), [])
+
     def test_the_text_of_an_error(self):
         """`dlerror` after a look-up by `RTLD_DEFAULT` that fails | its text names libkshim.so instead of the caller | -"""
         bare, shimmed = self.effect("import ctypes\nc = ctypes.CDLL(None)\nc.dlerror.restype = ctypes.c_char_p\n"

@@ -15,6 +15,11 @@ long uses_driver(void);
 long uses_driver(void) { return cuInit(0); }
 long allocates(void);
 long allocates(void) { return cuMemAlloc_v2(0, 1) + 1; }
+#elif defined(WEAK)
+// Tests for the driver, as a program that is not linked to it may.
+long cuInit(unsigned flags) __attribute__((weak));
+long weak(void);
+long weak(void) { return cuInit == 0 ? -1 : cuInit(0); }
 #elif defined(ASKS)
 #include <dlfcn.h>
 typedef long (*Init)(unsigned);
