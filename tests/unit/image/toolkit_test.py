@@ -202,7 +202,8 @@ def check_verdicts(probe, ptxas, folder, bases, release, isa):
 
     def accepted(target, base):
         for arch in [base] + suffixed([base]):
-            command = [ptxas, f"-arch=sm_{arch}", "-o", os.devnull, folder / f"{target}.ptx"]
+            # A file of the pair's own, not /dev/null: a compiler run by root may delete its output when it fails.
+            command = [ptxas, f"-arch=sm_{arch}", "-o", folder / f"{target}.{arch}.cubin", folder / f"{target}.ptx"]
             if subprocess.run(command, capture_output=True).returncode == 0:
                 return True
         return False
