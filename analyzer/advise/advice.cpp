@@ -425,6 +425,7 @@ Advice advise(const AdviceInput& given) {
   add_remarks(told, serving, advice);
   explain::add_remedies(at, advice);
   keep_feasible(at, advice.fixes);
+  note_assumed(at, advice.fixes);
   add_newer_than_known(told, advice.remarks);
   keep_usable(at, advice.fixes);
   if (at.windows) explain::translate(at, advice);
@@ -455,6 +456,8 @@ void advise(std::vector<Finding>& findings, AdviceCache* given) {
       at.removable = removable_cache_entry(at.cache_entry.empty() ? extension_folder(at) : at.cache_entry);
     Advice advice = given != nullptr ? given->of(std::move(at)) : advise(at);
     finding.fixes = std::move(advice.fixes);
+    if (!finding.fixes.empty() && !finding.fixes.front().assumed.empty())
+      finding.confidence = std::min(finding.confidence, kMostIfAssumed);
     finding.dead_ends = std::move(advice.dead_ends);
     finding.remarks.insert(finding.remarks.begin(), std::make_move_iterator(advice.remarks.begin()),
                            std::make_move_iterator(advice.remarks.end()));

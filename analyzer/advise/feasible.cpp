@@ -56,7 +56,38 @@ bool is_feasible(const AdviceInput& at, const Fix& fix) {
                                       : can_ever_run(at.device, fix.cuda);
 }
 
+bool holds_any_of(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != text.npos; });
+}
+
+bool depends_on(const AdviceInput& at, const Fix& fix, Assumed what) {
+  const std::string text = join(fix.commands, "\n");
+  const bool chosen = fix.id == "install-build";  // for this GPU or driver
+  switch (what) {
+    case Assumed::gpu:
+      return chosen || holds_any_of(text, {"ARCH_LIST=", "ARCHITECTURES=\"", "compute_", "=sm_"});
+    case Assumed::cuda:
+      return fix.cuda.known() && !chosen && !at.driver.known();
+    case Assumed::driver:
+      return fix.cuda.known() && fix.kind == FixKind::reinstall && at.toolkit.major < fix.cuda.major;
+    case Assumed::system:
+      return holds_any_of(text, {"sudo ", "export ", "unset ", "rm -", "/usr/", "/dev/", "/proc/", "ldconfig",
+                                 "env -u", "| grep", "$("});
+    case Assumed::package_manager:
+      return holds_any_of(text, {"pip install", "conda install", "conda update", "apt-get install"});
+    case Assumed::python:
+      return chosen && text.find("==") != text.npos;
+  }
+  return false;
+}
+
 }  // namespace
+
+void note_assumed(const AdviceInput& at, std::vector<Fix>& fixes) {
+  for (Fix& fix : fixes)
+    for (const Assumed what : at.unsaid)
+      if (depends_on(at, fix, what)) fix.assumed.push_back(what);
+}
 
 void keep_feasible(const AdviceInput& at, std::vector<Fix>& fixes) {
   for (Fix& fix : fixes)

@@ -59,6 +59,9 @@ image::Version driver_limit(const AdviceInput& at);
 /// runs, or that the source does not take. Where a driver update is needed first, that is said.
 void keep_feasible(const AdviceInput& at, std::vector<Fix>& fixes);
 
+/// Fix::assumed, of AdviceInput::unsaid.
+void note_assumed(const AdviceInput& at, std::vector<Fix>& fixes);
+
 /// The CUDA that the source asks for at least, where the GPU was dropped before that; unknown otherwise.
 image::Version source_asks_beyond(const AdviceInput& at);
 

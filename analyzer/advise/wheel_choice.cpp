@@ -179,19 +179,32 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
   } else {
     limit = nullptr;  // it takes another Python, which the advice says
   }
-  std::vector<const WheelRow*> newest;
+  // What is there changes least: the first newer release, else the last older one. Of a release that is not
+  // known, the newest.
+  const bool known = is_plain(wheel.version);
+  const auto release_of = [&](const WheelRow* row) {
+    const bool newer = known && compare_releases(row->first, wheel.version) > 0;
+    const std::string_view first =
+        limit != nullptr && compare_releases(row->first, limit->first) < 0 ? limit->first : row->first;
+    return newer && refusing_companion(*row, first, device) == nullptr ? first : last_of(*row, limit, device);
+  };
+  const auto nearer = [&](std::string_view a, std::string_view b) {
+    const bool newer_a = known && compare_last(a, wheel.version) > 0;
+    const bool newer_b = known && compare_last(b, wheel.version) > 0;
+    if (newer_a != newer_b) return newer_a ? 1 : -1;
+    return newer_a ? compare_last(b, a) : compare_last(a, b);
+  };
+  std::vector<const WheelRow*> nearest;
   for (const WheelRow* row : rows) {
-    const int newer =
-        newest.empty() ? 0
-                       : compare_last(last_of(*row, limit, device), last_of(*newest.front(), limit, device));
-    if (newer > 0) newest.clear();
-    if (newer >= 0) newest.push_back(row);
+    const int order = nearest.empty() ? 0 : nearer(release_of(row), release_of(nearest.front()));
+    if (order > 0) nearest.clear();
+    if (order >= 0) nearest.push_back(row);
   }
-  const WheelRow* best = best_of(newest, device);
-  const std::string_view last = last_of(*best, limit, device);
-  if (last == kNewest) return WheelChoice{best, installer_of(*best, manager), "", false, ""};
-  return WheelChoice{best, installer_of(*best, manager), fmt::format("=={}.*", last), false,
-                     std::string(last)};
+  const WheelRow* best = best_of(nearest, device);
+  const std::string_view release = release_of(best);
+  if (release == kNewest) return WheelChoice{best, installer_of(*best, manager), "", false, ""};
+  return WheelChoice{best, installer_of(*best, manager), fmt::format("=={}.*", release), false,
+                     std::string(release)};
 }
 
 std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::string_view manager,

@@ -24,11 +24,23 @@ constexpr std::string_view kEvidence[] = {
 #include "analyzer/core/evidence.def"
 #undef KSHIM_EVIDENCE
 };
+struct AssumedRow {
+  std::string_view name;
+  std::string_view words;
+};
+constexpr AssumedRow kAssumed[] = {{"gpu", "the GPU"},
+                                   {"cuda", "the CUDA of the program"},
+                                   {"driver", "a driver that is new enough"},
+                                   {"system", "Linux"},
+                                   {"package-manager", "the package manager"},
+                                   {"python", "a Python that this release has a wheel for"}};
 constexpr std::string_view kSeverities[] = {"none", "info", "warning", "error"};
 
 }  // namespace
 
 std::string_view to_name(Severity severity) { return kSeverities[static_cast<std::size_t>(severity)]; }
+std::string_view to_name(Assumed what) { return kAssumed[static_cast<std::size_t>(what)].name; }
+std::string_view words_of(Assumed what) { return kAssumed[static_cast<std::size_t>(what)].words; }
 std::span<const CauseRow> causes() { return kCauses; }
 const CauseRow& row_of(Cause cause) { return kCauses[static_cast<std::size_t>(cause)]; }
 std::string_view to_name(EvidenceId id) { return kEvidence[static_cast<std::size_t>(id)]; }

@@ -53,6 +53,13 @@ enum class FixKind : std::uint8_t {
 };
 std::string_view to_name(FixKind kind);  ///< empty for what is none
 
+/// What a log need not say, and a fix may depend on.
+enum class Assumed : std::uint8_t { gpu, cuda, driver, system, package_manager, python };
+std::string_view to_name(Assumed what);
+std::string_view words_of(Assumed what);  ///< what the fix takes for granted: "Linux"
+/// The most that a finding is sure whose first fix assumes something.
+constexpr double kMostIfAssumed = 0.8;
+
 struct Fix {
   FixKind kind = FixKind::rebuild;
   std::string title;
@@ -63,6 +70,7 @@ struct Fix {
   std::vector<std::pair<std::string_view, std::string>> arguments = {};  ///< by name, which is a literal
   image::Version cuda = {};      ///< of what it installs, or builds with; unknown where none is named
   std::string_view system = {};  ///< "linux": works there alone
+  std::vector<Assumed> assumed = {};
 };
 
 /// What failed at a place, as far as the user's own line goes: a runtime loads much that no line asked for.

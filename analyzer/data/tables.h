@@ -23,7 +23,7 @@ KSHIM_WORDS(MessageScope, anywhere, hint, brief, vague)
 KSHIM_WORDS(ClueKind, cc, cc_found, cc2, sm, driver_module, driver_cuda, toolkit, toolkit_said, toolkit_tag,
             cc_major, cc_minor, compiler_package, arch_variable, arch_flags, cubin, ptx, file, arch_list,
             arch_option, arch_words, ptx_words, arch100, traceback, frame, env, container, nccl, sanitizer,
-            run_time_compiler, python, python_release, windows, posix, portable, released, gpu_number,
+            run_time_compiler, python, python_release, package_manager, windows, posix, portable, released, gpu_number,
             ordinal, shared, builds, build_make, build_cmake, build_meson, build_bazel, build_cargo,
             build_spack)
 KSHIM_WORDS(Sign, goes_on, works, finished, dies, thrown, warns)

@@ -175,6 +175,15 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
   if (finding.cause == Cause::ptx_newer_than_driver) set_ptx(clues, at);
   if (finding.cause == Cause::driver_too_old) set_runtime(judgment.hit, at);
   at.windows = clues.of_windows();
+  const auto note = [&](analysis::Assumed what, bool said) {
+    if (!said) at.unsaid.push_back(what);
+  };
+  note(analysis::Assumed::gpu, at.device.has_value());
+  note(analysis::Assumed::cuda, at.toolkit.known() || !at.variant.empty());
+  note(analysis::Assumed::driver, at.driver.known() || !at.kernel_module.empty());
+  note(analysis::Assumed::system, clues.windows || clues.posix);
+  note(analysis::Assumed::package_manager, clues.package_manager || !at.variant.empty());
+  note(analysis::Assumed::python, !at.python_version.empty());
   return std::make_shared<const AdviceInput>(std::move(at));
 }
 

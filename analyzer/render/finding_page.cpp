@@ -351,6 +351,10 @@ class FindingWriter {
     if (!fix.why.empty() && !same) doc_.paragraph({{as_sentence(fix.why)}}, 2);
     if (!fix.caveat.empty())
       doc_.paragraph({strong("Note:"), {as_sentence("note: " + fix.caveat).substr(5)}}, 2);
+    std::vector<std::string> assumed;
+    for (const Assumed what : fix.assumed) assumed.emplace_back(words_of(what));
+    if (!assumed.empty())
+      doc_.paragraph({strong("Assumed,"), {fmt::format("as the log does not say: {}.", enumerate(assumed))}}, 2);
   }
 
   void other_fixes() {

@@ -46,7 +46,7 @@ inline Json to_json(const Place& from) {
 
 inline Json to_json(const Fix& from) {
   Json out = {{"kind", to_name(from.kind)}};
-  KSHIM_JSON_FIELDS(title, commands, why, caveat, id)
+  KSHIM_JSON_FIELDS(title, commands, why, caveat, id, assumed)
   out["arguments"] = arguments_json(from.arguments);
   return out;
 }

@@ -14,6 +14,7 @@ using Json = nlohmann::ordered_json;
 Json to_json(const Finding& finding);
 Json to_json(const PackageName& package);
 inline Json to_json(Severity severity) { return to_name(severity); }
+inline Json to_json(Assumed what) { return to_name(what); }
 /// Pure ASCII with a newline at the end: what a stranger's file holds cannot steer a terminal, and is not
 /// lost. Bytes that are no UTF-8 become U+FFFD, and `##[` is written so that GitHub's runner sees no command.
 std::string dumped(const Json& json);

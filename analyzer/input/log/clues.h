@@ -133,6 +133,7 @@ struct LogFacts {
   std::string compiler;            ///< which
   bool python = false;
   std::string python_release;  ///< "3.10", the first that is named
+  bool package_manager = false;  ///< it shows what installs packages, or where they are installed
   bool windows = false;
   bool portable = false;  ///< ComfyUI's Python of its own, python_embeded
   bool released = false;  ///< paths of what is installed as a finished program

@@ -446,6 +446,9 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
       if (clues_.python_release.empty()) clues_.python_release = release;
       return;
     }
+    case ClueKind::package_manager:
+      clues_.package_manager = true;
+      return;
     case ClueKind::windows:
       clues_.windows = true;
       return;
