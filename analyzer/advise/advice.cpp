@@ -432,6 +432,16 @@ Advice advise(const AdviceInput& given) {
   return advice;
 }
 
+bool names_program(const std::vector<Fix>& fixes, std::string_view program) {
+  // From there on expand() and for_interpreter() may have changed it.
+  const std::size_t kept = std::min({program.find('{'), program.find("pip "), program.find("conda ")});
+  const std::string_view text = program.empty() ? kProgramWord : program.substr(0, kept);
+  return std::ranges::any_of(fixes, [&](const Fix& fix) {
+    return std::ranges::any_of(fix.commands,
+                               [&](const std::string& command) { return contains(command, text); });
+  });
+}
+
 const Advice& AdviceCache::of(AdviceInput at) {
   std::string program = std::exchange(at.program, {});
   const auto [first, end] = rows_.equal_range(at.object);
@@ -442,9 +452,7 @@ const Advice& AdviceCache::of(AdviceInput at) {
   Row row{at, std::nullopt, {}};
   at.program = program;
   row.advice = advise(at);
-  for (const Fix& fix : row.advice.fixes)
-    for (const std::string& command : fix.commands)
-      if (command.find(program) != std::string::npos) row.program = program;
+  if (names_program(row.advice.fixes, program)) row.program = program;
   return rows_.emplace(at.object, std::move(row))->second.advice;
 }
 

@@ -17,6 +17,9 @@ DeadEnd no_driver_update(std::string why);
 /// A pure function of what is known.
 Advice advise(const AdviceInput& at);
 
+/// Whether a command holds the program that failed (program_of), or has a place for it.
+bool names_program(const std::vector<Fix>& fixes, std::string_view program);
+
 /// Advice that was given, for what is known again: that of many reports. Which program failed makes no
 /// difference where no command names it.
 class AdviceCache {

@@ -71,13 +71,12 @@ void hide_users(exports::Options& to) {
 
 int export_facts(const ExportOptions& options) {
   std::optional<ProgressBar> bar("exporting reports");
-  exports::Options to{.folder = options.output,
-                      .zstd = options.zstd,
-                      .settle_s = options.settle_s,
-                      .jobs = options.jobs,
-                      .progress = [&bar](std::uint64_t done, std::uint64_t total) {
-                        if (bar) bar->update(done, total);
-                      }};
+  exports::Options to{
+      .folder = options.output, .zstd = options.zstd, .settle_s = options.settle_s, .jobs = options.jobs};
+  if (bar->shows())
+    to.progress = [&bar](std::uint64_t done, std::uint64_t total) {
+      if (bar) bar->update(done, total);
+    };
   hide_users(to);
   exports::Exporter exporter(std::move(to));
   export_once(options, exporter, options.watch);

@@ -43,6 +43,8 @@ class ProgressBar {
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
+  /// Whether anybody sees it.
+  bool shows() const noexcept { return on_terminal_; }
   /// `done` of `total`, in any unit.
   void update(std::uint64_t done, std::uint64_t total);
 

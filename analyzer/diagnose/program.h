@@ -6,15 +6,17 @@
 
 namespace kshim::analysis {
 
+/// Stands for the program in our commands.
+constexpr std::string_view kProgramWord = "PROGRAM";
+
 /// A command of ours with the program's own command line, quoted already, in the place of the word PROGRAM.
 /// Only for a text that holds nothing from elsewhere: a name that is quoted in it would be torn open.
 inline std::string for_program(std::string_view command, std::string_view program) {
-  constexpr std::string_view kWord = "PROGRAM";
-  const std::size_t found = command.find(kWord);
+  const std::size_t found = command.find(kProgramWord);
   if (found == std::string_view::npos || program.empty()) return std::string(command);
   std::string out(command.substr(0, found));
   out += program;
-  out += command.substr(found + kWord.size());
+  out += command.substr(found + kProgramWord.size());
   return out;
 }
 

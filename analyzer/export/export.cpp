@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/export/export.h"
 
-#include <fmt/core.h>
+#include <fmt/chrono.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,9 +21,12 @@
 #include <tuple>
 #include <variant>
 
+#include "analyzer/advise/advice.h"
+#include "analyzer/core/foreign_json.h"
 #include "analyzer/core/memory_limit.h"
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
+#include "analyzer/diagnose/program.h"
 #include "analyzer/export/row.h"
 #include "analyzer/export/table_files.h"
 #include "analyzer/input/report/alike.h"
@@ -44,8 +47,8 @@ namespace kshim::exports {
 namespace {
 
 namespace fs = std::filesystem;
+using analysis::list_at, analysis::number_at, analysis::part_of, analysis::string_at;
 using analysis::Report;
-using C = Column;
 
 constexpr std::size_t kMaxManifestBytes = std::size_t{256} << 20;
 constexpr std::size_t kMaxScanBytes = std::size_t{1} << 30;
@@ -55,7 +58,7 @@ struct Input : analysis::ReportFile {
 };
 /// A file as a report or a scan names it.
 struct File {
-  std::string_view id, path, build_id, package, version, sha256 = {};
+  std::string id, path, build_id, package, version, sha256 = {};
 };
 
 /// Files whose images were written: once an export, because files with the same build id have the same
@@ -103,6 +106,7 @@ struct Batch {
   struct Lines {
     std::string text;
     std::uint64_t rows = 0;
+    std::vector<std::uint32_t> places = {};  ///< where a value of each report goes into the text
   };
   using Tables = std::map<std::pair<Table, std::string>, Lines>;  ///< by table and day
   Tables tables;
@@ -137,11 +141,11 @@ class Judged {
         if (const auto row = key ? rows->find(*key) : rows->end(); row != rows->end()) return row->second;
     return nullptr;
   }
-  /// Of any program where nothing was found, because only advice depends on the program.
-  void add(std::shared_ptr<const Known> known, const analysis::Alike& alike, bool any_program) {
-    const auto& key = any_program ? alike.key : alike.key_with_program;
+  void add(std::shared_ptr<const Known> known, const analysis::Alike& alike, bool needs_program) {
+    const auto& key = needs_program ? alike.key_with_program : alike.key;
     std::size_t weight = sizeof(Known) + known->load_of.size() * sizeof(known->load_of.front());
-    for (const auto& [table, lines] : known->rows) weight += sizeof lines + lines.text.size();
+    for (const auto& [table, lines] : known->rows)
+      weight += sizeof lines + lines.text.size() + lines.places.size() * sizeof lines.places.front();
     for (const std::string& file : known->files) weight += sizeof file + file.size();
     const std::lock_guard lock(mutex_);
     if (weight_ + weight > kMaxBytes / 2) early_ = std::exchange(late_, {}), weight_ = 0;
@@ -165,9 +169,8 @@ struct Judgment {
   Report report;
   analysis::ReportIndex index;
   analysis::Analysis analysis;
-  std::vector<std::pair<std::string, std::string>> packages;  ///< of files here: name, version
-  std::vector<File> files;                                    ///< of the objects
-  std::vector<bool> readable;                                 ///< whether their images are known
+  std::vector<File> files;     ///< of the objects
+  std::vector<bool> readable;  ///< whether their images are known
 };
 
 /// What all threads of an export use.
@@ -192,11 +195,6 @@ std::string first_set(const analysis::ProcessRecord& process, const char* key, c
   return row != process.env.end() ? row->second : std::string();
 }
 
-std::int64_t now_s() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 /// Makes rows of inputs, one after the other. For one thread.
 class Rows {
  public:
@@ -213,7 +211,6 @@ class Rows {
  private:
   void take(const Input& input) {
     out_->bytes += input.bytes;
-    learned_ = nullptr;
     const auto is_listed = [this](const std::string& file) { return this->is_listed(file); };
     analysis::Alike alike;
     std::shared_ptr<const Known> like;
@@ -237,7 +234,7 @@ class Rows {
     } else {
       Report& report = std::get<Report>(read);
       if (!(like != nullptr ? like->complete : report.end.has_value()) &&
-          now_s() - input.changed_ns / 1'000'000'000 < to_.settle_s) {
+          std::time(nullptr) - input.changed_ns / 1'000'000'000 < to_.settle_s) {
         ++out_->counts.unsettled;
         return;
       }
@@ -253,19 +250,24 @@ class Rows {
   void judge(Report&& report, uid_t owner, const analysis::Alike& alike) {
     Judgment judgment(std::move(report));
     judgment.analysis = judge_.judge(judgment.report);
-    learned_ = &judgment.report;
     know_files(judgment);
     const Process process = begin(judgment.report, owner);
     for (std::size_t at = 0; at < judgment.files.size(); ++at)
-      if (judgment.readable[at]) image_rows(judgment.report, judgment.report.objects[at], judgment.files[at]);
+      if (judgment.readable[at]) image_rows(judgment.report.objects[at], judgment.files[at]);
     const auto known = std::make_shared<const Known>(known_of(judgment));
     add(*known, process, analysis::values_of(judgment.report));
-    learned_ = nullptr;
     if (const std::string& why = judge_.files().left_out(); !why.empty())
       reject(process.path, 0, "a file that it names " + why);
     else if (alike.key && analysis::has_places(judgment.report, alike))
-      shared_.judged.add(known, alike,
-                         judgment.analysis.findings.empty() && judgment.report.failures.empty());
+      shared_.judged.add(known, alike, needs_program(judgment));
+  }
+
+  /// Whether a row depends on which program it was.
+  static bool needs_program(const Judgment& of) {
+    const std::string program = analysis::program_of(of.report.process);
+    return std::ranges::any_of(of.analysis.findings, [&](const analysis::Finding& finding) {
+      return of.report.foreign || analysis::names_program(finding.fixes, program);
+    });
   }
 
   /// What is a report's own, whatever it is like.
@@ -298,7 +300,7 @@ class Rows {
     for (const auto& [table, lines] : known.rows) {
       Batch::Lines& to = out_->tables[{table, day_}];
       std::size_t next = 0;
-      places.fill(lines.text, to.text, [&, is_load = table == Table::loads] {
+      places.fill(lines.text, lines.places, to.text, [&, is_load = table == Table::loads] {
         const std::size_t at = next++;
         return is_load ? to_json(ms[at]) : to_json(values.gpus[at / 2][at % 2]);
       });
@@ -327,19 +329,22 @@ class Rows {
     out.complete = report.end.has_value();
     out.notes = report.notes;
     for (std::size_t at = 0; at < of.files.size(); ++at)
-      if (of.readable[at]) out.files.emplace_back(of.files[at].id);
+      if (of.readable[at]) out.files.push_back(of.files[at].id);
     for (const analysis::DeviceRecord& device : report.devices) device_row(device, out);
     load_rows(of, out);
     const std::map<std::uint64_t, std::size_t> explained = finding_rows(of.analysis, out);
     for (const analysis::FailureRecord& failure : report.failures) failure_row(of, failure, explained, out);
     kernel_rows(of, out);
     out.rows.shrink_to_fit();
-    for (auto& [table, lines] : out.rows) lines.text.shrink_to_fit();
+    for (auto& [table, lines] : out.rows) {
+      lines.text.shrink_to_fit();
+      lines.places = places_in(lines.text);
+    }
     return out;
   }
 
   /// The user of the process. For another user's report that is the file's owner, whatever the report says.
-  /// it says. With KSHIM_PRIVATE what the report has instead, or what the export makes of the user id.
+  /// With KSHIM_PRIVATE what the report has instead, or what the export makes of the user id.
   std::string user_of(const Report& report, uid_t owner) {
     const std::string& said = report.process.uid;
     if (report.process.hidden && (!said.empty() || to_.key.empty())) return said;
@@ -372,88 +377,61 @@ class Rows {
     if (!path.ends_with(".json")) return false;
     const auto text = files::read_whole(path, kMaxScanBytes);
     const nlohmann::json scan = nlohmann::json::parse(text.value_or(""), nullptr, false);
-    const auto text_of = [](const nlohmann::json& in, const char* key) {
-      const auto found = in.is_object() ? in.find(key) : in.end();
-      return found != in.end() && found->is_string() ? found->get<std::string>() : std::string();
-    };
-    const auto count_of = [](const nlohmann::json& in, const char* key) {
-      const auto found = in.find(key);
-      return found != in.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
-    };
-    const auto list_of = [](const nlohmann::json& in, const char* key) {
-      const auto found = in.is_object() ? in.find(key) : in.end();
-      return found != in.end() && found->is_array() ? *found : nlohmann::json::array();
-    };
     const auto texts_of = [](const nlohmann::json& list) {
       std::vector<std::string> out;
       for (const nlohmann::json& item : list)
         if (item.is_string()) out.push_back(item.get<std::string>());
       return out;
     };
-    const std::string schema = text_of(scan, "schema");
+    const std::string schema = string_at(scan, "schema");
     if (schema != "kshim-scan/1" && schema != "kshim-analysis/1") return false;
     day_ = today();
-    for (const nlohmann::json& plan : list_of(scan, "fleet")) {
-      const std::string path_of = text_of(plan, "object");
-      const std::string build_id = text_of(plan, "build_id");
+    for (const nlohmann::json& plan : list_at(scan, "fleet")) {
+      const std::string path_of = string_at(plan, "object");
+      const std::string build_id = string_at(plan, "build_id");
       if (path_of.empty()) continue;
       std::vector<std::string> archs;
-      for (const nlohmann::json& row : list_of(plan.value("smallest", nlohmann::json()), "archs"))
-        archs.push_back(text_of(row, "arch"));
+      for (const nlohmann::json& row : list_at(part_of(plan, "smallest"), "archs"))
+        archs.push_back(string_at(row, "arch"));
       const std::string& file = build_id.empty() ? path_of : build_id;
-      Row row(Table::plans);
-      row.text(C::plans_row_id, file)
-          .text(C::plans_file_id, file)
-          .text(C::plans_path, path_of)
-          .texts(C::plans_gpus, texts_of(list_of(plan, "gpus")))
-          .texts(C::plans_smallest, archs)
-          .text(C::plans_cmake, text_of(plan, "cmake"))
-          .texts(C::plans_toolkits, texts_of(list_of(plan, "toolkits")));
-      put(row, day_, out_->tables);
+      put(Row(plans::row_id(file), plans::file_id(file), plans::path(path_of), plans::smallest(archs),
+              plans::gpus(texts_of(list_at(plan, "gpus"))), plans::cmake(string_at(plan, "cmake")),
+              plans::toolkits(texts_of(list_at(plan, "toolkits")))),
+          day_, out_->tables);
     }
-    for (const nlohmann::json& object : list_of(scan, "objects")) {
-      const std::string member = text_of(object, "member");
-      const std::string place = text_of(object, "path") + (member.empty() ? "" : "/" + member);
-      const std::string build_id = text_of(object, "build_id");
-      const std::string owner = text_of(object, "package");
-      const std::string_view package = owner;
-      const std::size_t space = std::min(package.rfind(' '), package.size());
-      const std::string sha256 = text_of(object, "sha256");
+    for (const nlohmann::json& object : list_at(scan, "objects")) {
+      const std::string member = string_at(object, "member");
+      const std::string place = string_at(object, "path") + (member.empty() ? "" : "/" + member);
+      const std::string build_id = string_at(object, "build_id");
+      const std::string owner = string_at(object, "package");
+      const std::size_t space = std::min(owner.rfind(' '), owner.size());
       const File file{build_id.empty() ? place : build_id,
                       place,
                       build_id,
-                      package.substr(0, space),
-                      space < package.size() ? package.substr(space + 1) : std::string_view(),
-                      sha256};
-      const auto rows = object.is_object() ? object.find("images") : object.end();
-      if (file.id.empty() || rows == object.end() || !rows->is_array() || is_listed(file.id)) continue;
-      std::vector<analysis::ImageEntry> images;
-      for (const nlohmann::json& row : *rows) {
+                      owner.substr(0, space),
+                      space < owner.size() ? owner.substr(space + 1) : std::string(),
+                      string_at(object, "sha256")};
+      const nlohmann::json& rows = part_of(object, "images");
+      if (file.id.empty() || !rows.is_array() || is_listed(file.id)) continue;
+      std::vector<analysis::ImageEntry> entries;
+      for (const nlohmann::json& row : rows) {
         if (row.is_object())
-          images.push_back({text_of(row, "kind"), text_of(row, "arch"), text_of(row, "isa"),
-                            count_of(row, "count"), count_of(row, "bytes")});
+          entries.push_back({string_at(row, "kind"), string_at(row, "arch"), string_at(row, "isa"),
+                             number_at(row, "count"), number_at(row, "bytes")});
       }
       begin_file(file.id);
-      entry_rows(file, images);
+      entry_rows(file, entries);
     }
     return true;
   }
 
   void reject(const std::string& path, std::uint64_t line, std::string_view why) {
-    Row row(Table::rejected);
-    row.text(C::rejected_row_id, fmt::format("{}:{}", path, line))
-        .text(C::rejected_path, path)
-        .text(C::rejected_reason, why);
-    if (line != 0) row.integer(C::rejected_line, line);
-    put(row, today(), out_->tables);
+    put(Row(rejected::row_id(fmt::format("{}:{}", path, line)), rejected::path(path), rejected::reason(why),
+            rejected::line(line == 0 ? std::nullopt : std::optional(line))),
+        today(), out_->tables);
   }
 
-  static std::string today() {
-    const std::time_t now = std::time(nullptr);
-    std::tm utc{};
-    ::gmtime_r(&now, &utc);
-    return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
-  }
+  static std::string today() { return fmt::format("{:%F}", fmt::gmtime(std::time(nullptr))); }
 
   // A report may be a stranger's: only a day makes a folder, and a column of times holds times.
   static bool is_time(std::string_view text) {
@@ -475,94 +453,60 @@ class Rows {
 
   void process_row(const Known& known, const Process& of) {
     const analysis::ProcessRecord& process = of.record;
-    Row row(Table::processes);
-    row.text(C::processes_row_id, id_)
-        .text(C::processes_time, time_)
-        .text(C::processes_run, process.run)
-        .text(C::processes_host, process.host)
-        .integer(C::processes_pid, process.pid)
-        .integer(C::processes_ppid, process.ppid)
-        .integer(C::processes_rank, process.rank)
-        .text(C::processes_user, of.user)
-        .text(C::processes_job, first_set(process, "id", "SLURM_JOB_ID"))
-        .text(C::processes_account, first_set(process, "account", "SLURM_JOB_ACCOUNT"))
-        .text(C::processes_queue, first_set(process, "queue", "SLURM_JOB_PARTITION"))
-        .text(C::processes_exe, process.exe)
-        .texts(C::processes_argv, process.argv)
-        .text(C::processes_shim, process.shim)
-        .text(C::processes_driver, known.driver)
-        .text(C::processes_kernel_module, known.kernel_module)
-        .text(C::processes_verdict, known.verdict)
-        .boolean(C::processes_complete, known.complete)
-        .integer(C::processes_exit, known.exit)
-        .integer(C::processes_modules, known.modules)
-        .integer(C::processes_failures, known.failures)
-        .integer(C::processes_dropped, known.dropped)
-        .integer(C::processes_sample, known.failures == 0 ? process.sample.value_or(1) : 1)
-        .text(C::processes_report, of.path);
-    if (known.simulated) row.boolean(C::processes_simulated, *known.simulated);
-    put(row, day_, out_->tables);
+    const std::uint64_t sample = known.failures == 0 ? process.sample.value_or(1) : 1;
+    put(Row(processes::row_id(id_), processes::time(time_), processes::run(process.run),
+            processes::host(process.host), processes::pid(process.pid), processes::ppid(process.ppid),
+            processes::rank(process.rank), processes::user(of.user),
+            processes::job(first_set(process, "id", "SLURM_JOB_ID")),
+            processes::account(first_set(process, "account", "SLURM_JOB_ACCOUNT")),
+            processes::queue(first_set(process, "queue", "SLURM_JOB_PARTITION")), processes::exe(process.exe),
+            processes::argv(process.argv), processes::shim(process.shim), processes::driver(known.driver),
+            processes::kernel_module(known.kernel_module), processes::simulated(known.simulated),
+            processes::verdict(known.verdict), processes::complete(known.complete),
+            processes::exit(known.exit), processes::modules(known.modules),
+            processes::failures(known.failures), processes::dropped(known.dropped), processes::sample(sample),
+            processes::report(of.path)),
+        day_, out_->tables);
   }
 
   static void device_row(const analysis::DeviceRecord& device, Known& out) {
-    Row row(Table::devices);
-    row.id(C::devices_row_id, fmt::format("/device{}", device.ordinal))
-        .id(C::devices_process_id)
-        .integer(C::devices_ordinal, std::uint64_t{device.ordinal})
-        .text(C::devices_name, device.name)
-        .text(C::devices_compute_capability, device.compute_capability)
-        .next(C::devices_uuid)
-        .next(C::devices_pci);
-    put(row, out);
+    put(Row(devices::row_id(Place::id, fmt::format("/device{}", device.ordinal)),
+            devices::process_id(Place::id), devices::ordinal(device.ordinal), devices::name(device.name),
+            devices::compute_capability(device.compute_capability), devices::uuid(Place::next),
+            devices::pci(Place::next)),
+        out);
   }
 
   void know_files(Judgment& row) {
-    const std::vector<analysis::ObjectRecord>& objects = row.report.objects;
-    row.packages.resize(objects.size());
-    for (std::size_t at = 0; at < objects.size(); ++at) {
-      const analysis::ObjectRecord& object = objects[at];
-      File& file = row.files.emplace_back();
-      file = {
-          object.build_id.empty() ? object.path : object.build_id, object.path, object.build_id, {}, {}, {}};
+    for (const analysis::ObjectRecord& object : row.report.objects) {
+      File file{
+          object.build_id.empty() ? object.path : object.build_id, object.path, object.build_id, {}, {}};
       row.readable.push_back(object.images || judge_.files().find(object) != nullptr);
-      if (const analysis::PackageRecord* package = row.index.package(object.id)) {
-        file.package = package->name;
-        file.version = package->version;
-      } else if (auto found = judge_.files().package(object)) {
-        row.packages[at] = {std::move(found->name), std::move(found->version)};
-        std::tie(file.package, file.version) = row.packages[at];
-      }
+      if (const analysis::PackageRecord* package = row.index.package(object.id))
+        std::tie(file.package, file.version) = std::tie(package->name, package->version);
+      else if (const auto found = judge_.files().package(object))
+        std::tie(file.package, file.version) = std::tie(found->name, found->version);
+      row.files.push_back(std::move(file));
     }
   }
-  static File file_of(const Judgment& row, std::optional<std::uint64_t> id) {
+  static const File& file_of(const Judgment& row, std::optional<std::uint64_t> id) {
+    static const File none;
     const analysis::ObjectRecord* object = row.index.object(id);
-    return object == nullptr ? File()
-                             : row.files[static_cast<std::size_t>(object - row.report.objects.data())];
+    return object == nullptr ? none : row.files[static_cast<std::size_t>(object - row.report.objects.data())];
   }
 
-  bool is_listed(std::string_view id) {
-    if (seen_.contains(id)) return true;
-    if (begun_.contains(id)) return true;
-    if (!shared_.listed.contains(id)) return false;
-    if (seen_.size() < ListedFiles::kMax) seen_.emplace(id);
-    return true;
-  }
+  bool is_listed(std::string_view id) { return begun_.contains(id) || shared_.listed.contains(id); }
   void begin_file(std::string_view id) {
     begun_.emplace(id);
     out_->files.emplace_back(id, Batch::Tables());
   }
 
-  void image_rows(const Report& report, const analysis::ObjectRecord& object, const File& file) {
+  void image_rows(const analysis::ObjectRecord& object, const File& file) {
     if (is_listed(file.id)) return;
     if (object.images) {
       begin_file(file.id);
       entry_rows(file, *object.images);
       return;
-    }
-    if (learned_ != &report) {
-      judge_.files().forget();
-      judge_.files().learn(report);
-      learned_ = &report;
     }
     if (const analysis::ObjectFile* found = judge_.files().find(object)) {
       begin_file(file.id);
@@ -618,42 +562,30 @@ class Rows {
           image::select_image(candidates, {.device = gpu.cc, .driver = {}, .jit = {}});
       constexpr std::array kHow = {"sass", "jit", "none"};
       const std::string capability(image::to_name(gpu.cc).view());
-      Row row(Table::serves);
-      row.text(C::serves_row_id, fmt::format("{}/{}", file.id, capability))
-          .text(C::serves_file_id, file.id)
-          .text(C::serves_compute_capability, capability)
-          .text(C::serves_family, *family++)
-          .text(C::serves_how, kHow.at(static_cast<std::size_t>(selection.choice)));
-      put(row, day_, out_->files.back().second);
+      put(Row(serves::row_id(fmt::format("{}/{}", file.id, capability)), serves::file_id(file.id),
+              serves::compute_capability(capability), serves::family(*family++),
+              serves::how(kHow.at(static_cast<std::size_t>(selection.choice)))),
+          day_, out_->files.back().second);
     }
   }
 
   void image_row(const File& file, std::string_view kind, const std::string& arch, const std::string& isa,
                  std::uint64_t count, std::uint64_t bytes) {
-    Row row(Table::images);
-    row.text(C::images_row_id, fmt::format("{}/{}/{}/{}", file.id, kind, arch, isa))
-        .text(C::images_file_id, file.id)
-        .text(C::images_build_id, file.build_id)
-        .text(C::images_sha256, file.sha256)
-        .text(C::images_path, file.path)
-        .text(C::images_package, file.package)
-        .text(C::images_version, file.version)
-        .text(C::images_kind, kind)
-        .text(C::images_arch, arch)
-        .text(C::images_isa, isa)
-        .integer(C::images_count, count)
-        .integer(C::images_bytes, bytes);
-    if (const auto parsed = image::parse_arch(arch)) {
-      row.number(C::images_capability, parsed->cc.major + parsed->cc.minor / 10.0);
-      if (parsed->suffix != image::Suffix::none)
-        row.text(C::images_suffix, std::string_view(arch).substr(arch.size() - 1));
-    }
-    put(row, day_, out_->files.back().second);
+    const auto parsed = image::parse_arch(arch);
+    const bool plain = !parsed || parsed->suffix == image::Suffix::none;
+    put(Row(images::row_id(fmt::format("{}/{}/{}/{}", file.id, kind, arch, isa)), images::file_id(file.id),
+            images::build_id(file.build_id), images::sha256(file.sha256), images::path(file.path),
+            images::package(file.package), images::version(file.version), images::kind(kind),
+            images::arch(arch), images::isa(isa), images::count(count), images::bytes(bytes),
+            images::suffix(plain ? std::string_view() : std::string_view(arch).substr(arch.size() - 1)),
+            images::capability(parsed ? std::optional(parsed->cc.major + parsed->cc.minor / 10.0)
+                                      : std::nullopt)),
+        day_, out_->files.back().second);
   }
 
   static void load_rows(const Judgment& of, Known& out) {
     struct Sum {
-      File file;
+      const File* file = nullptr;
       std::uint64_t count = 0;
       std::uint32_t number = 0;
       std::optional<unsigned> device;
@@ -663,11 +595,11 @@ class Rows {
     std::map<std::tuple<std::string_view, int, bool>, Sum> sums;
     std::vector<const Sum*> of_module;
     for (const analysis::ModuleRecord& module : of.report.modules) {
-      File file = file_of(of, module.object);
-      if (file.id.empty()) file.id = module.content_hash;
-      Sum& sum = sums[{file.id, module.result, module.jit.value_or(false)}];
+      const File& file = file_of(of, module.object);
+      const std::string& id = file.id.empty() ? module.content_hash : file.id;
+      Sum& sum = sums[{id, module.result, module.jit.value_or(false)}];
       if (sum.count == 0) {
-        sum.file = file;
+        sum.file = &file;
         sum.device = module.device;
         sum.selected = module.selected;
       }
@@ -680,20 +612,13 @@ class Rows {
     for (auto& [key, sum] : sums) {
       const auto& [file_id, result, jit] = key;
       sum.number = number++;
-      Row row(Table::loads);
-      row.id(C::loads_row_id, fmt::format("/load/{}/{}/{}", file_id, result, jit ? "jit" : "sass"))
-          .id(C::loads_process_id)
-          .text(C::loads_file_id, sum.file.id)
-          .text(C::loads_path, sum.file.path)
-          .text(C::loads_package, sum.file.package)
-          .text(C::loads_version, sum.file.version)
-          .integer(C::loads_result, static_cast<std::uint64_t>(result))
-          .boolean(C::loads_jit, jit)
-          .integer(C::loads_count, sum.count)
-          .next(C::loads_ms);
-      if (sum.one_device) row.integer(C::loads_device, sum.device);
-      if (sum.one_image) row.text(C::loads_selected, sum.selected);
-      put(row, out);
+      put(Row(loads::row_id(Place::id, fmt::format("/load/{}/{}/{}", file_id, result, jit ? "jit" : "sass")),
+              loads::process_id(Place::id), loads::file_id(file_id), loads::path(sum.file->path),
+              loads::package(sum.file->package), loads::version(sum.file->version), loads::result(result),
+              loads::jit(jit), loads::count(sum.count), loads::ms(Place::next),
+              loads::device(sum.one_device ? sum.device : std::nullopt),
+              loads::selected(sum.one_image ? sum.selected : std::string())),
+          out);
     }
     out.load_of.reserve(of_module.size());
     for (const Sum* sum : of_module) out.load_of.push_back(sum->number);
@@ -705,36 +630,26 @@ class Rows {
     for (std::size_t number = 0; number < analysis.findings.size(); ++number) {
       const analysis::Finding& finding = analysis.findings[number];
       for (const analysis::ReportLine& failure : finding.failures) explained.emplace(failure.line, number);
-      Row row(Table::findings);
-      row.id(C::findings_row_id, finding_id(number))
-          .id(C::findings_process_id)
-          .time(C::findings_time)
-          .text(C::findings_cause, analysis::row_of(finding.cause).name)
-          .text(C::findings_severity, analysis::to_name(finding.severity))
-          .number(C::findings_confidence, finding.confidence)
-          .text(C::findings_file_id, finding.build_id.empty() ? finding.object : finding.build_id)
-          .text(C::findings_path, finding.object)
-          .text(C::findings_package, finding.package.name)
-          .text(C::findings_version, finding.package.version)
-          .text(C::findings_kernel, finding.failed_kernel)
-          .text(C::findings_need, finding.need)
-          .texts(C::findings_have, finding.have)
-          .integer(C::findings_count, finding.count);
-      if (finding.code && *finding.code >= 0) row.integer(C::findings_code, finding.code);
       bool hypothetical = !finding.devices.empty();
       for (const analysis::Device& device : finding.devices)
         hypothetical = hypothetical && device.kind != analysis::Device::Kind::present;
-      row.boolean(C::findings_hypothetical, hypothetical);
-      if (!finding.devices.empty() && finding.devices.front().cc)
-        row.text(C::findings_compute_capability, image::to_name(*finding.devices.front().cc).view());
-      if (!finding.fixes.empty()) {
-        row.text(C::findings_fix, finding.fixes.front().id)
-            .text(C::findings_command, analysis::join(finding.fixes.front().commands, "\n"));
-      }
-      if (!finding.where.empty() && !finding.where.front().file.empty())
-        row.text(C::findings_where_file, finding.where.front().file)
-            .integer(C::findings_where_line, std::uint64_t{finding.where.front().line});
-      put(row, out);
+      const auto gpu = finding.devices.empty() ? std::nullopt : finding.devices.front().cc;
+      const analysis::Fix fix = finding.fixes.empty() ? analysis::Fix() : finding.fixes.front();
+      const analysis::Place where = finding.where.empty() ? analysis::Place() : finding.where.front();
+      put(Row(findings::row_id(Place::id, finding_id(number)), findings::process_id(Place::id),
+              findings::time(Place::time), findings::cause(analysis::row_of(finding.cause).name),
+              findings::severity(analysis::to_name(finding.severity)),
+              findings::confidence(finding.confidence), findings::code(finding.code),
+              findings::file_id(finding.build_id.empty() ? finding.object : finding.build_id),
+              findings::path(finding.object), findings::package(finding.package.name),
+              findings::version(finding.package.version), findings::kernel(finding.failed_kernel),
+              findings::need(finding.need), findings::have(finding.have), findings::count(finding.count),
+              findings::hypothetical(hypothetical),
+              findings::compute_capability(gpu ? std::string(image::to_name(*gpu).view()) : std::string()),
+              findings::fix(fix.id), findings::command(analysis::join(fix.commands, "\n")),
+              findings::where_file(where.file),
+              findings::where_line(where.file.empty() ? std::nullopt : std::optional(where.line))),
+          out);
     }
     return explained;
   }
@@ -744,51 +659,38 @@ class Rows {
   static void failure_row(const Judgment& of, const analysis::FailureRecord& failure,
                           const std::map<std::uint64_t, std::size_t>& explained, Known& out) {
     const analysis::ModuleRecord* module = of.index.module(failure.module);
-    const File file = file_of(of, failure.object ? failure.object : module ? module->object : std::nullopt);
-    Row row(Table::failures);
-    row.id(C::failures_row_id, fmt::format("/failure{}", failure.id))
-        .id(C::failures_process_id)
-        .time(C::failures_time)
-        .text(C::failures_stage, failure.stage)
-        .text(C::failures_kernel, failure.kernel)
-        .text(C::failures_file_id, file.id)
-        .text(C::failures_path, file.path)
-        .text(C::failures_build_id, file.build_id)
-        .text(C::failures_package, file.package)
-        .text(C::failures_version, file.version)
-        .integer(C::failures_count, failure.count);
+    const File& file = file_of(of, failure.object ? failure.object : module ? module->object : std::nullopt);
     const auto finding = explained.find(failure.line);
-    if (finding != explained.end()) {
-      row.id(C::failures_finding_id, finding_id(finding->second))
-          .text(C::failures_cause, analysis::row_of(of.analysis.findings[finding->second].cause).name);
-    }
-    if (!failure.layers.empty()) {
-      if (failure.layers.front().code >= 0)
-        row.integer(C::failures_code, static_cast<std::uint64_t>(failure.layers.front().code));
-      row.text(C::failures_name, failure.layers.front().name);
-    }
-    if (const analysis::DeviceRecord* device = of.index.device(failure.device))
-      row.text(C::failures_compute_capability, device->compute_capability);
-    if (of.report.driver) row.text(C::failures_driver, of.report.driver->cuda_version);
-    if (!failure.python.empty())
-      row.text(C::failures_python_file, failure.python.front().file)
-          .integer(C::failures_python_line, std::uint64_t{failure.python.front().line});
-    put(row, out);
+    const bool known = finding != explained.end();
+    const analysis::DeviceRecord* device = of.index.device(failure.device);
+    const analysis::Layer layer = failure.layers.empty() ? analysis::Layer() : failure.layers.front();
+    const analysis::PythonFrame frame =
+        failure.python.empty() ? analysis::PythonFrame() : failure.python.front();
+    put(Row(failures::row_id(Place::id, fmt::format("/failure{}", failure.id)),
+            failures::process_id(Place::id), failures::time(Place::time), failures::stage(failure.stage),
+            known ? failures::finding_id(Place::id, finding_id(finding->second)) : failures::finding_id(""),
+            failures::cause(known ? analysis::row_of(of.analysis.findings[finding->second].cause).name : ""),
+            failures::kernel(failure.kernel), failures::file_id(file.id), failures::path(file.path),
+            failures::build_id(file.build_id), failures::package(file.package),
+            failures::version(file.version), failures::count(failure.count), failures::name(layer.name),
+            failures::code(failure.layers.empty() ? std::nullopt : std::optional(layer.code)),
+            failures::compute_capability(device != nullptr ? device->compute_capability : ""),
+            failures::driver(of.report.driver ? of.report.driver->cuda_version : ""),
+            failures::python_file(frame.file),
+            failures::python_line(failure.python.empty() ? std::nullopt : std::optional(frame.line))),
+        out);
   }
 
   static void kernel_rows(const Judgment& of, Known& out) {
     std::size_t number = 0;
     for (const analysis::CoverageRecord& kernel : of.report.coverage) {
       const analysis::ModuleRecord* module = of.index.module(kernel.module);
-      File file = file_of(of, kernel.object);
-      if (file.id.empty() && module != nullptr) file.id = module->content_hash;
-      Row row(Table::kernels);
-      row.id(C::kernels_row_id, fmt::format("/kernel{}", number++))
-          .id(C::kernels_process_id)
-          .text(C::kernels_kernel, kernel.kernel)
-          .text(C::kernels_file_id, file.id)
-          .integer(C::kernels_launches, kernel.launches);
-      put(row, out);
+      const std::string& file = file_of(of, kernel.object).id;
+      put(Row(kernels::row_id(Place::id, fmt::format("/kernel{}", number++)), kernels::process_id(Place::id),
+              kernels::kernel(kernel.kernel),
+              kernels::file_id(file.empty() && module != nullptr ? module->content_hash : file),
+              kernels::launches(kernel.launches)),
+          out);
     }
   }
 
@@ -818,8 +720,6 @@ class Rows {
   std::string day_;
   analysis::Options options_ = options();
   analysis::EachReport judge_{options_};
-  const Report* learned_ = nullptr;           ///< that judge_.files() speaks of
-  std::set<std::string, std::less<>> seen_;   ///< files that are listed
   std::set<std::string, std::less<>> begun_;  ///< files of this batch
 };
 
@@ -847,42 +747,46 @@ class Inputs {
       if (!file->path.starts_with('/')) file->path.insert(0, here_);
       const std::uint64_t id =
           content_hash(bytes_of(fmt::format("{}\n{}\n{}", file->path, file->bytes, file->changed_ns)));
-      if (!std::ranges::binary_search(known_, id)) return Input{*std::move(file), id};
-      ++known;
+      if (std::ranges::binary_search(known_, id)) {
+        ++known;
+        continue;
+      }
+      name = hash_of(fmt::format("{}{}{:016x}", host_, name, id));
+      return Input{*std::move(file), id};
     }
     return std::nullopt;
   }
   std::uint64_t known = 0;  ///< so many were left out
+  std::string name;         ///< of the export of those that were not
 
  private:
   std::span<const std::uint64_t> known_;
   std::vector<analysis::ReportWalk> walks_;  ///< the next one last
-  std::string here_;
+  std::string here_, host_ = host_name();
 };
 
 /// Writes which inputs were exported, in several small files.
 class Manifests {
  public:
-  Manifests(TableFiles& files, std::string name) : files_(files), name_(std::move(name)) {}
+  explicit Manifests(TableFiles& files) : files_(files) {}
   void add(std::span<const std::uint64_t> inputs) {
     inputs_.insert(inputs_.end(), inputs.begin(), inputs.end());
-    if (inputs_.size() >= kMaxInputs) write(fmt::format("{}.{}.json", name_, ++parts_), {});
+    if (inputs_.size() >= kMaxInputs) write(fmt::format(".{}.json", ++parts_), {});
   }
-  void finish(const std::map<std::string_view, std::uint64_t>& rows) { write(name_ + ".json", rows); }
+  void finish(const std::map<std::string_view, std::uint64_t>& rows) { write(".json", rows); }
 
  private:
   static constexpr std::size_t kMaxInputs = 65536;
-  void write(const std::string& name, const std::map<std::string_view, std::uint64_t>& rows) {
+  void write(const std::string& ending, const std::map<std::string_view, std::uint64_t>& rows) {
     nlohmann::json counts = nlohmann::json::object();
     for (const auto& [table, count] : rows) counts[std::string(table)] = count;
     const nlohmann::json manifest = {{"schema", "kshim-facts/1"},
                                      {"host", host_name()},
                                      {"inputs", std::exchange(inputs_, {})},
                                      {"rows", std::move(counts)}};
-    files_.add_manifest(name, manifest.dump() + "\n");
+    files_.add_manifest(ending, manifest.dump() + "\n");
   }
   TableFiles& files_;
-  std::string name_;
   std::vector<std::uint64_t> inputs_;
   unsigned parts_ = 0;
 };
@@ -1032,30 +936,24 @@ void Exporter::read_manifests() {
 }
 
 Result Exporter::run(const std::vector<fs::path>& paths) {
-  Result result;
   read_manifests();
+  std::vector<std::string> notes;
   std::uint64_t total = 0;
-  const std::string host = host_name();
-  std::string name;
-  // Twice, because the names of a million reports would take more memory than all else.
-  Inputs found(paths, known_, result.notes);
-  while (const std::optional<Input> input = found.next()) {
-    total += input->bytes;
-    name = hash_of(fmt::format("{}{}{:016x}", host, name, input->id));
+  if (options_.progress) {
+    Inputs all(paths, known_, notes);
+    while (const std::optional<Input> input = all.next()) total += input->bytes;
+    notes.clear();
   }
-  result.known = found.known;
-  if (name.empty()) return result;
-  TableFiles files(options_.folder, name, options_.zstd);
+  Inputs inputs(paths, known_, notes);
+  TableFiles files(options_.folder, hash_of(fmt::format("{}\n{}", host_name(), ::getpid())), options_.zstd);
   Shared shared{options_};
-  std::vector<std::string> ignored;
-  Inputs inputs(paths, known_, ignored);
-  Manifests manifests(files, name);
+  Manifests manifests(files);
   Result done = Threads(inputs, shared, files, manifests, total).run();
-  done.known = found.known;
-  done.notes = std::move(result.notes);
+  done.known = inputs.known;
+  done.notes = std::move(notes);
   if (done.reports + done.scans + done.rejected == 0) return done;
   manifests.finish(files.rows());
-  files.finish();
+  files.finish(inputs.name);
   done.rows = files.rows();
   return done;
 }

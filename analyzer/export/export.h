@@ -24,7 +24,8 @@ struct Options {
   bool hide_users = false;
   std::string key{};
   unsigned jobs = 0;  ///< threads; 0: one a core, no more than eight
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+  /// Of bytes, for which all inputs are looked at beforehand.
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress{};
 };
 
 struct Result {

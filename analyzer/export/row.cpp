@@ -46,6 +46,16 @@ void add_json(std::string_view text, std::string& out) {
   out += '"';
 }
 
+thread_local std::string g_cells;
+
+/// Runs `write`, which adds the value's JSON to g_cells.
+template <class Write>
+Cell cell(std::uint8_t column, Write&& write) {
+  const auto begin = static_cast<std::uint32_t>(g_cells.size());
+  write();
+  return {column, begin, static_cast<std::uint32_t>(g_cells.size())};
+}
+
 }  // namespace
 
 std::string to_json(std::string_view text) {
@@ -57,78 +67,68 @@ std::string to_json(std::string_view text) {
 
 std::string to_json(double number) { return nlohmann::json(number).dump(); }
 
-thread_local std::string Row::text_;
-
-template <class Write>
-Row& Row::put(Column column, Write&& write) {
-  Value& value =
-      values_.at(static_cast<std::size_t>(column) - kRanges[static_cast<std::size_t>(table_)].first);
-  value.begin = static_cast<std::uint32_t>(text_.size());
-  write();
-  value.end = static_cast<std::uint32_t>(text_.size());
-  return *this;
+std::vector<std::uint32_t> places_in(std::string_view lines) {
+  std::vector<std::uint32_t> out;
+  for (std::size_t at = 0; at < lines.size(); ++at)
+    if (lines[at] > 0 && lines[at] <= static_cast<char>(Place::next))
+      out.push_back(static_cast<std::uint32_t>(at));
+  out.shrink_to_fit();
+  return out;
 }
 
-Row& Row::text(Column column, std::string_view value) {
-  if (value.empty()) return *this;
-  return put(column, [&] { add_json(value, text_); });
+Cell Column::operator()(std::string_view value) const {
+  return value.empty() ? Cell{number_} : cell(number_, [&] { add_json(value, g_cells); });
 }
 
-Row& Row::texts(Column column, const std::vector<std::string>& values) {
-  return put(column, [&] {
-    text_ += '[';
+Cell Column::operator()(const std::vector<std::string>& values) const {
+  return cell(number_, [&] {
+    g_cells += '[';
     for (const std::string& value : values) {
-      if (&value != values.data()) text_ += ',';
-      add_json(value, text_);
+      if (&value != values.data()) g_cells += ',';
+      add_json(value, g_cells);
     }
-    text_ += ']';
+    g_cells += ']';
   });
 }
 
-Row& Row::integer(Column column, std::uint64_t value) {
-  if (value > std::numeric_limits<std::int64_t>::max()) return *this;  // no engine's column holds it
-  return put(column, [&] {
-    const fmt::format_int text(value);
-    text_.append(text.data(), text.size());
+Cell Column::operator()(double value) const { return literal(to_json(value)); }
+
+Cell Column::integer(std::uint64_t value) const {
+  if (value > std::numeric_limits<std::int64_t>::max()) return {number_};
+  const fmt::format_int text(value);
+  return literal({text.data(), text.size()});
+}
+
+Cell Column::operator()(Place place, std::string_view suffix) const {
+  return cell(number_, [&] {
+    const std::size_t quote = g_cells.size();
+    if (place == Place::id) add_json(suffix, g_cells);
+    g_cells.insert(place == Place::id ? quote + 1 : quote, 1, static_cast<char>(place));
   });
 }
 
-Row& Row::number(Column column, double value) {
-  return put(column, [&] { text_ += to_json(value); });
+Cell Column::literal(std::string_view json) const {
+  return cell(number_, [&] { g_cells += json; });
 }
 
-Row& Row::boolean(Column column, bool value) {
-  return put(column, [&] { text_ += value ? "true" : "false"; });
-}
-
-Row& Row::id(Column column, std::string_view suffix) {
-  return put(column, [&] {
-    const std::size_t quote = text_.size();
-    add_json(suffix, text_);
-    text_.insert(quote + 1, 1, static_cast<char>(Place::id));
-  });
-}
-
-Row& Row::time(Column column) {
-  return put(column, [&] { text_ += static_cast<char>(Place::time); });
-}
-
-Row& Row::next(Column column) {
-  return put(column, [&] { text_ += static_cast<char>(Place::next); });
+Row::Row(std::initializer_list<Cell> cells) : table_(kColumns[cells.begin()->column].table) {
+  const std::size_t first = kRanges[static_cast<std::size_t>(table_)].first;
+  for (const Cell& cell : cells) cells_.at(cell.column - first) = cell;
 }
 
 void Row::add_to(std::string& out) const {
   const auto [first, end] = kRanges[static_cast<std::size_t>(table_)];
   for (std::size_t at = first; at < end; ++at) {
-    const Value& value = values_[at - first];
+    const Cell& cell = cells_[at - first];
     out += at == first ? '{' : ',';
     out += kColumns[at].key;
-    if (value.end == 0)
+    if (cell.end == 0)
       out += "null";
     else
-      out.append(text_, value.begin, value.end - value.begin);
+      out.append(g_cells, cell.begin, cell.end - cell.begin);
   }
   out += "}\n";
+  g_cells.clear();
 }
 
 }  // namespace kshim::exports

@@ -15,14 +15,6 @@ enum class Table : std::uint8_t {
 #undef KSHIM_COLUMN
 };
 
-enum class Column : std::uint8_t {
-#define KSHIM_TABLE(table, meaning)
-#define KSHIM_COLUMN(table, column, type, meaning) table##_##column,
-#include "analyzer/export/facts.def"
-#undef KSHIM_TABLE
-#undef KSHIM_COLUMN
-};
-
 inline constexpr std::array kTableNames = {
 #define KSHIM_TABLE(table, meaning) std::string_view(#table),
 #define KSHIM_COLUMN(table, column, type, meaning)
@@ -43,58 +35,88 @@ struct RowPlaces {
   std::string time;
   /// Adds `lines` to `out`. `next()`: the JSON of the next value of a row's own.
   template <class Next>
-  void fill(std::string_view lines, std::string& out, Next&& next) const {
-    const auto is_place = [](char c) { return c > 0 && c <= static_cast<char>(Place::next); };
-    for (;;) {
-      const auto at = static_cast<std::size_t>(std::ranges::find_if(lines, is_place) - lines.begin());
-      out += lines.substr(0, at);
-      if (at == lines.size()) return;
+  void fill(std::string_view lines, std::span<const std::uint32_t> places, std::string& out,
+            Next&& next) const {
+    std::size_t begin = 0;
+    for (const std::uint32_t at : places) {
+      out += lines.substr(begin, at - begin);
       const auto place = static_cast<Place>(lines[at]);
       if (place == Place::next)
         out += next();
       else
         out += place == Place::id ? id : std::string_view(time);
-      lines.remove_prefix(at + 1);
+      begin = at + 1;
     }
+    out += lines.substr(begin);
   }
 };
+/// Where they are.
+std::vector<std::uint32_t> places_in(std::string_view lines);
 
-/// A thread makes one at a time.
+/// A value of a row, as JSON in a text of the thread.
+struct Cell {
+  std::uint8_t column = 0;  ///< of all tables
+  std::uint32_t begin = 0, end = 0;
+};
+
+/// `table::column(value)` is a cell. Empty is null, and so is what is not known: an empty text, an integer
+/// that no engine's column holds.
+class Column {
+ public:
+  explicit constexpr Column(std::uint8_t number) : number_(number) {}
+  Cell operator()(std::string_view value) const;
+  Cell operator()(const std::vector<std::string>& values) const;
+  Cell operator()(double value) const;
+  template <std::integral T>
+  Cell operator()(T value) const {
+    if constexpr (std::is_same_v<T, bool>)
+      return literal(value ? "true" : "false");
+    else
+      return integer(static_cast<std::uint64_t>(value));
+  }
+  template <class T>
+  Cell operator()(const std::optional<T>& value) const {
+    return value ? (*this)(*value) : Cell{number_};
+  }
+  /// A value that differs between reports; `suffix`: what comes after the id.
+  Cell operator()(Place place, std::string_view suffix = {}) const;
+
+ private:
+  Cell integer(std::uint64_t value) const;
+  Cell literal(std::string_view json) const;
+  std::uint8_t number_;
+};
+
+enum class ColumnNumber : std::uint8_t {
+#define KSHIM_TABLE(table, meaning)
+#define KSHIM_COLUMN(table, column, type, meaning) table##_##column,
+#include "analyzer/export/facts.def"
+#undef KSHIM_TABLE
+#undef KSHIM_COLUMN
+};
+#define KSHIM_TABLE(table, meaning)
+#define KSHIM_COLUMN(table, column, type, meaning)                                           \
+  namespace table {                                                                          \
+  inline constexpr Column column(static_cast<std::uint8_t>(ColumnNumber::table##_##column)); \
+  }
+#include "analyzer/export/facts.def"
+#undef KSHIM_TABLE
+#undef KSHIM_COLUMN
+
+/// A thread makes the cells of one at a time.
 class Row {
  public:
-  explicit Row(Table table) : table_(table) { text_.clear(); }
+  /// All of one table.
+  template <class... Cells>
+  explicit Row(const Cell& first, const Cells&... others) : Row({first, others...}) {}
   Table table() const noexcept { return table_; }
-
-  /// An empty text is not known: null.
-  Row& text(Column column, std::string_view value);
-  Row& texts(Column column, const std::vector<std::string>& values);
-  Row& integer(Column column, std::uint64_t value);
-  Row& number(Column column, double value);
-  Row& boolean(Column column, bool value);
-  template <class Integer>
-  Row& integer(Column column, const std::optional<Integer>& value) {
-    return value ? integer(column, static_cast<std::uint64_t>(*value)) : *this;
-  }
-
-  /// Places for values that differ between reports: of the process its id, before `suffix`, and its time; the
-  /// next of the row's own.
-  Row& id(Column column, std::string_view suffix = {});
-  Row& time(Column column);
-  Row& next(Column column);
-
   /// Adds the line with its newline; ASCII without control characters but those that stand for places.
   void add_to(std::string& out) const;
 
  private:
-  struct Value {
-    std::uint32_t begin = 0, end = 0;
-  };
-  /// Runs `write`, which adds the value's JSON to `text_`.
-  template <class Write>
-  Row& put(Column column, Write&& write);
+  explicit Row(std::initializer_list<Cell> cells);
   Table table_;
-  static thread_local std::string text_;  ///< the values, in the order in which they came
-  std::array<Value, 32> values_ = {};     ///< in `text_`, by column of the table; empty is null
+  std::array<Cell, 32> cells_ = {};  ///< by column of the table; empty is null
 };
 
 }  // namespace kshim::exports

@@ -17,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t kBuffer = std::size_t{8} << 20;
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{256} << 20;
-constexpr std::string_view kUnfinished = ".unfinished";
 
 [[noreturn]] void fail(const fs::path& path, int error) {
   throw cli::UserError(fmt::format("{}: {}", path.string(),
@@ -49,7 +48,7 @@ std::string compressed(std::string_view text) {
 
 void append(const fs::path& folder, const std::string& name, std::string_view bytes, bool fresh) {
   const files::Descriptor within = opened(folder);
-  if (fresh) ::unlinkat(within.get(), name.c_str(), 0);  // of an export of the same input that was killed
+  if (fresh) ::unlinkat(within.get(), name.c_str(), 0);  // of an export that was killed
   const int flags =
       O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | (fresh ? O_CREAT | O_EXCL : 0);
   const files::Descriptor file(::openat(within.get(), name.c_str(), flags, 0600));
@@ -67,15 +66,6 @@ void append(const fs::path& folder, const std::string& name, std::string_view by
     fail(folder / name, errno);
 }
 
-std::string temporary_name(std::string_view name) { return fmt::format(".{}{}", name, kUnfinished); }
-
-void give_name(const fs::path& folder, const std::string& temporary) {
-  const files::Descriptor within = opened(folder);
-  const std::string name = temporary.substr(1, temporary.size() - 1 - kUnfinished.size());
-  if (::renameat(within.get(), temporary.c_str(), within.get(), name.c_str()) != 0)
-    fail(folder / name, errno);
-}
-
 }  // namespace
 
 TableFiles::TableFiles(fs::path folder, std::string name, bool zstd)
@@ -86,9 +76,13 @@ TableFiles::TableFiles(fs::path folder, std::string name, bool zstd)
 TableFiles::~TableFiles() {
   if (finished_) return;
   for (const auto* list : {&written_, &manifests_})
-    for (const auto& [folder, name] : *list)
-      if (files::Descriptor within; open_folder(folder, within) == 0)
-        ::unlinkat(within.get(), name.c_str(), 0);
+    for (const Written& file : *list)
+      if (files::Descriptor within; open_folder(file.folder, within) == 0)
+        ::unlinkat(within.get(), temporary(file).c_str(), 0);
+}
+
+std::string TableFiles::temporary(const Written& file) const {
+  return fmt::format(".{}{}.unfinished", name_, file.ending);
 }
 
 void TableFiles::add(Table table, const std::string& day, std::string_view lines, std::uint64_t rows) {
@@ -103,20 +97,22 @@ void TableFiles::add(Table table, const std::string& day, std::string_view lines
 
 void TableFiles::write(const Key& key, File& file, std::string_view lines) {
   if (file.bytes != 0 && file.bytes + lines.size() > kMaxFileBytes) {
-    file.name.clear();
+    file.number = kNone;
     file.bytes = 0;
-    ++file.number;
+    ++file.part;
   }
-  const bool fresh = file.name.empty();
+  const bool fresh = file.number == kNone;
   if (fresh) {
-    const std::string number = file.number == 0 ? std::string() : fmt::format(".{}", file.number);
-    file.folder = folder_ / fmt::format("table={}", kTableNames.at(static_cast<std::size_t>(key.first))) /
-                  fmt::format("date={}", key.second);
-    file.name = temporary_name(fmt::format("{}{}.ndjson{}", name_, number, zstd_ ? ".zst" : ""));
-    written_.emplace_back(file.folder, file.name);
+    file.number = written_.size();
+    written_.push_back(
+        {folder_ / fmt::format("table={}", kTableNames.at(static_cast<std::size_t>(key.first))) /
+             fmt::format("date={}", key.second),
+         fmt::format("{}.ndjson{}", file.part == 0 ? "" : fmt::format(".{}", file.part),
+                     zstd_ ? ".zst" : "")});
   }
+  const Written& to = written_[file.number];
   const std::string packed = zstd_ ? compressed(lines) : std::string();
-  append(file.folder, file.name, zstd_ ? packed : lines, fresh);
+  append(to.folder, temporary(to), zstd_ ? packed : lines, fresh);
   file.bytes += lines.size();
 }
 
@@ -130,15 +126,20 @@ void TableFiles::flush() {
   buffer_.clear();
 }
 
-void TableFiles::add_manifest(const std::string& name, std::string_view bytes) {
-  const auto& [folder, temporary] = manifests_.emplace_back(folder_ / "manifest", temporary_name(name));
-  append(folder, temporary, bytes, true);
+void TableFiles::add_manifest(const std::string& ending, std::string_view bytes) {
+  const Written& file = manifests_.emplace_back(folder_ / "manifest", ending);
+  append(file.folder, temporary(file), bytes, true);
 }
 
-void TableFiles::finish() {
+void TableFiles::finish(const std::string& name) {
   flush();
   for (const auto* list : {&written_, &manifests_})
-    for (const auto& [folder, name] : *list) give_name(folder, name);
+    for (const Written& file : *list) {
+      const files::Descriptor within = opened(file.folder);
+      const std::string to = name + file.ending;
+      if (::renameat(within.get(), temporary(file).c_str(), within.get(), to.c_str()) != 0)
+        fail(file.folder / to, errno);
+    }
   finished_ = true;
 }
 

@@ -11,7 +11,8 @@ namespace kshim::exports {
 
 class TableFiles {
  public:
-  /// `name`: of the export. Throws UserError, as all members do, where the folder cannot be written.
+  /// `name`: of the files until finish(); of no other export that runs. Throws UserError, as all members do,
+  /// where the folder cannot be written.
   TableFiles(std::filesystem::path folder, std::string name, bool zstd);
   ~TableFiles();
   TableFiles(const TableFiles&) = delete;
@@ -19,19 +20,20 @@ class TableFiles {
 
   /// Lines of so many rows. `day`: "2026-11-22".
   void add(Table table, const std::string& day, std::string_view lines, std::uint64_t rows);
-  /// A file of DIR/manifest, named after all tables.
-  void add_manifest(const std::string& name, std::string_view bytes);
-  /// Writes what is left and gives the files their names. Without it the destructor removes them.
-  void finish();
+  /// A file of DIR/manifest, which gets its name after all tables.
+  void add_manifest(const std::string& ending, std::string_view bytes);
+  /// Writes what is left and gives the files their names, which begin with `name`. Without it the destructor
+  /// removes them.
+  void finish(const std::string& name);
   const std::map<std::string_view, std::uint64_t>& rows() const noexcept { return rows_; }
 
  private:
+  static constexpr std::size_t kNone = ~std::size_t{0};
   struct File {
     std::vector<std::string_view> pending;  ///< in the buffer
-    std::filesystem::path folder;
-    std::string name;         ///< its temporary one; empty until something is written
-    std::uint64_t bytes = 0;  ///< of rows, before compression
-    unsigned number = 0;
+    std::size_t number = kNone;             ///< in written_
+    std::uint64_t bytes = 0;                ///< of rows, before compression
+    unsigned part = 0;
   };
   using Key = std::pair<Table, std::string>;
   void write(const Key& key, File& file, std::string_view lines);
@@ -40,8 +42,12 @@ class TableFiles {
   std::string name_;
   bool zstd_;
   std::map<Key, File> files_;
-  using Names = std::vector<std::pair<std::filesystem::path, std::string>>;  ///< folders and temporary names
-  Names written_, manifests_;
+  struct Written {
+    std::filesystem::path folder;
+    std::string ending;
+  };
+  std::string temporary(const Written& file) const;
+  std::vector<Written> written_, manifests_;
   std::map<std::string_view, std::uint64_t> rows_;
   std::string buffer_;  ///< of all tables; never moves
   bool finished_ = false;

@@ -20,7 +20,7 @@ SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["KSHIM_BUILD_DIR"])
 GOLDEN = SOURCE / "tests/golden"
 SITE = SOURCE / "docs/site"
-FACTS = json.loads((SOURCE / "python/kshim/fleet/facts.json").read_text())["tables"]
+FACTS = json.loads((SOURCE / "python/kshim/fleet/facts.json").read_text())
 PYTHON = os.environ.get("KSHIM_FLEET_PYTHON", str(SOURCE / "build/deps/venv/bin/python3"))
 # An unpacked tree of Debian's mariadb-server, -server-core, -client-core and their libraries; / where it is installed.
 MARIADB = pathlib.Path(os.environ.get("KSHIM_MARIADB_ROOT", "/"))
@@ -159,7 +159,7 @@ class Site(unittest.TestCase):
                      "print(json.dumps({row.find(exp.Table).name: [column.name for column in row.this.expressions] for row in made"
                      " if isinstance(row, exp.Create)}))")
             parsed = json.loads(subprocess.run([PYTHON, "-c", check], input=made, capture_output=True, text=True, check=True).stdout)
-            self.assertEqual(parsed, {table: list(about["columns"]) for table, about in FACTS.items()}, engine)
+            self.assertEqual(parsed, {table: list(about["properties"]) for table, about in FACTS.items()}, engine)
 
     @unittest.skipUnless(has("ruamel.yaml"), "no ruamel.yaml in build/deps/venv")
     @staticmethod
@@ -177,7 +177,7 @@ class Site(unittest.TestCase):
         receiver = config["receivers"]["filelog/kshim"]
         self.assertIn(receiver["storage"], config["extensions"])
         tables = [re.search(r"table=(\w+)", path)[1] for path in receiver["include"]]
-        columns = {column for table in tables for column in FACTS[table]["columns"]}
+        columns = {column for table in tables for column in FACTS[table]["properties"]}
         for used in re.findall(r"attributes\.(\w+)", json.dumps(receiver)):
             self.assertIn(used, columns)
 

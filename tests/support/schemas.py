@@ -14,8 +14,8 @@ SARIF = "https://json.schemastore.org/sarif-2.1.0.json"  # what our logs name as
 
 
 def ours():
-    """The schemas of docs/schema by name: analysis, report, scan."""
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+    """The schemas of docs/schema by name: analysis, report, scan, facts/processes."""
+    return {str(path.relative_to(FOLDER).with_suffix("")): json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.rglob("*.json"))}
 
 
 def strict(schema):

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "analyzer/core/text.h"
+#include "analyzer/data/wheels.h"
 
 namespace kshim::analysis {
 namespace {
@@ -35,9 +36,18 @@ void put(std::string& out, std::string_view text) {
   out += '\0';
 }
 
+std::string program_of(const ProcessRecord& process) {
+  std::string out;
+  put(out, process.exe);
+  put(out, process.cwd);
+  for (const std::string& argument : process.argv) put(out, argument);
+  return out;
+}
+
 /// Of the process record what neither tells processes apart (`run`, `host`, `pid`, `start`, `ppid`, `uid`,
-/// `time`, `job`, the number of a rank) nor programs.
-void put(std::string& out, const Report& report) {
+/// `time`, `job`, the number of a rank) nor programs; of the program what it is judged by: whether it is
+/// Python, and which, and whether the records name it, or files of its environment.
+void put(std::string& out, const Report& report, std::string_view lines) {
   static constexpr std::string_view kNumbers[] = {"SLURM_JOB_ID", "SLURM_PROCID", "RANK",
                                                   "LOCAL_RANK",   "PMI_RANK",     "OMPI_COMM_WORLD_RANK"};
   const ProcessRecord& process = report.process;
@@ -49,15 +59,16 @@ void put(std::string& out, const Report& report) {
     put(out, name);
     if (std::find(std::begin(kNumbers), std::end(kNumbers), name) == std::end(kNumbers)) put(out, value);
   }
+  out += basename_of(process.exe).starts_with("python") ? '1' : '0';
+  put(out, python_of_path(process.exe));
+  const std::string_view started = process.argv.empty() ? std::string_view() : process.argv.front();
+  const bool plain = started.starts_with('/') && !contains(started, "//") && !contains(started, "/.");
+  if (!plain && contains(started, '/')) put(out, program_of(process));
+  const std::size_t name = plain ? started.rfind('/') : 0;
+  const std::size_t folder = name == 0 ? 0 : started.rfind('/', name - 1);
+  for (const std::string_view path : {std::string_view(process.exe), started.substr(0, folder)})
+    put(out, contains(lines, path) ? path : std::string_view());
   out += '\n';
-}
-
-std::string program_of(const ProcessRecord& process) {
-  std::string out;
-  put(out, process.exe);
-  put(out, process.cwd);
-  for (const std::string& argument : process.argv) put(out, argument);
-  return out;
 }
 
 /// Copies a line but for some of its values, which it hands out.
@@ -217,7 +228,7 @@ Alike alike_of(const Report& report, std::string_view lines) {
   Compiled compiled;
   thread_local std::string text;
   text.clear();
-  put(text, report);
+  put(text, report, lines);
   text.reserve(text.size() + lines.size());
   while (!lines.empty()) {
     const std::string_view line = lines.substr(0, lines.find('\n'));

@@ -19,7 +19,7 @@ struct Alike {
   /// A hash that nobody can forge, because its seed is drawn by each process of kshim.
   using Key = std::array<std::uint64_t, 2>;
   std::optional<Key> key;  ///< of what they have in common; empty where a report cannot be compared
-  std::optional<Key> key_with_program;  ///< and of what runs it: advice depends on it, no other row does
+  std::optional<Key> key_with_program;  ///< and of what runs it, which some commands name
   std::vector<double> ms;               ///< of the `module` records
   using Gpu = std::array<std::string, 2>;
   std::vector<Gpu> gpus;  ///< `uuid` and `pci` of the `device` records

@@ -11,7 +11,7 @@ from typing import Dict, Iterable, Optional
 from .. import _files
 from . import TABLES, Question
 
-TYPES = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "time": "TIMESTAMP", "texts": "VARCHAR[]"}
+TYPES = {"string": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "date-time": "TIMESTAMP", "array": "VARCHAR[]"}
 
 
 # What a file holds does not change from day to day.
@@ -35,9 +35,10 @@ def connect(memory: str = "2GB"):
     return connection
 
 
-def schema() -> dict:
-    """Columns and types of kshim-facts/1, by table."""
-    return json.loads(_files.text(str(pathlib.Path(__file__).parent / "facts.json")))["tables"]
+def schema() -> Dict[str, Dict[str, str]]:
+    """The columns of kshim-facts/1 by table, each with the format of its texts or the type that JSON Schema has for it."""
+    tables = json.loads(_files.text(str(pathlib.Path(__file__).parent / "facts.json")))
+    return {table: {name: about.get("format", about["type"][0]) for name, about in columns["properties"].items()} for table, columns in tables.items()}
 
 
 def quoted(text) -> str:
@@ -50,8 +51,7 @@ def named(path) -> str:
 
 
 def _columns(table: str) -> str:
-    columns = schema()[table]["columns"]
-    return "{" + ", ".join(f"{quoted(column)}: {quoted(TYPES[row['type']])}" for column, row in columns.items()) + "}"
+    return "{" + ", ".join(f"{quoted(column)}: {quoted(TYPES[kind])}" for column, kind in schema()[table].items()) + "}"
 
 
 def _source(table: str, files: Iterable[pathlib.Path]) -> str:
@@ -111,11 +111,11 @@ def open_lake(lake: pathlib.Path, memory: str = "2GB"):
     if not any((lake / table).is_dir() for table in TABLES):
         raise Missing(f"{lake}: holds no tables; `python -m kshim.fleet ingest FACTS {lake}` makes them")
     for table in TABLES:
-        columns = schema()[table]["columns"]
+        columns = schema()[table]
         if any((lake / table).glob("date=*/rows.parquet")):
             source = f"SELECT * FROM read_parquet({named(lake / table)[:-1]}/date=*/rows.parquet', union_by_name=true, hive_partitioning=true)"
         else:
-            source = "SELECT " + ", ".join(f"NULL::{TYPES[row['type']]} AS {column}" for column, row in columns.items()) + ", NULL::VARCHAR AS date WHERE false"
+            source = "SELECT " + ", ".join(f"NULL::{TYPES[kind]} AS {column}" for column, kind in columns.items()) + ", NULL::VARCHAR AS date WHERE false"
         connection.execute(f"CREATE VIEW {table} AS {source}")
     return connection
 
