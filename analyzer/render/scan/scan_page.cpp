@@ -2,7 +2,6 @@
 // The scan for people: what is wrong on top, then what each file is built for, then the totals.
 #include "analyzer/render/finding_page.h"
 #include "analyzer/render/scan/render.h"
-#include "analyzer/say/sentences.h"
 
 namespace kshim::scan {
 namespace {
@@ -393,11 +392,10 @@ struct ScanWriter {
       for (const ScannedKernel& kernel : *object.kernels) {
         if (room == 0) break;
         --room;
-        table.push_back({{code(shorten(kernel.demangled, doc_.limits().columns))},
-                         {{join(kernel.archs(), ", ")}},
-                         {{needs_text(kernel)}}});
+        table.push_back(
+            {{code(shorten(kernel.demangled, doc_.limits().columns))}, {{join(kernel.archs(), ", ")}}});
       }
-      doc_.table({"Kernel", "In images for", "Takes"}, std::move(table));
+      doc_.table({"Kernel", "In images for"}, std::move(table));
       doc_.close_details();
     }
   }
@@ -416,11 +414,8 @@ struct ScanWriter {
       const std::size_t most = !doc_.brief()       ? kernels.size()
                                : order.size() == 1 ? 0
                                                    : std::min(kNamedKernels, kernels.size());
-      for (const ScannedKernel* kernel : std::span(kernels).first(most)) {
+      for (const ScannedKernel* kernel : std::span(kernels).first(most))
         doc_.paragraph({{shorten(kernel->demangled, doc_.limits().columns)}}, kIndent, 2);
-        const std::string needs = doc_.brief() ? std::string() : needs_text(*kernel);
-        if (!needs.empty()) doc_.paragraph({{needs, Tone::dim}}, kIndent + 2);
-      }
       if (most != 0 && most < kernels.size())
         doc_.paragraph({{fmt::format("and {} more", kernels.size() - most)}}, kIndent);
     }

@@ -287,17 +287,5 @@ TEST(Matrices, ForeignNamesAreHarmlessAndNarrowPagesGetAList) {
   }
 }
 
-TEST(KernelNeeds, AreRangesOverWhatIsKnown) {
-  constexpr std::uint32_t kUnknown = image::KernelInfo::kUnknown;
-  ScannedKernel kernel;
-  kernel.images = {{"sm_80", 24, 512, 0, kUnknown},
-                   {"sm_90", 40, 512, 0, 256},
-                   {"compute_90", kUnknown, kUnknown, kUnknown, kUnknown}};
-  EXPECT_EQ(needs_text(kernel), "24 to 40 registers, 512 bytes shared, up to 256 threads");
-  EXPECT_EQ(kernel.archs(), (std::vector<std::string>{"sm_80", "sm_90", "compute_90"}));
-  kernel.images.erase(kernel.images.begin(), kernel.images.begin() + 2);
-  EXPECT_EQ(needs_text(kernel), "");
-}
-
 }  // namespace
 }  // namespace kshim::scan
