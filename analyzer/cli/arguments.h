@@ -5,8 +5,6 @@
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/output.h"
 #include "analyzer/data/cuda_versions.h"
-#include "analyzer/render/formats.h"
-#include "kshim/image/arch.h"
 
 namespace kshim::cli {
 

@@ -4,9 +4,7 @@
 
 #include "analyzer/cli/arguments.h"
 #include "analyzer/cli/terminal.h"
-#include "analyzer/core/text.h"
 #include "analyzer/render/render.h"
-#include "analyzer/verbs/analysis.h"
 
 namespace kshim::cli {
 namespace {

@@ -2,10 +2,7 @@
 // kshim cdi: a specification of the Container Device Interface that brings the shim into containers, without
 // a change to them. https://github.com/cncf-tags/container-device-interface/blob/main/SPEC.md
 #include <elf.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +11,6 @@
 #include "analyzer/cli/self.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
-#include "kshim/files/open_file.h"
 #include "kshim/image/elf.h"
 #include "kshim/report/libc_calls.h"
 #include "kshim/report/report_folder.h"

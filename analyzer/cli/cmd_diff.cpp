@@ -6,8 +6,6 @@
 #include "analyzer/cli/arguments.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/compare/diff.h"
-#include "analyzer/core/text.h"
-#include "analyzer/render/formats.h"
 
 namespace kshim::cli {
 namespace {

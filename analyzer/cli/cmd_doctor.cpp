@@ -3,10 +3,7 @@
 #include <unistd.h>
 
 #include "analyzer/cli/arguments.h"
-#include "analyzer/core/text.h"
-#include "analyzer/device_code/elf_file.h"
 #include "analyzer/render/render.h"
-#include "analyzer/verbs/doctor.h"
 
 namespace kshim::cli {
 namespace {
@@ -51,10 +48,7 @@ int examine(const DoctorOptions& options) {
   }
   const doctor::Machine machine(root, std::move(variables));
   const doctor::Facts facts = doctor::examine(machine, program_path(options));
-  output.write(
-      options.written.format == Format::json
-          ? doctor::render_json(facts)
-          : doctor::render_page(facts, options.written.format, render_options(output, options.written)));
+  output.write(doctor::render(facts, options.written.format, render_options(output, options.written)));
   const bool found = std::ranges::any_of(
       facts.checks, [](const doctor::Check& check) { return check.severity == Severity::error; });
   return found ? exit_status::kFindings : exit_status::kOk;

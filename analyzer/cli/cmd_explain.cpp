@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim explain: what a number, a name, a message or a log means.
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <iostream>
 
 #include "analyzer/cli/arguments.h"
 #include "analyzer/cli/terminal.h"
-#include "analyzer/core/text.h"
 #include "analyzer/input/log/log_text.h"
 #include "analyzer/render/render.h"
-#include "analyzer/verbs/explain.h"
 #include "kshim/files/open_file.h"
 
 namespace kshim::cli {
 namespace {
 
 /// How the names of logs end.
-constexpr std::array<std::string_view, 4> kLogs = {".log", ".txt", ".out", ".err"};
+constexpr std::string_view kLogs[] = {".log", ".txt", ".out", ".err"};
 constexpr std::array kExplainFormats = {Format::text, Format::json, Format::markdown};
 
 struct ExplainOptions {
@@ -80,29 +77,22 @@ std::string named_log(const ExplainOptions& options) {
 }
 
 int explain_it(const ExplainOptions& options) {
-  if (const std::string file = named_log(options); !file.empty()) {
-    ExplainOptions log = options;
-    log.log = file;
-    log.words.clear();
-    return explain_it(log);
-  }
-  if (options.words.empty() == options.log.empty())
-    throw UserError(options.log.empty() ? "a number, a name or a message is missing; or --log FILE"
-                                        : "either a message or --log FILE, not both");
+  const std::string named = named_log(options);
+  const std::string& log = named.empty() ? options.log : named;
+  if (named.empty() && options.words.empty() == log.empty())
+    throw UserError(log.empty() ? "a number, a name or a message is missing; or --log FILE"
+                                : "either a message or --log FILE, not both");
   explain::Options asked;
   options.assumed.apply(asked);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
-  if (!options.log.empty() && output.is_same_file(options.log))
-    throw UserError(fmt::format("--output {}: is the log to read", sanitize(options.log)));
-  const explain::Explanation explanation = options.log.empty()
-                                               ? explain::explain_text(join(options.words, " "), asked)
-                                               : explain_log(options.log, asked);
+  if (!log.empty() && output.is_same_file(log))
+    throw UserError(fmt::format("--output {}: is the log to read", sanitize(log)));
+  const explain::Explanation explanation =
+      log.empty() ? explain::explain_text(join(options.words, " "), asked) : explain_log(log, asked);
   RenderOptions how = render_options(output, options.written);
   how.full = options.written.format == Format::text;
-  output.write(options.written.format == Format::json
-                   ? explain::render_json(explanation)
-                   : explain::render_page(explanation, options.written.format, how));
-  if (!explanation.recognized && options.log.empty()) return exit_status::kNoInput;
+  output.write(explain::render(explanation, options.written.format, how));
+  if (!explanation.recognized && log.empty()) return exit_status::kNoInput;
   // The meaning of a number is no failure; a log tells of one, or of none.
   const bool failed = std::ranges::any_of(
       explanation.findings, [](const auto& finding) { return finding.severity == Severity::error; });

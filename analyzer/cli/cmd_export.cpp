@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <cstdlib>
 #include <thread>
 
 #include "analyzer/cli/command.h"
@@ -103,7 +101,7 @@ requirements::Served served_by(const std::vector<std::string>& paths, bool& unre
     wanted.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     found = scan::scan({paths.begin(), paths.end()}, wanted);
   }
-  print_errors(found.notes, false);
+  print_errors(mapped(found.notes, &scan::ReadNote::text), false);
   if (found.objects.empty())
     throw UserError("there is no device code in what was named", exit_status::kNoInput);
   unread = unread || found.named_unread;

@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim run: CMD under the shim, then the analysis of what its processes recorded.
-#include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <csignal>
-#include <optional>
-#include <system_error>
 
 #include "analyzer/cli/arguments.h"
 #include "analyzer/cli/self.h"
 #include "analyzer/cli/terminal.h"
-#include "analyzer/core/text.h"
-#include "analyzer/device_code/elf_file.h"
 #include "analyzer/render/render.h"
 #include "analyzer/run/child.h"
-#include "analyzer/run/environment.h"
 #include "analyzer/run/run_folder.h"
 #include "analyzer/run/watch.h"
-#include "analyzer/verbs/analysis.h"
 #include "analyzer/verbs/failed_start.h"
-#include "kshim/image/arch.h"
 
 namespace kshim::cli {
 namespace {
@@ -62,12 +51,6 @@ std::chrono::milliseconds parse_timeout(const std::string& text) {
     throw failed(fmt::format("--timeout {}: give seconds, such as 600 or 0.5", text));
   }
   return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
-}
-
-std::string join_targets(const std::vector<image::Arch>& targets) {
-  std::vector<std::string> names;
-  for (const image::Arch& target : targets) names.emplace_back(sm_name(target));
-  return join(names, ",");
 }
 
 // ld.so(8) splits LD_PRELOAD at spaces and colons and knows no quoting; LD_LIBRARY_PATH at colons and
@@ -160,7 +143,9 @@ int run(const RunOptions& options) {
         "processes that end at once are not watched");
   Environment environment = make_environment(child.program, folder, watch, options.audit);
   if (!analysis_options.targets.empty())
-    environment.set("KSHIM_TARGET", join_targets(analysis_options.targets));
+    environment.set(
+        "KSHIM_TARGET",
+        join(mapped(analysis_options.targets, [](image::Arch arch) { return sm_name(arch); }), ","));
   if (!options.simulate.empty()) add_simulator(simulation, environment);
 
   const bool switched_off = environment.get("KSHIM_DISABLE") == "1";

@@ -5,16 +5,11 @@
 
 #include "analyzer/cli/arguments.h"
 #include "analyzer/cli/terminal.h"
-#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
-#include "analyzer/diagnose/coverage.h"
-#include "analyzer/input/files/walk.h"
 #include "analyzer/input/machine/facts.h"
-#include "analyzer/render/formats.h"
 #include "analyzer/render/scan/render.h"
 #include "analyzer/verbs/expect.h"
 #include "analyzer/verbs/report_files.h"
-#include "analyzer/verbs/scan.h"
 #include "analyzer/verbs/scan_parts.h"
 
 namespace kshim::cli {
@@ -205,7 +200,7 @@ int scan_paths(const ScanOptions& options) {
   }
   if (expectation.asks()) expect::hold(result, expectation, paths);
   if (result.nothing_readable) {
-    print_errors(result.notes, options.written.verbose);
+    print_errors(mapped(result.notes, &scan::ReadNote::text), options.written.verbose);
     return exit_status::kNoInput;
   }
   RenderOptions how = render_options(output, options.written);

@@ -4,7 +4,6 @@
 #pragma once
 #include <CLI/CLI.hpp>
 
-#include "analyzer/core/prelude.h"
 #include "analyzer/core/user_error.h"
 #include "analyzer/render/formats.h"
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/cli/output.h"
 
-#include <fcntl.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
@@ -25,49 +23,25 @@ std::optional<int> open_descriptor_of(std::string_view path) {
   return number.value_or(-1) < 0 ? std::nullopt : number;
 }
 
-bool is_null_device(const struct stat& info) {
-  return S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3);
-}
-
 }  // namespace
 
 Output::Output(std::string path, int stream, int status)
-    : path_(std::move(path)), fd_(stream), status_(status) {
+    : path_(std::move(path)), stream_(stream), status_(status) {
   if (path_.empty()) return;
-  fd_ = -1;
-  try {
-    if (const std::optional<int> open = open_descriptor_of(path_))
-      take_open_descriptor(*open);
-    else if (path_ == kNull)
-      open_null();
-    else
-      find();
-  } catch (...) {
-    if (folder_ >= 0) close(folder_);
-    if (fd_ >= 0) close(fd_);
-    throw;
+  const std::optional<int> open = open_descriptor_of(path_);
+  if (!open && path_ != kNull) {
+    find();
+    return;
   }
-}
-
-Output::~Output() {
-  if (folder_ >= 0) close(folder_);
-  if (!is_stream() && fd_ >= 0) close(fd_);
+  fd_ = files::Descriptor(open ? fcntl(*open, F_DUPFD_CLOEXEC, 0)
+                               : ::open(kNull, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat info {};
+  if (!fd_ || fstat(fd_.get(), &info) != 0) refuse(std::strerror(errno));
+  if (!open && !(S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3))) refuse("it is not the null device");
 }
 
 void Output::refuse(std::string_view why) const {
   throw UserError(fmt::format("--output {}: cannot write there: {}", path_, why), status_);
-}
-
-void Output::take_open_descriptor(int fd) {
-  fd_ = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  if (fd_ < 0) refuse(std::strerror(errno));
-}
-
-void Output::open_null() {
-  fd_ = open(kNull, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-  struct stat info {};
-  if (fd_ < 0 || fstat(fd_, &info) != 0) refuse(std::strerror(errno));
-  if (!is_null_device(info)) refuse("it is not the null device");
 }
 
 void Output::find() {
@@ -76,27 +50,26 @@ void Output::find() {
   name_ = slash == std::string::npos ? path_ : path_.substr(slash + 1);
   if (name_.empty() || name_ == "." || name_ == "..") refuse(std::strerror(EISDIR));
   using Walk = report::FolderWalk<report::LibcCalls>;
-  if (const int error = Walk::open(folder, {}, folder_); error != 0)
+  int fd = -1;
+  if (const int error = Walk::open(folder, {}, fd); error != 0)
     refuse(error == ELOOP ? "a link on the way belongs to another user" : std::strerror(error));
+  folder_ = files::Descriptor(fd);
 
   // O_PATH: to open a device is to use it, to open a FIFO is to wait.
-  const int entry = openat(folder_, name_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
-  if (entry < 0 && errno != ENOENT) refuse(std::strerror(errno));
+  const files::Descriptor entry(openat(fd, name_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!entry && errno != ENOENT) refuse(std::strerror(errno));
   const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
   const bool append = summary != nullptr && path_ == summary;
-  if (entry >= 0) {
-    present_ = fstat(entry, &there_) == 0;
-    try {
-      if (!append || !S_ISREG(there_.st_mode)) find_present(entry);
-    } catch (...) {
-      close(entry);
-      throw;
-    }
-    close(entry);
-  }
+  present_ = entry && fstat(entry.get(), &there_) == 0;
+  if (entry && (!append || !S_ISREG(there_.st_mode))) find_present(entry.get());
   if (append) {
-    open_for_append();
-  } else if (fd_ < 0 && faccessat(folder_, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+    // The caller's environment names this file, and a container's root does not own the runner's.
+    constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    fd_ = files::Descriptor(openat(fd, name_.c_str(), kFlags, 0644));
+    struct stat info {};
+    if (!fd_ || fstat(fd_.get(), &info) != 0) refuse(std::strerror(errno));
+    if (!S_ISREG(info.st_mode)) refuse("is not a file");
+  } else if (!fd_ && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
     // Written beside and then renamed: there is no other way that leaves no half file and no race.
     refuse(fmt::format("no file can be made in its folder: {}", std::strerror(errno)));
   }
@@ -110,19 +83,11 @@ void Output::find_present(int entry) {
   if (there_.st_uid != geteuid()) refuse("belongs to another user");
   if (S_ISREG(there_.st_mode)) return;
   // By the descriptor: by its name it could be something else by now.
-  fd_ = open(fmt::format("/proc/self/fd/{}", entry).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd_ < 0) refuse(errno == ENXIO ? "nobody reads from this FIFO" : std::strerror(errno));
-  const int flags = fcntl(fd_, F_GETFL);
-  if (flags < 0 || fcntl(fd_, F_SETFL, flags & ~O_NONBLOCK) != 0) refuse(std::strerror(errno));
-}
-
-/// The caller's environment names this file, and a container's root does not own the runner's.
-void Output::open_for_append() {
-  fd_ = openat(folder_, name_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-               0644);
-  struct stat info {};
-  if (fd_ < 0 || fstat(fd_, &info) != 0) refuse(std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) refuse("is not a file");
+  fd_ = files::Descriptor(
+      open(fmt::format("/proc/self/fd/{}", entry).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!fd_) refuse(errno == ENXIO ? "nobody reads from this FIFO" : std::strerror(errno));
+  const int flags = fcntl(fd_.get(), F_GETFL);
+  if (flags < 0 || fcntl(fd_.get(), F_SETFL, flags & ~O_NONBLOCK) != 0) refuse(std::strerror(errno));
 }
 
 bool Output::is_same_file(const std::string& path) const {
@@ -138,18 +103,17 @@ void Output::refuse_inputs(const std::vector<std::string>& paths, std::string_vi
 
 std::string Output::first_bytes(std::size_t most) const {
   if (!present_ || !S_ISREG(there_.st_mode)) return {};
-  const int fd = openat(folder_, name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (fd < 0) return {};
+  constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  const files::Descriptor fd(openat(folder_.get(), name_.c_str(), kFlags));
   std::string out(most, '\0');
-  const ssize_t size = pread(fd, out.data(), out.size(), 0);
-  close(fd);
+  const ssize_t size = pread(fd.get(), out.data(), out.size(), 0);
   out.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
   return out;
 }
 
 void Output::write(std::string_view text) {
-  if (fd_ >= 0)
-    write_to(fd_, text);
+  if (is_stream() || fd_)
+    write_to(is_stream() ? stream_ : fd_.get(), text);
   else
     replace(text);
 }
@@ -158,35 +122,36 @@ void Output::replace(std::string_view text) const {
   constexpr unsigned kTries = 100;
   constexpr unsigned kNewMode = 0644;  // a daemon's umask of 0 lets nobody else write to it
   std::string name;
-  int fd = -1;
-  for (unsigned i = 0; i < kTries && fd < 0 && (i == 0 || errno == EEXIST); ++i) {
+  files::Descriptor file;
+  for (unsigned i = 0; i < kTries && !file && (i == 0 || errno == EEXIST); ++i) {
     name = fmt::format(".kshim-{}-{}", getpid(), i);
     // Nobody else reads it before it has the rights of the file that it replaces.
-    fd = openat(folder_, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                present_ ? 0600 : kNewMode);
+    file = files::Descriptor(openat(folder_.get(), name.c_str(),
+                                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                    present_ ? 0600 : kNewMode));
   }
-  if (fd < 0) fail(errno);
+  if (!file) fail(errno);
   try {
     if (present_) {
       struct stat made {};
       unsigned mode = there_.st_mode & 0777U;
       // Rights of a group are that group's.
-      if (fstat(fd, &made) != 0 ||
-          (made.st_gid != there_.st_gid && fchown(fd, uid_t(-1), there_.st_gid) != 0))
+      if (fstat(file.get(), &made) != 0 ||
+          (made.st_gid != there_.st_gid && fchown(file.get(), uid_t(-1), there_.st_gid) != 0))
         mode &= ~070U;
-      if (fchmod(fd, mode) != 0) fail(errno);
+      if (fchmod(file.get(), mode) != 0) fail(errno);
     }
-    write_to(fd, text);
+    write_to(file.get(), text);
   } catch (...) {
-    close(fd);
-    unlinkat(folder_, name.c_str(), 0);
+    unlinkat(folder_.get(), name.c_str(), 0);
     throw;
   }
   // Where the folder is another machine's, only closing says that it is full. renameat replaces a link that
   // has the name by now, it does not follow it.
-  if (close(fd) == 0 && renameat(folder_, name.c_str(), folder_, name_.c_str()) == 0) return;
+  if (close(file.release()) == 0 && renameat(folder_.get(), name.c_str(), folder_.get(), name_.c_str()) == 0)
+    return;
   const int error = errno;
-  unlinkat(folder_, name.c_str(), 0);
+  unlinkat(folder_.get(), name.c_str(), 0);
   fail(error);
 }
 

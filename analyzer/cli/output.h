@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "analyzer/core/prelude.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::cli {
 
@@ -20,9 +21,6 @@ class Output {
   /// Tries `path`, or stands for `stream` where it is empty. UserError with `status` where it cannot be
   /// written.
   Output(std::string path, int stream, int status);
-  ~Output();
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
 
   bool is_stream() const noexcept { return path_.empty(); }
   /// UserError where it is one of the files, by whatever name: `what` they are, as in "the reports to read".
@@ -37,19 +35,17 @@ class Output {
  private:
   [[noreturn]] void refuse(std::string_view why) const;
   [[noreturn]] void fail(int error) const;
-  void take_open_descriptor(int fd);
-  void open_null();
   void find();
   void find_present(int entry);
-  void open_for_append();
   void replace(std::string_view text) const;
   void write_to(int fd, std::string_view text) const;
   std::string path_;
-  std::string name_;      ///< the last component of path_, in folder_
-  int folder_ = -1;       ///< where a new file is made and then named name_; -1: fd_ is written to
-  bool present_ = false;  ///< there is a file to replace:
-  struct stat there_ {};  ///< what it is
-  int fd_;
+  std::string name_;          ///< the last component of path_, in folder_
+  files::Descriptor folder_;  ///< where a new file is made and then named name_
+  bool present_ = false;      ///< there is a file to replace:
+  struct stat there_ {};      ///< what it is
+  files::Descriptor fd_;      ///< where it is open, it is written to
+  int stream_;
   int status_;
 };
 

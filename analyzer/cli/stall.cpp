@@ -67,29 +67,19 @@ std::string text_at(unsigned long address) {
 /// What a thread waits for. The kernel says "0 0x3 0x7f... ", with the system call first; "running"; or
 /// -1 for a page of a mapped file. Empty where it is no file's.
 std::string file_waited_for(int thread) {
-  const std::string line = text_of(thread, "syscall");
-  std::vector<unsigned long> numbers;
-  long number = 0;
-  const char* at = line.data();
-  const char* const end = at + line.size();
-  if (const auto got = std::from_chars(at, end, number); got.ec == std::errc())
-    at = got.ptr;
-  else
-    return {};
+  const std::vector<std::string> words = split(text_of(thread, "syscall"), " \n");
+  const auto number = parse_number<long>(words.front());
+  if (!number) return {};
   // Not a stopped one.
   const std::string status = text_of(thread, "status");
   if (!contains(status, "State:\tS") && !contains(status, "State:\tD")) return {};
-  if (number < 0) return files::last_opened(thread);
-  while (end - at > 3) {
-    unsigned long value = 0;
-    const auto got = std::from_chars(at + 3, end, value, 16);  // " 0x"
-    if (got.ec != std::errc()) break;
-    numbers.push_back(value);
-    at = got.ptr;
-  }
-  const auto* const call = std::ranges::find(kCalls, number, &Call::number);
-  if (call == std::end(kCalls) || numbers.size() <= call->argument) return {};
-  const unsigned long argument = numbers[call->argument];
+  if (*number < 0) return files::last_opened(thread);
+  const auto* const call = std::ranges::find(kCalls, *number, &Call::number);
+  if (call == std::end(kCalls) || words.size() <= call->argument + 1) return {};
+  const std::string& word = words[call->argument + 1];
+  const auto argument =
+      parse_number<unsigned long>(std::string_view(word).substr(word.starts_with("0x") ? 2 : 0), 16)
+          .value_or(0);
   if (call->is_path) {
     const std::string path = text_at(argument);
     return path.empty() || path.starts_with("/proc/self/fd/") ? files::last_opened(thread) : path;

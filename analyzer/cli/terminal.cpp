@@ -21,53 +21,6 @@ void print_line(std::string_view word, std::string_view color, std::string_view 
              no_command(sanitize(text)));  // arguments and reports are quoted in it
 }
 
-}  // namespace
-
-bool wants_color(int fd) {
-  const char* no_color = std::getenv("NO_COLOR");
-  if (no_color != nullptr && *no_color != '\0') return false;
-  const char* term = std::getenv("TERM");
-  if (term == nullptr || std::string_view(term) == "dumb") return false;
-  return isatty(fd) == 1;
-}
-
-unsigned terminal_width(int fd) {
-  constexpr unsigned kDefault = 80;
-  constexpr unsigned kMin = 40;
-  winsize size{};
-  if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) {
-    return std::max<unsigned>(size.ws_col, kMin);
-  }
-  const char* columns = std::getenv("COLUMNS");
-  if (columns != nullptr) {
-    const unsigned long width = std::strtoul(columns, nullptr, 10);
-    if (width >= kMin && width < 10000) return static_cast<unsigned>(width);
-  }
-  return kDefault;
-}
-
-bool wants_unicode() {
-  // The first of them that is set and not empty decides, as setlocale(3) has it.
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(name);
-    if (value == nullptr || *value == '\0') continue;
-    return strcasestr(value, "utf-8") != nullptr || strcasestr(value, "utf8") != nullptr;
-  }
-  return false;
-}
-
-void print_error(std::string_view text) { print_line("error:", "1;31", text); }
-void print_errors(const std::vector<std::string>& texts, bool all) {
-  constexpr std::size_t kMax = 10;
-  const std::size_t shown = all ? texts.size() : std::min(kMax, texts.size());
-  for (std::size_t i = 0; i < shown; ++i) print_error(sanitize(texts[i]));
-  if (shown < texts.size()) print_error(fmt::format("and {} more; see them with -v", texts.size() - shown));
-}
-void print_warning(std::string_view text) { print_line("warning:", "1;33", text); }
-void print_note(std::string_view text) { print_line("note:", "36", text); }
-
-namespace {
-
 constexpr auto kPause = std::chrono::milliseconds(50);
 constexpr unsigned kWidest = 40;
 
@@ -93,6 +46,46 @@ void wipe_on_interrupt(bool on) {
 }
 
 }  // namespace
+
+bool wants_color(int fd) {
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color != nullptr && *no_color != '\0') return false;
+  const char* term = std::getenv("TERM");
+  if (term == nullptr || std::string_view(term) == "dumb") return false;
+  return isatty(fd) == 1;
+}
+
+unsigned terminal_width(int fd) {
+  constexpr unsigned kDefault = 80;
+  constexpr unsigned kMin = 40;
+  winsize size{};
+  if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) {
+    return std::max<unsigned>(size.ws_col, kMin);
+  }
+  const char* columns = std::getenv("COLUMNS");
+  const unsigned width = first_number<unsigned>(columns == nullptr ? "" : columns).value_or(0);
+  return width >= kMin && width < 10000 ? width : kDefault;
+}
+
+bool wants_unicode() {
+  // The first of them that is set and not empty decides, as setlocale(3) has it.
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    return strcasestr(value, "utf-8") != nullptr || strcasestr(value, "utf8") != nullptr;
+  }
+  return false;
+}
+
+void print_error(std::string_view text) { print_line("error:", "1;31", text); }
+void print_errors(const std::vector<std::string>& texts, bool all) {
+  constexpr std::size_t kMax = 10;
+  const std::size_t shown = all ? texts.size() : std::min(kMax, texts.size());
+  for (std::size_t i = 0; i < shown; ++i) print_error(sanitize(texts[i]));
+  if (shown < texts.size()) print_error(fmt::format("and {} more; see them with -v", texts.size() - shown));
+}
+void print_warning(std::string_view text) { print_line("warning:", "1;33", text); }
+void print_note(std::string_view text) { print_line("note:", "36", text); }
 
 ProgressBar::ProgressBar(std::string what, std::chrono::milliseconds patience)
     : what_(std::move(what)),

@@ -6,8 +6,6 @@
 
 namespace kshim::cli {
 
-// What the terminal can do: colors only where a person looks, and the width to fill.
-
 /// True on a terminal, unless NO_COLOR is set (https://no-color.org) or TERM is dumb.
 bool wants_color(int fd);
 /// Columns of the terminal behind `fd`, or COLUMNS, or 80; never less than 40.
@@ -34,8 +32,7 @@ void end_on_stall(std::chrono::seconds patience, int status);
 /// From now on with this status; without one the process goes on.
 void on_stall(std::optional<int> status);
 
-// A bar on stderr for work that a person waits for: only on a terminal, only after a while, gone when done.
-
+/// A bar on stderr for work that a person waits for: only on a terminal, only after a while, gone when done.
 class ProgressBar {
  public:
   /// Shorter work than `patience` needs no bar.

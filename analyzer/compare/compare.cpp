@@ -2,7 +2,6 @@
 #include <unordered_set>
 
 #include "analyzer/compare/diff.h"
-#include "analyzer/core/text.h"
 
 namespace kshim::diff {
 namespace {
@@ -12,8 +11,8 @@ constexpr std::size_t kNotes = 10;
 constexpr std::size_t kLast = static_cast<std::size_t>(-1);  // what belongs to no object comes last
 
 std::string named(const std::vector<std::string>& kernels) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(kernels.size(), kNamed); ++i) names.push_back(shorten(kernels[i], 60));
+  const auto names = mapped(std::span(kernels).first(std::min(kernels.size(), kNamed)),
+                            [](const std::string& kernel) { return shorten(kernel, 60); });
   std::string out = join(names, ", ");
   if (kernels.size() > kNamed) out += fmt::format(" and {} more", kernels.size() - kNamed);
   return out;
@@ -25,54 +24,35 @@ std::set<std::string> archs_of(const Object& object) {
   return out;
 }
 
-class Kernels {
- public:
-  Kernels(std::size_t number, std::vector<Change>& changes) : number_(number), changes_(changes) {}
-
-  void compare(const Object& a, const Object& b) {
-    std::vector<std::string> gone;
-    std::vector<std::string> come;
-    std::map<std::string, std::vector<std::string>> lacking;  // by architectures that the file still has
-    const std::set<std::string> left = archs_of(b);
-    for (const auto& [name, archs] : *a.kernels) {
-      const auto now = b.kernels->find(name);
-      if (now == b.kernels->end()) {
-        gone.push_back(name);
-        continue;
-      }
-      for (const std::string& arch : archs) {
-        const bool has = contains(now->second, arch);
-        if (!has && left.contains(arch)) lacking[arch].push_back(name);
-      }
+void compare_kernels(const Pair& pair, std::size_t number, std::vector<Change>& changes) {
+  std::vector<std::string> gone;
+  std::vector<std::string> come;
+  std::map<std::string, std::vector<std::string>> lacking;  // by architectures that the file still has
+  const std::set<std::string> left = archs_of(*pair.b);
+  for (const auto& [name, archs] : *pair.a->kernels) {
+    const auto now = pair.b->kernels->find(name);
+    if (now == pair.b->kernels->end()) {
+      gone.push_back(name);
+      continue;
     }
-    for (const auto& [name, archs] : *b.kernels) {
-      if (!a.kernels->contains(name)) come.push_back(name);
-    }
-    if (!gone.empty())
-      add(Effect::lost, {}, fmt::format("{}: {}", counted(gone.size(), "kernel"), named(gone)), gone);
-    for (auto& [arch, names] : lacking)
-      add(Effect::lost, arch,
-          fmt::format("{} no longer in {}: {}", counted(names.size(), "kernel"), arch, named(names)), names);
-    if (!come.empty())
-      add(Effect::gained, {}, fmt::format("{}: {}", counted(come.size(), "kernel"), named(come)), come);
+    for (const std::string& arch : archs)
+      if (!contains(now->second, arch) && left.contains(arch)) lacking[arch].push_back(name);
   }
-
- private:
-  void add(Effect effect, const std::string& arch, std::string text, std::vector<std::string> names) {
-    changes_.push_back({.effect = effect,
-                        .what = "kernel",
-                        .pair = number_,
-                        .arch = arch,
-                        .text = std::move(text),
-                        .kernels = std::move(names)});
-  }
-  std::size_t number_;
-  std::vector<Change>& changes_;
-};
-
-std::string archs_text(const Object& object) {
-  const std::set<std::string> archs = archs_of(object);
-  return join({archs.begin(), archs.end()}, ", ");
+  for (const auto& [name, archs] : *pair.b->kernels)
+    if (!pair.a->kernels->contains(name)) come.push_back(name);
+  const auto add = [&](Effect effect, const std::string& arch, const std::string& what,
+                       std::vector<std::string> names) {
+    if (names.empty()) return;
+    changes.push_back({.effect = effect,
+                       .what = "kernel",
+                       .pair = number,
+                       .arch = arch,
+                       .text = fmt::format("{}{}: {}", counted(names.size(), "kernel"), what, named(names)),
+                       .kernels = std::move(names)});
+  };
+  add(Effect::lost, {}, {}, std::move(gone));
+  for (auto& [arch, names] : lacking) add(Effect::lost, arch, " no longer in " + arch, std::move(names));
+  add(Effect::gained, {}, {}, std::move(come));
 }
 
 /// An object that one side alone has. A process that did not load it lost nothing.
@@ -80,7 +60,8 @@ void alone(const Pair& pair, std::size_t number, const Options& options, bool lo
            std::vector<Change>& changes) {
   const Object& object = pair.any();
   const bool gone = pair.b == nullptr;
-  const std::string archs = archs_text(object);
+  const std::set<std::string> list = archs_of(object);
+  const std::string archs = join({list.begin(), list.end()}, ", ");
   const char* const word = loaded ? (gone ? "not loaded any more" : "not loaded before")
                                   : (gone ? "is not there any more" : "is new");
   Change change{.effect = loaded ? Effect::changed
@@ -153,21 +134,16 @@ std::string in_package(const Object& object) {
 
 struct Key {
   const char* name;
-  std::function<std::string(const Object&)> of;  ///< empty: this object has none
-  bool repeated;                                 ///< objects of one key are paired in their order
+  std::string (*of)(const Object&);  ///< empty: this object has none
+  bool repeated;                     ///< objects of one key are paired in their order
 };
-
-const std::vector<Key>& keys() {
-  static const std::vector<Key> kKeys = {
-      {"path", whole_path, true},
-      {"package", inner_path, true},
-      {"path", [](const Object& object) { return object.member; }, false},
-      {"package", in_package, false},
-      {"name", file_of, false},
-      {"name", [](const Object& object) { return stem(file_of(object)); }, false},
-      {"build-id", [](const Object& object) { return object.build_id; }, false}};
-  return kKeys;
-}
+constexpr Key kKeys[] = {{"path", whole_path, true},
+                         {"package", inner_path, true},
+                         {"path", [](const Object& object) { return object.member; }, false},
+                         {"package", in_package, false},
+                         {"name", file_of, false},
+                         {"name", [](const Object& object) { return stem(file_of(object)); }, false},
+                         {"build-id", [](const Object& object) { return object.build_id; }, false}};
 
 using Places = std::unordered_map<std::string, std::vector<std::size_t>>;
 
@@ -208,13 +184,7 @@ class Objects {
 bool counts(const Finding& finding, const Options& options) {
   if (options.targets.empty() || finding.need.empty()) return true;
   const auto need = image::parse_arch(finding.need);
-  return !need ||
-         std::ranges::any_of(options.targets, [&](image::Arch target) { return target.cc == need->cc; });
-}
-
-/// Of a scan: what images say of a target is compared as images.
-bool is_about_target(const Finding& finding, const Diff& diff) {
-  return diff.a.kind == SideKind::scan && !diff.targets.empty() && !finding.need.empty();
+  return !need || contains(mapped(options.targets, &image::Arch::cc), need->cc);
 }
 
 class Findings {
@@ -232,25 +202,27 @@ class Findings {
     pair_up(before, after, [this](const Finding& finding, bool old) {
       return finding.object.empty() ? std::string() : objects_.word(finding, old) + '\n' + finding.need;
     });
-    for (const Finding* finding : before) {
-      diff_.fixed.push_back(*finding);
-      if (finding->severity > Severity::info)
-        add(counts(*finding, options_) ? Effect::gained : Effect::changed, *finding, true, finding->text);
-    }
-    for (const Finding* finding : after) {
-      diff_.broken.push_back(*finding);
-      if (finding->severity > Severity::info)
-        add(counts(*finding, options_) ? Effect::lost : Effect::changed, *finding, false, finding->text);
-    }
+    alone(before, true, Effect::gained, diff_.fixed);
+    alone(after, false, Effect::lost, diff_.broken);
   }
 
  private:
+  /// Without those of a scan that are about a target: what images say of it is compared as images.
   std::vector<const Finding*> wanted(const std::vector<Finding>& findings) const {
     std::vector<const Finding*> out;
-    for (const Finding& finding : findings) {
-      if (!is_about_target(finding, diff_)) out.push_back(&finding);
-    }
+    for (const Finding& finding : findings)
+      if (diff_.a.kind != SideKind::scan || diff_.targets.empty() || finding.need.empty())
+        out.push_back(&finding);
     return out;
+  }
+
+  void alone(const std::vector<const Finding*>& findings, bool old, Effect effect,
+             std::vector<Finding>& out) {
+    for (const Finding* finding : findings) {
+      out.push_back(*finding);
+      if (finding->severity > Severity::info)
+        add(counts(*finding, options_) ? effect : Effect::changed, *finding, old, finding->text);
+    }
   }
 
   template <class Key>
@@ -331,7 +303,7 @@ void compare(const Options& options, Diff& diff) {
       continue;
     }
     compare_images(pair, i, options, diff.changes);
-    if (pair.a->kernels && pair.b->kernels) Kernels(i, diff.changes).compare(*pair.a, *pair.b);
+    if (pair.a->kernels && pair.b->kernels) compare_kernels(pair, i, diff.changes);
   }
   compare_findings(options, diff);
   std::ranges::stable_sort(diff.changes, [](const Change& a, const Change& b) {
@@ -380,7 +352,7 @@ std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>&
   };
   if (named && a.size() == 1 && b.size() == 1)
     pair_up(0, 0, stem(file_of(a[0])) == stem(file_of(b[0])) ? "name" : "path");
-  for (const Key& key : keys()) {
+  for (const Key& key : kKeys) {
     const Places in_a = places_of(a, taken_a, key);
     const Places in_b = places_of(b, taken_b, key);
     for (const auto& [text, ours] : in_a) {

@@ -3,8 +3,6 @@
 // calls. The names are those of the diff JSON (docs/schema/diff.json).
 #pragma once
 
-#include "analyzer/device_code/image_contents.h"
-#include "analyzer/render/formats.h"
 #include "analyzer/render/scan/render.h"
 #include "analyzer/verbs/analysis.h"
 

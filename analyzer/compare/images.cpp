@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/compare/diff.h"
-#include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
-#include "kshim/image/select.h"
 
 namespace kshim::diff {
 namespace {
@@ -212,34 +209,30 @@ class Comparison {
 
   /// Every difference, the largest first; of kernels, the largest twenty.
   void list_sizes() {
-    struct Row {
-      std::string name;
-      std::uint64_t was = 0;
-      std::uint64_t is = 0;
-      std::uint64_t far() const { return is > was ? is - was : was - is; }
+    using Sizes =
+        std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>;  // before and after, by name
+    Sizes archs;
+    Sizes kernels;
+    for (const auto& [key, images] : before_) archs[name(key.first, key.second)].first = images.bytes;
+    for (const auto& [key, images] : after_) archs[name(key.first, key.second)].second = images.bytes;
+    for (const auto& [name, bytes] : pair_.a->code_bytes) kernels[name].first = bytes;
+    for (const auto& [name, bytes] : pair_.b->code_bytes) kernels[name].second = bytes;
+    const auto far = [](const auto& row) {
+      return std::max(row.second.first, row.second.second) - std::min(row.second.first, row.second.second);
     };
-    const auto tell = [&](std::vector<Row> rows, std::size_t most) {
-      std::ranges::stable_sort(rows, [](const Row& a, const Row& b) { return a.far() > b.far(); });
-      for (std::size_t i = 0; i < std::min(rows.size(), most) && rows[i].far() != 0; ++i) {
-        const Row& row = rows[i];
-        add(Effect::changed, "size", row.name,
-            fmt::format("{}: {}, was {} ({}{})", row.name, scan::size_text(row.is), scan::size_text(row.was),
-                        row.is > row.was ? '+' : '-', scan::size_text(row.far())),
-            std::to_string(row.was), std::to_string(row.is));
+    for (const Sizes* sizes : {&archs, &kernels}) {
+      std::vector<std::pair<std::string, Sizes::mapped_type>> rows(sizes->begin(), sizes->end());
+      std::erase_if(rows, [&](const auto& row) { return far(row) == 0; });
+      std::ranges::stable_sort(rows, std::greater(), far);
+      rows.resize(std::min<std::size_t>(rows.size(), sizes == &kernels ? 20 : 1000));
+      for (const auto& row : rows) {
+        const auto [was, is] = row.second;
+        const std::string what = sizes == &kernels ? "kernel " + shorten(row.first, 60) : row.first;
+        add(Effect::changed, "size", what,
+            fmt::format("{}: {}, was {} ({}{})", what, scan::size_text(is), scan::size_text(was),
+                        is > was ? '+' : '-', scan::size_text(far(row))),
+            std::to_string(was), std::to_string(is));
       }
-    };
-    std::map<std::string, Row> archs;
-    std::map<std::string, Row> kernels;
-    for (const auto& [key, images] : before_) archs[name(key.first, key.second)].was = images.bytes;
-    for (const auto& [key, images] : after_) archs[name(key.first, key.second)].is = images.bytes;
-    for (const auto& [name, bytes] : pair_.a->code_bytes) kernels[name].was = bytes;
-    for (const auto& [name, bytes] : pair_.b->code_bytes) kernels[name].is = bytes;
-    for (const auto& [rows, most] :
-         {std::pair{&archs, std::size_t{1000}}, std::pair{&kernels, std::size_t{20}}}) {
-      std::vector<Row> list;
-      for (auto& [name, row] : *rows)
-        list.push_back({rows == &kernels ? "kernel " + shorten(name, 60) : name, row.was, row.is});
-      tell(std::move(list), most);
     }
   }
 
@@ -272,8 +265,7 @@ class Comparison {
 Outcome outcome_on(const Object& object, Arch target, Version driver) {
   const auto judged = object.targets.find(target);
   if (judged != object.targets.end()) return judged->second;
-  std::vector<image::Candidate> candidates;
-  for (const ImageCount& row : object.images) candidates.push_back(row.candidate);
+  const auto candidates = mapped(object.images, &ImageCount::candidate);
   const image::Choice choice =
       image::select_image(candidates, {.device = target.cc, .driver = driver, .jit = {}}).choice;
   return choice == image::Choice::sass  ? Outcome::sass

@@ -2,7 +2,6 @@
 #include "analyzer/compare/diff.h"
 #include "analyzer/render/ci_formats.h"
 #include "analyzer/render/document.h"
-#include "analyzer/render/json_finding.h"
 
 namespace kshim::diff {
 
@@ -139,10 +138,7 @@ Tone tone_of(Effect effect) {
   return effect == Effect::lost ? Tone::error : effect == Effect::gained ? Tone::good : Tone::dim;
 }
 
-class DiffWriter {
- public:
-  DiffWriter(const Diff& diff, Document& document) : diff_(diff), doc_(document) {}
-
+struct DiffWriter {
   void write() {
     doc_.title(fmt::format("kshim diff: {}", verdict_of(diff_)));
     doc_.say(diff_.lost() ? Tone::error : Tone::good, fmt::format("{}:", verdict_of(diff_)),
@@ -153,12 +149,9 @@ class DiffWriter {
     for (std::size_t i = 0; i < shown; ++i) group(groups[i]);
     more(groups.size() - shown, "more files");
     stayed();
-    std::vector<Note> notes;
-    for (const std::string& note : diff_.notes) notes.push_back({note});
-    doc_.notes(notes);
+    doc_.notes(mapped(diff_.notes, [](const std::string& note) { return Note{note}; }));
   }
 
- private:
   std::size_t shown_of(std::size_t all, std::size_t few) const {
     return analysis::shown_of(all, doc_.brief() ? few : doc_.limits().rows);
   }
@@ -185,9 +178,7 @@ class DiffWriter {
   }
   void kernels(const Change& change) {
     doc_.open_details(fmt::format("{} kernels: {}", change.kernels.size(), to_name(change.effect)));
-    std::vector<Line> items;
-    for (const std::string& kernel : change.kernels) items.push_back({code(kernel)});
-    doc_.list(std::move(items));
+    doc_.list(mapped(change.kernels, [](const std::string& kernel) { return Line{code(kernel)}; }));
     doc_.close_details();
   }
   void stayed() {
@@ -205,8 +196,9 @@ class DiffWriter {
 };
 
 std::string render_page(const Diff& diff, Format format, const RenderOptions& options) {
-  return write_document(format, "kshim diff", options, {},
-                        [&](Document& document) { DiffWriter(diff, document).write(); });
+  return write_document(format, "kshim diff", options, {}, [&](Document& document) {
+    DiffWriter{diff, document}.write();
+  });
 }
 
 }  // namespace

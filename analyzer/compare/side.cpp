@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/compare/diff.h"
 #include "analyzer/core/foreign_json.h"
-#include "analyzer/core/text.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/render/finding_page.h"
 #include "analyzer/verbs/report_files.h"
@@ -13,13 +12,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uintmax_t kMaxJsonBytes = std::uintmax_t{1} << 30;
-
-bool is_json(const fs::path& path) {
-  constexpr std::size_t kFirstBytes = 4096;
-  const std::string first = files::read_up_to(path, kFirstBytes).value_or("");
-  const std::size_t begin = first.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-  return begin != std::string::npos && first[begin] == '{';
-}
 
 /// An image as a report or a scan in JSON names it.
 void add_image(const ImageEntry& entry, Object& object) {
@@ -60,10 +52,9 @@ void read_reports(const fs::path& path, const Options& options, Side& side) {
   side.nothing_there = analysis.nothing_readable;
   side.verdict = to_name(analysis.verdict);
   side.notes = analysis.notes;
-  for (const analysis::Finding& finding : analysis.findings) side.findings.push_back(to_diff(finding));
-  for (const DeviceSummary& device : analysis.devices) {
+  side.findings = mapped(analysis.findings, to_diff);
+  for (const DeviceSummary& device : analysis.devices)
     side.devices.push_back(fmt::format("{} ({})", device.name, device.cc ? name(*device.cc) : "?"));
-  }
   add_objects(path, side);
 }
 
@@ -86,8 +77,8 @@ void read_files(const fs::path& path, const Options& options, Side& side) {
   std::error_code error;
   const bool folder = fs::is_directory(path, error);
   side.nothing_there = scan.nothing_readable;
-  side.notes = std::move(scan.notes);
-  for (const analysis::Finding& finding : scan.findings) side.findings.push_back(to_diff(finding));
+  side.notes = mapped(scan.notes, &scan::ReadNote::text);
+  side.findings = mapped(scan.findings, to_diff);
   for (scan::ScannedObject& from : scan.objects) {
     Object object{.name = from.name(),
                   .place = place_in(from.path, side.path, folder),
@@ -100,11 +91,11 @@ void read_files(const fs::path& path, const Options& options, Side& side) {
       object.targets[verdict.target] = scan::outcome_of(verdict);
     if (from.kernels) {
       object.kernels.emplace();
-      for (const scan::ScannedKernel& kernel : *from.kernels)
+      for (const scan::ScannedKernel& kernel : *from.kernels) {
         (*object.kernels)[kernel.demangled] = kernel.archs();
-      for (const scan::ScannedKernel& kernel : *from.kernels)
         for (const scan::KernelNeeds& image : kernel.images)
           object.code_bytes[kernel.demangled] += image.code_bytes;
+      }
     }
     side.objects.push_back(std::move(object));
   }
@@ -153,9 +144,8 @@ Object object_of(const SavedJson& json) {
       std::vector<std::string>& archs = (*out.kernels)[string_at(kernel, "demangled")];
       for (const SavedJson& image : list_at(kernel, "images"))
         out.code_bytes[string_at(kernel, "demangled")] += number_at(image, "code_bytes");
-      for (const SavedJson& arch : list_at(kernel, "archs")) {
+      for (const SavedJson& arch : list_at(kernel, "archs"))
         if (arch.is_string()) archs.push_back(arch.get<std::string>());
-      }
     }
   }
   for (const SavedJson& target : list_at(json, "targets")) {
@@ -214,7 +204,7 @@ Side read_side(const std::string& path, const Options& options) {
   }
   if (fs::is_regular_file(status) && is_report(path)) {
     read_reports(path, options, side);
-  } else if (fs::is_regular_file(status) && is_json(path)) {
+  } else if (fs::is_regular_file(status) && !json_start(path).empty()) {
     const std::string text = files::read_whole(path, kMaxJsonBytes).value_or("");
     side.nothing_there = !read_json(text, side);
   } else {
@@ -239,17 +229,16 @@ bool read_json(const std::string& text, Side& side) {
       side.devices.push_back(fmt::format("{} ({})", string_at(device, "name"), cc.empty() ? "?" : cc));
     }
   } else if (schema == "kshim-scan/1") {
-    for (const SavedJson& object : list_at(json, "objects")) side.objects.push_back(object_of(object));
+    side.objects = mapped(list_at(json, "objects"), object_of);
     cut_common_folder(side.objects);
   } else {
     side.notes = {fmt::format("{}: its schema is `{}`; kshim-scan/1 and kshim-analysis/1 can be compared",
                               side.path, schema)};
     return false;
   }
-  for (const SavedJson& finding : list_at(json, "findings")) side.findings.push_back(finding_of(finding));
-  for (const SavedJson& note : list_at(json, "notes")) {
+  side.findings = mapped(list_at(json, "findings"), finding_of);
+  for (const SavedJson& note : list_at(json, "notes"))
     if (note.is_string()) side.notes.push_back(note.get<std::string>());
-  }
   return true;
 }
 

@@ -3,7 +3,6 @@
 // 300 bytes would fill any memory. abi::__cxa_demangle() writes all of it before it returns. What libstdc++
 // has beneath hands over piece by piece and can be stopped; it is in the archive only
 // (analysis/CMakeLists.txt).
-#include <cstddef>
 
 #include "analyzer/core/text.h"
 
@@ -13,8 +12,6 @@ extern "C" int __gcclibcxx_demangle_callback(  // NOLINT(bugprone-reserved-ident
 #else
 #include <cxxabi.h>
 
-#include <cstdlib>
-#include <memory>
 #endif
 
 namespace kshim::analysis {

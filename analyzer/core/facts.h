@@ -64,17 +64,9 @@ struct Facts {
   image::Version runtime;                 ///< of the shared runtime that failed, where known
   bool parent_initialized = false;        ///< the process was forked from one that had initialized CUDA
 
-  bool has_code(int code) const {
-    for (const int known : codes) {
-      if (known == code) return true;
-    }
-    return false;
-  }
+  bool has_code(int code) const { return std::ranges::find(codes, code) != codes.end(); }
   bool has_code_with(unsigned traits) const {
-    for (const int known : codes) {
-      if (code_has(known, traits)) return true;
-    }
-    return false;
+    return std::ranges::any_of(codes, [traits](int code) { return code_has(code, traits); });
   }
   bool operator==(const Facts&) const = default;
 };

@@ -95,12 +95,12 @@ void fold(std::string& text, char open, std::string_view folded, int depth, std:
 }  // namespace
 
 std::string shorten(std::string_view demangled, std::size_t width) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSpellings = {{
+  constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {
       {"(anonymous namespace)::", ""},
       {"std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string"},
       {"unsigned int", "unsigned"},
       {" >", ">"},
-  }};
+  };
   std::string text = sanitize(demangled);
   for (const auto& [from, to] : kSpellings) replace_all(text, from, to);
   drop_return_type(text);

@@ -6,13 +6,36 @@
 namespace kshim::analysis {
 namespace {
 
-struct Decoded {
-  char32_t code = 0;
-  std::size_t length = 0;  ///< in bytes; 0 where the bytes are no UTF-8
-};
+// Controls, and what is invisible or turns the direction of writing: general categories Cc and Cf of Unicode
+// 15, Zl and Zp, the soft hyphen excepted, and the letters among its Default_Ignorable_Code_Points (fillers
+// of Hangul and the like), which are shown as nothing. Variation selectors stay. And bytes that are not a
+// character: XML 1.0 cannot hold U+FFFE and U+FFFF.
+bool is_dangerous(char32_t code) {
+  constexpr CharacterRange kRanges[] = {
+      {0x0000, 0x001F}, {0x007F, 0x009F},   {0x034F, 0x034F},  {0x0600, 0x0605}, {0x061C, 0x061C},
+      {0x115F, 0x1160}, {0x17B4, 0x17B5},   {0x180E, 0x180E},  {0x200B, 0x200F}, {0x2028, 0x202E},
+      {0x2060, 0x206F}, {0x3164, 0x3164},   {0xFDD0, 0xFDEF},  {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0},
+      {0xFFF9, 0xFFFB}, {0x1D173, 0x1D17A}, {0xE0000, 0xE007F}};
+  return (code & 0xFFFEU) == 0xFFFE || is_within(kRanges, code);  // the last two of each plane
+}
 
-// Strict: no overlong forms, no surrogates, nothing cut off. A lax decoder would let an escape character pass
-// as a continuation byte.
+// cuDNN, libcudart.so.12, nvcc, KSHIM_LOG=debug: names keep their letters at the head of a sentence too.
+bool begins_with_name(std::string_view text) {
+  static constexpr std::string_view kNames[] = {"conda", "cubin", "cudart",   "kshim", "libcuda", "nvcc",
+                                                "pip",   "ptxas", "nvdisasm", "torch", "vllm"};
+  std::string_view word = text.substr(0, text.find(' '));
+  while (!word.empty() && contains(",.:;!?)", word.back())) word.remove_suffix(1);
+  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || c == '\''; };
+  return !std::ranges::all_of(word, is_plain) || contains(kNames, word);
+}
+
+}  // namespace
+
+bool is_within(std::span<const CharacterRange> ranges, char32_t code) {
+  return std::ranges::any_of(
+      ranges, [code](const CharacterRange& range) { return range.first <= code && code <= range.second; });
+}
+
 Decoded decode(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -30,48 +53,6 @@ Decoded decode(std::string_view text) {
   return {code, length};
 }
 
-// Controls, and what is invisible or turns the direction of writing: general categories Cc and Cf of Unicode
-// 15, Zl and Zp, the soft hyphen excepted, and the letters among its Default_Ignorable_Code_Points (fillers
-// of Hangul and the like), which are shown as nothing. Variation selectors stay. And bytes that are not a
-// character: XML 1.0 cannot hold U+FFFE and U+FFFF.
-bool is_dangerous(char32_t code) {
-  constexpr std::array<std::pair<char32_t, char32_t>, 18> kRanges = {{{0x0000, 0x001F},
-                                                                      {0x007F, 0x009F},
-                                                                      {0x034F, 0x034F},
-                                                                      {0x0600, 0x0605},
-                                                                      {0x061C, 0x061C},
-                                                                      {0x115F, 0x1160},
-                                                                      {0x17B4, 0x17B5},
-                                                                      {0x180E, 0x180E},
-                                                                      {0x200B, 0x200F},
-                                                                      {0x2028, 0x202E},
-                                                                      {0x2060, 0x206F},
-                                                                      {0x3164, 0x3164},
-                                                                      {0xFDD0, 0xFDEF},
-                                                                      {0xFEFF, 0xFEFF},
-                                                                      {0xFFA0, 0xFFA0},
-                                                                      {0xFFF9, 0xFFFB},
-                                                                      {0x1D173, 0x1D17A},
-                                                                      {0xE0000, 0xE007F}}};
-  if ((code & 0xFFFEU) == 0xFFFE) return true;  // the last two of each plane
-  return std::any_of(kRanges.begin(), kRanges.end(),
-                     [code](const auto& range) { return code >= range.first && code <= range.second; });
-}
-
-// cuDNN, libcudart.so.12, nvcc, KSHIM_LOG=debug: names keep their letters at the head of a sentence too.
-bool begins_with_name(std::string_view text) {
-  static constexpr std::string_view kNames[] = {"conda", "cubin", "cudart",   "kshim", "libcuda", "nvcc",
-                                                "pip",   "ptxas", "nvdisasm", "torch", "vllm"};
-  std::string_view word = text.substr(0, text.find(' '));
-  while (!word.empty() && std::string_view(",.:;!?)").find(word.back()) != std::string_view::npos)
-    word.remove_suffix(1);
-  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || c == '\''; };
-  return !std::all_of(word.begin(), word.end(), is_plain) ||
-         std::find(std::begin(kNames), std::end(kNames), word) != std::end(kNames);
-}
-
-}  // namespace
-
 std::string sanitize(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -83,11 +64,7 @@ std::string sanitize(std::string_view text) {
     text.remove_prefix(length);
     if (text.empty()) break;
     const Decoded next = decode(text);
-    if (next.length == 0 || is_dangerous(next.code)) {
-      out += '?';
-    } else {
-      out += text.substr(0, next.length);
-    }
+    out += next.length == 0 || is_dangerous(next.code) ? "?" : text.substr(0, next.length);
     text.remove_prefix(std::max<std::size_t>(next.length, 1));
   }
   return out;
@@ -109,11 +86,7 @@ std::string ascii(std::string_view text) {
   out.reserve(text.size());
   for (const char c : sanitize(text)) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x80) {
-      out += c;
-    } else if (byte >= 0xC0) {
-      out += '?';
-    }
+    if (byte < 0x80 || byte >= 0xC0) out += byte < 0x80 ? c : '?';
   }
   return out;
 }
@@ -156,11 +129,11 @@ std::string enumerate(const std::vector<std::string>& items) {
 }
 
 std::string size_text(std::uint64_t bytes) {
-  constexpr std::array<const char*, 4> kUnits = {"kB", "MB", "GB", "TB"};
+  constexpr const char* kUnits[] = {"kB", "MB", "GB", "TB"};
   if (bytes < 1000) return fmt::format("{} B", bytes);
   double value = static_cast<double>(bytes) / 1000;
   std::size_t unit = 0;
-  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+  while (value >= 999.5 && unit + 1 < std::size(kUnits)) {
     value /= 1000;
     ++unit;
   }
@@ -189,19 +162,11 @@ std::string fill(std::string_view text, std::size_t width, std::size_t indent) {
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
     if (word.empty()) continue;
-    const std::size_t length = columns(word);
-    if (!out.empty()) {
-      if (column + 1 + length > width) {
-        out += '\n';
-        out.append(indent, ' ');
-        column = indent;
-      } else {
-        out += ' ';
-        ++column;
-      }
-    }
+    const bool breaks = !out.empty() && column + 1 + columns(word) > width;
+    if (breaks) out.append(1, '\n').append(column = indent, ' ');
+    if (!breaks && !out.empty()) out += ' ', ++column;
     out += word;
-    column += length;
+    column += columns(word);
   }
   return out;
 }
@@ -285,61 +250,34 @@ std::string expand(std::string_view text, const TemplateWords& words) {
     text.remove_prefix(open);
     if (text.empty()) break;
     const std::size_t close = std::min(text.find('}'), text.size() - 1);
-    const auto found = std::find_if(words.begin(), words.end(), [&](const auto& word) {
-      return word.first == text.substr(1, close - 1);
-    });
-    if (found == words.end()) {
-      out += text.front();
-      text.remove_prefix(1);
-    } else {
-      out += found->second;
-      text.remove_prefix(close + 1);
-    }
+    const auto found = std::ranges::find(words, text.substr(1, close - 1), &TemplateWords::value_type::first);
+    out += found == words.end() ? text.substr(0, 1) : found->second;
+    text.remove_prefix(found == words.end() ? 1 : close + 1);
   }
   return out;
 }
 
 bool asks_for(std::string_view text, std::string_view word) {
-  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
-    if (at != 0 && text[at - 1] == '{' && end < text.size() && text[end] == '}') return true;
-  }
-  return false;
+  return contains(text, fmt::format("{{{}}}", word));
 }
 
 std::string escape_markup(std::string_view text) {
+  constexpr std::pair<char, std::string_view> kEntities[] = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
   std::string out;
   out.reserve(text.size());
   bool begin = true;  // of a line, blanks and what may be one aside
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    const bool first = begin;
-    begin = c == '\n' || (begin && (c <= ' ' || c == '\x7f'));
-    switch (c) {
-      case ':':
-        out += first && text.substr(i, 2) == "::" ? "&#58;" : ":";
-        break;
-      case '#':
-        out += text.substr(i, 3) == "##[" ? "&#35;" : "#";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
+    const auto* entity = std::ranges::find(kEntities, c, [](const auto& row) { return row.first; });
+    if (entity != std::end(kEntities)) {
+      out += entity->second;
+    } else if ((c == ':' && begin && text.substr(i, 2) == "::") || (c == '#' && text.substr(i, 3) == "##[")) {
+      out += fmt::format("&#{};", static_cast<int>(c));
+    } else {
+      out += c;
     }
+    begin = c == '\n' || (begin && (c <= ' ' || c == '\x7f'));
   }
   return out;
 }
@@ -348,11 +286,10 @@ std::string file_uri(std::string_view path) {
   constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
   std::string out = path.starts_with('/') ? "file://" : "";
   for (const char c : path) {
-    if (kPlain.find(c) != std::string_view::npos) {
+    if (contains(kPlain, c))
       out += c;
-    } else {
+    else
       out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
   }
   return out;
 }

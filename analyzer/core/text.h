@@ -21,6 +21,16 @@ inline std::string sm_name(ComputeCapability cc) { return sm_name(Arch{cc, Suffi
 
 namespace kshim::analysis {
 
+struct Decoded {
+  char32_t code = 0;
+  std::size_t length = 0;  ///< in bytes; 0 where the bytes are no UTF-8
+};
+/// The first character. Strict: no overlong forms, no surrogates, nothing cut off. A lax decoder would let an
+/// escape character pass as a continuation byte.
+Decoded decode(std::string_view text);
+using CharacterRange = std::pair<char32_t, char32_t>;  ///< first and last
+bool is_within(std::span<const CharacterRange> ranges, char32_t code);
+
 /// Text from a report as it may be printed on a UTF-8 terminal: control characters (escape sequences among
 /// them), invisible characters, those that turn the direction of writing, noncharacters, and bytes that are
 /// no UTF-8 each become `?`.
@@ -54,6 +64,8 @@ requires(!std::is_convertible_v<const List&, std::string_view>) bool contains(co
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+constexpr bool is_alnum(char c) { return is_digit(c) || is_letter(c); }
 constexpr char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 std::string to_lower(std::string_view text);
 
@@ -83,6 +95,21 @@ std::vector<std::string> split(std::string_view text, std::string_view separator
 /// Without the blanks and line ends around it.
 std::string_view trim(std::string_view text);
 std::string join(const std::vector<std::string>& items, std::string_view separator);
+/// What `make`, a function or a member, makes of each item.
+template <class Items, class Make>
+auto mapped(const Items& items, Make&& make) {
+  std::vector<std::decay_t<decltype(std::invoke(make, *std::begin(items)))>> out;
+  for (const auto& item : items) out.push_back(std::invoke(make, item));
+  return out;
+}
+/// What `make` makes of each line, joined again.
+template <class Make>
+std::string each_line(std::string_view text, Make&& make) {
+  std::string out;
+  for (const std::string& line : split(text, "\n")) out.append(make(line)).append(1, '\n');
+  out.pop_back();
+  return out;
+}
 /// "a", "a and b", "a, b and c".
 std::string enumerate(const std::vector<std::string>& items);
 /// "0a1b": two digits a byte.

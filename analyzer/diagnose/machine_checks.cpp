@@ -265,7 +265,7 @@ void check_wheels(Facts& facts) {
 void check_preloads(Facts& facts) {
   for (const Preload& preload : facts.preloads) {
     if (!preload.there) add_check("preload-missing", facts, {{"file", preload.path}});
-    if (preload.note.starts_with("stands in for dlsym"))
+    if (preload.has_dlsym)
       add_check("preload-dlsym", facts, {{"file", preload.path}, {"what", preload.note}});
   }
 }
@@ -294,8 +294,8 @@ void check_program(Facts& facts) {
   if (!program.deepbind.empty())
     add_check("deepbind", facts, {{"program", program.path}, {"where", program.deepbind}});
   for (const std::string& file : program.dlmopen) add_check("dlmopen", facts, {{"file", file}});
-  for (const std::string& missing : program.missing)
-    add_check("library-not-found", facts, {{"name", missing}});
+  for (const Missing& missing : program.missing)
+    add_check("library-not-found", facts, {{"name", missing.text()}});
   std::map<std::string, std::map<std::string, std::string>> majors;
   for (const Library& library : program.libraries) {
     const auto [name, major] = parts_of(library.name);

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The analysis for people: the most important line first; on a terminal one screen, which people paste into
 // issues.
-#include "analyzer/core/finding.h"
-#include "analyzer/core/text.h"
-#include "analyzer/diagnose/merge.h"
-#include "analyzer/render/document.h"
 #include "analyzer/render/finding_page.h"
-#include "analyzer/render/formats.h"
 #include "analyzer/render/render.h"
 #include "analyzer/render/share.h"
 #include "analyzer/say/sentences.h"
@@ -35,6 +30,8 @@ std::string reason_text(const ImageVerdict& image) {
   return image.reason.empty() ? text : text + ": " + image.reason;
 }
 
+/// The files that findings are about, by what they are built for and by GPUs: each cell says what is wrong,
+/// and where on the page the reason stands.
 class Matrix {
  public:
   void add(const Finding& finding, std::size_t number) {
@@ -49,11 +46,9 @@ class Matrix {
       add_once(archs_, image.arch);
       row.archs.try_emplace(image.arch, Line{std::move(cell)});
     }
-    if (finding.images.empty()) {
-      for (const std::string& arch : finding.have) {
-        add_once(archs_, arch);
-        row.archs.try_emplace(arch, Line{{"built for", Tone::plain, {}, number}});
-      }
+    for (const std::string& arch : finding.images.empty() ? finding.have : std::vector<std::string>()) {
+      add_once(archs_, arch);
+      row.archs.try_emplace(arch, Line{{"built for", Tone::plain, {}, number}});
     }
     for (const Device& about : finding.devices) {
       const std::string device = text_of(about);
@@ -66,17 +61,15 @@ class Matrix {
     }
   }
 
-  bool is_worth_it() const { return order_.size() > 1 || devices_.size() > 1; }
-  bool empty() const { return order_.empty(); }
-
-  void write(Document& document) {
-    std::ranges::sort(
-        archs_, [](const std::string& a, const std::string& b) { return arch_order(a) < arch_order(b); });
+  /// Nothing where one finding says it all, unless `always`.
+  void write(bool always, Document& document) {
+    if (order_.empty() || (!always && order_.size() < 2 && devices_.size() < 2)) return;
+    std::ranges::sort(archs_, {}, arch_order);
     const std::size_t archs = std::min(archs_.size(), kArchs);
     const std::size_t devices = std::min(devices_.size(), kListedDevices);
     std::vector<std::string> head = {"File"};
-    for (std::size_t i = 0; i < devices; ++i) head.push_back(devices_[i]);
-    for (std::size_t i = 0; i < archs; ++i) head.push_back(archs_[i]);
+    for (const auto& shown : {std::span(devices_).first(devices), std::span(archs_).first(archs)})
+      head.insert(head.end(), shown.begin(), shown.end());
     std::vector<Row> table;
     for (const std::string& file : order_) {
       const FileRow& row = rows_.at(file);
@@ -111,19 +104,6 @@ class Matrix {
   std::vector<std::string> devices_;
 };
 
-/// The files that findings are about, by what they are built for and by GPUs: each cell says what is wrong,
-/// and where on the page the reason stands. Nothing where one finding says it all, unless `always`.
-void write_files_table(std::span<const Finding> findings, bool always, Document& document) {
-  Matrix matrix;
-  for (std::size_t i = 0; i < findings.size(); ++i) matrix.add(findings[i], i + 1);
-  if (!matrix.empty() && (always || matrix.is_worth_it())) matrix.write(document);
-}
-
-// A library that tries what it has before it settles on something is no news either.
-bool is_by_design(const Finding& finding) {
-  return finding.cause == Cause::benign_probe || finding.is_by_design;
-}
-
 // What to name on a command line to read the same reports again.
 std::string reports_path(const Analysis& analysis) {
   const auto typed = [](const std::string& path, const char* otherwise) {
@@ -140,18 +120,17 @@ std::string reports_path(const Analysis& analysis) {
   return folder.empty() ? "." : typed(folder, "REPORTS");
 }
 
-class AnalysisWriter {
- public:
-  AnalysisWriter(const Analysis& analysis, bool full, Document& document)
-      : analysis_(analysis), full_(full), doc_(document) {}
-
+struct AnalysisWriter {
   void write() {
     headline();
     const bool terminal = doc_.terminal();
     problems_ = static_cast<std::size_t>(std::ranges::count_if(analysis_.findings, is_problem));
     if (!terminal || problems_ > 1) contents();
     findings();
-    if (!terminal) write_files_table(analysis_.findings, doc_.has_links(), doc_);
+    Matrix matrix;
+    for (std::size_t i = 0; !terminal && i < analysis_.findings.size(); ++i)
+      matrix.add(analysis_.findings[i], i + 1);
+    matrix.write(doc_.has_links(), doc_);
     write_fleet(analysis_.fleet, doc_);
     if (!terminal && !(analysis_.devices.empty() && analysis_.processes.empty())) {
       doc_.heading(2, {{"Environment"}});
@@ -166,7 +145,6 @@ class AnalysisWriter {
     doc_.notes(notes);
   }
 
- private:
   void headline() {
     const std::string counted = counted_findings(analysis_.findings);
     const VerdictLine verdict = verdict_line(analysis_);
@@ -238,7 +216,9 @@ class AnalysisWriter {
     write_left_out(analysis_.findings.size() - most, "more finding", doc_);
     // Anything but a problem takes one line; how such libraries work takes none.
     for (const Finding& finding : analysis_.findings) {
-      if (!doc_.brief() || is_problem(finding) || is_by_design(finding)) continue;
+      if (!doc_.brief() || is_problem(finding) || finding.is_by_design ||
+          finding.cause == Cause::benign_probe)
+        continue;
       doc_.gap();
       doc_.say(Tone::strong, "note:", title_of(finding));
     }
@@ -277,17 +257,16 @@ class AnalysisWriter {
   const Analysis& analysis_;
   bool full_;
   Document& doc_;
-  std::size_t problems_ = 0;
+  std::size_t problems_ = 0;  ///< of the findings
 };
 
 }  // namespace
 
 std::string render_page(const Analysis& analysis, Format format, const RenderOptions& options) {
-  std::vector<std::string> hosts;
-  for (const ProcessSummary& process : analysis.processes) hosts.push_back(process.host);
+  std::vector<std::string> hosts = mapped(analysis.processes, &ProcessSummary::host);
   for (const DeviceSummary& device : analysis.devices) hosts.push_back(device.host);
   return write_document(format, "kshim", options, std::move(hosts), [&](Document& document) {
-    AnalysisWriter(analysis, options.full, document).write();
+    AnalysisWriter{analysis, options.full, document}.write();
   });
 }
 

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/render/ci_formats.h"
 
-#include "analyzer/core/text.h"
 #include "analyzer/render/finding_page.h"
-#include "analyzer/render/json_finding.h"
 #include "analyzer/render/render.h"
 #include "kshim/base/hash.h"
 #include "kshim/version.h"
 
 namespace kshim::analysis {
-
 FilePlace place_of(const Finding& finding, const SourceRoot& root) {
   const auto has_line = [](const Place& place) { return !place.file.empty() && place.line != 0; };
   const auto in_checkout = [&](const Place& place) {
@@ -37,17 +34,6 @@ std::vector<PlacedFinding> placed(const std::vector<Finding>& findings, const So
   return out;
 }
 
-std::string sanitize_lines(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    if (at != 0) out += '\n';
-    out += sanitize(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return out;
-}
-
 std::string clipped(std::string text, std::size_t bytes) {
   constexpr std::string_view kMore = "...";
   if (text.size() <= bytes || bytes < kMore.size()) return text;
@@ -66,68 +52,10 @@ std::string without_last_slash(std::string path) {
   return path;
 }
 
-bool has_dots(std::string_view path) {
-  while (!path.empty()) {
-    const std::string_view part = path.substr(0, path.find('/'));
-    if (part == "." || part == "..") return true;
-    path.remove_prefix(part.size() == path.size() ? part.size() : part.size() + 1);
-  }
-  return false;
-}
-
-// Lexically: a file of a report may be on another machine.
-std::string absolute(std::string_view path, const std::string& working) {
-  std::string whole = path.starts_with('/') ? std::string(path) : working + '/' + std::string(path);
-  return has_dots(whole) ? fs::path(whole).lexically_normal().string() : whole;
-}
-
 std::string getenv_text(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
-
-}  // namespace
-
-SourceRoot::SourceRoot(std::string root, std::vector<std::string> names, std::string working)
-    : root_(without_last_slash(std::move(root))), working_(without_last_slash(std::move(working))) {
-  if (!root_.starts_with('/')) root_.clear();
-  if (root_.empty()) return;
-  names_.push_back(root_);
-  for (std::string& name : names) {
-    name = without_last_slash(std::move(name));
-    if (name.starts_with('/')) names_.push_back(std::move(name));
-  }
-}
-
-SourceRoot SourceRoot::of_process() {
-  std::error_code error;
-  const std::string working = fs::current_path(error).string();
-  std::vector<std::string> names;
-  std::string root = getenv_text("GITHUB_WORKSPACE");
-  if (root.starts_with('/')) {
-    names.push_back(fs::weakly_canonical(root, error).string());
-  } else {
-    root = working;
-    // What the shell calls it.
-    const std::string logical = getenv_text("PWD");
-    if (logical.starts_with('/') && fs::equivalent(logical, working, error) && !error)
-      names.push_back(logical);
-  }
-  return {std::move(root), std::move(names), working};
-}
-
-SourceRoot::Named SourceRoot::name(std::string_view path) const {
-  if (path.empty() || (!path.starts_with('/') && working_.empty())) return {std::string(path), false};
-  std::string whole = absolute(path, working_);
-  for (const std::string& root : names_) {
-    if (whole.size() <= root.size() + 1 || !whole.starts_with(root) || whole[root.size()] != '/') continue;
-    const std::size_t begin = whole.find_first_not_of('/', root.size());
-    if (begin != std::string::npos) return {whole.substr(begin), true};
-  }
-  return {std::move(whole), false};
-}
-
-namespace {
 
 constexpr std::size_t kShownKernels = 20;
 // What GitHub takes of one run: https://docs.github.com/en/code-security/reference/code-scanning/sarif-files.
@@ -250,12 +178,13 @@ Json result_json(const PlacedFinding& placed, const SourceRoot& root, bool whole
                  std::map<std::string, unsigned>& seen) {
   const Finding& finding = placed.finding;
   const std::string hash = fingerprint(placed.finding);
-  Json out = {{"ruleId", row_of(finding.cause).name},
-              {"ruleIndex", static_cast<unsigned>(finding.cause)},
-              {"level", level_of(finding.severity)},
-              {"rank", finding.confidence * 100},
-              {"message",
-               {{"text", sanitize_lines(message_text(finding))}, {"markdown", markdown_message(finding)}}}};
+  Json out = {
+      {"ruleId", row_of(finding.cause).name},
+      {"ruleIndex", static_cast<unsigned>(finding.cause)},
+      {"level", level_of(finding.severity)},
+      {"rank", finding.confidence * 100},
+      {"message",
+       {{"text", each_line(message_text(finding), sanitize)}, {"markdown", markdown_message(finding)}}}};
   out["locations"] = locations_json(placed, root);
   if (Json related = related_json(placed, root); !related.empty())
     out["relatedLocations"] = std::move(related);
@@ -271,7 +200,151 @@ Json notification(const std::string& text, const char* level) {
   return {{"level", level}, {"message", text_json(sanitize(text))}};
 }
 
+constexpr unsigned kWidth = 100;
+constexpr std::size_t kNameBytes = 500;  // CI servers make columns and URLs of names
+
+// XML 1.0 has no way to write most control characters, nor U+FFFE and U+FFFF.
+std::string xml_line(std::string_view text) { return escape_markup(sanitize(text)); }
+
+void attribute(std::string& out, const char* name, std::string_view value) {
+  out.append(" ").append(name).append("=\"").append(xml_line(value)).append("\"");
+}
+
+/// How many cases there are, and with which result.
+void write_counts(std::string& out, std::span<const TestSuite> suites) {
+  const auto add = [&](const char* name, std::optional<TestResult> result) {
+    std::size_t count = 0;
+    for (const TestSuite& suite : suites)
+      for (const TestCase& test : suite.cases)
+        if (!result || test.result == *result) ++count;
+    attribute(out, name, std::to_string(count));
+  };
+  add("tests", {});
+  add("failures", TestResult::failed);
+  add("errors", TestResult::broken);
+  add("skipped", TestResult::skipped);
+}
+
+void write_case(std::string& out, const TestCase& test) {
+  out += "    <testcase";
+  attribute(out, "classname", clipped(test.group, kNameBytes));
+  attribute(out, "name", clipped(test.name, kNameBytes));
+  const bool passed = test.result == TestResult::passed;
+  if (passed && test.text.empty()) {
+    out += "/>\n";
+    return;
+  }
+  constexpr const char* kTags[] = {"system-out", "failure", "error", "skipped"};
+  const char* const tag = kTags[static_cast<std::size_t>(test.result)];
+  out.append(">\n      <").append(tag);
+  if (!passed) attribute(out, "message", test.message);
+  if (!passed && !test.type.empty()) attribute(out, "type", test.type);
+  out += test.text.empty() ? "/>" : fmt::format(">{}</{}>", each_line(test.text, xml_line), tag);
+  out += "\n    </testcase>\n";
+}
+
+// Names that stay the same in the next run, as far as that is possible.
+std::vector<std::string> process_names(const std::vector<ProcessSummary>& processes) {
+  std::map<std::string, unsigned> times;
+  std::vector<std::string> names;
+  for (const ProcessSummary& process : processes) {
+    std::string name(process.exe.empty() ? "process" : basename_of(process.exe));
+    if (process.rank) name += fmt::format(" rank {}", *process.rank);
+    ++times[name];
+    names.push_back(std::move(name));
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (times[names[i]] > 1) names[i] += fmt::format(" (pid {})", processes[i].pid);
+  }
+  return names;
+}
+
+std::string blind_text(const BlindProcess& process) {
+  return fmt::format("{} (pid {}) was not watched: {}", process.exe, process.pid, process.reason);
+}
+
+// Merged findings have the evidence of every process that they happened in.
+std::set<std::string> reports_of(const Finding& finding) {
+  std::set<std::string> reports;
+  for (const Evidence& evidence : finding.evidence) reports.insert(evidence.at.file);
+  return reports;
+}
+
+constexpr std::size_t kTitleBytes = 240;     // GitHub takes 255 characters
+constexpr std::size_t kMessageBytes = 4000;  // and 64 KiB, which nobody reads
+constexpr std::size_t kShown = 10;           // annotations of one kind that GitHub shows of a step
+
+// The runner takes these apart at line ends and, in properties, at colons and commas.
+std::string escaped(std::string_view text, bool property) {
+  std::string out;
+  for (const char c : text)
+    if (contains(property ? "%\r\n:," : "%\r\n", c))
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    else
+      out += c;
+  return out;
+}
+
+constexpr std::array kCommands = {"error", "warning", "notice"};
+
+void add_finding(const PlacedFinding& placed, const SourceRoot& root, GithubCommands& commands) {
+  const Finding& finding = placed.finding;
+  std::string properties;
+  std::string message = message_text(finding);
+  // The runner finds a line in the checkout by its path from there. A file outside of it has no page to show
+  // it on, and is named in words.
+  const SourceRoot::Named name = root.name(placed.place.file);
+  if (name.inside) {
+    properties = fmt::format("file={},", escaped(sanitize(name.path), true));
+    if (placed.place.line != 0) properties += fmt::format("line={},", placed.place.line);
+  } else if (!placed.place.file.empty()) {
+    message += "\nFile: " + sanitize(name.path);
+    if (placed.place.line != 0) message += fmt::format(":{}", placed.place.line);
+  }
+  commands.add(finding.severity, fmt::format("kshim: {}", row_of(finding.cause).headline), message,
+               properties);
+}
+
 }  // namespace
+
+SourceRoot::SourceRoot(std::string root, std::vector<std::string> names, std::string working)
+    : root_(without_last_slash(std::move(root))), working_(without_last_slash(std::move(working))) {
+  if (!root_.starts_with('/')) root_.clear();
+  if (root_.empty()) return;
+  names_.push_back(root_);
+  for (std::string& name : names) {
+    name = without_last_slash(std::move(name));
+    if (name.starts_with('/')) names_.push_back(std::move(name));
+  }
+}
+
+SourceRoot SourceRoot::of_process() {
+  std::error_code error;
+  const std::string working = fs::current_path(error).string();
+  std::vector<std::string> names;
+  std::string root = getenv_text("GITHUB_WORKSPACE");
+  if (root.starts_with('/')) {
+    names.push_back(fs::weakly_canonical(root, error).string());
+  } else {
+    root = working;
+    // What the shell calls it.
+    const std::string logical = getenv_text("PWD");
+    if (logical.starts_with('/') && fs::equivalent(logical, working, error) && !error)
+      names.push_back(logical);
+  }
+  return {std::move(root), std::move(names), working};
+}
+
+SourceRoot::Named SourceRoot::name(std::string_view path) const {
+  if (path.empty() || (!path.starts_with('/') && working_.empty())) return {std::string(path), false};
+  std::string whole = path.starts_with('/') ? std::string(path) : working_ + '/' + std::string(path);
+  // Lexically: a file of a report may be on another machine.
+  if (contains(whole, "/.") || contains(whole, "//")) whole = fs::path(whole).lexically_normal().string();
+  for (const std::string& root : names_)
+    if (whole.size() > root.size() + 1 && whole.starts_with(root + '/'))
+      return {whole.substr(root.size() + 1), true};
+  return {std::move(whole), false};
+}
 
 std::string sarif_log(const SarifRun& run) {
   Json driver = {{"name", "kshim"}, {"version", KSHIM_VERSION}, {"semanticVersion", KSHIM_VERSION}};
@@ -303,85 +376,13 @@ std::string sarif_log(const SarifRun& run) {
 }
 
 std::string render_sarif(const Analysis& analysis, Format, const RenderOptions&) {
-  SarifRun run{.id = "kshim-analyze/", .findings = {}, .notes = analysis.notes, .failures = {}};
+  SarifRun run{.id = "kshim-analyze/", .notes = analysis.notes};
   run.findings = placed(analysis.findings, run.root,
                         analysis.processes.empty() ? std::string() : analysis.processes.front().report);
-  for (const BlindProcess& process : analysis.blind) {
-    const std::string text =
-        fmt::format("{} (pid {}) was not watched: {}", process.exe, process.pid, process.reason);
-    (analysis.verdict == Verdict::blind ? run.failures : run.notes).push_back(text);
-  }
+  for (const BlindProcess& process : analysis.blind)
+    (analysis.verdict == Verdict::blind ? run.failures : run.notes).push_back(blind_text(process));
   return sarif_log(run);
 }
-
-namespace {
-
-constexpr unsigned kWidth = 100;
-constexpr std::size_t kNameBytes = 500;  // CI servers make columns and URLs of names
-
-// XML 1.0 has no way to write most control characters, nor U+FFFE and U+FFFF.
-std::string xml_line(std::string_view text) { return escape_markup(sanitize(text)); }
-
-std::string xml_text(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    out += xml_line(line);
-    if (line.size() < text.size()) out += '\n';
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-  }
-  return out;
-}
-
-void attribute(std::string& out, const char* name, std::string_view value) {
-  out.append(" ").append(name).append("=\"").append(xml_line(value)).append("\"");
-}
-
-/// How many cases there are, and with which result.
-void write_counts(std::string& out, std::span<const TestSuite> suites) {
-  const auto add = [&](const char* name, std::optional<TestResult> result) {
-    std::size_t count = 0;
-    for (const TestSuite& suite : suites)
-      for (const TestCase& test : suite.cases)
-        if (!result || test.result == *result) ++count;
-    attribute(out, name, std::to_string(count));
-  };
-  add("tests", {});
-  add("failures", TestResult::failed);
-  add("errors", TestResult::broken);
-  add("skipped", TestResult::skipped);
-}
-
-void write_result(std::string& out, const TestCase& test, const char* tag) {
-  out.append("      <").append(tag);
-  attribute(out, "message", test.message);
-  if (!test.type.empty()) attribute(out, "type", test.type);
-  if (test.text.empty()) {
-    out += "/>\n";
-  } else {
-    out.append(">").append(xml_text(test.text)).append("</").append(tag).append(">\n");
-  }
-}
-
-void write_case(std::string& out, const TestCase& test) {
-  out += "    <testcase";
-  attribute(out, "classname", clipped(test.group, kNameBytes));
-  attribute(out, "name", clipped(test.name, kNameBytes));
-  if (test.result == TestResult::passed && test.text.empty()) {
-    out += "/>\n";
-    return;
-  }
-  out += ">\n";
-  constexpr const char* kTags[] = {"", "failure", "error", "skipped"};
-  if (test.result == TestResult::passed) {
-    out.append("      <system-out>").append(xml_text(test.text)).append("</system-out>\n");
-  } else {
-    write_result(out, test, kTags[static_cast<std::size_t>(test.result)]);
-  }
-  out += "    </testcase>\n";
-}
-
-}  // namespace
 
 std::string junit_xml(std::string_view name, const std::vector<TestSuite>& suites) {
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites";
@@ -408,49 +409,6 @@ TestCase test_case(const Finding& finding, std::string group) {
           title_of(finding), page->take()};
 }
 
-namespace {
-
-// Names that stay the same in the next run, as far as that is possible.
-std::vector<std::string> process_names(const std::vector<ProcessSummary>& processes) {
-  std::map<std::string, unsigned> times;
-  std::vector<std::string> names;
-  for (const ProcessSummary& process : processes) {
-    std::string name(process.exe.empty() ? "process" : basename_of(process.exe));
-    if (process.rank) name += fmt::format(" rank {}", *process.rank);
-    ++times[name];
-    names.push_back(std::move(name));
-  }
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (times[names[i]] > 1) names[i] += fmt::format(" (pid {})", processes[i].pid);
-  }
-  return names;
-}
-
-// Merged findings have the evidence of every process that they happened in.
-std::set<std::string> reports_of(const Finding& finding) {
-  std::set<std::string> reports;
-  for (const Evidence& evidence : finding.evidence) reports.insert(evidence.at.file);
-  return reports;
-}
-
-TestCase clean_case(const std::string& name, const ProcessSummary& process) {
-  TestCase test{.group = name, .name = "device code", .type = {}, .message = {}, .text = {}};
-  if (!process.complete)
-    test.text = "The report has no end: the process was killed, left by _exit, or still runs.";
-  return test;
-}
-
-TestCase blind_case(const BlindProcess& process, bool alarming) {
-  return {.group = std::string(basename_of(process.exe)),
-          .name = "watched",
-          .result = alarming ? TestResult::broken : TestResult::skipped,
-          .type = alarming ? "blind" : "",
-          .message = fmt::format("{} (pid {}) was not watched: {}", process.exe, process.pid, process.reason),
-          .text = {}};
-}
-
-}  // namespace
-
 std::string render_junit(const Analysis& analysis, Format, const RenderOptions&) {
   const std::vector<std::string> names = process_names(analysis.processes);
   std::map<std::string, std::size_t> index;  // of a report
@@ -459,7 +417,7 @@ std::string render_junit(const Analysis& analysis, Format, const RenderOptions&)
     suites[i].name = names[i];
     index.emplace(analysis.processes[i].report, i);
   }
-  TestSuite others{.name = "kshim", .cases = {}};
+  TestSuite others{.name = "kshim"};
   for (const Finding& finding : analysis.findings) {
     bool placed = false;
     for (const std::string& report : reports_of(finding)) {
@@ -471,65 +429,29 @@ std::string render_junit(const Analysis& analysis, Format, const RenderOptions&)
     if (!placed) others.cases.push_back(test_case(finding, "kshim"));
   }
   for (std::size_t i = 0; i < suites.size(); ++i) {
-    if (suites[i].cases.empty()) suites[i].cases.push_back(clean_case(names[i], analysis.processes[i]));
+    if (!suites[i].cases.empty()) continue;
+    TestCase& clean = suites[i].cases.emplace_back(TestCase{.group = names[i], .name = "device code"});
+    if (!analysis.processes[i].complete)
+      clean.text = "The report has no end: the process was killed, left by _exit, or still runs.";
   }
+  const bool blind = analysis.verdict == Verdict::blind;
   for (const BlindProcess& process : analysis.blind)
-    others.cases.push_back(blind_case(process, analysis.verdict == Verdict::blind));
+    others.cases.push_back({.group = std::string(basename_of(process.exe)),
+                            .name = "watched",
+                            .result = blind ? TestResult::broken : TestResult::skipped,
+                            .type = blind ? "blind" : "",
+                            .message = blind_text(process)});
   if (!others.cases.empty()) suites.push_back(std::move(others));
   return junit_xml("kshim analyze", suites);
 }
 
-namespace {
-
-constexpr std::size_t kTitleBytes = 240;     // GitHub takes 255 characters
-constexpr std::size_t kMessageBytes = 4000;  // and 64 KiB, which nobody reads
-constexpr std::size_t kShown = 10;           // annotations of one kind that GitHub shows of a step
-
-// The runner takes these apart at line ends and, in properties, at colons and commas.
-std::string escaped(std::string_view text, bool property) {
-  std::string out;
-  for (const char c : text) {
-    const bool special = c == '%' || c == '\r' || c == '\n' || (property && (c == ':' || c == ','));
-    if (special) {
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-constexpr std::array kCommands = {"error", "warning", "notice"};
-std::size_t kind_of(Severity severity) {
-  return severity == Severity::error ? 0 : severity == Severity::warning ? 1 : 2;
-}
-
-void add_finding(const PlacedFinding& placed, const SourceRoot& root, GithubCommands& commands) {
-  const Finding& finding = placed.finding;
-  std::string properties;
-  std::string message = message_text(finding);
-  // The runner finds a line in the checkout by its path from there. A file outside of it has no page to show
-  // it on, and is named in words.
-  const SourceRoot::Named name = root.name(placed.place.file);
-  if (name.inside) {
-    properties = fmt::format("file={},", escaped(sanitize(name.path), true));
-    if (placed.place.line != 0) properties += fmt::format("line={},", placed.place.line);
-  } else if (!placed.place.file.empty()) {
-    message += "\nFile: " + sanitize(name.path);
-    if (placed.place.line != 0) message += fmt::format(":{}", placed.place.line);
-  }
-  commands.add(finding.severity, fmt::format("kshim: {}", row_of(finding.cause).headline), message,
-               properties);
-}
-
-}  // namespace
-
 void GithubCommands::add(Severity severity, std::string_view title, std::string_view text,
                          std::string_view properties) {
-  const std::size_t kind = kind_of(severity);
-  commands_.at(kind).push_back(fmt::format("::{} {}title={}::{}\n", kCommands.at(kind), properties,
-                                           escaped(clipped(sanitize(title), kTitleBytes), true),
-                                           escaped(clipped(sanitize_lines(text), kMessageBytes), false)));
+  const std::size_t kind = severity == Severity::error ? 0 : severity == Severity::warning ? 1 : 2;
+  commands_.at(kind).push_back(
+      fmt::format("::{} {}title={}::{}\n", kCommands.at(kind), properties,
+                  escaped(clipped(sanitize(title), kTitleBytes), true),
+                  escaped(clipped(each_line(text, sanitize), kMessageBytes), false)));
 }
 
 std::string GithubCommands::text() const {
@@ -557,13 +479,9 @@ std::string github_commands(const std::vector<PlacedFinding>& findings, const So
 }
 
 std::string render_github(const Analysis& analysis, Format, const RenderOptions&) {
-  std::vector<std::string> warnings;
-  for (const BlindProcess& process : analysis.blind) {
-    warnings.push_back(
-        fmt::format("{} (pid {}) was not watched: {}", process.exe, process.pid, process.reason));
-  }
   const SourceRoot root = SourceRoot::of_process();
-  return github_commands(placed(analysis.findings, root, {}), root, warnings, analysis.notes);
+  return github_commands(placed(analysis.findings, root, {}), root, mapped(analysis.blind, blind_text),
+                         analysis.notes);
 }
 
 }  // namespace kshim::analysis

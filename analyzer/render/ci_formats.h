@@ -6,11 +6,8 @@
 
 namespace kshim::analysis {
 
-// Where programs (SARIF viewers, GitHub) should show a finding.
-
-// The checkout that CI servers look for files in: what lies in it is named from there, as it is called on any
-// machine.
-
+/// Where programs (SARIF viewers, GitHub) should show a finding: the checkout that CI servers look for files
+/// in. What lies in it is named from there, as it is called on any machine.
 class SourceRoot {
  public:
   /// `root`: the folder, absolute; none where it is empty or `/`. `names`: other paths of it, through links.
@@ -51,18 +48,15 @@ FilePlace place_of(const Finding& finding, const SourceRoot& root);
 /// order is kept.
 std::vector<PlacedFinding> placed(const std::vector<Finding>& findings, const SourceRoot& root,
                                   const std::string& otherwise);
-/// sanitize() of each line.
-std::string sanitize_lines(std::string_view text);
 /// At most that many bytes, cut between characters, with an ellipsis where something is gone.
 std::string clipped(std::string text, std::size_t bytes);
 
-// SARIF 2.1.0, for code scanning: the rules are the causes.
-
+/// SARIF 2.1.0, for code scanning: the rules are the causes.
 struct SarifRun {
   std::string id;  ///< what tells runs of one tool apart: "kshim-scan/"
-  std::vector<PlacedFinding> findings;
-  std::vector<std::string> notes;
-  std::vector<std::string> failures;  ///< why the tool could not look: the run was no success
+  std::vector<PlacedFinding> findings = {};
+  std::vector<std::string> notes = {};
+  std::vector<std::string> failures = {};  ///< why the tool could not look: the run was no success
   SourceRoot root = SourceRoot::of_process();
 };
 std::string sarif_log(const SarifRun& run);
@@ -75,14 +69,14 @@ struct TestCase {
   std::string group;  ///< "classname"
   std::string name;
   TestResult result = TestResult::passed;
-  std::string type;     ///< of a failure: the cause
-  std::string message;  ///< one line
-  std::string text;     ///< more lines; of a case that passed, its output
+  std::string type = {};     ///< of a failure: the cause
+  std::string message = {};  ///< one line
+  std::string text = {};     ///< more lines; of a case that passed, its output
 };
 
 struct TestSuite {
   std::string name;
-  std::vector<TestCase> cases;
+  std::vector<TestCase> cases = {};
 };
 
 std::string junit_xml(std::string_view name, const std::vector<TestSuite>& suites);
@@ -90,9 +84,8 @@ std::string junit_xml(std::string_view name, const std::vector<TestSuite>& suite
 /// A finding as a case: an error fails, anything else passes and says so in its output.
 TestCase test_case(const Finding& finding, std::string group);
 
-// GitHub's workflow commands: lines on a job's output that become annotations.
-
-/// Commands by kind, cut to what GitHub shows.
+/// GitHub's workflow commands, lines on a job's output that become annotations: by kind, cut to what GitHub
+/// shows.
 class GithubCommands {
  public:
   void add(Severity severity, std::string_view title, std::string_view text,

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine for people: what is wrong first, then what there is. As Markdown it is a block to paste into an
 // issue.
-#include "analyzer/core/text.h"
 #include "analyzer/render/document.h"
 #include "analyzer/render/json_finding.h"
 #include "analyzer/render/render.h"
-#include "analyzer/verbs/doctor.h"
 
 namespace kshim::doctor {
 namespace {
 
 std::string name_of(image::Version version) { return version.known() ? name(version) : "?"; }
 
-class MachineWriter {
- public:
-  MachineWriter(const Facts& facts, Document& document) : facts_(facts), doc_(document) {}
-
+struct MachineWriter {
   void write() {
     doc_.title("kshim doctor");
     checks();
@@ -34,7 +29,6 @@ class MachineWriter {
     doc_.facts(std::move(rows_));
   }
 
- private:
   /// A label in front of the first of several rows.
   void row(const std::string& label, std::string text) {
     rows_.push_back({label == last_ ? std::string() : label, {{std::move(text)}}});
@@ -60,9 +54,8 @@ class MachineWriter {
   }
   void system() {
     const System& system = facts_.system;
-    std::vector<std::string> parts;
-    for (const std::string& part : {system.os, system.kernel, system.machine})
-      if (!part.empty()) parts.push_back(part);
+    std::vector<std::string> parts = {system.os, system.kernel, system.machine};
+    std::erase(parts, "");
     if (!system.glibc.empty()) parts.push_back("glibc " + system.glibc);
     if (!doc_.terminal() && facts_.place.container) parts.emplace_back("in a container");
     if (!doc_.terminal() && facts_.place.wsl) parts.emplace_back("WSL");
@@ -100,8 +93,8 @@ class MachineWriter {
   }
   void pythons() {
     for (const Python& python : facts_.pythons) {
-      std::vector<std::string> wheels;
-      for (const PythonWheel& wheel : python.wheels) wheels.push_back(wheel.name + " " + wheel.version);
+      const auto wheels =
+          mapped(python.wheels, [](const PythonWheel& wheel) { return wheel.name + " " + wheel.version; });
       const std::string how = python.manager.empty() ? std::string() : " (" + python.manager + ")";
       row("Python", fmt::format("{} {}{}: {}", python.interpreter, python.version, how,
                                 wheels.empty() ? "none of CUDA's packages" : join(wheels, ", ")));
@@ -131,21 +124,16 @@ class MachineWriter {
                                                     : "blind: " + program.blind);
     for (const Library& found : program.libraries) library("program", found);
     if (!doc_.terminal())
-      for (const std::string& missing : program.missing) row("not found", missing);
+      for (const Missing& missing : program.missing) row("not found", missing.text());
   }
 
   const Facts& facts_;
   Document& doc_;
-  std::vector<Fact> rows_;
-  std::string last_;
+  std::vector<Fact> rows_ = {};
+  std::string last_ = {};
 };
 
 }  // namespace
-
-std::string render_page(const Facts& facts, Format format, const RenderOptions& options) {
-  return write_document(format, "kshim doctor", options, {},
-                        [&](Document& document) { MachineWriter(facts, document).write(); });
-}
 
 std::string coverage_text(const GpuCoverage& gpu) {
   if (gpu.files == 0) return "no kernels";
@@ -203,7 +191,9 @@ inline Json to_json(const Program& from) {
   Json out;
   KSHIM_JSON_FIELDS(path, found, library)
   out["scripts"] = from.chain;
-  KSHIM_JSON_FIELDS(blind, libraries, missing, dlmopen)
+  KSHIM_JSON_FIELDS(blind, libraries)
+  out["missing"] = mapped(from.missing, &Missing::text);
+  KSHIM_JSON_FIELDS(dlmopen)
   return out;
 }
 
@@ -214,7 +204,11 @@ inline Json to_json(const Driver& from) {
           {"source", json_of(from.asked)}};
 }
 
-std::string render_json(const Facts& from) {
+std::string render(const Facts& from, Format format, const RenderOptions& options) {
+  if (format != Format::json)
+    return write_document(format, "kshim doctor", options, {}, [&](Document& document) {
+      MachineWriter{from, document}.write();
+    });
   Json out = {{"schema", "kshim-doctor/1"}};
   KSHIM_JSON_FIELDS(gpus, driver, toolkits, compilers, pythons, system, coverage)
   KSHIM_JSON_FIELDS(libraries, preloads, place, program)

@@ -14,14 +14,14 @@ namespace {
 constexpr std::string_view kYes = "\u2713";
 constexpr std::string_view kNo = "\u2717";
 
-template <class T>
-std::size_t cut(std::vector<T>& items, std::size_t most) {
+std::string more_text(std::size_t count) { return fmt::format("and {} more", count); }
+
+template <class Item>
+void cut(std::vector<Item>& items, std::size_t most, Item (*more)(std::size_t count)) {
   const std::size_t left = items.size() - shown_of(items.size(), most);
   items.resize(items.size() - left);
-  return left;
+  if (left != 0) items.push_back(more(left));
 }
-
-std::string more_text(std::size_t count) { return fmt::format("and {} more", count); }
 
 }  // namespace
 
@@ -66,8 +66,8 @@ void Document::paragraph(Line text, unsigned indent, unsigned hang) {
   put_paragraph(text, indent, hang);
 }
 
-void Document::list(std::vector<Line> items) {
-  if (const std::size_t left = cut(items, limits().rows); left != 0) items.push_back({{more_text(left)}});
+void Document::list(std::vector<Line> items, std::size_t most) {
+  cut<Line>(items, std::min(limits().rows, most), [](std::size_t left) { return Line{{more_text(left)}}; });
   for (Line& item : items) clean_line(item);
   put_list(items);
 }
@@ -76,10 +76,7 @@ void Document::facts(std::vector<Fact> rows) {
   std::erase_if(rows, [](const Fact& fact) {
     return fact.text.empty() || (fact.text.size() == 1 && fact.text.front().text.empty());
   });
-  for (Fact& fact : rows) {
-    fact.label = clean(fact.label);
-    clean_line(fact.text);
-  }
+  for (Fact& fact : rows) fact.label = clean(fact.label), clean_line(fact.text);
   if (!rows.empty()) put_facts(rows);
 }
 
@@ -94,9 +91,10 @@ void Document::put_facts(const std::vector<Fact>& rows) {
   put_table({}, table, {});
 }
 
-void Document::table(std::vector<std::string> head, std::vector<Row> rows, const std::string& label) {
+void Document::table(std::vector<std::string> head, std::vector<Row> rows, const std::string& label,
+                     std::size_t most) {
   if (rows.empty()) return;
-  if (const std::size_t left = cut(rows, limits().rows); left != 0) rows.push_back({{{more_text(left)}}});
+  cut<Row>(rows, std::min(limits().rows, most), [](std::size_t left) { return Row{{{more_text(left)}}}; });
   for (std::string& name : head) name = clean(name);
   for (Row& row : rows)
     for (Line& cell : row) clean_line(cell);

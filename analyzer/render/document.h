@@ -4,7 +4,6 @@
 // made harmless here, and shortened where the page is made to be shared, before a writer sees it.
 #pragma once
 
-#include "analyzer/core/finding.h"
 #include "analyzer/core/text.h"
 #include "analyzer/render/formats.h"
 #include "analyzer/verbs/analysis.h"
@@ -84,10 +83,12 @@ class Document {
            unsigned level = 0);
   /// `indent`: of a terminal; further lines hang by `hang` more.
   void paragraph(Line text, unsigned indent = 0, unsigned hang = 0);
-  void list(std::vector<Line> items);
+  /// Of either, at most `most`, and no more than limits() says.
+  void list(std::vector<Line> items, std::size_t most = SIZE_MAX);
   void facts(std::vector<Fact> rows);
   /// `label`: on a terminal the rows are facts with that label, without the head.
-  void table(std::vector<std::string> head, std::vector<Row> rows, const std::string& label = {});
+  void table(std::vector<std::string> head, std::vector<Row> rows, const std::string& label = {},
+             std::size_t most = SIZE_MAX);
   void commands(std::vector<std::string> commands);
   /// A finding with its number, from 1. `kind`: error, warning, note. `further`: of the file of the one
   /// before, which is still open.
@@ -138,8 +139,6 @@ std::unique_ptr<Document> html_page(std::string_view title, bool unlimited, Clea
 std::string write_document(Format format, const std::string& title, const RenderOptions& options,
                            std::vector<std::string> hosts, const std::function<void(Document&)>& fill);
 
-// What fills the columns of a terminal.
-
 struct CommandLine {
   std::string text;
   bool continues = false;  ///< the line before it ended with a backslash
@@ -150,14 +149,13 @@ struct CommandLine {
 /// `hang` columns narrower.
 std::vector<CommandLine> break_command(std::string_view command, std::size_t width, std::size_t hang);
 
-// Names of files in a column: cut to its width so that they still tell one from the other.
-
 /// Columns that a terminal takes for a UTF-8 text: two for East Asian wide characters and emoji, none for
 /// combining marks.
 std::size_t terminal_columns(std::string_view text);
 
-/// Each name in at most `width` columns (16 or more). What is left out is the start, then what follows the
-/// part in which names differ: "...cupy/cuda/cufft...so".
+/// Each name of a file in at most `width` columns (16 or more), cut so that they still tell one from the
+/// other. What is left out is the start, then what follows the part in which names differ:
+/// "...cupy/cuda/cufft...so".
 std::vector<std::string> name_cells(const std::vector<std::string>& names, std::size_t width);
 
 }  // namespace kshim::analysis

@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // An explanation on one screen: what it means, what is behind it, what to do, what to run to know more.
-#include "analyzer/core/text.h"
 #include "analyzer/render/finding_page.h"
-#include "analyzer/render/json_finding.h"
 #include "analyzer/render/render.h"
-#include "analyzer/verbs/explain.h"
 
 namespace kshim::explain {
 namespace {
 
-std::string names_of(const Meaning& meaning) {
-  if (meaning.driver_name.empty()) return meaning.runtime_name;
-  if (meaning.runtime_name.empty()) return meaning.driver_name;
-  return meaning.runtime_name + ", " + meaning.driver_name;
-}
-
-class ExplanationWriter {
- public:
-  ExplanationWriter(const Explanation& explanation, Document& document)
-      : explanation_(explanation), doc_(document) {}
-
+struct ExplanationWriter {
   void write() {
     head();
     if (!explanation_.recognized) not_recognized();
@@ -27,16 +14,15 @@ class ExplanationWriter {
     write_findings(explanation_.findings, doc_.brief() ? Detail::full : Detail::everything, doc_);
     also();
     next();
-    std::vector<Note> notes;
-    for (const std::string& note : explanation_.notes) notes.push_back({note});
-    doc_.notes(notes);
+    doc_.notes(mapped(explanation_.notes, [](const std::string& note) { return Note{note}; }));
   }
 
- private:
   void head() {
     for (const Meaning& meaning : explanation_.meanings) {
       doc_.say(Tone::strong, fmt::format("{}:", meaning.code), meaning.message, Tone::strong);
-      doc_.paragraph({{names_of(meaning)}}, 2);
+      std::vector<std::string> names = {meaning.runtime_name, meaning.driver_name};
+      std::erase(names, "");
+      doc_.paragraph({{join(names, ", ")}}, 2);
       if (!meaning.note.empty()) doc_.paragraph({{meaning.note}}, 2);
     }
     if (explanation_.asked != Asked::log || explanation_.line == 0) return;
@@ -70,10 +56,9 @@ class ExplanationWriter {
   void also() {
     if (explanation_.also.empty()) return;
     doc_.heading(2, {{"Other possible causes"}});
-    std::vector<Line> items;
-    for (const Possibility& also : explanation_.also)
-      items.push_back({{fmt::format("{}: {}", row_of(also.cause).name, also.when)}});
-    doc_.list(std::move(items));
+    doc_.list(mapped(explanation_.also, [](const Possibility& also) {
+      return Line{{fmt::format("{}: {}", row_of(also.cause).name, also.when)}};
+    }));
   }
 
   void next() {
@@ -91,16 +76,15 @@ class ExplanationWriter {
 
 }  // namespace
 
-std::string render_page(const Explanation& explanation, Format format, RenderOptions options) {
-  options.whole_commands = explanation.windows;
-  return write_document(format, "kshim explain", options, {},
-                        [&](Document& document) { ExplanationWriter(explanation, document).write(); });
-}
-
 KSHIM_JSON(Meaning, code, driver_name, runtime_name, message, note)
 KSHIM_JSON(NextStep, command, why)
 
-std::string render_json(const Explanation& from) {
+std::string render(const Explanation& from, Format format, RenderOptions options) {
+  options.whole_commands = from.windows;
+  if (format != Format::json)
+    return write_document(format, "kshim explain", options, {}, [&](Document& document) {
+      ExplanationWriter{from, document}.write();
+    });
   Json out = {{"schema", "kshim-explain/1"}, {"findings", json_of(from.findings)}};
   out["asked"] = {{"as", to_name(from.asked)}, {"subject", from.subject}};
   out["recognised"] = from.recognized;

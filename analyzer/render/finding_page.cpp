@@ -3,7 +3,6 @@
 
 #include <unordered_set>
 
-#include "analyzer/core/text.h"
 #include "analyzer/owner/databases.h"
 
 namespace kshim::analysis {
@@ -25,10 +24,6 @@ std::string_view title_pattern(const Finding& finding) {
   }
 }
 
-void replace(std::string& text, std::string_view what, std::string_view by) {
-  if (const std::size_t at = text.find(what); at != std::string::npos) text.replace(at, what.size(), by);
-}
-
 // Without the ordinal and the word, which the row below the title has.
 std::string gpu_name(const Finding& finding) {
   if (finding.devices.empty()) return "this GPU";
@@ -46,20 +41,17 @@ std::string gpu_name(const Finding& finding) {
 std::vector<std::string> title_have(const Finding& finding) {
   constexpr std::size_t kNamed = 2;
   std::vector<std::string> have = finding.have;
-  if (finding.cause == Cause::arch_specific_image) {
+  if (finding.cause == Cause::arch_specific_image)
     std::erase_if(have, [](const std::string& arch) { return !arch.ends_with('a') && !arch.ends_with('f'); });
-    if (have.empty()) have = finding.have;
-  }
+  if (have.empty()) have = finding.have;
   have.resize(std::min(have.size(), kNamed));
   return have;
 }
 
 // The kernel's name without its parameters.
 std::string kernel_name(std::string_view demangled) {
-  constexpr std::size_t kRoom = 50;
-  std::string name = shorten(demangled, kRoom);
-  if (const std::size_t open = name.find('('); open != std::string::npos && open > 0) name.resize(open);
-  return name;
+  const std::string name = shorten(demangled, 50);
+  return name.substr(0, name.find('(', 1));
 }
 
 std::string file_name(const Finding& finding) {
@@ -75,104 +67,11 @@ std::string file_name(const Finding& finding) {
   return fmt::format("{} of {}", name, package);
 }
 
-void fill_title(const Finding& finding, std::string& text) {
-  replace(text, "{file}", file_name(finding));
-  replace(text, "{gpu}", gpu_name(finding));
-  replace(text, "{have}", enumerate(title_have(finding)));
+std::string filled_title(const Finding& finding, std::string_view pattern) {
+  return expand(
+      pattern,
+      {{"file", file_name(finding)}, {"gpu", gpu_name(finding)}, {"have", enumerate(title_have(finding))}});
 }
-
-}  // namespace
-
-std::vector<std::string> targets_of(const Finding& finding) {
-  std::vector<std::string> out;
-  for (const Device& device : finding.devices)
-    if (device.kind == Device::Kind::target && device.cc) out.push_back(sm_name(*device.cc));
-  return out;
-}
-
-std::string place_text(const Place& place) {
-  if (!place.file.empty()) {
-    std::string text = place.file;
-    if (place.line != 0) text += fmt::format(":{}", place.line);
-    if (!place.function.empty()) text += fmt::format(", in {}", shorten(place.function, 60));
-    return text;
-  }
-  if (!place.function.empty()) {
-    return fmt::format("{}, in {}", shorten(place.function, 60), basename_of(place.object));
-  }
-  return fmt::format("{} +0x{:x}", place.object, place.offset);
-}
-
-bool counts(const Finding& finding) {
-  return finding.cause == Cause::latent_gap && !finding.headline.empty();
-}
-
-std::string headline_of(const Finding& finding) {
-  if (finding.headline.empty()) return std::string(row_of(finding.cause).headline);
-  std::string text = finding.headline;
-  fill_title(finding, text);
-  return text;
-}
-
-std::string how_often(const Finding& finding) {
-  std::string text;
-  if (finding.call_count > 1) text += fmt::format(", {} times", finding.call_count);
-  const std::uint64_t others = finding.count - std::min(finding.count, finding.call_count);
-  if (finding.call_count != 0 && others != 0)
-    text += fmt::format("; {} with it",
-                        others == 1 ? "another call failed" : fmt::format("{} other calls failed", others));
-  return text;
-}
-
-std::string title_sentence(const Finding& finding) {
-  std::string title = title_of(finding);
-  const std::string_view file = basename_of(finding.object);
-  if (file.empty() || !title.starts_with(file)) return as_sentence(std::move(title));
-  return title + '.';
-}
-
-std::string title_of(const Finding& finding) {
-  std::string text(title_pattern(finding));
-  const bool about_file = contains(text, "{file}");
-  fill_title(finding, text);
-  const std::string& kernel = !finding.failed_kernel.empty() || finding.kernels.empty()
-                                  ? finding.failed_kernel
-                                  : finding.kernels.front();
-  const bool sure = finding.confidence >= kLikely;
-  const bool failed = finding.code || !finding.failed_call.empty();
-  if (failed && !kernel.empty() && about_file && finding.severity == Severity::error) {
-    return fmt::format("kernel {} cannot run{} {}", kernel_name(kernel), sure ? ":" : ", probably because",
-                       text);
-  }
-  // Which libraries are there is seen; what is not sure is that they are the cause.
-  const bool seen = finding.cause == Cause::mixed_cuda_libraries || finding.cause == Cause::cudnn_mismatch;
-  return sure || counts(finding) || seen || finding.cause == Cause::unknown ? text : "probably " + text;
-}
-
-std::string_view kind_of(const Finding& finding) {
-  return finding.severity == Severity::info ? std::string_view("note") : to_name(finding.severity);
-}
-
-std::string counted_findings(std::span<const Finding> findings) {
-  std::vector<std::string> parts;
-  for (const auto& [severity, noun] :
-       {std::pair{Severity::error, "error"}, std::pair{Severity::warning, "warning"}}) {
-    const auto n = std::ranges::count(findings, severity, &Finding::severity);
-    if (n != 0) parts.push_back(counted(static_cast<std::uint64_t>(n), noun));
-  }
-  return enumerate(parts);
-}
-
-std::string message_text(const Finding& finding) {
-  std::string text = title_sentence(finding);
-  for (const Fix& fix : finding.fixes) {
-    text += fmt::format("\n{}: {}", &fix == finding.fixes.data() ? "Fix" : "Or", fix.title);
-    for (const std::string& command : fix.commands) text += "\n    " + command;
-  }
-  return text;
-}
-
-namespace {
 
 // Of a terminal's screen, unless all is asked for.
 constexpr std::size_t kKernels = 3;
@@ -184,11 +83,7 @@ constexpr std::size_t kDevices = 4;
 constexpr std::size_t kDeadEnds = 4;
 constexpr double kSure = 0.9;
 
-class FindingWriter {
- public:
-  FindingWriter(const Finding& finding, Detail detail, Document& document)
-      : finding_(finding), detail_(detail), doc_(document) {}
-
+struct FindingWriter {
   void write() {
     if (detail_ == Detail::brief) {
       doc_.facts({{"seen in", {{finding_.seen_in}}}, {"where", first_place()}});
@@ -228,7 +123,6 @@ class FindingWriter {
     other_fixes();
   }
 
- private:
   /// How many of a list: on a screen `few`, unless all is asked for.
   std::size_t most(std::size_t few) const {
     return doc_.terminal() && detail_ != Detail::everything ? few : doc_.limits().rows;
@@ -317,9 +211,7 @@ class FindingWriter {
   void images() {
     doc_.facts(std::exchange(facts_, {}));
     std::vector<Row> rows;
-    const std::size_t shown = shown_of(finding_.images.size(), most(kImages));
-    for (std::size_t i = 0; i < shown; ++i) {
-      const ImageVerdict& image = finding_.images[i];
+    for (const ImageVerdict& image : finding_.images) {
       const std::string kind = image.kind != "ptx" ? image.kind
                                : image.isa.empty() ? "PTX"
                                                    : "PTX " + image.isa;
@@ -329,9 +221,7 @@ class FindingWriter {
                       {mark(image.fits)},
                       {{image.reason}}});
     }
-    if (shown < finding_.images.size())
-      rows.push_back({{{fmt::format("and {} more", finding_.images.size() - shown)}}});
-    doc_.table({"Image", "For", "Count", "Fits", "Why"}, std::move(rows), "built for");
+    doc_.table({"Image", "For", "Count", "Fits", "Why"}, std::move(rows), "built for", most(kImages));
   }
 
   // What would run is worth saying only where it is known what there is, and none of it would.
@@ -375,18 +265,13 @@ class FindingWriter {
 
   void fold(const std::string& summary, const std::vector<std::string>& items) {
     doc_.open_details(summary);
-    std::vector<Line> lines;
-    for (const std::string& item : items) lines.push_back({code(item)});
-    doc_.list(std::move(lines));
+    doc_.list(mapped(items, [](const std::string& item) { return Line{code(item)}; }));
     doc_.close_details();
   }
 
   void details() {
     if (kernels_.size() > kKernels + 1) fold(counted(kernels_.size(), "kernel"), kernels_);
-    if (finding_.where.size() < 2) return;
-    std::vector<std::string> frames;
-    for (const Place& place : finding_.where) frames.push_back(place_text(place));
-    fold("Stack, innermost first", frames);
+    if (finding_.where.size() > 1) fold("Stack, innermost first", mapped(finding_.where, place_text));
   }
 
   // Report and line first, so that they can be found at a glance; the folder once, where it is the same for
@@ -405,89 +290,30 @@ class FindingWriter {
       return evidence->at.empty() || folder_of(evidence->at.file) == folder;
     });
     doc_.open_details(common && !folder.empty() ? "Evidence in " + folder : "Evidence");
-    const std::size_t shown =
-        shown_of(rows.size(), most(detail_ == Detail::shared ? kSharedEvidence : kEvidence));
     std::vector<Line> items;
-    for (const Evidence* row : std::span(rows).first(shown)) {
+    for (const Evidence* row : rows) {
       const std::string location = row->at.text();
       const std::string place(common ? basename_of(location) : std::string_view(location));
       items.push_back(place.empty() ? Line{{row->text}} : Line{code(place), {": " + row->text}});
     }
-    if (rows.size() > shown) items.push_back({{fmt::format("and {} more", rows.size() - shown)}});
-    doc_.list(std::move(items));
+    doc_.list(std::move(items), most(detail_ == Detail::shared ? kSharedEvidence : kEvidence));
     doc_.close_details();
   }
 
   const Finding& finding_;
   Detail detail_;
   Document& doc_;
-  std::vector<Fact> facts_;
-  std::vector<std::string> kernels_;
+  std::vector<Fact> facts_ = {};
+  std::vector<std::string> kernels_ = {};
 };
 
-}  // namespace
-
-void write_finding(const Finding& finding, std::size_t number, Detail detail, Document& document) {
-  document.open_finding(number, kind_of(finding), title_of(finding));
-  FindingWriter(finding, detail, document).write();
-  document.close_finding();
-}
-
-void write_fixes(const Finding& finding, Document& document) {
-  FindingWriter(finding, Detail::full, document).fixes();
-}
-
-void write_contents(std::span<const Finding> findings, const std::string& head, Document& document) {
-  std::vector<std::pair<std::string_view, std::string>> contents;
-  for (const Finding& finding : findings.first(std::min(findings.size(), document.limits().findings)))
-    contents.emplace_back(kind_of(finding), title_of(finding));
-  if (contents.size() > 1) document.contents(head, std::move(contents));
-}
-
-void write_findings(std::span<const Finding> findings, Detail detail, Document& document) {
-  const std::size_t shown = std::min(findings.size(), document.limits().findings);
-  for (std::size_t i = 0; i < shown;) {
-    // A card of a page is about one file: what else is wrong with it comes with its own fix.
-    std::size_t end = i + 1;
-    while (document.has_links() && end < shown && !findings[i].object.empty() &&
-           findings[end].object == findings[i].object)
-      ++end;
-    std::string title = title_of(findings[i]);
-    if (end != i + 1) title += fmt::format(" (and {} more)", end - i - 1);
-    document.open_finding(i + 1, kind_of(findings[i]), title);
-    FindingWriter(findings[i], detail, document).write();
-    for (++i; i < end; ++i) {
-      document.open_finding(i + 1, kind_of(findings[i]), title_of(findings[i]), true);
-      FindingWriter(findings[i], Detail::brief, document).write();
-      document.close_finding();
-    }
-    document.close_finding();
-  }
-  write_left_out(findings.size() - shown, "more finding", document);
-}
-
-void write_left_out(std::size_t count, std::string_view noun, Document& document) {
-  if (count == 0) return;
-  document.gap();
-  document.paragraph(
-      {{fmt::format("And {}: ", counted(count, noun))}, code("--format json"), {" has them all."}});
-}
-
-namespace {
-
-std::string added_text(const FleetList& list) {
-  FleetList added;
-  for (const FleetArch& row : list.archs) {
-    if (row.added) added.archs.push_back({row.arch, true, {}});
-  }
-  return list_text(added);
-}
-
 std::string cost_text(const FleetPlan& plan, const FleetList& list) {
-  const std::string added = added_text(list);
-  if (added.empty()) return "adds nothing";
+  FleetList added;
+  for (const FleetArch& row : list.archs)
+    if (row.added) added.archs.push_back({row.arch, true, {}});
+  if (added.archs.empty()) return "adds nothing";
   const std::string size = size_text(plan, list);
-  return fmt::format("adds {}{}{}", added, size.empty() ? "" : ": ", size);
+  return fmt::format("adds {}{}{}", list_text(added), size.empty() ? "" : ": ", size);
 }
 
 // Whether it says more than the fix of the one finding about this file.
@@ -498,14 +324,6 @@ bool is_news(const FleetPlan& plan) {
       plan.breaks, [&](const FleetBreak& row) { return row.host != plan.breaks.front().host; });
   return plan.gpus.size() > 1 && (added > 1 || hosts || !plan.compiled.empty() || !plan.unserved.empty() ||
                                   plan.native.archs.size() != plan.smallest.archs.size());
-}
-
-std::vector<const FleetPlan*> fleet_news(const std::vector<FleetPlan>& plans) {
-  std::vector<const FleetPlan*> out;
-  for (const FleetPlan& plan : plans) {
-    if (is_news(plan)) out.push_back(&plan);
-  }
-  return out;
 }
 
 std::vector<Fact> plan_facts(const FleetPlan& plan) {
@@ -528,10 +346,138 @@ std::vector<Fact> plan_facts(const FleetPlan& plan) {
 
 }  // namespace
 
+std::vector<std::string> targets_of(const Finding& finding) {
+  std::vector<std::string> out;
+  for (const Device& device : finding.devices)
+    if (device.kind == Device::Kind::target && device.cc) out.push_back(sm_name(*device.cc));
+  return out;
+}
+
+std::string place_text(const Place& place) {
+  const std::string function = shorten(place.function, 60);
+  if (place.file.empty() && function.empty()) return fmt::format("{} +0x{:x}", place.object, place.offset);
+  if (place.file.empty()) return fmt::format("{}, in {}", function, basename_of(place.object));
+  return ReportLine{place.file, place.line}.text() + (function.empty() ? "" : ", in " + function);
+}
+
+bool counts(const Finding& finding) {
+  return finding.cause == Cause::latent_gap && !finding.headline.empty();
+}
+
+std::string headline_of(const Finding& finding) {
+  return finding.headline.empty() ? std::string(row_of(finding.cause).headline)
+                                  : filled_title(finding, finding.headline);
+}
+
+std::string how_often(const Finding& finding) {
+  std::string text;
+  if (finding.call_count > 1) text += fmt::format(", {} times", finding.call_count);
+  const std::uint64_t others = finding.count - std::min(finding.count, finding.call_count);
+  if (finding.call_count != 0 && others != 0)
+    text += fmt::format("; {} with it",
+                        others == 1 ? "another call failed" : fmt::format("{} other calls failed", others));
+  return text;
+}
+
+std::string title_sentence(const Finding& finding) {
+  std::string title = title_of(finding);
+  const std::string_view file = basename_of(finding.object);
+  if (file.empty() || !title.starts_with(file)) return as_sentence(std::move(title));
+  return title + '.';
+}
+
+std::string title_of(const Finding& finding) {
+  const std::string_view pattern = title_pattern(finding);
+  const std::string text = filled_title(finding, pattern);
+  const std::string& kernel = !finding.failed_kernel.empty() || finding.kernels.empty()
+                                  ? finding.failed_kernel
+                                  : finding.kernels.front();
+  const bool sure = finding.confidence >= kLikely;
+  const bool failed = finding.code || !finding.failed_call.empty();
+  if (failed && !kernel.empty() && asks_for(pattern, "file") && finding.severity == Severity::error) {
+    return fmt::format("kernel {} cannot run{} {}", kernel_name(kernel), sure ? ":" : ", probably because",
+                       text);
+  }
+  // Which libraries are there is seen; what is not sure is that they are the cause.
+  const bool seen = finding.cause == Cause::mixed_cuda_libraries || finding.cause == Cause::cudnn_mismatch;
+  return sure || counts(finding) || seen || finding.cause == Cause::unknown ? text : "probably " + text;
+}
+
+std::string_view kind_of(const Finding& finding) {
+  return finding.severity == Severity::info ? std::string_view("note") : to_name(finding.severity);
+}
+
+std::string counted_findings(std::span<const Finding> findings) {
+  std::vector<std::string> parts;
+  for (const auto& [severity, noun] :
+       {std::pair{Severity::error, "error"}, std::pair{Severity::warning, "warning"}}) {
+    const auto n = std::ranges::count(findings, severity, &Finding::severity);
+    if (n != 0) parts.push_back(counted(static_cast<std::uint64_t>(n), noun));
+  }
+  return enumerate(parts);
+}
+
+std::string message_text(const Finding& finding) {
+  std::string text = title_sentence(finding);
+  for (const Fix& fix : finding.fixes) {
+    text += fmt::format("\n{}: {}", &fix == finding.fixes.data() ? "Fix" : "Or", fix.title);
+    for (const std::string& command : fix.commands) text += "\n    " + command;
+  }
+  return text;
+}
+
+void write_finding(const Finding& finding, std::size_t number, Detail detail, Document& document) {
+  document.open_finding(number, kind_of(finding), title_of(finding));
+  FindingWriter{finding, detail, document}.write();
+  document.close_finding();
+}
+
+void write_fixes(const Finding& finding, Document& document) {
+  FindingWriter{finding, Detail::full, document}.fixes();
+}
+
+void write_contents(std::span<const Finding> findings, const std::string& head, Document& document) {
+  std::vector<std::pair<std::string_view, std::string>> contents;
+  for (const Finding& finding : findings.first(std::min(findings.size(), document.limits().findings)))
+    contents.emplace_back(kind_of(finding), title_of(finding));
+  if (contents.size() > 1) document.contents(head, std::move(contents));
+}
+
+void write_findings(std::span<const Finding> findings, Detail detail, Document& document) {
+  const std::size_t shown = std::min(findings.size(), document.limits().findings);
+  for (std::size_t i = 0; i < shown;) {
+    // A card of a page is about one file: what else is wrong with it comes with its own fix.
+    std::size_t end = i + 1;
+    while (document.has_links() && end < shown && !findings[i].object.empty() &&
+           findings[end].object == findings[i].object)
+      ++end;
+    std::string title = title_of(findings[i]);
+    if (end != i + 1) title += fmt::format(" (and {} more)", end - i - 1);
+    document.open_finding(i + 1, kind_of(findings[i]), title);
+    FindingWriter{findings[i], detail, document}.write();
+    for (++i; i < end; ++i) {
+      document.open_finding(i + 1, kind_of(findings[i]), title_of(findings[i]), true);
+      FindingWriter{findings[i], Detail::brief, document}.write();
+      document.close_finding();
+    }
+    document.close_finding();
+  }
+  write_left_out(findings.size() - shown, "more finding", document);
+}
+
+void write_left_out(std::size_t count, std::string_view noun, Document& document) {
+  if (count == 0) return;
+  document.gap();
+  document.paragraph(
+      {{fmt::format("And {}: ", counted(count, noun))}, code("--format json"), {" has them all."}});
+}
+
 void write_fleet(const std::vector<FleetPlan>& all, Document& document) {
   constexpr std::size_t kPlans = 3;
   constexpr std::size_t kSharedPlans = 20;
-  const std::vector<const FleetPlan*> plans = fleet_news(all);
+  std::vector<const FleetPlan*> plans;
+  for (const FleetPlan& plan : all)
+    if (is_news(plan)) plans.push_back(&plan);
   if (plans.empty()) return;
   document.gap();
   document.say(Tone::strong, "What to build for", names_of(plans.front()->gpus), Tone::plain, 2);

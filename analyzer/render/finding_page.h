@@ -2,14 +2,10 @@
 // What is said of one finding, of all of them, and of the plans for a fleet.
 #pragma once
 
-#include "analyzer/advise/fleet.h"
-#include "analyzer/core/finding.h"
 #include "analyzer/render/document.h"
 #include "analyzer/render/json_finding.h"
 
 namespace kshim::analysis {
-
-// What is said of a finding in a line or a clause.
 
 /// "saxpy cannot run: build/saxpy has no code for NVIDIA GeForce GTX 1080 (6.1)"
 std::string title_of(const Finding& finding);
@@ -33,8 +29,6 @@ std::string counted_findings(std::span<const Finding> findings);
 /// The title and the fixes as plain lines.
 std::string message_text(const Finding& finding);
 
-// One finding, or all of them, in a document.
-
 /// brief: title, place and the first fix. shared: what several findings leave room for. full: all a person
 /// needs. everything: without limits on lists.
 enum class Detail : std::uint8_t { brief, shared, full, everything };
@@ -47,8 +41,6 @@ void write_contents(std::span<const Finding> findings, const std::string& head, 
 void write_findings(std::span<const Finding> findings, Detail detail, Document& document);
 /// "and 3 more findings: --format json has them all".
 void write_left_out(std::size_t count, std::string_view noun, Document& document);
-
-// What to build the files of a fleet for, in a document and as JSON.
 
 /// The plans that say more than the fix of the finding does; nothing without such.
 void write_fleet(const std::vector<FleetPlan>& plans, Document& document);

@@ -33,39 +33,38 @@ const char* class_of(Tone tone) {
 /// Elements opened and closed in order, text escaped. Tags and attribute names are ours.
 class HtmlWriter {
  public:
-  using Attributes = std::initializer_list<std::pair<std::string_view, std::string_view>>;
-  void open(const char* tag, Attributes attributes = {}) {
-    begin(tag, attributes);
+  using Attributes = std::vector<std::pair<std::string_view, std::string_view>>;
+  /// An attribute without a value is left out.
+  void open(const char* tag, const Attributes& attributes = {}) {
+    out_.append("<").append(tag);
+    for (const auto& [name, value] : attributes)
+      if (!value.empty())
+        out_.append(" ").append(name).append("=\"").append(escape_markup(value)).append("\"");
+    out_ += '>';
     open_.push_back(tag);
   }
 
-  void close() {
-    if (open_.empty()) return;
-    out_.append("</").append(open_.back()).append(">");
-    open_.pop_back();
+  void close(unsigned elements = 1) {
+    for (; elements != 0 && !open_.empty(); --elements) {
+      out_.append("</").append(open_.back()).append(">");
+      open_.pop_back();
+    }
   }
 
   void text(std::string_view text) { out_ += escape_markup(text); }
   /// open, text, close
-  void element(const char* tag, std::string_view content, Attributes attributes = {}) {
+  void element(const char* tag, std::string_view content, const Attributes& attributes = {}) {
     open(tag, attributes);
     text(content);
     close();
   }
 
   std::string take() && {
-    while (!open_.empty()) close();
+    close(static_cast<unsigned>(open_.size()));
     return std::move(out_);
   }
 
  private:
-  void begin(const char* tag, Attributes attributes) {
-    out_.append("<").append(tag);
-    for (const auto& [name, value] : attributes)
-      out_.append(" ").append(name).append("=\"").append(escape_markup(value)).append("\"");
-    out_ += '>';
-  }
-
   std::vector<const char*> open_;
   std::string out_;
 };
@@ -92,11 +91,7 @@ class HtmlPage final : public Document {
 
   Limits limits() const override { return unlimited_ ? kWholePage : kPage; }
   bool has_links() const override { return true; }
-  void close_finding() override {
-    html_.close();
-    html_.close();
-  }
-
+  void close_finding() override { html_.close(2); }
   void close_details() override { html_.close(); }
 
   std::string take() override {
@@ -121,34 +116,21 @@ class HtmlPage final : public Document {
     constexpr std::array kTags = {"h1", "h2", "h3", "h4"};
     section_.clear();
     for (const Span& part : text) section_ += part.text;
-    const char* tag = kTags.at(std::clamp(level, 1U, 4U) - 1);
     if (level == 1) title_ = section_;
-    if (level == 2) {
-      parts_.push_back(section_);
-      html_.open(tag, {{"id", fmt::format("part-{}", parts_.size())}});
-    } else {
-      html_.open(tag);
-    }
-    line(text);
-    html_.close();
-    if (level != 1) return;
-    html_.element("nav", "", {{"aria-label", "parts of the page"}});
+    if (level == 2) parts_.push_back(section_);
+    const std::string id = level == 2 ? fmt::format("part-{}", parts_.size()) : "";
+    element(kTags.at(std::clamp(level, 1U, 4U) - 1), text, {{"id", id}});
+    if (level == 1) html_.element("nav", "", {{"aria-label", "parts of the page"}});
   }
 
   void put_paragraph(const Line& text, unsigned /*indent*/, unsigned /*hang*/) override {
-    html_.open("p");
-    line(text);
-    html_.close();
+    element("p", text);
   }
 
   void put_list(const std::vector<Line>& items) override {
     if (items.empty()) return;
     html_.open("ul");
-    for (const Line& item : items) {
-      html_.open("li");
-      line(item);
-      html_.close();
-    }
+    for (const Line& item : items) element("li", item);
     html_.close();
   }
 
@@ -160,34 +142,20 @@ class HtmlPage final : public Document {
     if (!head.empty()) {
       html_.open("thead");
       html_.open("tr");
-      for (const std::string& name : head) {
-        if (is_arch(name)) {
-          html_.element("th", name, {{"scope", "col"}, {"class", "arch"}});
-        } else {
-          html_.element("th", name, {{"scope", "col"}});
-        }
-      }
-      html_.close();
-      html_.close();
+      for (const std::string& name : head)
+        html_.element("th", name, {{"scope", "col"}, {"class", is_arch(name) ? "arch" : ""}});
+      html_.close(2);
     }
     html_.open("tbody");
     for (const auto& cells : rows) row(cells, head.empty());
-    html_.close();
-    html_.close();
-    html_.close();
+    html_.close(3);
   }
 
   void put_commands(const std::vector<std::string>& commands) override {
     html_.open("div", {{"class", "commands"}});
     html_.open("pre");
-    html_.open("code");
-    for (std::size_t i = 0; i < commands.size(); ++i) {
-      if (i != 0) html_.text("\n");
-      html_.text(commands[i]);
-    }
-    html_.close();
-    html_.close();
-    html_.close();
+    html_.element("code", join(commands, "\n"));
+    html_.close(2);
   }
 
   void put_finding(std::size_t number, std::string_view kind, const std::string& title,
@@ -203,18 +171,12 @@ class HtmlPage final : public Document {
     }
     html_.element("a", "#",
                   {{"class", "anchor"}, {"href", "#" + id}, {"aria-label", "link to this finding"}});
-    if (number <= kUnfolded) {
-      html_.open("details", {{"open", ""}});
-    } else {
-      html_.open("details");
-    }
+    html_.open("details", {{"open", number <= kUnfolded ? "open" : ""}});
     html_.open("summary");
     html_.open("h2", {{"id", id + "-title"}});
-    badge(kind);
-    html_.text(" ");
-    html_.text(title);
-    html_.close();
-    html_.close();
+    html_.element("span", kind, {{"class", fmt::format("badge {}", kind)}});
+    html_.text(" " + title);
+    html_.close(2);
   }
 
   void put_details(const std::string& summary) override {
@@ -222,53 +184,34 @@ class HtmlPage final : public Document {
     html_.element("summary", summary);
   }
 
-  void line(const Line& text) {
+  void element(const char* tag, const Line& text, const HtmlWriter::Attributes& attributes = {}) {
+    html_.open(tag, attributes);
     for (const Span& part : text) {
-      const std::string target = fmt::format("#finding-{}", part.finding);
       const bool linked = part.finding != 0 && part.finding <= limits().findings;
-      if (linked && !part.hover.empty()) {
-        html_.open("a", {{"href", target}, {"title", part.hover}});
-      } else if (linked) {
-        html_.open("a", {{"href", target}});
-      } else if (!part.hover.empty()) {
-        html_.open("span", {{"title", part.hover}});
-      }
-      span(part);
-      if (linked || !part.hover.empty()) html_.close();
+      const std::string target = linked ? fmt::format("#finding-{}", part.finding) : "";
+      const bool inside = linked || !part.hover.empty();
+      if (inside) html_.open(linked ? "a" : "span", {{"href", target}, {"title", part.hover}});
+      if (part.tone == Tone::code || part.tone == Tone::strong)
+        html_.element(part.tone == Tone::code ? "code" : "strong", part.text);
+      else if (const char* name = class_of(part.tone); name != nullptr)
+        html_.element("span", part.text, {{"class", name}});
+      else
+        html_.text(part.text);
+      if (inside) html_.close();
     }
-  }
-
-  void span(const Span& span) {
-    if (span.tone == Tone::code) {
-      html_.element("code", span.text);
-    } else if (span.tone == Tone::strong) {
-      html_.element("strong", span.text);
-    } else if (const char* name = class_of(span.tone); name != nullptr) {
-      html_.element("span", span.text, {{"class", name}});
-    } else {
-      html_.text(span.text);
-    }
+    html_.close();
   }
 
   void row(const Row& cells, bool facts) {
     html_.open("tr");
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const Tone style = cells[i].empty() ? Tone::plain : cells[i].front().tone;
-      if (i == 0 && (facts || style == Tone::code)) {
-        html_.open("th", {{"scope", "row"}});
-      } else if (style == Tone::number) {
-        html_.open("td", {{"class", "number"}});
-      } else {
-        html_.open("td");
-      }
-      line(cells[i]);
-      html_.close();
+      if (i == 0 && (facts || style == Tone::code))
+        element("th", cells[i], {{"scope", "row"}});
+      else
+        element("td", cells[i], {{"class", style == Tone::number ? "number" : ""}});
     }
     html_.close();
-  }
-
-  void badge(std::string_view kind) {
-    html_.element("span", kind, {{"class", fmt::format("badge {}", kind)}});
   }
 
   HtmlWriter html_;

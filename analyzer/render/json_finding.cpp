@@ -2,9 +2,7 @@
 #include "analyzer/render/json_finding.h"
 
 #include "analyzer/data/knowledge_file.h"
-#include "analyzer/diagnose/merge.h"
 #include "analyzer/render/finding_page.h"
-#include "analyzer/render/formats.h"
 #include "analyzer/render/render.h"
 #include "analyzer/render/share.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GitHub-flavored Markdown, to be pasted into an issue: nothing foreign may become markup, a mention, a link
 // to an issue or a picture.
-#include "analyzer/core/text.h"
 #include "analyzer/render/document.h"
 
 namespace kshim::analysis {
@@ -27,11 +26,8 @@ std::size_t longest_run(std::string_view text, char c) {
 
 // In a table even code ends at a bar, unless a backslash stands before it; the table takes that away again.
 std::string bars_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    out += c;
-  }
+  std::string out(text);
+  for (std::size_t at = 0; (at = out.find('|', at)) != std::string::npos; at += 2) out.insert(at, "\\");
   return out;
 }
 
@@ -58,8 +54,6 @@ bool attracts(std::string_view word) {
   return false;
 }
 
-bool is_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 std::string escaped_word(std::string_view word, Where where) {
   if (attracts(word)) return code_span(word, where);
   std::string out;
@@ -77,41 +71,25 @@ std::string escaped_word(std::string_view word, Where where) {
 // At the beginning of a block "1.", "-" and "=" start lists and underline headings.
 std::string escaped_start(std::string text) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  if (digits != 0 && digits < text.size() && (text[digits] == '.' || text[digits] == ')')) {
-    text.insert(digits, "\\");
-  } else if (!text.empty() && std::string_view("-+=").find(text.front()) != std::string_view::npos) {
-    text.insert(0, "\\");
-  }
+  if (digits < text.size() && contains(digits != 0 ? ".)" : "-+=", text[digits])) text.insert(digits, "\\");
   return text;
 }
 
 std::string escaped(std::string_view text, Where where) {
   std::string out;
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    if (word.empty()) {
-      text.remove_prefix(1);
-      if (!out.empty() && out.back() != ' ') out += ' ';
-      continue;
-    }
-    out += escaped_word(word, where);
-    text.remove_prefix(word.size());
+  for (const std::string& word : split(text, " ")) {
+    if (!out.empty() && out.back() != ' ') out += ' ';
+    if (!word.empty()) out += escaped_word(word, where);
   }
   return out;
 }
 
 std::string marked(const Span& span, Where where) {
+  if (span.tone == Tone::code) return code_span(span.text, where);
+  const std::string inside = escaped(span.text, where);
   // Where a sentence ends with a blank the next span begins behind it.
-  switch (span.tone) {
-    case Tone::code:
-      return code_span(span.text, where);
-    case Tone::strong: {
-      const std::string inside = escaped(span.text, where);
-      return inside.empty() || inside.front() == ' ' || inside.back() == ' ' ? inside : "**" + inside + "**";
-    }
-    default:
-      return (span.text.starts_with(' ') ? " " : "") + escaped(span.text, where);
-  }
+  if (span.tone != Tone::strong) return (span.text.starts_with(' ') ? " " : "") + inside;
+  return inside.empty() || inside.front() == ' ' || inside.back() == ' ' ? inside : "**" + inside + "**";
 }
 
 std::string joined(const Line& line, Where where) {
@@ -165,29 +143,23 @@ class MarkdownPage final : public Document {
   }
 
   void put_list(const std::vector<Line>& items) override {
-    std::string out;
-    for (const Line& item : items) {
-      if (!out.empty()) out += '\n';
-      out += "- " + escaped_start(joined(item, Where::block));
-    }
-    block(out);
+    block(
+        join(mapped(items, [](const Line& item) { return "- " + escaped_start(joined(item, Where::block)); }),
+             "\n"));
   }
 
   void put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
                  const std::string& /*label*/) override {
     const std::size_t width = head.empty() ? rows.front().size() : head.size();
-    std::vector<std::string> names;
-    for (const std::string& name : head) names.push_back(escaped(name, Where::cell));
+    auto names = mapped(head, [](const std::string& name) { return escaped(name, Where::cell); });
     names.resize(width);
     std::vector<std::string> rule(width, "---");
-    for (std::size_t i = 0; i < width; ++i) {
-      const Line* first = i < rows.front().size() ? &rows.front()[i] : nullptr;
-      if (first != nullptr && !first->empty() && first->front().tone == Tone::number) rule[i] = "---:";
-    }
+    for (std::size_t i = 0; i < std::min(width, rows.front().size()); ++i)
+      if (const Line& cell = rows.front()[i]; !cell.empty() && cell.front().tone == Tone::number)
+        rule[i] = "---:";
     std::string out = table_row(names) + '\n' + table_row(rule);
     for (const auto& row : rows) {
-      std::vector<std::string> cells;
-      for (const Line& cell : row) cells.push_back(joined(cell, Where::cell));
+      auto cells = mapped(row, [](const Line& cell) { return joined(cell, Where::cell); });
       cells.resize(width);
       out += '\n' + table_row(cells);
     }
@@ -214,14 +186,7 @@ class MarkdownPage final : public Document {
   }
 
   void block(std::string_view text) {
-    if (text.empty()) return;
-    std::string clean;
-    while (!text.empty()) {
-      const std::string_view line = text.substr(0, text.find('\n'));
-      clean += no_command(std::string(line)) + '\n';
-      text.remove_prefix(std::min(line.size() + 1, text.size()));
-    }
-    blocks_.push_back({std::move(clean), folded_ ? details_ : 0});
+    if (!text.empty()) blocks_.push_back({each_line(text, no_command) + '\n', folded_ ? details_ : 0});
   }
 
   void shorten() {

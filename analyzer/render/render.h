@@ -11,7 +11,6 @@
 #pragma once
 
 #include "analyzer/render/formats.h"
-#include "analyzer/verbs/analysis.h"
 #include "analyzer/verbs/doctor.h"
 #include "analyzer/verbs/explain.h"
 
@@ -26,18 +25,11 @@ std::string render(const Analysis& analysis, Format format, const RenderOptions&
 }  // namespace kshim::analysis
 
 namespace kshim::doctor {
-
-/// As text or Markdown.
-std::string render_page(const Facts& facts, analysis::Format format, const analysis::RenderOptions& options);
-/// Schema kshim-doctor/1.
-std::string render_json(const Facts& facts);
-
+/// As text, Markdown or JSON (kshim-doctor/1).
+std::string render(const Facts& facts, analysis::Format format, const analysis::RenderOptions& options);
 }  // namespace kshim::doctor
 
 namespace kshim::explain {
-
-std::string render_page(const Explanation& explanation, analysis::Format format,
-                        analysis::RenderOptions options);
-std::string render_json(const Explanation& explanation);
-
+/// As text, Markdown or JSON (kshim-explain/1).
+std::string render(const Explanation& explanation, analysis::Format format, analysis::RenderOptions options);
 }  // namespace kshim::explain

@@ -10,10 +10,9 @@ namespace {
 constexpr std::size_t kDeepest = 300;        // bytes of a path before /home
 constexpr std::size_t kMaxHostLength = 255;  // HOST_NAME_MAX and more
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 /// What a path is made of when it stands in a sentence or a command.
-bool is_path(char c) { return std::string_view(" \t\n'\"`=:;,()<>|&!").find(c) == std::string_view::npos; }
-bool is_word(char c) { return is_digit(c) || is_letter(c) || c == '_' || c == '-'; }
+bool is_path(char c) { return !contains(" \t\n'\"`=:;,()<>|&!", c); }
+bool is_word(char c) { return is_alnum(c) || c == '_' || c == '-'; }
 
 /// Where the path begins that `slash` is part of; `slash` itself behind an option (-I/home/ada); npos for
 /// anything but an absolute path.
@@ -40,27 +39,23 @@ bool holds_homes(std::string_view before, bool users) {
 }
 
 struct HomeRange {
-  std::size_t begin = 0;
-  std::size_t end = 0;
+  std::size_t begin, end;
 };
 
+/// Where the part of a path ends that goes on at `at`.
 std::size_t name_end(std::string_view text, std::size_t at) {
   while (at < text.size() && text[at] != '/' && is_path(text[at])) ++at;
   return at;
-}
-
-bool ends_component(std::string_view text, std::size_t at) {
-  return at >= text.size() || text[at] == '/' || !is_path(text[at]);
 }
 
 /// The home folder whose path has its first slash, or that of "/home/", at `at`.
 std::optional<HomeRange> home_at(std::string_view text, std::size_t at, std::string_view home) {
   const std::string_view rest = text.substr(at);
   for (const std::string_view whole : {home, std::string_view("/root")}) {
-    if (whole.size() > 1 && rest.starts_with(whole) && ends_component(text, at + whole.size()) &&
-        path_begin(text, at) == at) {
-      return HomeRange{at, at + whole.size()};
-    }
+    const std::size_t end = at + whole.size();
+    if (whole.size() > 1 && rest.starts_with(whole) && name_end(text, end) == end &&
+        path_begin(text, at) == at)
+      return HomeRange{at, end};
   }
   for (const std::string_view parent : {std::string_view("/home/"), std::string_view("/Users/")}) {
     if (!rest.starts_with(parent)) continue;
@@ -75,15 +70,8 @@ std::optional<HomeRange> home_at(std::string_view text, std::size_t at, std::str
 /// Behind the UUID (8-4-4-4-12 hexadecimal digits) that begins at `at`; 0 where none does.
 std::size_t uuid_end(std::string_view text, std::size_t at) {
   for (const std::size_t digits : {8U, 4U, 4U, 4U, 12U}) {
-    if (digits != 8) {
-      if (at >= text.size() || text[at] != '-') return 0;
-      ++at;
-    }
-    if (text.size() - at < digits ||
-        !std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at),
-                     text.begin() + static_cast<std::ptrdiff_t>(at + digits), is_hex)) {
-      return 0;
-    }
+    if (digits != 8 && (at >= text.size() || text[at++] != '-')) return 0;
+    if (text.size() - at < digits || !std::ranges::all_of(text.substr(at, digits), is_hex)) return 0;
     at += digits;
   }
   return at < text.size() && is_hex(text[at]) ? 0 : at;
@@ -137,12 +125,9 @@ std::string Shortener::text(std::string_view text) const {
 std::string Shortener::command(std::string_view command) const {
   return shorten_rest(replace_homes(command, home_, [](std::string& out) {
     const bool quoted = std::ranges::count(out, '\'') % 2 == 1;
-    if (quoted && out.back() == '\'') {
-      out.pop_back();
-      out += "\"$HOME\"'";
-    } else {
-      out += quoted ? "'\"$HOME\"'" : "$HOME";
-    }
+    const bool opened = quoted && out.back() == '\'';
+    if (opened) out.pop_back();
+    out += opened ? "\"$HOME\"'" : quoted ? "'\"$HOME\"'" : "$HOME";
   }));
 }
 

@@ -15,12 +15,8 @@ constexpr std::size_t kNarrowestName = 16;
 /// Columns of a fact's label, its indent included.
 constexpr unsigned kLabelWidth = 12;
 
-// ECMA-48 "select graphic rendition" parameters.
-std::string_view sgr(Tone tone) {
-  // plain, strong, dim, error, warning, good, code, number
-  constexpr std::string_view kParameters[] = {"", "1", "2", "1;31", "1;33", "32", "", ""};
-  return kParameters[static_cast<std::size_t>(tone)];
-}
+// ECMA-48 "select graphic rendition" parameters: plain, strong, dim, error, warning, good, code, number.
+constexpr std::string_view kParameters[] = {"", "1", "2", "1;31", "1;33", "32", "", ""};
 constexpr std::string_view kCommandColor = "36";
 
 std::string colored(std::string_view parameters, std::string_view text) {
@@ -39,9 +35,8 @@ Tone tone_of(std::string_view kind) {
   return kind == "error" ? Tone::error : kind == "warning" ? Tone::warning : Tone::strong;
 }
 
-std::string padded(std::string text, std::size_t width) {
-  const std::size_t wide = terminal_columns(text);
-  return wide < width ? std::string(width - wide, ' ') + text : text;
+std::string padded(const std::string& text, std::size_t width) {
+  return std::string(width - std::min(width, terminal_columns(text)), ' ') + text;
 }
 
 /// For a terminal or an issue: labels on the left, text beside them, commands that can be copied.
@@ -49,22 +44,18 @@ class TextPage final : public Document {
  public:
   explicit TextPage(const RenderOptions& options)
       : Document(options.unicode ? sanitizing_cleaner() : Cleaner{ascii, ascii}),
-        width_(std::clamp(options.width, kNarrowest, kWidest)),
-        table_width_(options.width),
-        color_(options.color),
-        unicode_(options.unicode),
-        verbose_(options.verbose),
-        whole_commands_(options.whole_commands) {}
+        options_(options),
+        width_(std::clamp(options.width, kNarrowest, kWidest)) {}
 
   Limits limits() const override {
     constexpr std::size_t kAll = 1'000'000'000;
-    if (verbose_) return {kAll, kAll, kAll, kAll};
+    if (options_.verbose) return {kAll, kAll, kAll, kAll};
     return {.rows = kRows, .columns = width_ - kLabelWidth, .findings = kAll, .kernels = kAll};
   }
 
   bool terminal() const override { return true; }
-  bool brief() const override { return !verbose_; }
-  bool has_room() const override { return verbose_ || lines_.size() < kScreen; }
+  bool brief() const override { return !options_.verbose; }
+  bool has_room() const override { return options_.verbose || lines_.size() < kScreen; }
   void close_details() override { folded_ = false; }
   /// never two, never the first
   void gap() override {
@@ -74,7 +65,7 @@ class TextPage final : public Document {
   void more(const std::string& head, const std::string& command) override {
     gap();
     const std::string text = clean(command);
-    lines_.push_back(head + " " + (color_ ? colored(kCommandColor, text) : text));
+    lines_.push_back(head + " " + (options_.color ? colored(kCommandColor, text) : text));
   }
 
   std::string take() override {
@@ -134,9 +125,9 @@ class TextPage final : public Document {
       for (std::size_t i = 1; i < row.size(); ++i)
         widths[i] = std::max(widths[i], terminal_columns(plain(row[i])));
     }
-    std::size_t others = 0;
-    for (std::size_t i = 1; i < widths.size(); ++i) others += widths[i] + 1;
-    const std::size_t room = table_width_ > others ? table_width_ - others : 0;
+    std::size_t others = widths.size() - 1;
+    for (std::size_t i = 1; i < widths.size(); ++i) others += widths[i];
+    const std::size_t room = options_.width > others ? options_.width - others : 0;
     gap();
     if (room < kNarrowestName) return put_matrix_list(head, rows);
     name_width = std::min(name_width, room);
@@ -189,28 +180,17 @@ class TextPage final : public Document {
   }
 
   std::string paint(Tone tone, std::string_view text) const {
-    const std::string_view parameters = sgr(tone);
-    return color_ && !parameters.empty() && !text.empty() ? colored(parameters, text) : std::string(text);
+    const std::string_view parameters = kParameters[static_cast<std::size_t>(tone)];
+    return options_.color && !parameters.empty() && !text.empty() ? colored(parameters, text)
+                                                                  : std::string(text);
   }
 
-  // Each line of `filled` painted by itself, without its first `skip` columns, which are blanks or already
-  // painted.
-  void add_painted(const std::string& filled, std::size_t skip, Tone tone) {
-    std::size_t begin = 0;
-    for (bool first = true; begin <= filled.size(); first = false) {
-      const std::size_t end = std::min(filled.find('\n', begin), filled.size());
-      const std::string_view text = std::string_view(filled).substr(begin, end - begin);
-      if (first) {
-        lines_.back() += paint(tone, text);
-      } else {
-        lines_.push_back(std::string(skip, ' ') + paint(tone, text.substr(std::min(skip, text.size()))));
-      }
-      begin = end + 1;
-    }
-  }
-
+  // Filled, and each line painted by itself: further lines begin in column `indent`.
   void add_filled(std::string_view text, std::size_t indent, Tone tone) {
-    add_painted(fill(text, width_, indent), indent, tone);
+    const std::vector<std::string> filled = split(fill(text, width_, indent), "\n");
+    lines_.back() += paint(tone, filled.front());
+    for (const std::string& line : std::span(filled).subspan(1))
+      lines_.push_back(std::string(indent, ' ') + paint(tone, std::string_view(line).substr(indent)));
   }
 
   void start_row(std::string_view label, Tone tone) {
@@ -235,7 +215,7 @@ class TextPage final : public Document {
         if (tone == Tone::number) continue;
         std::string text = plain(row[i]);
         if (tone == Tone::good || tone == Tone::error) {
-          if (!unicode_) text = tone == Tone::good ? "yes:" : "no: ";
+          if (!options_.unicode) text = tone == Tone::good ? "yes:" : "no: ";
           indent += columns(text) + 2;
           lines_.back() += ' ' + paint(tone, text) + ' ';
         } else {
@@ -258,7 +238,7 @@ class TextPage final : public Document {
         if (cell != "." && cell != "|")
           text += fmt::format("{}{}:{}", text.empty() ? "" : "  ", head[i], cell);
       }
-      if (!text.empty()) lines_.push_back("  " + fill(text, table_width_, 2));
+      if (!text.empty()) lines_.push_back("  " + fill(text, options_.width, 2));
     }
   }
 
@@ -267,34 +247,22 @@ class TextPage final : public Document {
     constexpr unsigned kHang = 4;
     const auto add = [&](std::size_t indent, std::string_view part) {
       lines_.push_back(std::string(indent, ' ') +
-                       (color_ ? colored(kCommandColor, part) : std::string(part)));
+                       (options_.color ? colored(kCommandColor, part) : std::string(part)));
     };
-    if (whole_commands_) return add(kCommandIndent, text);
+    if (options_.whole_commands) return add(kCommandIndent, text);
     for (const CommandLine& part : break_command(text, width_ - kCommandIndent, kHang))
       add(kCommandIndent + (part.continues ? kHang : 0), part.text);
   }
 
   std::vector<std::string> lines_;
+  RenderOptions options_;  ///< width: of tables, which may be less than what a page takes for its text
   unsigned width_;
-  std::size_t table_width_;  ///< that of the terminal, which may be less than what a page takes for its text
-  bool color_;
-  bool unicode_;
-  bool verbose_;
-  bool whole_commands_;
   bool folded_ = false;
 };
 
-}  // namespace
-
-std::unique_ptr<Document> text_page(const RenderOptions& options) {
-  return std::make_unique<TextPage>(options);
-}
-
-namespace {
-
 // The words of a command, split at blanks outside of quotes.
-std::vector<std::string_view> shell_words(std::string_view command) {
-  std::vector<std::string_view> words;
+std::vector<std::string> shell_words(std::string_view command) {
+  std::vector<std::string> words;
   char quote = '\0';
   std::size_t begin = 0;
   for (std::size_t at = 0; at < command.size(); ++at) {
@@ -306,11 +274,11 @@ std::vector<std::string_view> shell_words(std::string_view command) {
     } else if (c == '\'' || c == '"') {
       quote = c;
     } else if (c == ' ') {
-      if (at > begin) words.push_back(command.substr(begin, at - begin));
+      if (at > begin) words.emplace_back(command.substr(begin, at - begin));
       begin = at + 1;
     }
   }
-  if (begin < command.size()) words.push_back(command.substr(begin));
+  if (begin < command.size()) words.emplace_back(command.substr(begin));
   return words;
 }
 
@@ -321,67 +289,29 @@ bool ends_command(std::string_view text) {
 
 bool begins_part(std::string_view word) { return word.starts_with('-') || word == "|" || word == "||"; }
 
-class Breaker {
- public:
-  Breaker(std::size_t width, std::size_t hang) : width_(width), hang_(hang) {}
+constexpr std::size_t kBackslash = 2;  // with the blank before it
 
+struct Breaker {
   // An option and its values, kept together where they fit on one line.
-  void part(const std::vector<std::string_view>& words) {
-    std::size_t whole = words.size() - 1;
-    for (const std::string_view word : words) whole += columns(word);
-    if (whole <= width_ - hang_ - kBackslash) {
-      std::string text;
-      for (const std::string_view word : words) text.append(text.empty() ? "" : " ").append(word);
-      add(text);
+  void part(const std::vector<std::string>& words) {
+    const std::string whole = join(words, " ");
+    if (columns(whole) <= width - hang - kBackslash) return add(whole);
+    for (const std::string& word : words) add(word);
+  }
+  void add(const std::string& text) {
+    if (lines.empty() || ends_command(lines.back().text)) {
+      lines.push_back({text, false});
       return;
     }
-    for (const std::string_view word : words) add(word);
-  }
-  std::vector<CommandLine> take() && { return std::move(lines_); }
-
- private:
-  static constexpr std::size_t kBackslash = 2;  // with the blank before it
-
-  void add(std::string_view text) {
-    if (lines_.empty() || ends_command(lines_.back().text)) {
-      lines_.push_back({std::string(text), false});
-      return;
-    }
-    const std::size_t room = width_ - (lines_.back().continues ? hang_ : 0);
-    if (text != "&&" && columns(lines_.back().text) + 1 + columns(text) + kBackslash > room) {
-      lines_.back().text += " \\";
-      lines_.push_back({std::string(text), true});
-    } else {
-      lines_.back().text.append(" ").append(text);
-    }
+    const std::size_t room = width - (lines.back().continues ? hang : 0);
+    const bool fits = columns(lines.back().text) + 1 + columns(text) + kBackslash <= room;
+    lines.back().text += fits || text == "&&" ? " " + text : " \\";
+    if (!fits && text != "&&") lines.push_back({text, true});
   }
 
-  std::size_t width_;
-  std::size_t hang_;
-  std::vector<CommandLine> lines_;
+  std::size_t width, hang;
+  std::vector<CommandLine> lines = {};
 };
-
-}  // namespace
-
-std::vector<CommandLine> break_command(std::string_view command, std::size_t width, std::size_t hang) {
-  if (columns(command) <= width) return {{std::string(command), false}};
-  Breaker breaker(width, hang);
-  std::vector<std::string_view> part;
-  bool closed = true;
-  for (const std::string_view word : shell_words(command)) {
-    const bool joint = word == "&&";
-    if (!part.empty() && (closed || joint || begins_part(word))) {
-      breaker.part(part);
-      part.clear();
-    }
-    part.push_back(word);
-    closed = ends_command(word);
-  }
-  if (!part.empty()) breaker.part(part);
-  return std::move(breaker).take();
-}
-
-namespace {
 
 constexpr std::string_view kGap = "...";
 constexpr std::string_view kSeparators = "/!";
@@ -389,55 +319,26 @@ constexpr std::size_t kMaxEndingLength = 6;
 // Hostile names could agree in all but one letter, again and again.
 constexpr unsigned kRounds = 6;
 
-struct Range {
-  char32_t first;
-  char32_t last;
-};
-
 // UAX #11, the blocks that are wide or full width throughout or nearly so.
-constexpr std::array<Range, 13> kWide = {{{0x1100, 0x115F},
-                                          {0x2E80, 0x303E},
-                                          {0x3041, 0x4DBF},
-                                          {0x4E00, 0xA4CF},
-                                          {0xA960, 0xA97F},
-                                          {0xAC00, 0xD7A3},
-                                          {0xF900, 0xFAFF},
-                                          {0xFE30, 0xFE6F},
-                                          {0xFF00, 0xFF60},
-                                          {0xFFE0, 0xFFE6},
-                                          {0x1F300, 0x1F64F},
-                                          {0x1F900, 0x1F9FF},
-                                          {0x20000, 0x3FFFD}}};
+constexpr CharacterRange kWide[] = {
+    {0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0x4DBF},  {0x4E00, 0xA4CF}, {0xA960, 0xA97F},
+    {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},  {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6},
+    {0x1F300, 0x1F64F}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
 // Combining marks and variation selectors.
-constexpr std::array<Range, 6> kNone = {{{0x0300, 0x036F},
-                                         {0x1AB0, 0x1AFF},
-                                         {0x20D0, 0x20FF},
-                                         {0x3099, 0x309A},
-                                         {0xFE00, 0xFE0F},
-                                         {0xFE20, 0xFE2F}}};
-
-template <std::size_t kSize>
-bool within(const std::array<Range, kSize>& ranges, char32_t c) {
-  return std::ranges::any_of(ranges, [c](const Range& range) { return range.first <= c && c <= range.last; });
-}
+constexpr CharacterRange kNone[] = {{0x0300, 0x036F}, {0x1AB0, 0x1AFF}, {0x20D0, 0x20FF},
+                                    {0x3099, 0x309A}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}};
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-/// The bytes of the character at `at`, at least 1.
-std::size_t length_at(std::string_view text, std::size_t at) {
-  std::size_t end = at + 1;
-  while (end < text.size() && continues(text[end])) ++end;
-  return end - at;
-}
-
-std::size_t columns_at(std::string_view text, std::size_t at, std::size_t length) {
-  const auto byte = [&](std::size_t i) {
-    return static_cast<char32_t>(static_cast<unsigned char>(text[at + i]));
-  };
-  if (length == 1 || length > 4) return 1;
-  char32_t c = byte(0) & (0x7FU >> length);
-  for (std::size_t i = 1; i < length; ++i) c = c << 6 | (byte(i) & 0x3F);
-  return within(kNone, c) ? 0 : within(kWide, c) ? 2 : 1;
+/// The first character of a text: its bytes, and the columns that it takes.
+struct Taken {
+  std::size_t bytes, columns;
+};
+Taken taken_by(std::string_view text) {
+  const Decoded next = decode(text);
+  return {std::max<std::size_t>(next.length, 1), is_within(kNone, next.code)   ? 0U
+                                                 : is_within(kWide, next.code) ? 2U
+                                                                               : 1U};
 }
 
 /// As many whole characters from the end as fit.
@@ -446,7 +347,7 @@ std::string_view last_columns(std::string_view text, std::size_t width) {
   for (std::size_t used = 0; begin > 0;) {
     std::size_t at = begin - 1;
     while (at > 0 && continues(text[at])) --at;
-    used += columns_at(text, at, begin - at);
+    used += taken_by(text.substr(at)).columns;
     if (used > width) break;
     begin = at;
   }
@@ -456,10 +357,10 @@ std::string_view last_columns(std::string_view text, std::size_t width) {
 std::string_view first_columns(std::string_view text, std::size_t width) {
   std::size_t end = 0;
   for (std::size_t used = 0; end < text.size();) {
-    const std::size_t length = length_at(text, end);
-    used += columns_at(text, end, length);
+    const Taken next = taken_by(text.substr(end));
+    used += next.columns;
     if (used > width) break;
-    end += length;
+    end += next.bytes;
   }
   return text.substr(0, end);
 }
@@ -475,7 +376,7 @@ std::string from_end(std::string_view name, std::size_t width) {
   std::string_view kept = last_columns(name, width - kGap.size());
   const std::size_t slash = kept.find('/');
   if (slash != std::string_view::npos && slash < width / 2) kept.remove_prefix(slash);
-  return std::string(kGap) + std::string(kept);
+  return fmt::format("{}{}", kGap, kept);
 }
 
 /// `name` up to `end`, of that as much as fits, and its ending.
@@ -486,15 +387,9 @@ std::string up_to(std::string_view name, std::size_t end, std::size_t width) {
   const bool whole_word = word != std::string_view::npos && (word <= room || word - end <= room / 2);
   if (whole_word) end = word;
   while (end < name.size() && continues(name[end])) ++end;
-  std::string out;
-  if (terminal_columns(name.substr(0, end)) > room) {
-    out += kGap;
-    out += last_columns(name.substr(0, end), room);
-  } else {
-    out += whole_word ? name.substr(0, end) : first_columns(name, room);
-  }
-  out += kGap;
-  return out += ending;
+  if (terminal_columns(name.substr(0, end)) > room)
+    return fmt::format("{}{}{}{}", kGap, last_columns(name.substr(0, end), room), kGap, ending);
+  return fmt::format("{}{}{}", whole_word ? name.substr(0, end) : first_columns(name, room), kGap, ending);
 }
 
 std::string first_cut(std::string_view name, std::size_t width) {
@@ -519,12 +414,29 @@ std::size_t common_ending(const std::vector<std::string>& names, const std::vect
 
 }  // namespace
 
+std::unique_ptr<Document> text_page(const RenderOptions& options) {
+  return std::make_unique<TextPage>(options);
+}
+
+std::vector<CommandLine> break_command(std::string_view command, std::size_t width, std::size_t hang) {
+  if (columns(command) <= width) return {{std::string(command), false}};
+  Breaker breaker{width, hang};
+  std::vector<std::string> part;
+  for (std::string& word : shell_words(command)) {
+    if (!part.empty() && (ends_command(part.back()) || word == "&&" || begins_part(word)))
+      breaker.part(std::exchange(part, {}));
+    part.push_back(std::move(word));
+  }
+  if (!part.empty()) breaker.part(part);
+  return std::move(breaker.lines);
+}
+
 std::size_t terminal_columns(std::string_view text) {
   std::size_t out = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = length_at(text, at);
-    out += columns_at(text, at, length);
-    at += length;
+  while (!text.empty()) {
+    const Taken next = taken_by(text);
+    out += next.columns;
+    text.remove_prefix(next.bytes);
   }
   return out;
 }
@@ -543,9 +455,7 @@ std::vector<std::string> name_cells(const std::vector<std::string>& names, std::
     open.clear();
     for (const auto& cut : same) {
       const std::vector<std::size_t>& group = cut.second;
-      const bool differ =
-          std::ranges::any_of(group, [&](std::size_t i) { return names[i] != names[group[0]]; });
-      if (!differ) continue;
+      if (std::ranges::all_of(group, [&](std::size_t i) { return names[i] == names[group[0]]; })) continue;
       const std::size_t shared = common_ending(names, group);
       for (const std::size_t i : group) cells[i] = up_to(names[i], names[i].size() - shared, width);
       open.insert(open.end(), group.begin(), group.end());

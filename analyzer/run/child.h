@@ -4,7 +4,6 @@
 #pragma once
 #include <sys/types.h>
 
-#include "analyzer/core/prelude.h"
 #include "analyzer/run/environment.h"
 
 namespace kshim::cli {

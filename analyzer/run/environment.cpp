@@ -4,25 +4,22 @@
 #include <unistd.h>
 
 #include "analyzer/core/text.h"
-#include "analyzer/core/user_error.h"
 #include "analyzer/data/cuda_versions.h"
 #include "analyzer/data/gpu_names.h"
 #include "analyzer/device_code/elf_file.h"
-#include "kshim/image/arch.h"
 
 namespace kshim::cli {
 namespace {
 
 bool is_entry_of(std::string_view entry, std::string_view name) {
-  return entry.size() > name.size() && entry.substr(0, name.size()) == name && entry[name.size()] == '=';
+  return entry.starts_with(name) && entry.substr(name.size()).starts_with('=');
 }
 
 bool is_sanitizer_runtime(std::string_view path) {
-  constexpr std::array<std::string_view, 7> kRuntimes = {"libasan.",   "liblsan.", "libtsan.",    "libubsan.",
-                                                         "libhwasan.", "libmsan.", "libclang_rt."};
-  const std::string_view file = basename_of(path);
+  constexpr std::string_view kRuntimes[] = {"libasan.",   "liblsan.", "libtsan.",    "libubsan.",
+                                            "libhwasan.", "libmsan.", "libclang_rt."};
   return std::ranges::any_of(
-      kRuntimes, [&](std::string_view runtime) { return file.substr(0, runtime.size()) == runtime; });
+      kRuntimes, [&](std::string_view runtime) { return basename_of(path).starts_with(runtime); });
 }
 
 namespace fs = std::filesystem;
@@ -56,31 +53,28 @@ Environment Environment::current() {
 }
 
 std::string_view Environment::get(std::string_view name) const {
-  for (const std::string& entry : entries_) {
+  for (const std::string& entry : entries_)
     if (is_entry_of(entry, name)) return std::string_view(entry).substr(name.size() + 1);
-  }
   return {};
 }
 
 void Environment::set(std::string_view name, std::string_view value) {
-  std::string text = std::string(name) + '=' + std::string(value);
-  for (std::string& entry : entries_) {
-    if (is_entry_of(entry, name)) {
-      entry = std::move(text);
-      return;
-    }
-  }
-  entries_.push_back(std::move(text));
+  std::string text = fmt::format("{}={}", name, value);
+  const auto entry = std::ranges::find_if(entries_, [&](const auto& row) { return is_entry_of(row, name); });
+  if (entry != entries_.end())
+    *entry = std::move(text);
+  else
+    entries_.push_back(std::move(text));
 }
 
 void Environment::prepend(std::string_view name, std::string_view value, char separator) {
   const std::string before(get(name));
-  set(name, before.empty() ? std::string(value) : std::string(value) + separator + before);
+  set(name, before.empty() ? std::string(value) : fmt::format("{}{}{}", value, separator, before));
 }
 
 void Environment::append(std::string_view name, std::string_view value, char separator) {
   const std::string before(get(name));
-  set(name, before.empty() ? std::string(value) : before + separator + std::string(value));
+  set(name, before.empty() ? std::string(value) : fmt::format("{}{}{}", before, separator, value));
 }
 
 void Environment::remove(std::string_view name) {
@@ -96,23 +90,14 @@ std::vector<char*> Environment::pointers() {
 }
 
 std::string merge_preload(std::string_view existing, std::string_view shim) {
-  std::string first;
-  std::string rest;
-  const auto add = [](std::string& list, std::string_view entry) {
-    if (!list.empty()) list += ':';
-    list += entry;
-  };
   // ld.so(8): the entries may be separated by spaces or colons.
-  while (!existing.empty()) {
-    const std::size_t end = std::min(existing.find_first_of(": "), existing.size());
-    const std::string_view entry = existing.substr(0, end);
-    existing.remove_prefix(std::min(end + 1, existing.size()));
-    if (entry.empty() || basename_of(entry) == basename_of(shim)) continue;
-    add(is_sanitizer_runtime(entry) ? first : rest, entry);
-  }
-  add(first, shim);
-  if (!rest.empty()) add(first, rest);
-  return first;
+  std::vector<std::string> entries = split(existing, ": ");
+  std::erase_if(entries, [&](const std::string& entry) {
+    return entry.empty() || basename_of(entry) == basename_of(shim);
+  });
+  const auto rest = std::stable_partition(entries.begin(), entries.end(), is_sanitizer_runtime);
+  entries.emplace(rest, shim);
+  return join(entries, ":");
 }
 
 fs::path find_program(const std::string& name) {

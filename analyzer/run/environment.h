@@ -28,15 +28,12 @@ class Environment {
 /// not named twice.
 std::string merge_preload(std::string_view existing, std::string_view shim);
 
-// Which file a command name means, as execvp(3) finds it.
-
-/// The executable that CMD of `kshim run` means: throws UserError with 127 (not found) or 126 (found, but not
-/// executable).
+/// The executable that CMD of `kshim run` means, as execvp(3) finds it: throws UserError with 127 (not found)
+/// or 126 (found, but not executable).
 std::filesystem::path find_program(const std::string& name);
 
-// `--simulate GPU[,driver=X.Y][,name=N]`, as often as there are devices: what the simulator's environment
-// says then.
-
+/// `--simulate GPU[,driver=X.Y][,name=N]`, as often as there are devices: what the simulator's environment
+/// says then.
 struct Simulation {
   std::string devices;  ///< KSHIM_SIM_DEVICES: "6.1;9.0:H100"
   std::string driver;   ///< KSHIM_SIM_DRIVER: "12.4", or empty for the simulator's own

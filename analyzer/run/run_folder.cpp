@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/run/run_folder.h"
 
-#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <ctime>
 
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
-#include "kshim/files/open_file.h"
 #include "kshim/report/libc_calls.h"
 #include "kshim/report/report_folder.h"
-#include "kshim/report/trusted_folder.h"
 
 namespace kshim::cli {
 namespace {
@@ -38,24 +33,12 @@ fs::path temporary_folder() {
 
 using Walk = report::FolderWalk<report::LibcCalls>;
 
-/// A folder that is open for a moment.
-class Folder {
- public:
-  explicit Folder(const fs::path& path, report::FolderRequest request = {}) {
-    errno = Walk::open(path.string(), request, fd_);
-  }
-  ~Folder() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  bool status(struct stat& out) const { return fd_ >= 0 && fstat(fd_, &out) == 0; }
-  bool takes_files() const { return fd_ >= 0 && faccessat(fd_, ".", W_OK | X_OK, AT_EACCESS) == 0; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
+/// errno says why it is not open.
+files::Descriptor open_folder(const fs::path& path, report::FolderRequest request = {}) {
+  int fd = -1;
+  errno = Walk::open(path.string(), request, fd);
+  return files::Descriptor(fd);
+}
 
 /// A folder of the caller's own in one that others may write to. errno says why not.
 bool make_private(const fs::path& folder) {
@@ -64,9 +47,9 @@ bool make_private(const fs::path& folder) {
     errno = ELOOP;
     return false;
   }
-  const Folder made(folder, {.make_missing = true, .mode = 0700});
+  const files::Descriptor made = open_folder(folder, {.make_missing = true, .mode = 0700});
   struct stat info {};
-  if (!made.status(info)) return false;
+  if (!made || fstat(made.get(), &info) != 0) return false;
   if (report::is_own_folder(info, geteuid())) return true;
   errno = EPERM;
   return false;
@@ -83,38 +66,29 @@ struct DefaultPlace {
 };
 DefaultPlace default_place() {
   struct stat info {};
-  const Folder here(".");
-  if (here.status(info)) {
-    switch (report::default_folder(info, geteuid())) {
-      case report::DefaultFolder::own_here:
-        return {own_folder_in({}), {}};
-      case report::DefaultFolder::temporary:
-        return {own_folder_in(temporary_folder()),
-                "the folder is another user's, or somebody else can write to it"};
-      case report::DefaultFolder::here:
-        break;
-    }
+  if (const auto here = open_folder("."); here && fstat(here.get(), &info) == 0) {
+    const report::DefaultFolder where = report::default_folder(info, geteuid());
+    if (where == report::DefaultFolder::own_here) return {own_folder_in({}), {}};
+    if (where == report::DefaultFolder::temporary)
+      return {own_folder_in(temporary_folder()),
+              "the folder is another user's, or somebody else can write to it"};
   }
-  const Folder there(kDefaultFolder);
+  const auto there = open_folder(kDefaultFolder);
   if (!there && errno == ENOENT) return {kDefaultFolder, {}};
-  if (there.status(info) && report::is_own_folder(info, geteuid())) return {kDefaultFolder, {}};
+  if (there && fstat(there.get(), &info) == 0 && report::is_own_folder(info, geteuid()))
+    return {kDefaultFolder, {}};
   return {own_folder_in(temporary_folder()),
           fmt::format("{} is another user's, or somebody else can write to it", kDefaultFolder)};
 }
 
 // The process record comes first in a report and names the run, far before this many bytes. CMD may have left
 // a FIFO or a link to a device of that name.
-std::string first_line(const fs::path& report) {
+bool is_of_run(const fs::path& report, const std::string& run_id) {
   constexpr std::size_t kHead = 65536;
   std::error_code error;
-  if (fs::is_symlink(report, error)) return {};
-  std::string head = files::read_up_to(report, kHead).value_or("");
-  head.resize(std::min(head.size(), head.find('\n')));
-  return head;
-}
-
-bool is_of_run(const fs::path& report, const std::string& run_id) {
-  return first_line(report).find('"' + run_id + '"') != std::string::npos;
+  if (fs::is_symlink(report, error)) return false;
+  const std::string head = files::read_up_to(report, kHead).value_or("");
+  return contains(std::string_view(head).substr(0, head.find('\n')), '"' + run_id + '"');
 }
 
 // The shim takes no longer pattern (shim/guest/options.cpp), and a path has 4,095 bytes at most.
@@ -138,17 +112,8 @@ bool is_left_behind(const fs::path& folder) {
   std::error_code error;
   bool any = false;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string path = entry->path().string();
-    if (path.size() >= sizeof address.sun_path) return false;
-    std::memcpy(address.sun_path, path.c_str(), path.size());
-    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const bool refused = fd >= 0 &&
-                         connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
-                         errno == ECONNREFUSED;
-    if (fd >= 0) close(fd);
-    if (!refused) return false;
+    errno = 0;
+    if (connect_to(entry->path().string()) || errno != ECONNREFUSED) return false;
     any = true;
   }
   return any && !error;
@@ -158,18 +123,11 @@ bool is_left_behind(const fs::path& folder) {
 bool fill_randomly(std::span<unsigned char> bytes) {
   const auto wanted = static_cast<ssize_t>(bytes.size());
   if (syscall(SYS_getrandom, bytes.data(), bytes.size(), 0) == wanted) return true;
-  const int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool filled = read(fd, bytes.data(), bytes.size()) == wanted;
-  close(fd);
-  return filled;
+  const files::Descriptor fd(open("/dev/urandom", O_RDONLY | O_CLOEXEC));
+  return read(fd.get(), bytes.data(), bytes.size()) == wanted;
 }
 
 }  // namespace
-
-bool is_report(const fs::path& path) {
-  return first_line(path).find("\"schema\":\"kshim-report/") != std::string::npos;
-}
 
 RunFolder::RunFolder(const fs::path& wanted) : run_id_(make_run_id()) {
   if (!wanted.empty()) {
@@ -219,10 +177,10 @@ bool RunFolder::create(const fs::path& path) {
     if (!part.empty() && !fs::exists(fs::symlink_status(grown, error))) made.push_back(fs::absolute(grown));
   }
   // Whatever the umask: others may have a look at it, and nobody else puts anything into it.
-  const Folder folder(path, {.make_missing = true, .mode = 0755});
+  const files::Descriptor folder = open_folder(path, {.make_missing = true, .mode = 0755});
   if (!folder) return false;
   made_ = std::move(made);
-  if (!folder.takes_files()) return false;
+  if (faccessat(folder.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return false;
   path_ = path;
   if (pattern().size() <= kMaxPatternLength) return true;
   errno = ENAMETOOLONG;
@@ -269,6 +227,24 @@ void remove_empty_runs(const fs::path& folder) {
     return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
   });
   for (const fs::path& path : left) rmdir(path.c_str());  // fails where there is something in it
+}
+
+std::optional<sockaddr_un> socket_address(const std::string& path) {
+  sockaddr_un out{};
+  out.sun_family = AF_UNIX;
+  if (path.size() >= sizeof out.sun_path) return std::nullopt;
+  std::memcpy(out.sun_path, path.c_str(), path.size());
+  return out;
+}
+
+files::Descriptor connect_to(const std::string& path) {
+  const auto address = socket_address(path);
+  files::Descriptor fd(address ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1);
+  if (!fd || connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) == 0) return fd;
+  const int error = std::exchange(errno, 0);
+  fd = files::Descriptor();
+  errno = error;
+  return fd;
 }
 
 std::string random_token() {

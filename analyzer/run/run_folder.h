@@ -2,12 +2,12 @@
 // Where the reports of one run go, and how they are told from those of other runs.
 #pragma once
 
+#include <sys/un.h>
+
 #include "analyzer/core/prelude.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::cli {
-
-/// Whether the first record of a file is that of a report.
-bool is_report(const std::filesystem::path& path);
 
 class RunFolder {
  public:
@@ -38,13 +38,17 @@ class RunFolder {
   std::vector<std::filesystem::path> made_;  ///< outermost first
 };
 
-// What a killed `kshim run` could not remove, the next one does.
-
-/// The caller's own kshim-run-* in `folder` at whose sockets nobody listens any more.
+/// What a killed `kshim run` could not remove, the next one does. The caller's own kshim-run-* in `folder` at
+/// whose sockets nobody listens any more.
 void remove_dead_sockets(const std::filesystem::path& folder);
 
 /// The empty folders in `folder` of runs that have ended: a run's name ends in the process that made it.
 void remove_empty_runs(const std::filesystem::path& folder);
+
+/// A connection to the socket; not open where there is none, as errno says.
+files::Descriptor connect_to(const std::string& path);
+/// Its address; nullopt where the path is too long for one.
+std::optional<sockaddr_un> socket_address(const std::string& path);
 
 /// Twelve hexadecimal digits, which only a process that is told them knows; empty where the system has
 /// nothing random.

@@ -4,12 +4,10 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <exception>
 #include <sstream>
 #include <unordered_set>
 
@@ -18,6 +16,7 @@
 #include "analyzer/core/user_error.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/run/run_folder.h"
+#include "analyzer/verbs/report_files.h"
 #include "kshim/files/open_file.h"
 
 namespace kshim::cli {
@@ -45,8 +44,7 @@ pid_t parent_of(pid_t pid) {
   const std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
   const std::size_t name_end = stat.rfind(") ");
   if (name_end == std::string::npos || name_end + 4 >= stat.size()) return 0;
-  const std::string_view parent = std::string_view(stat).substr(name_end + 4);
-  return parse_number<pid_t>(parent.substr(0, parent.find(' '))).value_or(0);
+  return first_number<pid_t>(std::string_view(stat).substr(name_end + 4)).value_or(0);
 }
 
 // Without CONFIG_PROC_CHILDREN.
@@ -66,9 +64,6 @@ bool has_children_files() {
   static const bool kHas = access("/proc/thread-self/children", R_OK) == 0;
   return kHas;
 }
-
-// A mapped file of that name, of any version: "/libcuda.so.1".
-bool maps_name(std::string_view maps, std::string_view file) { return contains(maps, file); }
 
 struct MappedCode {
   std::vector<std::string> files;
@@ -124,24 +119,19 @@ void add_processes(const fs::path& report, std::set<pid_t>& out) {
   fs::path rest = report.stem();
   for (int i = 0; i < 2; ++i) {
     const std::string part = rest.extension().string();
-    if (const pid_t pid =
-            part.empty() ? 0 : parse_number<pid_t>(std::string_view(part).substr(1)).value_or(0);
-        pid != 0)
-      out.insert(pid);
+    const pid_t pid = part.empty() ? 0 : parse_number<pid_t>(std::string_view(part).substr(1)).value_or(0);
+    if (pid != 0) out.insert(pid);
     rest = rest.stem();
   }
 }
 
 std::string reason_of(pid_t pid, const fs::path& exe) {
   const std::string environment = read_file(fmt::format("/proc/{}/environ", pid));
-  // Entries end with NUL; the first one has none before it.
-  const std::size_t found = ('\0' + environment).find(std::string_view("\0LD_PRELOAD=", 12));
-  const std::string_view value =
-      found == std::string::npos ? std::string_view() : std::string_view(environment).substr(found);
-  if (!environment.empty() &&
-      value.substr(0, value.find('\0')).find("libkshim.so") == std::string_view::npos) {
+  const bool kept = std::ranges::any_of(
+      split(environment, std::string_view("\0", 1)),
+      [](const std::string& row) { return row.starts_with("LD_PRELOAD=") && contains(row, "libkshim.so"); });
+  if (!environment.empty() && !kept)
     return "its environment was cleared: LD_PRELOAD does not contain libkshim.so";
-  }
   const std::string reason = blind_reason(exe);
   return reason.empty() ? "its loader did not load libkshim.so" : reason;
 }
@@ -150,8 +140,8 @@ constexpr std::size_t kMaxAnnounced = 100'000;
 constexpr std::size_t kMaxCallers = 256;  // descriptors
 
 bool names_driver_alone(std::string_view maps) {
-  return !maps_name(maps, "/libkshim.so") &&
-         (maps_name(maps, "/libcuda.so") || maps_name(maps, "/libcudart.so"));
+  return !contains(maps, "/libkshim.so") &&
+         (contains(maps, "/libcuda.so") || contains(maps, "/libcudart.so"));
 }
 
 constexpr std::size_t kMaxLost = 10;
@@ -209,30 +199,27 @@ Watch::Watch(const std::vector<fs::path>& folders) {
 
 bool Watch::listen_in(const fs::path& folder) {
   remove_dead_sockets(folder);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
   std::string own = (folder / "kshim-run-XXXXXX").string();
   const std::string secret = random_token();
-  if (secret.empty() || own.size() + 1 + secret.size() >= sizeof address.sun_path) return false;
+  if (secret.empty() || !socket_address(own + "/" + secret)) return false;
   if (mkdtemp(own.data()) == nullptr) return false;  // with mode 0700
   // /proc/net/unix shows everybody the name that it was bound to, and goes on showing that one.
   const std::string bound = own + "/socket";
   const std::string path = own + "/" + secret;
-  std::memcpy(address.sun_path, bound.c_str(), bound.size());
-  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const auto address = socket_address(bound);
+  files::Descriptor fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   // A program that goes on as another user (gosu, su) still says what it does: a process that knows the name
   // may connect, and only the environment of the run has it. The folder is not to be listed.
-  if (fd < 0 || bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      listen(fd, SOMAXCONN) != 0 || rename(bound.c_str(), path.c_str()) != 0 ||
+  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0 ||
+      listen(fd.get(), SOMAXCONN) != 0 || rename(bound.c_str(), path.c_str()) != 0 ||
       chmod(path.c_str(), 0622) != 0 || chmod(own.c_str(), 0711) != 0) {
-    if (fd >= 0) close(fd);
     std::error_code error;
     fs::remove_all(own, error);
     return false;
   }
   folder_ = own;
   socket_path_ = path;
-  fd_ = fd;
+  fd_ = std::move(fd);
   return true;
 }
 
@@ -242,14 +229,12 @@ Watch::~Watch() {
   } catch (const std::exception&) {
     failure_ = nullptr;  // another one is on its way
   }
-  for (const int fd : callers_) close(fd);
-  if (fd_ >= 0) close(fd_);
   std::error_code error;
   if (!folder_.empty()) fs::remove_all(folder_, error);
 }
 
 void Watch::start() {
-  stop_ = eventfd(0, EFD_CLOEXEC);
+  stop_ = files::Descriptor(eventfd(0, EFD_CLOEXEC));
   allow_threads(1);
   // Signals are for the thread that waits for CMD.
   sigset_t all;
@@ -257,7 +242,7 @@ void Watch::start() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    if (stop_ < 0) throw std::system_error(errno, std::generic_category());
+    if (!stop_) throw std::system_error(errno, std::generic_category());
     thread_ = std::thread(&Watch::go_on, this);
   } catch (const std::system_error& error) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -269,9 +254,8 @@ void Watch::start() {
 
 void Watch::stop() {
   if (!thread_.joinable()) return;
-  eventfd_write(stop_, 1);
+  eventfd_write(stop_.get(), 1);
   thread_.join();
-  close(stop_);
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
@@ -283,7 +267,7 @@ void Watch::go_on() try {
   constexpr milliseconds kSlowest{250};
   milliseconds pause = kFirst;
   std::chrono::steady_clock::time_point next = std::chrono::steady_clock::now() + pause;
-  std::array<pollfd, 2> ready{{{stop_, POLLIN, 0}, {fd_, POLLIN, 0}}};
+  std::array<pollfd, 2> ready{{{stop_.get(), POLLIN, 0}, {fd_.get(), POLLIN, 0}}};
   while (ready.front().revents == 0) {
     const auto wait = std::chrono::ceil<milliseconds>(next - std::chrono::steady_clock::now());
     poll(ready.data(), ready.size(), static_cast<int>(std::max<milliseconds::rep>(wait.count(), 0)));
@@ -299,19 +283,18 @@ void Watch::go_on() try {
 
 void Watch::receive() {
   // A process that has connected may not have sent yet: its connection is looked at again.
-  for (int fd = 0; fd_ >= 0 && (fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;)
-    callers_.push_back(fd);
-  std::erase_if(callers_, [this](int fd) {
+  for (int fd = 0; fd_ && (fd = accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;)
+    callers_.emplace_back(fd);
+  std::erase_if(callers_, [this](const files::Descriptor& fd) {
     // The kernel says which process it is, in our pid namespace: what the text says may be another
     // container's number.
     ucred sender{};
     socklen_t size = sizeof sender;
     std::array<char, 4096 + 64> text{};  // a path and a word
-    const bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &sender, &size) == 0;
-    const ssize_t got = recv(fd, text.data(), text.size(), 0);
+    const bool known = getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &sender, &size) == 0;
+    const ssize_t got = recv(fd.get(), text.data(), text.size(), 0);
     if (got < 0 && errno == EAGAIN && callers_.size() < kMaxCallers) return false;
     if (got > 0 && known) take_word(sender.pid, {text.data(), static_cast<std::size_t>(got)});
-    close(fd);
     return true;
   });
 }
@@ -353,15 +336,15 @@ bool Watch::look_at(pid_t pid) {
   // be missing once. Nobody is called blind by a single look.
   constexpr int kLooks = 4;
   for (int i = 1; i < kLooks && names_driver_alone(maps); ++i) maps = read_file(proc + "/maps");
-  if (seen.shim || maps_name(maps, "/libkshim.so")) {
+  if (seen.shim || contains(maps, "/libkshim.so")) {
     alive_.insert(pid);
     seen.shim = true;
-    if (!maps_name(maps, "/libcuda.so")) return news;
+    if (!contains(maps, "/libcuda.so")) return news;
     seen.settled = true;
     if (inherited_driver(pid, maps)) return news;
     const MappedCode code = mapped_code(maps);
     silent_[pid] = {.exe = exe, .files = code.files, .namespaces = code.c_libraries > 1};
-  } else if (maps_name(maps, "/libcuda.so") || maps_name(maps, "/libcudart.so")) {
+  } else if (contains(maps, "/libcuda.so") || contains(maps, "/libcudart.so")) {
     // ld.so maps preloads first, so one that is to come would be there.
     blind_[pid] = {.pid = pid, .exe = exe, .reason = reason_of(pid, exe)};
     seen.settled = true;
@@ -374,7 +357,7 @@ std::vector<BlindProcess> Watch::blind(pid_t child, const fs::path& program, boo
   if (alive_.count(child) == 0 && blind_.count(child) == 0) {
     std::string reason = blind_reason(program);
     // Without a socket nobody could call: a child that ended between two looks may have had the shim.
-    if (reason.empty() && fd_ >= 0)
+    if (reason.empty() && fd_)
       reason = "it ended before the loader had loaded libkshim.so, or it dropped LD_PRELOAD";
     if (!reason.empty())
       found.push_back(
@@ -382,10 +365,8 @@ std::vector<BlindProcess> Watch::blind(pid_t child, const fs::path& program, boo
   }
   for (const auto& [pid, process] : blind_) found.push_back(process);
   if (!nothing_recorded) return found;
-  for (const auto& [pid, process] : unreachable_) {
-    const auto same = [wanted = pid](const BlindProcess& other) { return other.pid == wanted; };
-    if (std::ranges::none_of(found, same)) found.push_back(process);
-  }
+  for (const auto& [pid, process] : unreachable_)
+    if (!contains(mapped(found, &BlindProcess::pid), process.pid)) found.push_back(process);
   return found;
 }
 
@@ -457,7 +438,8 @@ Elsewhere find_announced(const std::vector<Announced>& announced, const std::vec
   for (const Announced& each : announced) {
     const fs::path path = each.path.empty() ? fs::path() : normal(each.path);
     if (!path.empty() && !seen.insert(path.string()).second) continue;
-    if (!path.empty() && is_report(path)) {
+    std::error_code error;
+    if (!path.empty() && !fs::is_symlink(path, error) && is_report(path)) {
       out.reports.push_back(path);
     } else if (++lost <= kMaxLost) {
       out.lost.push_back({.pid = each.pid, .exe = exe_of(each.pid), .reason = why_lost(path)});
@@ -471,17 +453,11 @@ Elsewhere find_announced(const std::vector<Announced>& announced, const std::vec
 
 void announce(const std::vector<fs::path>& reports) {
   const char* outer = std::getenv("KSHIM_RUN_SOCKET");
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (outer == nullptr || *outer == '\0' || std::strlen(outer) >= sizeof address.sun_path) return;
-  std::strcpy(address.sun_path, outer);
+  if (outer == nullptr || *outer == '\0') return;
   for (const fs::path& report : reports) {
-    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) return;
     const std::string text = "report " + normal(report).string() + "\n";
-    if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-      send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    close(fd);
+    if (const files::Descriptor fd = connect_to(outer))
+      send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 }
 

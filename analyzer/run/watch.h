@@ -9,12 +9,12 @@
 #include <thread>
 
 #include "analyzer/verbs/analysis.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::cli {
 
-// The reports that processes of a run said they write (shim/report/run_socket.h), wherever they lie: of
-// another user, of a program that changes KSHIM_REPORT, of a `kshim run` inside of this one.
-
+/// A report that a process of a run said it writes (shim/report/run_socket.h), wherever it lies: of another
+/// user, of a program that changes KSHIM_REPORT, of a `kshim run` inside of this one.
 struct Announced {
   pid_t pid = 0;
   std::filesystem::path path;  ///< empty where the process could make none
@@ -90,12 +90,12 @@ class Watch {
 
   std::filesystem::path folder_;
   std::string socket_path_;
-  int fd_ = -1;
-  int stop_ = -1;  ///< an eventfd, while the thread runs
+  files::Descriptor fd_;
+  files::Descriptor stop_;  ///< an eventfd, while the thread runs
   std::thread thread_;
   std::exception_ptr failure_;  ///< what ended the thread
   std::set<pid_t> alive_;
-  std::vector<int> callers_;  ///< connections that have sent nothing yet
+  std::vector<files::Descriptor> callers_;  ///< connections that have sent nothing yet
   std::vector<Announced> announced_;
   std::map<pid_t, int> asked_;  ///< what the driver answered, as cuDriverGetVersion counts
   std::map<pid_t, Seen> seen_;

@@ -2,26 +2,19 @@
 // The verdict in a sentence, where there is no finding to say it.
 #include "analyzer/say/sentences.h"
 
-#include "analyzer/advise/fleet.h"
-#include "analyzer/core/text.h"
-
 namespace kshim::analysis {
 namespace {
-
-// The simulator's names say so themselves.
-std::string gpu_text(const DeviceSummary& device) {
-  constexpr std::string_view kSimulated = " (simulated)";
-  std::string_view name = device.name;
-  if (name.ends_with(kSimulated)) name.remove_suffix(kSimulated.size());
-  return fmt::format("{} ({}{})", name, device.cc ? image::to_name(*device.cc).view() : "?",
-                     device.simulated ? ", simulated" : "");
-}
 
 std::string gpus_text(const Analysis& analysis) {
   // In the order of their ordinals, as the reports have them.
   std::vector<std::string> names;
   for (const DeviceSummary& device : analysis.devices) {
-    std::string name = gpu_text(device);
+    // The simulator's names say so themselves.
+    constexpr std::string_view kSimulated = " (simulated)";
+    std::string name = device.name;
+    if (name.ends_with(kSimulated)) name.resize(name.size() - kSimulated.size());
+    name += fmt::format(" ({}{})", device.cc ? image::to_name(*device.cc).view() : "?",
+                        device.simulated ? ", simulated" : "");
     if (!contains(names, name)) names.push_back(std::move(name));
   }
   if (names.size() > 3) return fmt::format("{} kinds of GPUs", names.size());
@@ -41,35 +34,20 @@ template <class Which>
 std::vector<std::string> reports_that(const Analysis& analysis, Which&& which) {
   constexpr std::size_t kNamed = 4;
   std::vector<std::string> out;
-  std::size_t more = 0;
-  for (const ProcessSummary& process : analysis.processes) {
-    if (!which(process)) continue;
-    if (out.size() < kNamed) {
-      out.emplace_back(basename_of(process.report));
-    } else {
-      ++more;
-    }
-  }
-  if (more != 0) out.push_back(fmt::format("{} more", more));
+  for (const ProcessSummary& process : analysis.processes)
+    if (which(process)) out.emplace_back(basename_of(process.report));
+  const std::size_t all = out.size();
+  out.resize(std::min(all, kNamed));
+  if (all > kNamed) out.push_back(fmt::format("{} more", all - kNamed));
   return out;
 }
 
 // A gap that nobody ran into leaves the verdict "ok", but something is missing.
-std::string outcome(const Analysis& analysis) {
-  const bool gap = std::ranges::any_of(
-      analysis.findings, [](const Finding& finding) { return finding.cause == Cause::latent_gap; });
-  return gap ? "nothing failed" : "nothing missing";
+bool has_gap(const Analysis& analysis) {
+  return contains(mapped(analysis.findings, &Finding::cause), Cause::latent_gap);
 }
-
-// A driver that was asked for nothing: no claim is made of images that were never needed.
-bool used_nothing(const Analysis& analysis) {
-  return analysis.devices.empty() && analysis.findings.empty() &&
-         std::ranges::all_of(analysis.processes,
-                             [](const ProcessSummary& process) { return process.modules == 0; });
-}
-
-bool failed_by_itself(const Analysis& analysis) {
-  return analysis.term_signal || analysis.exit_status.value_or(0) != 0;
+const char* outcome(const Analysis& analysis) {
+  return has_gap(analysis) ? "nothing failed" : "nothing missing";
 }
 
 bool recorded_any(const Analysis& analysis) {
@@ -90,17 +68,29 @@ std::string ending_text(const Analysis& analysis) {
 
 VerdictLine ok_line(const Analysis& analysis) {
   const std::string gpus = gpus_text(analysis);
-  if (failed_by_itself(analysis)) {
-    return {Tone::strong, outcome(analysis) == "nothing failed" ? "no failure seen:" : "no gap seen:",
+  if (analysis.term_signal || analysis.exit_status.value_or(0) != 0) {
+    return {Tone::strong, has_gap(analysis) ? "no failure seen:" : "no gap seen:",
             fmt::format("{}{}{}; {}", modules_text(analysis), gpus.empty() ? "" : " on ", gpus,
                         ending_text(analysis))};
   }
-  if (used_nothing(analysis)) {
+  // A driver that was asked for nothing: no claim is made of images that were never needed.
+  if (analysis.devices.empty() && analysis.findings.empty() && !recorded_any(analysis)) {
     return {Tone::good, "ok:", "CUDA was initialized, and neither a GPU nor a kernel module was used"};
   }
   return {
       Tone::good, "ok:",
       fmt::format("{}, {}{}{}", modules_text(analysis), outcome(analysis), gpus.empty() ? "" : " on ", gpus)};
+}
+
+// The first and the last toolkit that emit code which serves a GPU.
+std::string toolkit_range(image::ComputeCapability gpu) {
+  const image::Arch own{gpu, image::Suffix::none};
+  const ToolkitRow* first = first_toolkit_for(own);
+  const ToolkitRow* last = last_toolkit_for(own);
+  if (first == nullptr) return fmt::format("no toolkit that is known builds for {}", name(gpu));
+  const bool ended = last != nullptr && last->version < toolkits().back().version;
+  return ended ? fmt::format("CUDA {} is the last for {}", name(last->version), name(gpu))
+               : fmt::format("CUDA {} is the first for {}", name(first->version), name(gpu));
 }
 
 }  // namespace
@@ -146,72 +136,15 @@ VerdictLine verdict_line(const Analysis& analysis) {
   return {};
 }
 
-}  // namespace kshim::analysis
-
-namespace kshim::scan {
-namespace {
-
-constexpr std::uint32_t kUnknown = image::KernelInfo::kUnknown;
-
-/// Smallest and largest over all images that tell; empty where none does, or all say 0.
-std::string range_of(const ScannedKernel& kernel, std::uint32_t KernelNeeds::*member) {
-  std::uint32_t least = kUnknown;
-  std::uint32_t most = 0;
-  for (const KernelNeeds& image : kernel.images) {
-    if (image.*member == kUnknown) continue;
-    least = std::min(least, image.*member);
-    most = std::max(most, image.*member);
-  }
-  if (most == 0) return {};
-  return least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
-}
-
-}  // namespace
-
-std::string needs_text(const ScannedKernel& kernel) {
-  std::vector<std::string> out;
-  const auto add = [&](std::uint32_t KernelNeeds::*member, std::string_view before, std::string_view after) {
-    const std::string range = range_of(kernel, member);
-    if (!range.empty()) out.push_back(fmt::format("{}{} {}", before, range, after));
-  };
-  add(&KernelNeeds::registers, "", "registers");
-  add(&KernelNeeds::shared_bytes, "", "bytes shared");
-  add(&KernelNeeds::local_bytes, "", "bytes local");
-  add(&KernelNeeds::max_threads, "up to ", "threads");
-  return analysis::join(out, ", ");
-}
-
-}  // namespace kshim::scan
-
-namespace kshim::analysis {
-namespace {
-
-std::string real_name(image::Arch arch) { return sm_name(arch); }
-
-// The first and the last toolkit that emit code which serves a GPU.
-std::string toolkit_range(image::ComputeCapability gpu) {
-  const image::Arch own{gpu, image::Suffix::none};
-  const ToolkitRow* first = first_toolkit_for(own);
-  const ToolkitRow* last = last_toolkit_for(own);
-  if (first == nullptr) return fmt::format("no toolkit that is known builds for {}", name(gpu));
-  const bool ended = last != nullptr && last->version < toolkits().back().version;
-  return ended ? fmt::format("CUDA {} is the last for {}", name(last->version), name(gpu))
-               : fmt::format("CUDA {} is the first for {}", name(first->version), name(gpu));
-}
-
-}  // namespace
-
 std::string names_of(const std::vector<image::ComputeCapability>& gpus) {
-  std::vector<std::string> names;
-  for (const image::ComputeCapability gpu : gpus) names.push_back(name(gpu));
-  return join(names, ", ");
+  return join(mapped(gpus, [](image::ComputeCapability gpu) { return name(gpu); }), ", ");
 }
 
 std::string list_text(const FleetList& list) {
   std::string out;
   for (const FleetArch& row : list.archs) {
     if (!out.empty()) out += ' ';
-    out += real_name(row.arch);
+    out += sm_name(row.arch);
     const bool own = row.serves.size() == 1 && row.serves.front() == row.arch.cc;
     if (!own && !row.serves.empty()) out += fmt::format(" (for {})", names_of(row.serves));
   }
@@ -221,7 +154,7 @@ std::string list_text(const FleetList& list) {
 std::string cmake_text(const FleetPlan& plan) {
   std::vector<std::string> parts;
   for (const FleetArch& row : plan.smallest.archs) {
-    const std::string digits = real_name(row.arch).substr(3);  // without sm_
+    const std::string digits = sm_name(row.arch).substr(3);  // without sm_
     parts.push_back(row.arch == plan.ptx ? digits : digits + "-real");
   }
   return join(parts, ";");
@@ -240,8 +173,7 @@ std::string toolkits_text(const FleetPlan& plan) {
     return which.empty() ? "no single toolkit builds all of it" : which + " builds all of it";
   std::vector<image::ComputeCapability> left = plan.compiled;
   left.insert(left.end(), plan.unserved.begin(), plan.unserved.end());
-  std::vector<std::string> reasons;
-  for (const image::ComputeCapability gpu : left) reasons.push_back(toolkit_range(gpu));
+  std::vector<std::string> reasons = mapped(left, toolkit_range);
   // Of those that are built, the one that keeps the others out: with the earliest last toolkit.
   const FleetArch* oldest = nullptr;
   for (const FleetArch& row : plan.smallest.archs) {

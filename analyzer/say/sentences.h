@@ -3,7 +3,6 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/verbs/analysis.h"
-#include "analyzer/verbs/scan.h"
 
 namespace kshim::analysis {
 
@@ -15,13 +14,3 @@ struct VerdictLine {
 VerdictLine verdict_line(const Analysis& analysis);
 
 }  // namespace kshim::analysis
-
-namespace kshim::scan {
-
-// What a kernel takes of a multiprocessor, in words.
-
-/// "24 to 40 registers, 2048 bytes shared, up to 256 threads", over all architectures; empty where nothing is
-/// known, as of PTX.
-std::string needs_text(const ScannedKernel& kernel);
-
-}  // namespace kshim::scan

@@ -11,6 +11,7 @@
 #include "analyzer/core/log.h"
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/places.h"
+#include "kshim/files/open_file.h"
 #include "kshim/report/writer.h"
 
 namespace kshim::analysis {
@@ -38,8 +39,7 @@ std::optional<Tail> read_tail(int fd) {
   out.torn = text.back() != '\n';
   const std::size_t end = text.rfind('\n');
   if (end == std::string::npos) return std::nullopt;
-  const std::size_t before = end == 0 ? std::string::npos : text.rfind('\n', end - 1);
-  const std::size_t first = before == std::string::npos ? 0 : before + 1;
+  const std::size_t first = end == 0 ? 0 : text.rfind('\n', end - 1) + 1;  // npos + 1 is the begin
   simdjson::dom::parser parser;
   simdjson::dom::element record;
   if (parser.parse(text.data() + first, end - first).get(record) != simdjson::SUCCESS) return std::nullopt;
@@ -55,9 +55,7 @@ bool still_runs(const Report& report) {
 /// By the shim's own writer, so that it is redacted as the rest of the report is.
 std::string line_of(const PackageRecord& package, std::uint64_t seq, std::uint64_t t) {
   using report::Field;
-  const auto text = [](const std::string& value) {
-    return value.empty() ? std::string_view() : std::string_view(value);
-  };
+  const auto text = [](std::string_view value) { return value.empty() ? std::string_view() : value; };
   std::array<char, 65536> storage;
   report::Record<report::RecordType::package> record(storage, seq, t);
   record.add<Field::package_object>(package.object);
@@ -122,15 +120,13 @@ void add_records(const Scene& scene) {
   }
   const bool exit = !report.exit && is_of_program(report, scene.options);
   if (rows.empty() && !exit) return;
-  const int fd = ::open(report.path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return;
+  const files::Descriptor file(
+      ::open(report.path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const int fd = file.get();
   // Into a file of another user (a program that went on as one) nothing is written: that user may lay other
   // names there.
   struct stat status {};
-  if (::fstat(fd, &status) != 0 || status.st_uid != ::geteuid()) {
-    ::close(fd);
-    return;
-  }
+  if (::fstat(fd, &status) != 0 || status.st_uid != ::geteuid()) return;
   // Behind a torn line nothing is added: it would no longer be the last, which alone may be torn.
   if (auto tail = read_tail(fd); tail && !tail->torn) {
     const auto person = hidden_person(report);
@@ -142,7 +138,6 @@ void add_records(const Scene& scene) {
     if (good && exit) good = write_all(fd, line_of(scene.options, ++tail->seq, tail->t));
     if (!good) log_debug(sanitize(report.path) + ": records could not be added");
   }
-  ::close(fd);
 }
 
 }  // namespace kshim::analysis

@@ -3,9 +3,7 @@
 #pragma once
 
 #include "analyzer/advise/fleet.h"
-#include "analyzer/core/finding.h"
 #include "analyzer/diagnose/options.h"
-#include "kshim/image/arch.h"
 
 namespace kshim::analysis {
 

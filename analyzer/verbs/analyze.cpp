@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyzer/advise/advice.h"
 #include "analyzer/advise/commands.h"
 #include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
-#include "analyzer/diagnose/aftermath.h"
-#include "analyzer/diagnose/merge.h"
 #include "analyzer/diagnose/report_findings.h"
-#include "analyzer/diagnose/rules.h"
-#include "analyzer/input/report/report.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/add_records.h"
-#include "analyzer/verbs/analysis.h"
 #include "analyzer/verbs/compiler_failures.h"
 #include "analyzer/verbs/failed_start.h"
 #include "analyzer/verbs/fleet_plans.h"
-#include "analyzer/verbs/processes.h"
 #include "analyzer/verbs/report_files.h"
 #include "kshim/base/hash.h"
 #include "kshim/report/trusted_folder.h"
@@ -44,14 +35,13 @@ class UnusedGpus {
   /// Adds a note where none of them has loaded anything, and nothing else tells why. `analysis`: its findings
   /// are all there.
   void note(const Analysis& analysis, NoteList& notes) const {
-    if (used_ || !analysis.blind.empty()) return;
-    if (analysis.term_signal || analysis.exit_status.value_or(0) != 0) return;  // the verdict says that
-    if (worst(analysis) >= Severity::warning) return;
-    for (const std::string& report : idle_) {
+    const bool failed =
+        analysis.term_signal || analysis.exit_status.value_or(0) != 0;  // the verdict says that
+    if (used_ || !analysis.blind.empty() || failed || worst(analysis) >= Severity::warning) return;
+    for (const std::string& report : idle_)
       notes.add(report,
                 "the program initialized CUDA but loaded no GPU code that kshim saw: it ran on the "
                 "CPU, or had no work for a GPU; its own log may say why: kshim explain --log FILE");
-    }
   }
 
  private:
@@ -61,11 +51,6 @@ class UnusedGpus {
 
 constexpr std::size_t kMaxDevices = 65536;
 constexpr std::size_t kMaxNameLength = 256;
-
-std::string key_of(const Report& report, const DeviceRecord& device, bool by_uuid) {
-  return by_uuid ? fmt::format("{}\n{}", report.process.host, device.uuid)
-                 : fmt::format("{}\n{}\n{}", report.process.host, device.ordinal, device.name);
-}
 
 /// The GPUs of all reports. The same GPU seen by several processes is one GPU: by UUID, else by host, ordinal
 /// and name.
@@ -89,10 +74,12 @@ class DeviceTable {
 
  private:
   void add(const Report& report, const DeviceRecord& device, unsigned findings) {
-    const std::string key = key_of(report, device, !device.uuid.empty());
+    const std::string place = fmt::format("{}\n{}\n{}", report.process.host, device.ordinal, device.name);
+    const std::string key =
+        device.uuid.empty() ? place : fmt::format("{}\n{}", report.process.host, device.uuid);
     auto same = known_.find(key);
-    if (same == known_.end() && !device.uuid.empty()) {
-      same = known_.find(key_of(report, device, false));
+    if (same == known_.end()) {
+      same = known_.find(place);
       if (same != known_.end() && !out_[same->second].uuid.empty()) same = known_.end();  // another one
     }
     if (same != known_.end()) {
@@ -105,21 +92,13 @@ class DeviceTable {
     }
     known_.emplace(key, out_.size());
     // A report that knows no UUID speaks of the same GPU, where ordinal and name agree.
-    if (!device.uuid.empty()) known_.emplace(key_of(report, device, false), out_.size());
-    DeviceSummary summary;
-    summary.host = report.process.host;
-    summary.ordinal = device.ordinal;
-    summary.name = device.name.substr(0, kMaxNameLength);
-    if (const auto arch = image::parse_arch(device.compute_capability)) summary.cc = arch->cc;
-    summary.uuid = device.uuid.substr(0, kMaxNameLength);
-    summary.pci = device.pci.substr(0, kMaxNameLength);
-    if (report.driver) {
-      summary.driver_cuda = report.driver->cuda_version.substr(0, kMaxNameLength);
-      summary.kernel_module = report.driver->kernel_module.substr(0, kMaxNameLength);
-      summary.simulated = report.driver->simulated;
-    }
-    summary.findings = findings;
-    out_.push_back(std::move(summary));
+    known_.emplace(place, out_.size());
+    const auto arch = image::parse_arch(device.compute_capability);
+    const DriverRecord driver = report.driver.value_or(DriverRecord());
+    out_.push_back({report.process.host, device.ordinal, device.name.substr(0, kMaxNameLength),
+                    arch ? std::optional(arch->cc) : std::nullopt, device.uuid.substr(0, kMaxNameLength),
+                    device.pci.substr(0, kMaxNameLength), driver.cuda_version.substr(0, kMaxNameLength),
+                    driver.kernel_module.substr(0, kMaxNameLength), driver.simulated, findings});
   }
 
   std::vector<DeviceSummary>& out_;
@@ -138,7 +117,7 @@ Verdict verdict_of(const Analysis& analysis) {
   if (any(Severity::error, false)) return Verdict::failure;
   // A latent gap for a target is what was asked for; one for a present GPU, not hit, is information.
   if (any(Severity::warning, true)) return Verdict::gap;
-  if (any(Severity::warning, false) && std::ranges::any_of(analysis.findings, [](const Finding& finding) {
+  if (std::ranges::any_of(analysis.findings, [](const Finding& finding) {
         return finding.cause == Cause::unknown && finding.severity == Severity::warning;
       }))
     return Verdict::incomplete;  // what was asked could not be answered
@@ -158,10 +137,9 @@ void drop_known_gaps(std::vector<Finding>& findings) {
     return Key(finding.object, finding.build_id, finding.need);
   };
   std::set<Key> hit;
-  for (const Finding& finding : findings) {
+  for (const Finding& finding : findings)
     if (is_image_cause(finding.cause) && finding.severity == Severity::error && !finding.object.empty())
       hit.insert(key_of(finding));
-  }
   std::erase_if(findings, [&](const Finding& finding) {
     return finding.cause == Cause::latent_gap && hit.contains(key_of(finding));
   });
@@ -245,19 +223,16 @@ class Run {
   }
 
   void judge_idle() {
-    for (const IdleProcess& process : options_.idle) {
+    for (const IdleProcess& process : options_.idle)
       if (auto finding = idle_driver(process, options_, files_)) findings_.add(std::move(*finding), {});
-    }
   }
 
   void judge_missing() {
-    for (const MissingLibrary& missing : options_.missing) {
-      if (missing.of_cuda) {
+    for (const MissingLibrary& missing : options_.missing)
+      if (missing.of_cuda)
         findings_.add(missing_library(missing), std::nullopt);
-      } else {
+      else
         notes_.add(missing.needed_by, fmt::format("the dynamic linker finds no {}", missing.name));
-      }
-    }
     if (!options_.driverless.empty()) findings_.add(no_driver(options_.driverless), std::nullopt);
   }
 
@@ -275,9 +250,9 @@ class Run {
     out_.fleet = fleet_plans(out_, options_, listed_, files_);
     unused_.note(out_, notes_);
     notes_.take(out_.notes);
-    left_out(findings_.left_out(), "finding");
+    left_out(findings_.left_out(), "finding", "findings");
     left_out(processes_.left_out(), "process", "processes");
-    left_out(devices_.left_out(), "GPU");
+    left_out(devices_.left_out(), "GPU", "GPUs");
     left_out(blind_left_out_, "process that was not watched", "processes that were not watched");
   }
 
@@ -308,10 +283,7 @@ class Run {
       if (options_.progress && !again && bytes < file.bytes) options_.progress(done_ + bytes, total_);
     };
     auto got = read_report(file.path, told, options_.keep_private ? HomePaths::hidden : HomePaths::own);
-    if (const auto* why = std::get_if<std::string>(&got)) {
-      notes_.add(file.path, *why);
-      return;
-    }
+    if (const auto* why = std::get_if<std::string>(&got)) return notes_.add(file.path, *why);
     Report& report = std::get<Report>(got);
     if (options_.trust_reports) report.foreign = false;
     if (!again) {
@@ -324,13 +296,9 @@ class Run {
       if (report.driver && !report.devices.empty())
         initialized_.insert_or_assign(key_of(report, report.process.pid), program_of(report));
       if (not_initialized(report) && initialized_.count(key_of(report, report.process.ppid)) == 0) {
-        if (kept_ + report.kept > kMaxWaiting) {
-          unread_.push_back(file);
-        } else {
-          kept_ += report.kept;
-          waiting_.push_back(std::move(report));
-        }
-        return;
+        if (kept_ + report.kept > kMaxWaiting) return unread_.push_back(file);
+        kept_ += report.kept;
+        return waiting_.push_back(std::move(report));
       }
     }
     judge(report);
@@ -345,12 +313,11 @@ class Run {
 
   // Process ids are told apart by host and run.
   static std::uint64_t key_of(const Report& report, std::uint64_t pid) {
-    return hash_of(fmt::format("{}\n{}\n{}", report.process.run, report.process.host, pid));
+    const auto text = fmt::format("{}\n{}\n{}", report.process.run, report.process.host, pid);
+    return content_hash(bytes_of(std::string_view(text)));
   }
   static std::uint64_t program_of(const Report& report) {
-    return hash_of(report.process.exe + '\n' + join(report.process.argv, "\n"));
-  }
-  static std::uint64_t hash_of(const std::string& text) {
+    const std::string text = report.process.exe + '\n' + join(report.process.argv, "\n");
     return content_hash(bytes_of(std::string_view(text)));
   }
 
@@ -363,12 +330,11 @@ class Run {
     return std::max(good, report.end->modules);
   }
 
-  void left_out(std::uint64_t count, std::string_view one, std::string_view several = {}) {
-    if (count == 0) return;
-    const std::string plural = several.empty() ? fmt::format("{}s", one) : std::string(several);
-    out_.notes.push_back(fmt::format(
-        "{} {} left out: there are too many; `kshim export` takes any number", grouped_number(count),
-        count == 1 ? fmt::format("{} was", one) : fmt::format("{} were", plural)));
+  void left_out(std::uint64_t count, std::string_view one, std::string_view several) {
+    if (count != 0)
+      out_.notes.push_back(
+          fmt::format("{} {} {} left out: there are too many; `kshim export` takes any number",
+                      grouped_number(count), count == 1 ? one : several, count == 1 ? "was" : "were"));
   }
 
   const Options& options_;
@@ -395,20 +361,18 @@ class Run {
 };
 
 void note_assumptions(const Options& options, std::vector<std::string>& notes) {
-  if (options.assume_cc) {
+  if (options.assume_cc)
     notes.push_back(
         fmt::format("judged as if the GPU were of compute capability {}", name(*options.assume_cc)));
-  }
   if (options.assume_driver) {
     notes.push_back(
         fmt::format("judged as if the driver were one for CUDA {}", name(*options.assume_driver)));
     if (std::string said = analysis::newer_cuda_than_known(*options.assume_driver); !said.empty())
       notes.push_back(std::move(said));
   }
-  if (options.assume_toolkit) {
+  if (options.assume_toolkit)
     notes.push_back(
         fmt::format("judged as if everything were built with CUDA {}", name(*options.assume_toolkit)));
-  }
 }
 
 }  // namespace
@@ -466,9 +430,8 @@ std::string_view to_name(Verdict verdict) {
 }
 
 Severity worst(const Analysis& analysis) {
-  Severity out = Severity::none;
-  for (const Finding& finding : analysis.findings) out = std::max(out, finding.severity);
-  return out;
+  const auto most = std::ranges::max_element(analysis.findings, {}, &Finding::severity);
+  return most == analysis.findings.end() ? Severity::none : most->severity;
 }
 
 }  // namespace kshim::analysis

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/compiler_failures.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/compilers.h"
-#include "analyzer/diagnose/places.h"
-#include "analyzer/diagnose/scene.h"
 #include "analyzer/input/machine/facts.h"
 #include "kshim/image/compiler_program.h"
 #include "kshim/report/trusted_folder.h"
@@ -182,17 +177,15 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
   out.object = record.path;
   if (const auto& package = files_.packages().of(record.path))
     out.package = package_name(record_of(*package, 0));
-  out.need = sm_name(facts.asked);
-  if (facts.asked.cc.major == 0) out.need.clear();
+  if (facts.asked.cc.major != 0) out.need = sm_name(facts.asked);
   const ToolkitRow* row = find_toolkit(facts.version);
   const bool by_isa = row != nullptr && (out.need.empty() || compiles_for(facts.name, *row, facts.asked));
   out.headline = by_isa ? fmt::format("{} does not read PTX of ISA {}", version_text(facts),
                                       image::to_name(facts.input_isa).view())
                         : fmt::format("{} does not compile for {}", version_text(facts), out.need);
-  if (row != nullptr) {
-    for (const image::Arch arch : is_tile_compiler(facts.name) ? row->tile_targets : row->targets)
-      out.have.emplace_back(sm_name(arch));
-  }
+  if (row != nullptr)
+    out.have = mapped(is_tile_compiler(facts.name) ? row->tile_targets : row->targets,
+                      [](image::Arch arch) { return sm_name(arch); });
   if (waiter != nullptr) out.where = waiter->where;
   const ReportLine line = location(report, record.line);
   out.failures.push_back(line);
@@ -205,21 +198,18 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
                            {"status", std::to_string(record.status)}}});
   out.evidence.push_back(
       {EvidenceId::rule, match->because + ".", line, {{"cause", std::string(row_of(out.cause).name)}}});
-  if (by != nullptr) {
+  if (by != nullptr)
     out.evidence.push_back(
         {EvidenceId::started_by,
          fmt::format("{} (process {}) started it.", by->exe.empty() ? "A program" : by->exe, by->pid),
          line,
          {{"program", by->exe}, {"pid", std::to_string(by->pid)}}});
-  }
-  if (!facts.other.empty()) {
+  if (const std::string version = name(facts.other_version); !facts.other.empty())
     out.evidence.push_back(
         {EvidenceId::other_compiler,
-         fmt::format("{} of CUDA {} is on this machine and takes it.", facts.other,
-                     image::to_name(facts.other_version).view()),
+         fmt::format("{} of CUDA {} is on this machine and takes it.", facts.other, version),
          {},
-         {{"path", facts.other}, {"version", std::string(image::to_name(facts.other_version).view())}}});
-  }
+         {{"path", facts.other}, {"version", version}}});
   AdviceInput at;
   at.cause = out.cause;
   at.object = out.object;

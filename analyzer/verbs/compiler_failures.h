@@ -4,7 +4,6 @@
 #pragma once
 
 #include "analyzer/core/facts.h"
-#include "analyzer/diagnose/options.h"
 #include "analyzer/input/report/report_index.h"
 #include "analyzer/verbs/processes.h"
 

@@ -6,7 +6,6 @@
 #include "analyzer/core/foreign_json.h"
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/image_archive.h"
-#include "analyzer/input/files/walk.h"
 #include "analyzer/verbs/requirements.h"
 
 namespace kshim::requirements {
@@ -20,11 +19,11 @@ constexpr std::string_view kRunExports = "info/run_exports.json";  // what those
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 20;
 
 // No Json is copied: a copy of one that is nested deeply takes all of the stack.
-template <class Visit>
-void each_text(const Json& list, Visit&& visit) {
-  if (!list.is_array()) return;
-  for (const Json& item : list)
-    if (item.is_string()) visit(item.get<std::string>());
+std::vector<std::string> texts_at(const Json& json, const char* key) {
+  std::vector<std::string> out;
+  for (const Json& item : list_at(json, key))
+    if (item.is_string()) out.push_back(item.get<std::string>());
+  return out;
 }
 
 bool declares(std::string_view name) {
@@ -39,17 +38,16 @@ Declaration read(std::string source, std::string_view name, Bytes bytes) {
     if (!variants.is_object()) return out;
     for (const Json& variant : variants) {
       const Json& nvidia = part_of(variant, "nvidia");
-      each_text(part_of(nvidia, "sm_arch"),
-                [&](std::string value) { out.conditions.push_back(std::move(value)); });
-      each_text(part_of(nvidia, "cuda_version_lower_bound"),
-                [&](const std::string& value) { out.drivers.push_back(">=" + value); });
+      std::ranges::move(texts_at(nvidia, "sm_arch"), std::back_inserter(out.conditions));
+      for (const std::string& value : texts_at(nvidia, "cuda_version_lower_bound"))
+        out.drivers.push_back(">=" + value);
     }
     return out;
   }
   Declaration out{To::conda, std::move(source), {}, {}};
   for (const char* key :
        {"depends", "constrains", "weak", "strong", "noarch", "weak_constrains", "strong_constrains"})
-    each_text(part_of(json, key), [&](const std::string& spec) { add_conda_spec(spec, out); });
+    for (const std::string& spec : texts_at(json, key)) add_conda_spec(spec, out);
   return out;
 }
 

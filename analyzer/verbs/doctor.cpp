@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/doctor.h"
 
-#include "analyzer/core/text.h"
 #include "analyzer/diagnose/machine_checks.h"
-#include "analyzer/input/machine/facts.h"
 #include "analyzer/verbs/scan.h"
 
 namespace kshim::doctor {
@@ -33,10 +31,8 @@ void find_coverage(const Machine& machine, Facts& facts) {
   if (folders.empty()) return;
   scan::Options options;
   for (const Gpu& gpu : facts.gpus) {
-    const bool known = !gpu.cc || std::ranges::any_of(options.targets, [&](const image::Arch& each) {
-      return each.cc == *gpu.cc;
-    });
-    if (!known) options.targets.push_back({*gpu.cc, image::Suffix::none});
+    const image::Arch arch{gpu.cc.value_or(image::ComputeCapability{}), image::Suffix::none};
+    if (gpu.cc && !contains(options.targets, arch)) options.targets.push_back(arch);
   }
   options.driver = facts.driver.cuda;
   const scan::Scan found = scan::scan(folders, options);

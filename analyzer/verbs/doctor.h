@@ -4,7 +4,6 @@
 #pragma once
 
 #include "analyzer/input/machine/facts.h"
-#include "analyzer/input/machine/machine.h"
 
 namespace kshim::doctor {
 

@@ -37,12 +37,8 @@ Finding unmet(std::string headline, std::string advice, const std::string& sourc
                               {},
                               {{"source", source}}});
   if (!advice.empty())
-    finding.fixes.push_back({.kind = FixKind::rebuild,
-                             .title = std::move(advice),
-                             .commands = {},
-                             .why = {},
-                             .caveat = {},
-                             .id = "as-expected"});
+    finding.fixes.push_back(
+        {.title = std::move(advice), .commands = {}, .why = {}, .caveat = {}, .id = "as-expected"});
   return finding;
 }
 
@@ -141,8 +137,7 @@ void hold_files(Scan& scan, const Expectation& expectation) {
 void hold_paths(Scan& scan, const std::string& source, const std::vector<fs::path>& paths) {
   for (const fs::path& path : paths) {
     const std::string name = path.string();
-    const bool unread = std::ranges::any_of(
-        scan.notes, [&](const std::string& note) { return note.starts_with(name + ":"); });
+    const bool unread = contains(mapped(scan.notes, &scan::ReadNote::place), name);
     std::error_code error;
     const bool folder = fs::is_directory(path, error);
     if (unread && !folder) continue;  // said, and fails by itself

@@ -2,9 +2,7 @@
 // The expected architectures of files, and the check: `kshim scan --expect`, [tool.kshim], kshim.toml.
 #pragma once
 
-#include "analyzer/core/prelude.h"
 #include "analyzer/verbs/scan.h"
-#include "kshim/image/arch.h"
 
 namespace kshim::expect {
 
@@ -41,14 +39,8 @@ std::vector<std::string> names_of(const ArchList& list);
 std::string to_text(const ArchList& list);
 [[noreturn]] void refuse(const Origin& at, std::string_view what);
 
-// The expected architectures of files, and the check: `kshim scan --expect`, [tool.kshim], kshim.toml.
-
-enum class Form : std::uint8_t {
-  written,
-  sass,
-  ptx,
-  either
-};  ///< as what an architecture of the list counts
+/// As what an architecture of the list counts.
+enum class Form : std::uint8_t { written, sass, ptx, either };
 
 /// What files have to have. A file's rule inherits unset fields from the default rule.
 struct Rule {

@@ -17,22 +17,16 @@ constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr std::size_t kMaxFacts = 24;
 constexpr double kUnsure = 0.6;  // what else it can be is worth saying
 
-Meaning meaning_of(const CudaError& error) {
-  Meaning out;
-  out.code = error.code;
-  out.driver_name = error.driver_name != nullptr ? error.driver_name : "";
-  out.runtime_name = error.runtime_name != nullptr ? error.runtime_name : "";
-  out.message = error.message;
-  return out;
+const char* name_of(const CudaError& error) {
+  return error.driver_name != nullptr ? error.driver_name : error.runtime_name;
 }
 
 void add_meaning(Explanation& out, int code, std::string note) {
   const CudaError* error = find_cuda_error(code);
-  const bool known =
-      std::ranges::any_of(out.meanings, [&](const Meaning& meaning) { return meaning.code == code; });
-  if (error == nullptr || known) return;
-  out.meanings.push_back(meaning_of(*error));
-  out.meanings.back().note = std::move(note);
+  if (error == nullptr || contains(mapped(out.meanings, &Meaning::code), code)) return;
+  const auto text = [](const char* name) { return std::string(name != nullptr ? name : ""); };
+  out.meanings.push_back(
+      {code, text(error->driver_name), text(error->runtime_name), error->message, std::move(note)});
 }
 
 void add_also(Explanation& out, int code, Cause first) {
@@ -53,11 +47,7 @@ ReportLine location(const Explanation& out, std::uint64_t line) {
 }
 
 Device device_of(const DeviceMention& clue) {
-  Device out;
-  out.kind = Device::Kind::named;
-  out.name = clue.name;
-  out.cc = clue.cc;
-  return out;
+  return {.kind = Device::Kind::named, .name = clue.name, .cc = clue.cc};
 }
 
 // Images and GPU of the judgment, as findings of reports have them.
@@ -119,9 +109,7 @@ Finding finding_of(const LogFacts& clues, const Judgment& judgment, const Explan
   if (finding.cause == Cause::unchecked_failure) finding.confidence = std::min(finding.confidence, 0.6);
   if (!judgment.facts.codes.empty()) {
     finding.code = judgment.facts.codes.front();
-    const CudaError* error = find_cuda_error(*finding.code);
-    if (error != nullptr)
-      finding.code_name = error->driver_name != nullptr ? error->driver_name : error->runtime_name;
+    if (const CudaError* error = find_cuda_error(*finding.code)) finding.code_name = name_of(*error);
   }
   describe(judgment, finding);
   const LogMatch* hit = judgment.hit;
@@ -156,33 +144,27 @@ Finding finding_of(const LogFacts& clues, const Judgment& judgment, const Explan
   return finding;
 }
 
-void add_fact(Explanation& out, std::string text) {
-  if (out.facts.size() < kMaxFacts) out.facts.push_back(std::move(text));
-}
-
-void add_facts(const LogFacts& clues, Explanation& out) {
-  for (const DeviceMention& device : clues.devices) add_fact(out, text_of(device_of(device)));
+void add_facts(const LogFacts& clues, std::vector<std::string>& out) {
+  for (const DeviceMention& device : clues.devices) out.push_back(text_of(device_of(device)));
   if (!clues.kernel_module.empty() || clues.driver.known()) {
-    add_fact(out, fmt::format("driver {}{}", clues.kernel_module,
+    out.push_back(fmt::format("driver {}{}", clues.kernel_module,
                               !clues.driver.known()         ? std::string()
                               : clues.kernel_module.empty() ? fmt::format("for CUDA {}", name(clues.driver))
                                                             : fmt::format(" (CUDA {})", name(clues.driver))));
   }
-  if (clues.toolkit.known()) add_fact(out, fmt::format("CUDA {}", name(clues.toolkit)));
+  if (clues.toolkit.known()) out.push_back(fmt::format("CUDA {}", name(clues.toolkit)));
   for (const PackageMention& package : clues.packages) {
     if (package.version.empty()) continue;
-    add_fact(out, fmt::format("{} {}{}{}", package.written, package.version,
+    out.push_back(fmt::format("{} {}{}{}", package.written, package.version,
                               package.variant.empty() ? "" : "+", package.variant));
   }
   for (const ImageList& list : clues.lists) {
-    std::string archs;
-    for (const image::Candidate& image : list.images) {
-      if (!archs.empty()) archs += ' ';
-      archs += name(image.kind, image.arch);
-    }
-    add_fact(out, fmt::format("{}: {}", list.owner.empty() ? "built for" : list.owner, archs));
+    const auto archs =
+        mapped(list.images, [](const image::Candidate& image) { return name(image.kind, image.arch); });
+    out.push_back(fmt::format("{}: {}", list.owner.empty() ? "built for" : list.owner, join(archs, " ")));
   }
-  for (const auto& [key, value] : clues.env) add_fact(out, fmt::format("{}={}", key, value));
+  for (const auto& [key, value] : clues.env) out.push_back(fmt::format("{}={}", key, value));
+  out.resize(std::min(out.size(), kMaxFacts));
 }
 
 void apply(const Options& options, LogFacts& clues, Explanation& out) {
@@ -217,7 +199,7 @@ TemplateWords words_beside(const LogFacts& clues) {
 
 void conclude(LogFacts clues, const Options& options, Explanation& out) {
   apply(options, clues, out);
-  add_facts(clues, out);
+  add_facts(clues, out.facts);
   if (clues.cut_lines != 0)
     out.notes.push_back(fmt::format("{} overlong lines were truncated", clues.cut_lines));
   out.windows = clues.of_windows();
@@ -275,10 +257,7 @@ void explain_number(int number, const Options& options, Explanation& out) {
   // As a message, so that one path judges all.
   LogParser miner;
   const CudaError* meant = old != nullptr ? find_cuda_error(old->now) : error;
-  if (meant != nullptr && meant->code != 0) {
-    const char* name_text = meant->driver_name != nullptr ? meant->driver_name : meant->runtime_name;
-    miner.line(name_text);
-  }
+  if (meant != nullptr && meant->code != 0) miner.line(name_of(*meant));
   if (error != nullptr)
     add_meaning(out, number, old != nullptr ? "since CUDA 10.1 (in the driver: in all versions)" : "");
   if (old != nullptr)
@@ -297,18 +276,14 @@ void explain_number(int number, const Options& options, Explanation& out) {
   drop_deciding_line(out);
 }
 
-bool is_one_word(std::string_view text) { return text.find_first_of(" \t\n:=") == std::string_view::npos; }
-
 bool looks_like_a_name(std::string_view text) {
-  return is_one_word(text) && text.size() > 3 && std::ranges::all_of(text, [](char c) {
-           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-         });
+  return text.size() > 3 && std::ranges::all_of(text, [](char c) { return is_alnum(c) || c == '_'; });
 }
 
 }  // namespace
 
 std::string_view to_name(Asked asked) {
-  constexpr std::array<std::string_view, 4> kNames = {"number", "name", "message", "log"};
+  constexpr std::string_view kNames[] = {"number", "name", "message", "log"};
   return kNames[static_cast<std::size_t>(asked)];
 }
 
@@ -331,7 +306,7 @@ Explanation explain_text(std::string_view text, const Options& options) {
         out.notes.push_back(fmt::format("no CUDA header defines {}; {} is {}", out.subject,
                                         named.guessed ? "the nearest" : "what is meant", named.really));
       if (named.error->code == 0) return out;
-      miner.line(named.error->driver_name != nullptr ? named.error->driver_name : named.error->runtime_name);
+      miner.line(name_of(*named.error));
       conclude(miner.take(), options, out);
       drop_deciding_line(out);
       return out;

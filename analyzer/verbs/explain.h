@@ -5,7 +5,6 @@
 #include <istream>
 
 #include "analyzer/advise/remedies.h"
-#include "analyzer/input/log/clues.h"
 #include "analyzer/verbs/analysis.h"
 
 namespace kshim::explain {

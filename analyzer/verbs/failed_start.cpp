@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include "analyzer/core/text.h"
 #include "analyzer/device_code/mapped_file.h"
 #include "analyzer/input/machine/facts.h"
 
@@ -42,16 +41,8 @@ std::vector<analysis::MissingLibrary> missing_at_start(const fs::path& program,
   const Machine machine("/", environment_with(search_path));
   const Program found = look_at_program(machine, Loader(machine), path.string());
   std::vector<analysis::MissingLibrary> out;
-  for (const std::string& text : found.missing) {
-    const std::size_t mark = text.find(", for ");
-    if (mark == std::string::npos) continue;
-    analysis::MissingLibrary missing;
-    missing.program = path.string();
-    missing.name = text.substr(0, mark);
-    missing.needed_by = text.substr(mark + 6);
-    missing.of_cuda = is_cuda_library(missing.name);
-    out.push_back(std::move(missing));
-  }
+  for (const Missing& missing : found.missing)
+    out.push_back({path.string(), missing.name, missing.needed_by, {}, is_cuda_library(missing.name)});
   if (out.empty()) return out;
   const std::vector<std::string> folders = other_folders(machine);
   for (analysis::MissingLibrary& missing : out) {

@@ -17,10 +17,9 @@ std::vector<ComputeCapability> fleet_of(const Analysis& analysis, const Options&
   std::set<ComputeCapability> out;
   for (const image::Arch& target : options.targets) out.insert(target.cc);
   if (out.empty()) {
-    for (const DeviceSummary& device : analysis.devices) {
+    for (const DeviceSummary& device : analysis.devices)
       if (device.cc) out.insert(*device.cc);
-    }
-    if (out.size() < 2 || options.assume_cc) out.clear();  // that is what the finding's own fix says
+    if (out.size() < 2 || options.assume_cc) return {};  // that is what the finding's own fix says
   }
   return {out.begin(), out.end()};
 }
@@ -52,9 +51,8 @@ std::vector<ImageCount> images_of(const File& file, const ListedImages& listed, 
   if (const ObjectFile* found = files.find(object)) return found->image_counts();
   if (const auto* rows = listed.find(file.path, file.build_id)) return *rows;
   std::vector<ImageCount> out;
-  for (const ImageVerdict& row : file.first->images) {
+  for (const ImageVerdict& row : file.first->images)
     if (row.candidate.kind != image::ImageKind::ltoir) out.push_back({row.candidate, row.count, 0});
-  }
   return out;
 }
 
@@ -81,9 +79,8 @@ bool is_for_fleet(const Finding& finding) {
 
 void ListedImages::add(const Report& report, const std::vector<Finding>& findings) {
   std::set<std::pair<std::string, std::string>> wanted;
-  for (const Finding& finding : findings) {
+  for (const Finding& finding : findings)
     if (is_for_fleet(finding)) wanted.emplace(finding.object, finding.build_id);
-  }
   if (wanted.empty()) return;
   for (const ObjectRecord& row : report.objects) {
     const std::pair key(row.path, row.build_id);
@@ -130,9 +127,9 @@ namespace {
 using image::ComputeCapability;
 
 /// The lowest that the code begins at which a target lacks; none where nothing is known of it.
-std::optional<ComputeCapability> floor_of(const analysis::Finding& finding) {
+std::optional<ComputeCapability> floor_of(const Finding& finding) {
   std::optional<ComputeCapability> out;
-  for (const analysis::ImageVerdict& image : finding.images)
+  for (const ImageVerdict& image : finding.images)
     if (image.candidate.kind == image::ImageKind::cubin || image.candidate.kind == image::ImageKind::ptx)
       out = std::min(out.value_or(image.candidate.arch.cc), image.candidate.arch.cc);
   return out;
@@ -147,11 +144,11 @@ bool runs_on(const ScannedObject& object, ComputeCapability cc) {
 /// Code that begins above a GPU, built by people who do build for that GPU: as a rule its source needs what
 /// the newer ones have. So does what is locked to one of them. A small file beside it may be somebody else's
 /// (MAGMA in PyTorch's libtorch_cuda_linalg.so) and tells nothing.
-bool is_for_newer(const Scan& scan, const ScannedObject& object, const analysis::Finding& finding,
+bool is_for_newer(const Scan& scan, const ScannedObject& object, const Finding& finding,
                   ComputeCapability cc) {
   const auto floor = floor_of(finding);
   if (!floor || *floor <= cc) return false;
-  if (finding.cause == analysis::Cause::arch_specific_image || runs_on(object, cc)) return true;
+  if (finding.cause == Cause::arch_specific_image || runs_on(object, cc)) return true;
   return !object.package.empty() && std::ranges::any_of(scan.objects, [&](const ScannedObject& other) {
     return other.package == object.package && other.modules > object.modules && runs_on(other, cc);
   });
@@ -165,19 +162,19 @@ struct Lacking {
 
 }  // namespace
 
-std::vector<analysis::FleetPlan> fleet_plans(Scan& scan) {
+std::vector<FleetPlan> fleet_plans(Scan& scan) {
   constexpr std::size_t kMaxPlans = 256;
   std::unordered_map<std::string, const ScannedObject*> objects;
   for (const ScannedObject& object : scan.objects) objects.emplace(object.name(), &object);
   std::vector<Lacking> lacking;
   std::unordered_map<const ScannedObject*, std::size_t> place;
   // In the order of the findings: the most severe first.
-  for (analysis::Finding& finding : scan.findings) {
+  for (Finding& finding : scan.findings) {
     const auto need = image::parse_arch(finding.need);
     const auto object = objects.find(finding.object);
     // Thousands of loose images are a program's, which picks one by GPU.
-    if (finding.severity == analysis::Severity::info || !need || object == objects.end() ||
-        !finding.other_objects.empty() || !analysis::is_for_fleet(finding))
+    if (finding.severity == Severity::info || !need || object == objects.end() ||
+        !finding.other_objects.empty() || !is_for_fleet(finding))
       continue;
     const auto [at, first] = place.try_emplace(object->second, lacking.size());
     if (first) lacking.push_back({object->second, {}, {}});
@@ -187,19 +184,19 @@ std::vector<analysis::FleetPlan> fleet_plans(Scan& scan) {
       continue;
     }
     if (!runs_on(*object->second, need->cc)) row.left_out.push_back(need->cc);
-    if (finding.cause != analysis::Cause::arch_specific_image)
+    if (finding.cause != Cause::arch_specific_image)
       finding.remarks.push_back(
           fmt::format("What lacks it begins at {}, beside code for older GPUs: its source may need {}.",
                       name(*floor_of(finding)), name(*floor_of(finding))));
   }
-  std::vector<analysis::FleetPlan> out;
+  std::vector<FleetPlan> out;
   for (auto& [object, targets, left_out] : lacking) {
     if (out.size() == kMaxPlans) break;
     if (targets.empty()) continue;
     std::vector<ComputeCapability> gpus;
     for (const image::Arch& target : scan.targets)
       if (!contains(left_out, target.cc)) gpus.push_back(target.cc);
-    auto plan = analysis::plan_fleet({std::move(gpus), std::move(targets), object->images});
+    auto plan = plan_fleet({std::move(gpus), std::move(targets), object->images});
     if (!plan) continue;
     plan->object = object->name();
     plan->build_id = object->build_id;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "analyzer/advise/fleet.h"
 #include "analyzer/input/report/report_index.h"
 #include "analyzer/verbs/analysis.h"
 #include "analyzer/verbs/scan.h"

@@ -3,7 +3,6 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/advice_input.h"
-#include "analyzer/diagnose/merge.h"
 
 namespace kshim::analysis {
 namespace {
@@ -25,39 +24,81 @@ std::string gpus_of(const Report& report) {
   for (const DeviceRecord& device : report.devices) {
     if (const auto arch = image::parse_arch(device.compute_capability)) out.insert(arch->cc);
   }
-  std::vector<std::string> names;
-  names.reserve(out.size());
-  for (const image::ComputeCapability cc : out) names.emplace_back(name(cc));
-  return join(names, ", ");
+  return join(mapped(out, [](image::ComputeCapability cc) { return name(cc); }), ", ");
 }
 
-// The values of affected and unaffected processes, if the two sets do not overlap and every process has a
-// value.
-struct Apart {
-  std::vector<std::string> these, others;
-};
-template <class Value>
-std::optional<Apart> apart(const std::vector<std::uint32_t>& processes, const std::vector<bool>& seen,
-                           Value&& value) {
-  std::set<std::string> these;
-  std::set<std::string> others;
-  for (const std::uint32_t index : processes) {
-    const std::string& text = value(index);
-    if (text.empty()) return std::nullopt;
-    (seen[index] ? these : others).insert(text);
-  }
-  for (const std::string& text : these) {
-    if (others.count(text) != 0) return std::nullopt;
-  }
-  if (these.empty() || others.empty()) return std::nullopt;
-  return Apart{{these.begin(), these.end()}, {others.begin(), others.end()}};
-}
-
-std::string some_of(const std::vector<std::string>& names, std::string_view noun) {
+std::string some_of(const std::set<std::string>& names, std::string_view noun) {
   constexpr std::size_t kNamed = 3;
-  if (names.size() <= kNamed) return enumerate(names);
+  if (names.size() <= kNamed) return enumerate({names.begin(), names.end()});
   return fmt::format("{} {}", grouped_number(names.size()), noun);
 }
+
+// No genuine set of reports has more distinct findings, and nobody would read them. Errors have room of
+// their own: what is merely worth a note cannot crowd them out.
+constexpr std::size_t kMaxErrors = 4096;
+constexpr std::size_t kMaxQuiet = 2048;
+constexpr std::size_t kMaxSightings = std::size_t{1} << 22;
+
+std::size_t weight_of(const std::vector<std::string>& texts) {
+  std::size_t out = 0;
+  for (const std::string& text : texts) out += sizeof(text) + text.size();
+  return out;
+}
+
+std::size_t weight_of(const Finding& finding) {
+  std::size_t out = sizeof(finding) + finding.object.size() + finding.headline.size() +
+                    finding.failed_kernel.size() + weight_of(finding.kernels) + weight_of(finding.have) +
+                    weight_of(finding.remarks);
+  for (const Evidence& row : finding.evidence) {
+    out += sizeof(row) + row.text.size() + row.at.file.size();
+    for (const auto& [name, value] : row.arguments) out += sizeof(value) + name.size() + value.size();
+  }
+  for (const ReportLine& row : finding.failures) out += sizeof(row) + row.file.size();
+  for (const Device& row : finding.devices) out += sizeof(row) + row.name.size();
+  for (const Place& row : finding.where)
+    out += sizeof(row) + row.file.size() + row.function.size() + row.object.size();
+  // What its fixes depend on is little beside the images.
+  if (finding.about) out += sizeof(AdviceInput) + finding.about->images.size() * sizeof(ImageFact);
+  return out + finding.images.size() * sizeof(ImageVerdict);
+}
+
+constexpr std::size_t kMaxHosts = 4;
+constexpr std::size_t kMaxRanges = 8;
+
+std::set<unsigned> ranks_of(const std::vector<Member>& members) {
+  std::set<unsigned> out;
+  for (const Member& member : members)
+    if (member.rank) out.insert(*member.rank);
+  return out;
+}
+
+std::set<std::string_view> hosts_of(const std::vector<Member>& members) {
+  std::set<std::string_view> out;
+  for (const Member& member : members) out.insert(member.host);
+  return out;
+}
+
+std::string on_hosts(const std::set<std::string_view>& hosts) {
+  if (hosts.size() > kMaxHosts) return fmt::format("on {} hosts", grouped_number(hosts.size()));
+  return "on " + enumerate({hosts.begin(), hosts.end()});
+}
+
+// Hosts in the order of the numbers on them.
+std::vector<std::pair<std::string_view, std::vector<std::uint64_t>>> by_host(
+    const std::vector<Member>& members, bool ranks) {
+  std::map<std::string_view, std::set<std::uint64_t>> hosts;
+  for (const Member& member : members) hosts[member.host].insert(ranks ? *member.rank : member.pid);
+  std::vector<std::pair<std::string_view, std::vector<std::uint64_t>>> out;
+  for (const auto& [host, numbers] : hosts)
+    out.emplace_back(host, std::vector<std::uint64_t>(numbers.begin(), numbers.end()));
+  if (ranks)
+    std::ranges::stable_sort(
+        out, [](const auto& a, const auto& b) { return a.second.front() < b.second.front(); });
+  return out;
+}
+
+constexpr std::size_t kMaxNotes = 50;
+constexpr std::size_t kMaxNoteLength = 1024;
 
 }  // namespace
 
@@ -102,10 +143,8 @@ std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t 
   }
   weight_ += weight;
   const auto index = static_cast<std::uint32_t>(facts_.size());
-  Facts facts;
-  facts.run = run_of(report);
-  facts.gpus = gpus_of(report);
-  if (report.driver) facts.driver = report.driver->cuda_version;
+  Facts facts{run_of(report), gpus_of(report), report.driver ? report.driver->cuda_version : "",
+              process.host};
   process.run = runs_[facts.run].id;
   runs_[facts.run].processes.push_back(index);
   facts_.push_back(std::move(facts));
@@ -133,25 +172,29 @@ void Processes::summarize_runs() {
   }
 }
 
-// If only one rank fails, its host usually differs: names the difference.
+// If only one rank fails, its GPU, driver or host usually differs: names the difference, where every process
+// has a value and no affected one has the value of an unaffected one.
 void Processes::tell_apart(const Run& run, const std::vector<bool>& seen, Finding& finding) const {
-  if (const auto gpus =
-          apart(run.processes, seen, [&](std::uint32_t i) -> const std::string& { return facts_[i].gpus; })) {
-    finding.remarks.push_back(
-        fmt::format("These are the processes whose GPU is of compute capability {}; the others have {}.",
-                    some_of(gpus->these, "kinds"), some_of(gpus->others, "kinds")));
-  } else if (const auto driver = apart(run.processes, seen, [&](std::uint32_t i) -> const std::string& {
-               return facts_[i].driver;
-             })) {
-    finding.remarks.push_back(
-        fmt::format("These processes have a driver for CUDA {}; the others have one for CUDA {}.",
-                    some_of(driver->these, "versions"), some_of(driver->others, "versions")));
-  } else if (const auto hosts = apart(run.processes, seen, [&](std::uint32_t i) -> const std::string& {
-               return out_.processes[i].host;
-             })) {
-    finding.remarks.push_back(fmt::format("These are all processes of {}; on {} there is none of it.",
-                                          some_of(hosts->these, "hosts"),
-                                          some_of(hosts->others, "other hosts")));
+  struct Way {
+    std::string Facts::*value;
+    const char *sentence, *noun, *others;
+  };
+  constexpr Way kWays[] = {
+      {&Facts::gpus, "These are the processes whose GPU is of compute capability {}; the others have {}.",
+       "kinds", "kinds"},
+      {&Facts::driver, "These processes have a driver for CUDA {}; the others have one for CUDA {}.",
+       "versions", "versions"},
+      {&Facts::host, "These are all processes of {}; on {} there is none of it.", "hosts", "other hosts"}};
+  for (const Way& way : kWays) {
+    std::set<std::string> these;
+    std::set<std::string> others;
+    for (const std::uint32_t index : run.processes)
+      (seen[index] ? these : others).insert(facts_[index].*way.value);
+    if (these.empty() || others.empty() || these.contains("") || others.contains("") ||
+        std::ranges::any_of(these, [&](const std::string& text) { return others.contains(text); }))
+      continue;
+    return finding.remarks.push_back(
+        fmt::format(fmt::runtime(way.sentence), some_of(these, way.noun), some_of(others, way.others)));
   }
 }
 
@@ -188,39 +231,6 @@ void Processes::describe(const FindingTable::Row& row, Finding& finding) {
   finding.seen_in = join(parts, "; ");
   if (runs > kRunsTold) finding.seen_in += fmt::format("; and {} more runs", runs - kRunsTold);
 }
-
-namespace {
-
-// No genuine set of reports has more distinct findings, and nobody would read them. Errors have room of
-// their own: what is merely worth a note cannot crowd them out.
-constexpr std::size_t kMaxErrors = 4096;
-constexpr std::size_t kMaxQuiet = 2048;
-constexpr std::size_t kMaxSightings = std::size_t{1} << 22;
-
-std::size_t weight_of(const std::vector<std::string>& texts) {
-  std::size_t out = 0;
-  for (const std::string& text : texts) out += sizeof(text) + text.size();
-  return out;
-}
-
-std::size_t weight_of(const Finding& finding) {
-  std::size_t out = sizeof(finding) + finding.object.size() + finding.headline.size() +
-                    finding.failed_kernel.size() + weight_of(finding.kernels) + weight_of(finding.have) +
-                    weight_of(finding.remarks);
-  for (const Evidence& row : finding.evidence) {
-    out += sizeof(row) + row.text.size() + row.at.file.size();
-    for (const auto& [name, value] : row.arguments) out += sizeof(value) + name.size() + value.size();
-  }
-  for (const ReportLine& row : finding.failures) out += sizeof(row) + row.file.size();
-  for (const Device& row : finding.devices) out += sizeof(row) + row.name.size();
-  for (const Place& row : finding.where)
-    out += sizeof(row) + row.file.size() + row.function.size() + row.object.size();
-  // What its fixes depend on is little beside the images.
-  if (finding.about) out += sizeof(AdviceInput) + finding.about->images.size() * sizeof(ImageFact);
-  return out + finding.images.size() * sizeof(ImageVerdict);
-}
-
-}  // namespace
 
 void FindingTable::add(Finding&& finding, std::optional<std::uint32_t> process) {
   const std::uint64_t count = finding.count;
@@ -260,55 +270,6 @@ void FindingTable::see(Row& row, std::optional<std::uint32_t> process, std::uint
   row.seen.push_back({*process, count});
 }
 
-namespace {
-
-constexpr std::size_t kMaxHosts = 4;
-constexpr std::size_t kMaxRanges = 8;
-
-std::set<unsigned> ranks_of(const std::vector<Member>& members) {
-  std::set<unsigned> out;
-  for (const Member& member : members) {
-    if (member.rank) out.insert(*member.rank);
-  }
-  return out;
-}
-
-std::set<std::string_view> hosts_of(const std::vector<Member>& members) {
-  std::set<std::string_view> out;
-  for (const Member& member : members) out.insert(member.host);
-  return out;
-}
-
-bool all_ranked(const std::vector<Member>& members) {
-  return std::ranges::all_of(members, [](const Member& member) { return member.rank.has_value(); });
-}
-
-/// A launcher (torchrun) has no rank of its own: where it does not matter, ranks are told all the same.
-bool tells_ranks(const std::vector<Member>& some, const std::vector<Member>& all) {
-  return all_ranked(some) && ranks_of(all).size() > 1;
-}
-
-std::string on_hosts(const std::set<std::string_view>& hosts) {
-  if (hosts.size() > kMaxHosts) return fmt::format("on {} hosts", grouped_number(hosts.size()));
-  return "on " + enumerate({hosts.begin(), hosts.end()});
-}
-
-// Hosts in the order of the numbers on them.
-std::vector<std::pair<std::string_view, std::vector<std::uint64_t>>> by_host(
-    const std::vector<Member>& members, bool ranks) {
-  std::map<std::string_view, std::set<std::uint64_t>> hosts;
-  for (const Member& member : members) hosts[member.host].insert(ranks ? *member.rank : member.pid);
-  std::vector<std::pair<std::string_view, std::vector<std::uint64_t>>> out;
-  for (const auto& [host, numbers] : hosts)
-    out.emplace_back(host, std::vector<std::uint64_t>(numbers.begin(), numbers.end()));
-  if (ranks)
-    std::ranges::stable_sort(
-        out, [](const auto& a, const auto& b) { return a.second.front() < b.second.front(); });
-  return out;
-}
-
-}  // namespace
-
 std::string grouped_number(std::uint64_t number) {
   std::string digits = std::to_string(number);
   for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
@@ -338,17 +299,17 @@ std::string ranges_text(std::vector<std::uint64_t> numbers) {
 
 std::string members_text(const std::vector<Member>& some, const std::vector<Member>& all) {
   if (some.empty()) return {};
-  const bool ranks = tells_ranks(some, all);
+  // A launcher (torchrun) has no rank of its own: where it does not matter, ranks are told all the same.
+  const bool ranks = ranks_of(all).size() > 1 &&
+                     std::ranges::all_of(some, [](const Member& member) { return member.rank.has_value(); });
   const std::size_t of = ranks ? ranks_of(all).size() : all.size();
   const std::size_t count = ranks ? ranks_of(some).size() : some.size();
   const char* noun = ranks ? "rank" : "process";
   const char* nouns = ranks ? "ranks" : "processes";
   if (of == 1) return fmt::format("process {} {}", some.front().pid, on_hosts(hosts_of(some)));
-  if (count == of) {
-    const std::string_view all_of = of == 2 ? "both" : "all";
-    return of == 2 ? fmt::format("{} {} {}", all_of, nouns, on_hosts(hosts_of(some)))
-                   : fmt::format("{} {} {} {}", all_of, grouped_number(of), nouns, on_hosts(hosts_of(some)));
-  }
+  if (count == of)
+    return fmt::format("{} {} {}", of == 2 ? "both" : "all " + grouped_number(of), nouns,
+                       on_hosts(hosts_of(some)));
   const std::string share = fmt::format(" ({} of {})", grouped_number(count), grouped_number(of));
   if (count == 1) {
     return fmt::format("{} {} only, {}{}", noun, ranks ? *some.front().rank : some.front().pid,
@@ -370,11 +331,6 @@ std::string members_text(const std::vector<Member>& some, const std::vector<Memb
     out += fmt::format(" and {} on {}", grouped_number(left), counted(hosts_left, "more host"));
   return out + share;
 }
-
-namespace {
-constexpr std::size_t kMaxNotes = 50;
-constexpr std::size_t kMaxNoteLength = 1024;
-}  // namespace
 
 void NoteList::add(std::string place, std::string text) {
   text.resize(std::min(text.size(), kMaxNoteLength));

@@ -3,14 +3,10 @@
 // seen.
 #pragma once
 
-#include "analyzer/core/finding.h"
 #include "analyzer/input/report/report.h"
 #include "analyzer/verbs/analysis.h"
 
 namespace kshim::analysis {
-
-// The findings of all reports, each once, and in which processes it was seen. Found by a hash: a thousand
-// ranks with a hundred findings each are no square of them.
 
 /// That a finding was seen in a process, by its place in the list of processes, and how often.
 struct Sighting {
@@ -18,6 +14,8 @@ struct Sighting {
   std::uint64_t count = 0;
 };
 
+/// The findings of all reports, each once, and in which processes it was seen. Found by a hash: a thousand
+/// ranks with a hundred findings each are no square of them.
 class FindingTable {
  public:
   void add(Finding&& finding, std::optional<std::uint32_t> process);
@@ -61,6 +59,7 @@ class Processes {
     std::uint32_t run = 0;
     std::string gpus;    ///< "8.6": compute capabilities, each once
     std::string driver;  ///< "13.0"
+    std::string host;
   };
   struct Run {
     std::string id;
@@ -77,8 +76,6 @@ class Processes {
   std::size_t described_ = 0;
   std::uint64_t left_out_ = 0;
 };
-
-// Lists of ranks and process ids on hosts, as short as they can be said.
 
 /// "0-7, 12": ascending, each once.
 std::string ranges_text(std::vector<std::uint64_t> numbers);

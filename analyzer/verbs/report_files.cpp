@@ -2,8 +2,6 @@
 #include "analyzer/verbs/report_files.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kshim/files/open_file.h"
@@ -37,13 +35,14 @@ bool comes_first(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-bool is_report(const fs::path& path) {
+std::string json_start(const fs::path& path) {
   constexpr std::size_t kFirstBytes = 4096;
   const std::string first = files::read_up_to(path, kFirstBytes).value_or("");
-  const std::size_t begin = first.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-  return begin != std::string::npos && first[begin] == '{' &&
-         first.substr(0, first.find('\n')).find("kshim-report/") != std::string::npos;
+  const std::size_t begin = std::min(first.find_first_not_of(" \t\r\n\xef\xbb\xbf"), first.size());
+  return first.substr(begin).starts_with('{') ? first.substr(begin, first.find('\n', begin) - begin) : "";
 }
+
+bool is_report(const fs::path& path) { return contains(json_start(path), "kshim-report/"); }
 
 bool holds_reports(const fs::path& path) {
   constexpr unsigned kTried = 20;

@@ -2,7 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
-#include "analyzer/core/prelude.h"
+#include "analyzer/core/text.h"
 
 namespace kshim::analysis {
 
@@ -13,6 +13,8 @@ struct ReportFile {
   uid_t owner = 0;
 };
 
+/// The first line of a file that begins as a JSON object, as far as it lies in the first bytes; else empty.
+std::string json_start(const std::filesystem::path& path);
 /// By its first line.
 bool is_report(const std::filesystem::path& path);
 /// Whether it is a report, or a folder with some.

@@ -18,7 +18,7 @@ using image::ImageKind;
 /// Runs of GPUs that are served, from and to; no end where newer ones are served too.
 struct Range {
   ComputeCapability first;
-  std::optional<ComputeCapability> last;
+  std::optional<ComputeCapability> last = {};
 };
 std::vector<Range> ranges_of(const std::vector<ComputeCapability>& known, const std::vector<bool>& runs,
                              bool newer) {
@@ -52,7 +52,7 @@ std::string require_cuda(const Served& served) {
   std::string sass;
   if (served.runtime < all) {
     std::vector<bool> here = served.runs;
-    for (std::size_t i = 0; i < here.size(); ++i) here[i] = here[i] && !served.compiled[i];
+    std::transform(here.begin(), here.end(), served.compiled.begin(), here.begin(), std::greater());
     const std::string runtime = served.runtime.known() ? fmt::format(",cuda>={}", name(served.runtime)) : "";
     sass = constraint(ranges_of(served.known, here, false), "arch", ",", " ", runtime);
   }
@@ -84,53 +84,40 @@ std::string nfd(const Served& served) {
   return out.dump(2) + "\n";
 }
 
-// Whether an artifact allows a GPU. Expressions on other labels are taken to be met.
-class Artifact {
- public:
-  Artifact(const nlohmann::json& json, ComputeCapability cc) : json_(json), cc_(cc) {}
+bool holds(const nlohmann::json& expression, unsigned have) {
+  const auto& values = list_at(expression, "value");
+  const std::string op = string_at(expression, "op");
+  const auto is = [&](const auto& value) { return value == std::to_string(have) || value == have; };
+  if (op == "In") return std::ranges::any_of(values, is);
+  if (op == "NotIn") return std::ranges::none_of(values, is);
+  if (op == "Exists") return true;
+  const std::string first = !values.empty() && values[0].is_string() ? values[0].get<std::string>() : "";
+  const unsigned than = first_number<unsigned>(first).value_or(0);
+  if (op == "Gt") return have > than;
+  if (op == "Lt") return have < than;
+  throw cli::UserError(
+      fmt::format("--declared: {} is compared by `{}`; write In, NotIn, Gt or Lt", kMajor, sanitize(op)));
+}
 
-  bool allows() const {
-    const Json& sets = list_at(json_, "compatibilities");
-    return std::ranges::any_of(sets, [&](const Json& set) {
-      const auto& rules = list_at(set, "rules");
-      return std::ranges::all_of(rules, [&](const Json& rule) {
-        const auto& any = list_at(rule, "matchAny");
-        return matches(rule) &&
-               (any.empty() || std::ranges::any_of(any, [&](const Json& each) { return matches(each); }));
-      });
+bool matches(const nlohmann::json& rule, ComputeCapability cc) {
+  for (const auto& feature : list_at(rule, "matchFeatures"))
+    for (const auto& [key, number] : {std::pair{kMajor, cc.major}, std::pair{kMinor, cc.minor}}) {
+      const nlohmann::json::json_pointer at = nlohmann::json::json_pointer("/matchExpressions") / key;
+      if (feature.contains(at) && !holds(feature[at], number)) return false;
+    }
+  return true;
+}
+
+/// Whether an artifact allows a GPU. Expressions on other labels are taken to be met.
+bool allows(const nlohmann::json& artifact, ComputeCapability cc) {
+  return std::ranges::any_of(list_at(artifact, "compatibilities"), [&](const auto& set) {
+    return std::ranges::all_of(list_at(set, "rules"), [&](const auto& rule) {
+      const auto& any = list_at(rule, "matchAny");
+      return matches(rule, cc) &&
+             (any.empty() || std::ranges::any_of(any, [&](const auto& each) { return matches(each, cc); }));
     });
-  }
-
- private:
-  using Json = nlohmann::json;
-
-  bool matches(const Json& rule) const {
-    for (const Json& feature : list_at(rule, "matchFeatures"))
-      for (const auto& [key, number] : {std::pair{kMajor, cc_.major}, std::pair{kMinor, cc_.minor}}) {
-        const Json::json_pointer at = Json::json_pointer("/matchExpressions") / key;
-        if (feature.contains(at) && !meets(feature[at], number)) return false;
-      }
-    return true;
-  }
-
-  static bool meets(const Json& expression, unsigned have) {
-    const Json& values = list_at(expression, "value");
-    const std::string op = expression.is_object() ? expression.value("op", "") : "";
-    const auto is = [&](const Json& value) { return value == std::to_string(have) || value == have; };
-    if (op == "In") return std::ranges::any_of(values, is);
-    if (op == "NotIn") return std::ranges::none_of(values, is);
-    if (op == "Exists") return true;
-    const std::string first = !values.empty() && values[0].is_string() ? values[0].get<std::string>() : "";
-    const unsigned than = first_number<unsigned>(first).value_or(0);
-    if (op == "Gt") return have > than;
-    if (op == "Lt") return have < than;
-    throw cli::UserError(
-        fmt::format("--declared: {} is compared by `{}`; write In, NotIn, Gt or Lt", kMajor, sanitize(op)));
-  }
-
-  const Json& json_;
-  ComputeCapability cc_;
-};
+  });
+}
 
 /// The GPUs that it allows, as conda would write them.
 Declaration declaration_of_nfd(std::string_view text) {
@@ -140,8 +127,7 @@ Declaration declaration_of_nfd(std::string_view text) {
         "--declared: is no image compatibility artifact in JSON; `yq -o json` makes one of YAML");
   std::string allowed;
   for (const image::Arch& gpu : known_gpus())
-    if (Artifact(json, gpu.cc).allows())
-      allowed += fmt::format("{}=={}", allowed.empty() ? "" : "|", name(gpu.cc));
+    if (allows(json, gpu.cc)) allowed += fmt::format("{}=={}", allowed.empty() ? "" : "|", name(gpu.cc));
   return {To::nfd, "--declared", {allowed.empty() ? "<0.0" : allowed}, {}};
 }
 
@@ -161,10 +147,6 @@ bool promised(ComputeCapability cc, const Declaration& declared) {
   });
 }
 
-}  // namespace
-
-namespace {
-
 /// Whether a file has PTX that is compiled for the GPU; `cuda` becomes what a driver for it has at least.
 bool compiles(const scan::Scan& scan, image::Arch gpu, image::Version& cuda) {
   bool any = false;
@@ -177,6 +159,21 @@ bool compiles(const scan::Scan& scan, image::Arch gpu, image::Version& cuda) {
     any = any || here;
   }
   return any;
+}
+
+/// The oldest driver that the conditions allow.
+std::optional<image::Version> oldest_driver(const Declaration& declared) {
+  for (const image::PtxIsaRow& row : image::compat_tables().isas) {
+    const bool allowed = std::ranges::all_of(declared.drivers, [&](const std::string& condition) {
+      const auto met = meets({row.cuda.major, row.cuda.minor}, {}, Conditions::conda, condition);
+      if (!met)
+        throw cli::UserError(fmt::format("{}: `{}` is no version of CUDA; write >=12.8", declared.source,
+                                         sanitize(condition)));
+      return *met;
+    });
+    if (allowed) return row.cuda;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -285,25 +282,6 @@ Declaration declaration_of(To to, std::string_view text) {
     throw cli::UserError(fmt::format("--declared: `{}` declares nothing", sanitize(text.substr(0, 40))));
   return out;
 }
-
-namespace {
-
-/// The oldest driver that the conditions allow.
-std::optional<image::Version> oldest_driver(const Declaration& declared) {
-  for (const image::PtxIsaRow& row : image::compat_tables().isas) {
-    const bool allowed = std::ranges::all_of(declared.drivers, [&](const std::string& condition) {
-      const auto met = meets({row.cuda.major, row.cuda.minor}, {}, Conditions::conda, condition);
-      if (!met)
-        throw cli::UserError(fmt::format("{}: `{}` is no version of CUDA; write >=12.8", declared.source,
-                                         sanitize(condition)));
-      return *met;
-    });
-    if (allowed) return row.cuda;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 Difference verify(const Served& served, const Declaration& declared) {
   Difference out;

@@ -5,23 +5,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <condition_variable>
+#include <mutex>
 #include <numeric>
+#include <semaphore>
 #include <thread>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/core/memory_limit.h"
 #include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
-#include "analyzer/input/files/container.h"
 #include "analyzer/input/files/container_walk.h"
-#include "analyzer/input/files/image_archive.h"
-#include "analyzer/input/files/walk.h"
-#include "analyzer/owner/databases.h"
-#include "analyzer/owner/finder.h"
 #include "analyzer/verbs/fleet_plans.h"
 #include "analyzer/verbs/scan_parts.h"
-#include "kshim/base/bytes.h"
 #include "kshim/files/open_file.h"
 
 namespace kshim::scan {
@@ -75,20 +69,18 @@ struct Task {
 struct Found {
   std::vector<ObjectResult> objects;
   LooseFindings loose;  ///< of images without a host file around them
-  std::vector<std::string> notes;
+  std::vector<ReadNote> notes;
   bool named_unread = false;
   bool no_memory = false;
   LayerFound layer;  ///< of Task::layer
 };
 
-unsigned jobs_of(const Options& options) {
-  return options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
-}
-
 class Scanner {
  public:
   Scanner(const Inputs& inputs, const Options& options)
-      : inputs_(inputs), options_(options), jobs_(jobs_of(options)) {}
+      : inputs_(inputs),
+        options_(options),
+        jobs_(options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency())) {}
 
   void run() {
     open();
@@ -149,7 +141,7 @@ class Scanner {
       auto opened = open_images(input, found_.front().notes);
       if (!opened) continue;
       for (const std::string& note : opened->archive.notes())
-        found_.front().notes.push_back(fmt::format("{}: {}", input.shown(), note));
+        found_.front().notes.push_back({input.shown(), note});
       images_.emplace(index, std::move(*opened));
     }
     found_.front().named_unread = !found_.front().notes.empty();
@@ -212,7 +204,7 @@ class Scanner {
 
   void note_no_memory(std::size_t index) {
     const Input& input = inputs_.files[tasks_[index].input];
-    found_[index].notes.push_back(fmt::format("{}: {}", input.shown(), no_memory_clause()));
+    found_[index].notes.push_back({input.shown(), no_memory_clause()});
     found_[index].named_unread = found_[index].named_unread || input.named;
   }
 
@@ -232,9 +224,7 @@ class Scanner {
       // What was skipped in it is done too.
       if (task.reading->ended.fetch_add(1) + 1 == task.shares) advance(task, input.bytes);
     }
-    const std::lock_guard guard(lock_);
-    ++finished_;
-    changed_.notify_all();
+    finished_.release();
   }
 
   /// `bytes` more of the task's file, as far as it has them: what lies in a nested container passes twice.
@@ -245,11 +235,9 @@ class Scanner {
   }
 
   void report_progress(std::size_t threads) {
-    std::unique_lock guard(lock_);
-    while (finished_ < threads) {
-      changed_.wait_for(guard, std::chrono::milliseconds(100));
-      if (options_.progress) options_.progress(done_.load(std::memory_order_relaxed), total_);
-    }
+    for (; threads != 0; --threads)
+      while (!finished_.try_acquire_for(std::chrono::milliseconds(100)))
+        if (options_.progress) options_.progress(done_.load(std::memory_order_relaxed), total_);
   }
 
   void look_at(const Input& input, const Task& task, Found& out) {
@@ -283,7 +271,7 @@ class Scanner {
     } else if (input.named && note.empty()) {
       note = first.empty() ? "is empty" : "is neither a file that can hold device code nor an archive";
     }
-    if (!note.empty()) out.notes.push_back(fmt::format("{}: {}", name, note));
+    if (!note.empty()) out.notes.push_back({name, note});
     out.named_unread = out.named_unread || (input.named && !out.notes.empty());
   }
 
@@ -335,16 +323,16 @@ class Scanner {
       return file_kind(first, std::string(member), true) != FileKind::other;
     };
     visitor.damaged = [&name, &out](std::string_view member, std::uint64_t offset, const std::string& what) {
-      out.notes.push_back(
-          fmt::format("{}{}{}: at offset {}, {}", name, member.empty() ? "" : "!", member, offset, what));
+      out.notes.push_back({fmt::format("{}{}{}", name, member.empty() ? "" : "!", member),
+                           fmt::format("at offset {}, {}", offset, what)});
     };
     return visitor;
   }
 
   // What is never device code by its name needs no decompression to be told.
   static bool worth_a_look(std::string_view name) {
-    constexpr std::array<std::string_view, 12> kNever = {".py",  ".pyc", ".pyi",  ".h",    ".hpp", ".cuh",
-                                                         ".txt", ".md",  ".json", ".html", ".js",  ".png"};
+    constexpr std::string_view kNever[] = {".py",  ".pyc", ".pyi",  ".h",    ".hpp", ".cuh",
+                                           ".txt", ".md",  ".json", ".html", ".js",  ".png"};
     return std::ranges::none_of(kNever, [&](std::string_view ending) { return name.ends_with(ending); });
   }
 
@@ -352,7 +340,7 @@ class Scanner {
     if (!result) return;
     // No green light for device code that nobody can judge, however the file was named.
     out.named_unread = out.named_unread || (result->has_device_code && !result->notes.empty());
-    std::move(result->notes.begin(), result->notes.end(), std::back_inserter(out.notes));
+    std::ranges::move(result->notes, std::back_inserter(out.notes));
     if (!result->has_device_code) return;
     if (result->loose) {
       for (Finding& finding : result->findings) out.loose.add(std::move(finding));
@@ -373,9 +361,7 @@ class Scanner {
   std::atomic<std::size_t> most_{SIZE_MAX};  ///< threads that go on
   std::atomic<std::uint64_t> done_{0};
   std::uint64_t total_ = 0;
-  std::mutex lock_;
-  std::condition_variable changed_;
-  std::size_t finished_ = 0;  ///< guarded by lock_
+  std::counting_semaphore<> finished_{0};  ///< threads
 };
 
 void sort_results(Scan& scan) {
@@ -396,21 +382,19 @@ void sort_results(Scan& scan) {
     return std::tie(b.severity, b.confidence, of_b, a.object) <
            std::tie(a.severity, a.confidence, of_a, b.object);
   });
-  std::ranges::sort(scan.notes);
-  scan.notes.erase(std::unique(scan.notes.begin(), scan.notes.end()), scan.notes.end());
+  std::ranges::sort(scan.notes, {}, &ReadNote::text);
+  const auto again = std::ranges::unique(scan.notes, {}, &ReadNote::text);
+  scan.notes.erase(again.begin(), again.end());
 }
 
 // A verdict of `ok` depends on them as much as a finding does.
 void note_newer(Scan& scan) {
   image::Version isa;
-  for (const ScannedObject& object : scan.objects) {
-    for (const ImageCount& image : object.images) {
+  for (const ScannedObject& object : scan.objects)
+    for (const ImageCount& image : object.images)
       if (image.candidate.kind == image::ImageKind::ptx) isa = std::max(isa, image.candidate.isa);
-    }
-  }
-  for (std::string& said : std::array{newer_cuda_than_known(scan.driver), newer_ptx_than_known(isa)}) {
-    if (!said.empty()) scan.newer.push_back(std::move(said));
-  }
+  scan.newer = {newer_cuda_than_known(scan.driver), newer_ptx_than_known(isa)};
+  std::erase(scan.newer, "");
 }
 
 }  // namespace
@@ -456,9 +440,9 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
         for (Finding& finding : result.findings) finding.package = result.object.package;
       }
       out.objects.push_back(std::move(result.object));
-      for (Finding& finding : result.findings) out.findings.push_back(std::move(finding));
+      std::ranges::move(result.findings, std::back_inserter(out.findings));
     }
-    for (std::string& note : found.notes) out.notes.push_back(std::move(note));
+    std::ranges::move(found.notes, std::back_inserter(out.notes));
     out.named_unread = out.named_unread || found.named_unread;
   }
   for (Finding& finding : std::move(loose).take()) out.findings.push_back(std::move(finding));

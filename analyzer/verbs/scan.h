@@ -4,11 +4,10 @@
 #pragma once
 
 #include "analyzer/advise/fleet.h"
-#include "analyzer/core/finding.h"
 #include "analyzer/device_code/object_file.h"
 #include "analyzer/diagnose/coverage.h"
+#include "analyzer/input/files/walk.h"
 #include "analyzer/owner/package.h"
-#include "kshim/image/arch.h"
 
 namespace kshim::scan {
 
@@ -114,7 +113,7 @@ struct Scan {
   std::vector<Finding> findings;       ///< most severe first; Finding::object is ScannedObject::name()
   std::vector<FleetPlan> fleet;        ///< of files that lack code for a target
   std::vector<ScannedImage> images;    ///< of containers
-  std::vector<std::string> notes;      ///< what could not be read, and where
+  std::vector<ReadNote> notes;         ///< what could not be read, and where
   std::vector<std::string> newer;      ///< what the answer depends on and the tables do not have yet
   std::uint64_t files = 0;             ///< looked at
   std::uint64_t bytes = 0;             ///< of those

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/advice_input.h"
-#include "analyzer/diagnose/rules.h"
 #include "analyzer/verbs/scan_parts.h"
 
 namespace kshim::scan {
 namespace {
 
 constexpr std::size_t kByThemselves = 4;
-
-bool runs(const TargetVerdict& verdict) { return verdict.sass + verdict.jit != 0; }
 
 void add_images(const std::vector<ImageVerdict>& more,
                 std::map<std::pair<std::string, std::string>, ImageVerdict>& images) {
@@ -20,15 +16,61 @@ void add_images(const std::vector<ImageVerdict>& more,
   }
 }
 
-}  // namespace
-
-LooseFindings::Group& LooseFindings::group_of(const Finding& finding) {
-  return groups_[fmt::format("{} {} {} {}", static_cast<int>(finding.cause),
-                             static_cast<int>(finding.severity), finding.need, finding.package.text())];
+bool knows(image::Version driver, image::ComputeCapability cc) {
+  const GpuRow* gpu = find_gpu(cc);
+  return !driver.known() || gpu == nullptr || driver >= gpu->first_toolkit;
 }
 
+bool serves(image::Version driver, image::Version runtime) {
+  return !driver.known() || runtime.major <= driver.major;
+}
+
+template <class Row, class Same>
+void add_new(std::vector<Row>& more, std::vector<Row>& rows, Same same) {
+  for (Row& row : more)
+    if (std::ranges::none_of(rows, [&](const Row& known) { return same(known, row); }))
+      rows.push_back(std::move(row));
+}
+
+void add(Finding&& more, Finding& sum) {
+  using namespace analysis;
+  std::ranges::move(more.devices, std::back_inserter(sum.devices));
+  add_new(more.evidence, sum.evidence,
+          [](const Evidence& a, const Evidence& b) { return a.text == b.text && a.at == b.at; });
+  add_new(more.fixes, sum.fixes, [](const Fix& a, const Fix& b) {
+    return a.id == b.id && a.commands == b.commands && (!a.commands.empty() || a.title == b.title);
+  });
+  add_new(more.dead_ends, sum.dead_ends,
+          [](const DeadEnd& a, const DeadEnd& b) { return a.action == b.action; });
+  add_new(more.remarks, sum.remarks, std::equal_to<>());
+  std::set<std::string> kernels(sum.kernels.begin(), sum.kernels.end());
+  kernels.insert(more.kernels.begin(), more.kernels.end());
+  sum.kernels.assign(kernels.begin(), kernels.end());
+  sum.kernels_complete = sum.kernels_complete && more.kernels_complete;
+  sum.kernels_total = std::max<std::uint64_t>({sum.kernels_total, more.kernels_total, sum.kernels.size()});
+}
+
+/// The most of what any of the targets lacks, where it is not the same for all.
+void set_headline(const ScannedObject& object, Finding& finding) {
+  std::uint64_t most = 0;
+  std::uint64_t all = object.kernels ? object.kernels->size() : 0;
+  for (const TargetVerdict& verdict : object.targets) {
+    const std::uint64_t lacking = object.kernels ? verdict.kernels_lacking.value_or(0) : verdict.lacking;
+    const bool here = std::ranges::any_of(
+        finding.devices, [&](const Device& device) { return device.cc == verdict.target.cc; });
+    if (!here || lacking <= most) continue;
+    most = lacking;
+    if (!object.kernels) all = verdict.sass + verdict.jit + verdict.lacking;
+  }
+  if (most != 0) finding.headline = gap_headline(most, all, object.kernels ? "kernel" : "module", true);
+}
+
+}  // namespace
+
 void LooseFindings::add(Finding finding) {
-  Group& group = group_of(finding);
+  Group& group =
+      groups_[fmt::format("{} {} {} {}", static_cast<int>(finding.cause), static_cast<int>(finding.severity),
+                          finding.need, finding.package.text())];
   const auto at = std::ranges::upper_bound(group.first, finding.object, {}, &Finding::object);
   group.first.insert(at, std::move(finding));
   if (group.first.size() <= kByThemselves) return;
@@ -41,7 +83,7 @@ void LooseFindings::add(LooseFindings other) {
   for (auto& [key, group] : other.groups_) {
     Group& own = groups_[key];
     for (Finding& finding : group.first) add(std::move(finding));
-    std::move(group.others.begin(), group.others.end(), std::back_inserter(own.others));
+    std::ranges::move(group.others, std::back_inserter(own.others));
     for (auto& [name, row] : group.images) add_images({std::move(row)}, own.images);
   }
 }
@@ -50,7 +92,7 @@ std::vector<Finding> LooseFindings::take() && {
   std::vector<Finding> out;
   for (auto& [key, group] : groups_) {
     if (group.others.empty()) {
-      std::move(group.first.begin(), group.first.end(), std::back_inserter(out));
+      std::ranges::move(group.first, std::back_inserter(out));
       continue;
     }
     for (const Finding& each : group.first) add_images(each.images, group.images);
@@ -87,7 +129,7 @@ void excuse_files_for_other_gpus(Scan& scan) {
     objects.emplace(object.name(), &object);
     if (object.package.empty()) continue;
     for (const TargetVerdict& verdict : object.targets)
-      if (runs(verdict)) served.emplace(object.package.label(), sm_name(verdict.target.cc));
+      if (verdict.sass + verdict.jit != 0) served.emplace(object.package.label(), sm_name(verdict.target.cc));
   }
   for (Finding& finding : scan.findings) {
     if (finding.cause != Cause::arch_specific_image || finding.severity != Severity::error) continue;
@@ -145,19 +187,6 @@ void tell_of_each_other(const Groups& groups, std::vector<Finding>& findings) {
     }
 }
 
-namespace {
-
-bool knows(image::Version driver, image::ComputeCapability cc) {
-  const GpuRow* gpu = find_gpu(cc);
-  return !driver.known() || gpu == nullptr || driver >= gpu->first_toolkit;
-}
-
-bool serves(image::Version driver, image::Version runtime) {
-  return !driver.known() || runtime.major <= driver.major;
-}
-
-}  // namespace
-
 void add_old_driver_findings(Scan& scan) {
   // A driver that knows the GPU reads more: what this one does not read says nothing.
   std::erase_if(scan.findings, [&](const Finding& finding) {
@@ -188,7 +217,7 @@ void add_old_driver_findings(Scan& scan) {
     finding.about = std::make_shared<const AdviceInput>(std::move(at));
     files.add(std::move(finding));
   }
-  for (Finding& finding : std::move(files).take()) scan.findings.push_back(std::move(finding));
+  std::ranges::move(std::move(files).take(), std::back_inserter(scan.findings));
 }
 
 void refuse_by_driver(Scan& scan) {
@@ -202,54 +231,10 @@ void refuse_by_driver(Scan& scan) {
     }
 }
 
-namespace {
-
-template <class Row, class Same>
-void add_new(std::vector<Row>& more, std::vector<Row>& rows, Same same) {
-  for (Row& row : more)
-    if (std::ranges::none_of(rows, [&](const Row& known) { return same(known, row); }))
-      rows.push_back(std::move(row));
-}
-
-void add(Finding&& more, Finding& sum) {
-  using namespace analysis;
-  std::move(more.devices.begin(), more.devices.end(), std::back_inserter(sum.devices));
-  add_new(more.evidence, sum.evidence,
-          [](const Evidence& a, const Evidence& b) { return a.text == b.text && a.at == b.at; });
-  add_new(more.fixes, sum.fixes, [](const Fix& a, const Fix& b) {
-    return a.id == b.id && a.commands == b.commands && (!a.commands.empty() || a.title == b.title);
-  });
-  add_new(more.dead_ends, sum.dead_ends,
-          [](const DeadEnd& a, const DeadEnd& b) { return a.action == b.action; });
-  add_new(more.remarks, sum.remarks, std::equal_to<>());
-  std::set<std::string> kernels(sum.kernels.begin(), sum.kernels.end());
-  kernels.insert(more.kernels.begin(), more.kernels.end());
-  sum.kernels.assign(kernels.begin(), kernels.end());
-  sum.kernels_complete = sum.kernels_complete && more.kernels_complete;
-  sum.kernels_total = std::max<std::uint64_t>({sum.kernels_total, more.kernels_total, sum.kernels.size()});
-}
-
-/// The most of what any of the targets lacks, where it is not the same for all.
-void set_headline(const ScannedObject& object, Finding& finding) {
-  std::uint64_t most = 0;
-  std::uint64_t all = object.kernels ? object.kernels->size() : 0;
-  for (const TargetVerdict& verdict : object.targets) {
-    const std::uint64_t lacking = object.kernels ? verdict.kernels_lacking.value_or(0) : verdict.lacking;
-    const bool here = std::ranges::any_of(
-        finding.devices, [&](const Device& device) { return device.cc == verdict.target.cc; });
-    if (!here || lacking <= most) continue;
-    most = lacking;
-    if (!object.kernels) all = verdict.sass + verdict.jit + verdict.lacking;
-  }
-  if (most != 0) finding.headline = gap_headline(most, all, object.kernels ? "kernel" : "module", true);
-}
-
-}  // namespace
-
 void merge(const Groups& groups, Scan& scan) {
   std::map<std::string, const ScannedObject*> objects;
   for (const ScannedObject& object : scan.objects) objects.emplace(object.name(), &object);
-  std::set<std::size_t> gone;
+  std::vector<bool> gone(scan.findings.size());
   for (const std::vector<std::size_t>& group : groups) {
     // In the place of the first that was shown.
     const std::size_t place = *std::ranges::min_element(group);
@@ -262,13 +247,12 @@ void merge(const Groups& groups, Scan& scan) {
     const auto object = objects.find(sum.object);
     if (differ && sum.cause == Cause::latent_gap && object != objects.end())
       set_headline(*object->second, sum);
-    for (const std::size_t i : group)
-      if (i != place) gone.insert(i);
+    for (const std::size_t i : group) gone[i] = i != place;
     scan.findings[place] = std::move(sum);
   }
   std::vector<Finding> left;
-  for (std::size_t i = 0; i < scan.findings.size(); ++i)
-    if (!gone.contains(i)) left.push_back(std::move(scan.findings[i]));
+  for (std::size_t i = 0; i < gone.size(); ++i)
+    if (!gone[i]) left.push_back(std::move(scan.findings[i]));
   scan.findings = std::move(left);
 }
 

@@ -4,10 +4,7 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/core/text.h"
 #include "analyzer/device_code/elf_file.h"
-#include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/failure_finding.h"
-#include "analyzer/diagnose/places.h"
-#include "analyzer/diagnose/rules.h"
 #include "analyzer/verbs/scan_parts.h"
 #include "kshim/report/hmac.h"
 
@@ -15,14 +12,7 @@ namespace kshim::scan {
 namespace {
 
 std::string format_of(const DeviceCode& code, Bytes bytes) {
-  switch (code.host) {
-    case HostFormat::elf:
-      return "ELF " + code.machine;
-    case HostFormat::pe:
-      return "PE " + code.machine;
-    case HostFormat::none:
-      break;
-  }
+  if (code.host != HostFormat::none) return (code.host == HostFormat::elf ? "ELF " : "PE ") + code.machine;
   switch (image::identify(bytes)) {
     case image::BlobKind::cubin:
       return "cubin";
@@ -35,20 +25,16 @@ std::string format_of(const DeviceCode& code, Bytes bytes) {
   }
 }
 
-// Cubins first, each kind by architecture.
-bool comes_before(const KernelTable::Label& a, const KernelTable::Label& b) {
-  return std::tuple(a.kind != image::ImageKind::cubin, a.arch) <
-         std::tuple(b.kind != image::ImageKind::cubin, b.arch);
-}
-
 std::vector<ScannedKernel> list_kernels(const KernelTable& table) {
   std::vector<ScannedKernel> out;
   out.reserve(table.kernels.size());
   for (const auto& [name, coverage] : table.kernels) {
     ScannedKernel kernel{name, demangle(name), {}};
     std::vector<KernelUse> uses = coverage.uses;
-    std::ranges::sort(uses, [&](const KernelUse& left, const KernelUse& right) {
-      return comes_before(table.labels[left.label], table.labels[right.label]);
+    // Cubins first, each kind by architecture.
+    std::ranges::sort(uses, {}, [&](const KernelUse& use) {
+      const KernelTable::Label& label = table.labels[use.label];
+      return std::tuple(label.kind != image::ImageKind::cubin, label.arch);
     });
     for (const KernelUse& use : uses) {
       const KernelTable::Label& label = table.labels[use.label];
@@ -63,25 +49,21 @@ std::vector<ScannedKernel> list_kernels(const KernelTable& table) {
 
 std::vector<ModuleSize> largest_of(const DeviceCode& code, const KernelTable& table) {
   constexpr std::ptrdiff_t kKept = 10;
-  std::vector<std::pair<ModuleSize, std::size_t>> all;
+  std::vector<ModuleSize> out;
   for (std::size_t index = 0; index < code.modules.size(); ++index) {
-    ModuleSize size{.offset = code.modules[index].offset, .kernel = {}};
+    ModuleSize& size = out.emplace_back(ModuleSize{.offset = code.modules[index].offset, .kernel = {}});
+    if (index < table.first.size()) size.kernel = table.first[index];
     each_image_of(code.modules[index], [&](std::uint32_t i) {
       ++size.images;
       size.stored += code.images[i].payload.size();
       size.bytes += code.images[i].bytes;
     });
-    all.emplace_back(std::move(size), index);
   }
-  const auto end = all.begin() + std::min<std::ptrdiff_t>(kKept, std::ssize(all));
-  std::partial_sort(all.begin(), end, all.end(), [](const auto& a, const auto& b) {
-    return std::tuple(b.first.stored, a.first.offset) < std::tuple(a.first.stored, b.first.offset);
+  const auto end = out.begin() + std::min<std::ptrdiff_t>(kKept, std::ssize(out));
+  std::partial_sort(out.begin(), end, out.end(), [](const ModuleSize& a, const ModuleSize& b) {
+    return std::tuple(b.stored, a.offset) < std::tuple(a.stored, b.offset);
   });
-  std::vector<ModuleSize> out;
-  for (auto at = all.begin(); at != end; ++at) {
-    if (at->second < table.first.size()) at->first.kernel = table.first[at->second];
-    out.push_back(std::move(at->first));
-  }
+  out.erase(end, out.end());
   return out;
 }
 
@@ -91,75 +73,9 @@ bool is_of_device_code(const DeviceCode& code) {
          std::ranges::any_of(code.damage, [](const Damage& each) { return each.of != Damage::Of::host; });
 }
 
-std::string note_of(const ScannedObject& object, const Damage& damage) {
-  return fmt::format("{}: at offset {}, {}", object.name(), damage.offset, damage.what);
+ReadNote note_of(const ScannedObject& object, const Damage& damage) {
+  return {object.name(), fmt::format("at offset {}, {}", damage.offset, damage.what)};
 }
-
-}  // namespace
-
-std::vector<std::string> ScannedKernel::archs() const {
-  std::vector<std::string> out;
-  out.reserve(images.size());
-  for (const KernelNeeds& image : images) out.push_back(image.arch);
-  return out;
-}
-
-std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const Options& options) {
-  DeviceCode code = find_device_code(bytes);
-  if (code.images.empty() && code.damage.empty()) return std::nullopt;
-  if (!is_of_device_code(code)) {
-    ObjectResult result;
-    result.notes.push_back(note_of(object, code.damage[0]));
-    return result;
-  }
-  // An object of `nvcc -dc` has parts only: what a linker would make of them is one module.
-  if (code.modules.empty() && !code.images.empty())
-    code.modules.push_back({.first = 0,
-                            .count = static_cast<std::uint32_t>(code.images.size()),
-                            .offset = code.images[0].offset,
-                            .parts = {}});
-  KernelTable table;
-  const auto facts = code.host == HostFormat::elf ? elf_facts(bytes) : std::nullopt;
-  const FileCoverage coverage =
-      cover(code, options.targets, options.driver, options.kernels ? &table : nullptr,
-            facts ? facts->needed : std::vector<std::string>());
-  object.build_id = code.build_id;
-  if (options.sha256) {
-    const auto hash = report::sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    object.sha256.assign(hash.data(), hash.size());
-  }
-  Owner owner;
-  if (object.package.empty() && object.member.empty() && options.owner) {
-    owner = options.owner(object.path);
-    object.package = packages::package_name(owner.package);
-    object.requested = owner.package.requested;
-  }
-  object.format = format_of(code, bytes);
-  object.bytes = bytes.size();
-  object.fatbins = code.fatbins;
-  object.modules = code.modules.size();
-  object.images = count_images(code);
-  object.targets = coverage.targets;
-  object.runtime = coverage.runtime;
-  if (options.kernels) object.kernels = list_kernels(table);
-  object.largest = largest_of(code, table);
-  const auto type = read_le<std::uint16_t>(bytes, offsetof(Elf64_Ehdr, e_type));
-  const std::string name = object.name();
-  const bool library = code.host == HostFormat::pe
-                           ? !name.ends_with(".exe")
-                           : type.ok() && *type == ET_DYN && name.find(".so") != std::string::npos;
-  ObjectResult result;
-  result.findings = findings_of({object, code, coverage, owner, options.kernels ? &table : nullptr, library},
-                                options.driver);
-  for (const Damage& damage : code.damage)
-    if (damage.of == Damage::Of::unknown_kind) result.notes.push_back(note_of(object, damage));
-  result.object = std::move(object);
-  result.loose = code.host == HostFormat::none;
-  result.has_device_code = true;
-  return result;
-}
-
-namespace {
 
 using image::ImageKind;
 using image::Suffix;
@@ -174,10 +90,7 @@ std::vector<ImageFact> images_of(const DeviceCode& code, const std::vector<std::
       ++at->count;
       return;
     }
-    ImageFact fact;
-    fact.candidate = image.candidate;
-    fact.compression = image.compression;
-    out.push_back(fact);
+    out.push_back({image.candidate, image.compression, 1, {}, {}});
   };
   for (const std::uint32_t index : modules)
     each_image_of(code.modules[index], [&](std::uint32_t i) { add(code.images[i]); });
@@ -201,9 +114,6 @@ std::string text_of(ByDesign by_design, const std::string& file) {
   }
   return {};
 }
-
-// The images are there, but in a form that this driver is too old for.
-bool unreadable(const Facts& facts) { return diagnose(facts).cause == Cause::driver_too_old_for_image; }
 
 struct Place {
   std::string object;   ///< the file, or the innermost member
@@ -279,9 +189,8 @@ void set_advice_input(const ObjectFacts& at, const Facts& facts, Finding& findin
 // Kernels that no module of the file runs on the target.
 std::vector<std::string> unserved_kernels(const KernelTable& table, std::size_t target) {
   std::vector<std::string> out;
-  for (const auto& [name, coverage] : table.kernels) {
+  for (const auto& [name, coverage] : table.kernels)
     if ((coverage.served >> target & 1) == 0) out.push_back(name);
-  }
   std::ranges::sort(out);
   return out;
 }
@@ -343,8 +252,9 @@ Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const 
   } else {
     finding.confidence = 0.5;
     finding.kernels_complete = false;
-    finding.headline = gap_headline(verdict.lacking, served + verdict.lacking, "module") +
-                       (unreadable(facts) ? " that this driver reads" : "");
+    finding.headline =
+        gap_headline(verdict.lacking, served + verdict.lacking, "module") +
+        (diagnose(facts).cause == Cause::driver_too_old_for_image ? " that this driver reads" : "");
     finding.evidence.push_back(
         {EvidenceId::modules_served,
          fmt::format("{} on {}, {} {} not; kshim scan --kernels says which kernels these are.",
@@ -414,7 +324,89 @@ Finding damage(const ObjectFacts& at, std::vector<std::string> clauses) {
   return finding;
 }
 
+Finding finding_of(const GpuRow& gpu, image::Version driver) {
+  const std::string target = sm_name(gpu.cc);
+  const std::string first = name(gpu.first_toolkit);
+  Finding finding;
+  finding.cause = Cause::driver_too_old;
+  finding.severity = Severity::error;
+  finding.confidence = 0.97;
+  finding.headline = fmt::format("a driver for CUDA {} does not serve {}: CUDA {} is the first that knows it",
+                                 name(driver), target, first);
+  finding.devices = {target_device(gpu.cc)};
+  finding.need = target;
+  finding.evidence.push_back({EvidenceId::first_toolkit,
+                              fmt::format("CUDA {} is the first toolkit that builds for {}, and the driver "
+                                          "that came with it is the first for such GPUs.",
+                                          first, target),
+                              {},
+                              {{"cuda", first}, {"architecture", target}}});
+  AdviceInput at;
+  at.cause = finding.cause;
+  at.device = gpu.cc;
+  at.driver = driver;
+  finding.about = std::make_shared<const AdviceInput>(std::move(at));
+  return finding;
+}
+
 }  // namespace
+
+std::vector<std::string> ScannedKernel::archs() const { return mapped(images, &KernelNeeds::arch); }
+
+std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const Options& options) {
+  DeviceCode code = find_device_code(bytes);
+  if (code.images.empty() && code.damage.empty()) return std::nullopt;
+  if (!is_of_device_code(code)) {
+    ObjectResult result;
+    result.notes.push_back(note_of(object, code.damage[0]));
+    return result;
+  }
+  // An object of `nvcc -dc` has parts only: what a linker would make of them is one module.
+  if (code.modules.empty() && !code.images.empty())
+    code.modules.push_back({.first = 0,
+                            .count = static_cast<std::uint32_t>(code.images.size()),
+                            .offset = code.images[0].offset,
+                            .parts = {}});
+  KernelTable table;
+  const auto facts = code.host == HostFormat::elf ? elf_facts(bytes) : std::nullopt;
+  const FileCoverage coverage =
+      cover(code, options.targets, options.driver, options.kernels ? &table : nullptr,
+            facts ? facts->needed : std::vector<std::string>());
+  object.build_id = code.build_id;
+  if (options.sha256) {
+    const auto hash = report::sha256(kshim::text_of(bytes));
+    object.sha256.assign(hash.data(), hash.size());
+  }
+  Owner owner;
+  if (object.package.empty() && object.member.empty() && options.owner) {
+    owner = options.owner(object.path);
+    object.package = packages::package_name(owner.package);
+    object.requested = owner.package.requested;
+  }
+  object.format = format_of(code, bytes);
+  object.bytes = bytes.size();
+  object.fatbins = code.fatbins;
+  object.modules = code.modules.size();
+  object.images = count_images(code);
+  object.targets = coverage.targets;
+  object.runtime = coverage.runtime;
+  if (options.kernels) object.kernels = list_kernels(table);
+  object.largest = largest_of(code, table);
+  const auto type = read_le<std::uint16_t>(bytes, offsetof(Elf64_Ehdr, e_type));
+  const std::string name = object.name();
+  const bool library = code.host == HostFormat::pe
+                           ? !name.ends_with(".exe")
+                           : type.ok() && *type == ET_DYN && name.find(".so") != std::string::npos;
+  ObjectResult result;
+  result.findings = findings_of({object, code, coverage, owner, options.kernels ? &table : nullptr, library},
+                                options.driver);
+  for (const Damage& damage : code.damage)
+    if (damage.of == Damage::Of::unknown_kind) result.notes.push_back(note_of(object, damage));
+  result.object = std::move(object);
+  result.loose = code.host == HostFormat::none;
+  result.has_device_code = true;
+  return result;
+}
 
 std::string gap_headline(std::uint64_t part, std::uint64_t all, std::string_view word, bool at_most) {
   return fmt::format("{{file}}: {}{} of {} {} no code for {{gpu}}", at_most ? "up to " : "", part,
@@ -435,46 +427,14 @@ std::vector<Finding> findings_of(ObjectFacts at, image::Version driver) {
   return out;
 }
 
-namespace {
-
-Finding finding_of(const GpuRow& gpu, image::Version driver) {
-  const std::string target = sm_name(gpu.cc);
-  const image::ShortName first = image::to_name(gpu.first_toolkit);
-  const image::ShortName named = image::to_name(driver);
-  Finding finding;
-  finding.cause = Cause::driver_too_old;
-  finding.severity = Severity::error;
-  finding.confidence = 0.97;
-  finding.headline = fmt::format("a driver for CUDA {} does not serve {}: CUDA {} is the first that knows it",
-                                 named.view(), target, first.view());
-  finding.devices = {target_device(gpu.cc)};
-  finding.need = target;
-  finding.evidence.push_back({EvidenceId::first_toolkit,
-                              fmt::format("CUDA {} is the first toolkit that builds for {}, and the driver "
-                                          "that came with it is the first for such GPUs.",
-                                          first.view(), target),
-                              {},
-                              {{"cuda", std::string(first.view())}, {"architecture", target}}});
-  AdviceInput at;
-  at.cause = finding.cause;
-  at.device = gpu.cc;
-  at.driver = driver;
-  finding.about = std::make_shared<const AdviceInput>(std::move(at));
-  return finding;
-}
-
-}  // namespace
-
 std::vector<Finding> old_driver_findings(const std::vector<image::Arch>& targets, image::Version driver) {
   std::vector<Finding> out;
   if (!driver.known()) return out;
-  std::vector<image::ComputeCapability> told;
+  std::set<image::ComputeCapability> told;
   for (const image::Arch& target : targets) {
     const GpuRow* gpu = find_gpu(target.cc);
-    if (gpu == nullptr || driver >= gpu->first_toolkit) continue;
-    if (std::ranges::find(told, target.cc) != told.end()) continue;
-    told.push_back(target.cc);
-    out.push_back(finding_of(*gpu, driver));
+    if (gpu != nullptr && driver < gpu->first_toolkit && told.insert(target.cc).second)
+      out.push_back(finding_of(*gpu, driver));
   }
   advise(out);
   return out;

@@ -2,22 +2,17 @@
 // The parts of scan(): one object, findings of many files, images of containers.
 #pragma once
 
-#include "analyzer/core/finding.h"
-#include "analyzer/diagnose/coverage.h"
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/image_archive.h"
 #include "analyzer/verbs/scan.h"
-#include "kshim/image/arch.h"
 
 namespace kshim::scan {
 
-// One file, or one member of an archive, from its bytes to what a scan says of it.
-
+/// What a scan says of one file, or one member of an archive.
 struct ObjectResult {
   ScannedObject object;
   std::vector<Finding> findings;
-  /// What could not be judged: damage of the file, images of unknown kinds. Each is a sentence with the name.
-  std::vector<std::string> notes;
+  std::vector<ReadNote> notes;   ///< what could not be judged: damage of the file, images of unknown kinds
   bool loose = false;            ///< an image, or several, without a host file around them
   bool has_device_code = false;  ///< else nothing says that the damaged file holds any: there are only notes
 };
@@ -25,8 +20,6 @@ struct ObjectResult {
 /// nullopt for bytes without device code, and without damage to any. `object` brings path, member and
 /// package.
 std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const Options& options);
-
-// What a scan says about one object and one target.
 
 struct ObjectFacts {
   ScannedObject& object;  ///< TargetVerdict::picks is set
@@ -43,12 +36,9 @@ std::string gap_headline(std::uint64_t part, std::uint64_t all, std::string_view
 /// One finding a target at most, and one for damage.
 std::vector<Finding> findings_of(ObjectFacts facts, image::Version driver);
 
-// Targets that the driver named with --driver does not know, whatever the files hold.
-
-/// One error a compute capability that came after `driver`; none for an unknown driver.
+/// Targets that the driver named with --driver does not know, whatever the files hold: one error a compute
+/// capability that came after it; none for an unknown driver.
 std::vector<Finding> old_driver_findings(const std::vector<image::Arch>& targets, image::Version driver);
-
-// Findings of many files and of several GPUs: what is one to a reader becomes one.
 
 /// Findings about loose images (flashinfer-cubin has 16,000 cubins): those of one package with the same cause
 /// and target become one, which names the other files. A few stay as they are.
@@ -64,7 +54,6 @@ class LooseFindings {
     std::vector<std::string> others;
     std::map<std::pair<std::string, std::string>, ImageVerdict> images;  ///< of the others
   };
-  Group& group_of(const Finding& finding);
   std::map<std::string, Group> groups_;
 };
 

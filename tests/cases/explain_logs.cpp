@@ -19,7 +19,8 @@ int main() {
       continue;
     }
     std::istringstream in(log);
-    std::cout << explain::render_json(explain::explain_log(in, "stdin", {}, {})) << "\x1e\n";
+    std::cout << explain::render(explain::explain_log(in, "stdin", {}, {}), analysis::Format::json, {})
+              << "\x1e\n";
     log.clear();
   }
   return 0;

@@ -492,7 +492,7 @@ TEST(Windows, ALogOfItIsAnsweredInItsWords) {
   EXPECT_FALSE(any_command(finding, "'"));
   analysis::RenderOptions options;
   options.width = 60;
-  const std::string page = render_page(explanation, analysis::Format::text, options);
+  const std::string page = render(explanation, analysis::Format::text, options);
   EXPECT_EQ(page.find(" \\\n"), std::string::npos);
 }
 

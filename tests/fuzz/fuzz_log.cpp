@@ -18,12 +18,13 @@ void check(const explain::Explanation& explanation) {
   for (const analysis::Finding& finding : explanation.findings)
     fuzz::require(finding.confidence >= 0 && finding.confidence <= 1, "a confidence is one");
   const std::string text =
-      explain::render_page(explanation, analysis::Format::text,
-                           {.color = false, .unicode = true, .width = 80, .verbose = true, .full = true});
+      explain::render(explanation, analysis::Format::text,
+                      {.color = false, .unicode = true, .width = 80, .verbose = true, .full = true});
   for (const char letter : text)
     fuzz::require(letter == '\n' || static_cast<unsigned char>(letter) >= ' ',
                   "no control character reaches the terminal");
-  const auto json = nlohmann::json::parse(explain::render_json(explanation), nullptr, false);
+  const auto json =
+      nlohmann::json::parse(explain::render(explanation, analysis::Format::json, {}), nullptr, false);
   fuzz::require(!json.is_discarded() && json["schema"] == "kshim-explain/1", "JSON is JSON");
 }
 

@@ -296,7 +296,7 @@ bool LayerNames::hides(std::string_view path) const {
 
 bool is_compressed_tar(Bytes bytes) { return is_compressed(bytes) && first_name(bytes).has_value(); }
 
-std::optional<OpenImages> open_images(const Input& input, std::vector<std::string>& notes) {
+std::optional<OpenImages> open_images(const Input& input, std::vector<ReadNote>& notes) {
   OpenImages out;
   if (input.image_folder) {
     auto archive = ImageArchive::of_folder(input.path);
@@ -317,8 +317,7 @@ std::optional<OpenImages> open_images(const Input& input, std::vector<std::strin
       return !full;
     });
     if (full || !failure.empty())
-      notes.push_back(fmt::format("{}: {}", input.shown(),
-                                  full ? "does not fit into the folder for temporary files" : failure));
+      notes.push_back({input.shown(), full ? "does not fit into the folder for temporary files" : failure});
     if (full) return std::nullopt;
     opened = MappedFile::open(file.path());
     if (!std::holds_alternative<MappedFile>(opened)) return std::nullopt;

@@ -75,7 +75,7 @@ struct OpenImages {
 };
 /// nullopt for an input that holds none. An archive that is compressed as a whole is unpacked into a file
 /// without a name.
-std::optional<OpenImages> open_images(const Input& input, std::vector<std::string>& notes);
+std::optional<OpenImages> open_images(const Input& input, std::vector<ReadNote>& notes);
 
 /// Whether the bytes are a compressed tar, whatever the file is called.
 bool is_compressed_tar(Bytes bytes);

@@ -129,9 +129,7 @@ class FolderWalk {
   }
 
   void note(const fs::path& path, int error) { note(path, std::generic_category().message(error)); }
-  void note(const fs::path& path, const std::string& what) {
-    out_.notes.push_back(fmt::format("{}: {}", path.string(), what));
-  }
+  void note(const fs::path& path, const std::string& what) { out_.notes.push_back({path.string(), what}); }
 
   Inputs out_;
   std::map<std::pair<dev_t, ino_t>, std::pair<std::size_t, Rank>> known_;

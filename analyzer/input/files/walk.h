@@ -17,11 +17,18 @@ struct Input {
   std::string shown() const { return name.empty() ? path.string() : name; }
 };
 
+/// What cannot be looked at, or not whole, and why.
+struct ReadNote {
+  std::string place;  ///< a path, or path!member
+  std::string what;   ///< a clause
+  std::string text() const { return place + ": " + what; }
+};
+
 struct Inputs {
   std::vector<Input> files;  ///< each file once, by its own name where links lead to it too
   std::uint64_t duplicates = 0;
-  std::vector<std::string> notes;  ///< "PATH: why": folders and files that cannot be looked at, each by name
-  std::vector<UnnamedFile> kept;   ///< what paths of `files` lead to
+  std::vector<ReadNote> notes;    ///< folders and files that cannot be looked at
+  std::vector<UnnamedFile> kept;  ///< what paths of `files` lead to
 };
 
 /// "-" is standard input, which is kept in a file without a name. Folders are walked, links to folders inside

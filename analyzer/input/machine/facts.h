@@ -98,6 +98,13 @@ struct Library {
   std::string version;  ///< "580.82.07", from the file behind the links; empty where its name says nothing
 };
 
+/// A library that the dynamic linker does not find.
+struct Missing {
+  std::string name;       ///< libfoo.so.1
+  std::string needed_by;  ///< /opt/x/libbar.so
+  std::string text() const { return name + ", for " + needed_by; }
+};
+
 /// The file that would run in the end, and what is between it and its name.
 struct Program {
   std::string path;
@@ -105,9 +112,9 @@ struct Program {
   std::string blind;               ///< why LD_PRELOAD has no effect there; empty when it has
   bool found = false;
   bool elf = false;
-  bool library = false;              ///< not a program: it lives in those that load it
-  std::vector<Library> libraries;    ///< CUDA's, of what it is linked to
-  std::vector<std::string> missing;  ///< "libfoo.so.1, for /opt/x/libbar.so"
+  bool library = false;            ///< not a program: it lives in those that load it
+  std::vector<Library> libraries;  ///< CUDA's, of what it is linked to
+  std::vector<Missing> missing;
   std::vector<std::string> dlmopen;  ///< files that can load into namespaces of their own
   std::string deepbind;              ///< why what it loads may be bound past the shim; empty else
 };
@@ -125,6 +132,7 @@ struct Preload {
   std::string path;
   std::string note;  ///< what is special about it; empty: nothing is
   bool there = true;
+  bool has_dlsym = false;  ///< it stands in for the linker's, as the shim does
 };
 
 struct Check {

@@ -87,7 +87,7 @@ void walk_libraries(const Machine& machine, const Loader& loader, const Open& fi
       if (!seen.insert(name).second) continue;
       const auto found = loader.find(name, asking.path, &asking.file);
       // ld.so itself is there before anything is searched for.
-      if (!found && !name.starts_with("ld-linux")) program.missing.push_back(name + ", for " + asking.path);
+      if (!found && !name.starts_with("ld-linux")) program.missing.push_back({name, asking.path});
       if (!found) continue;
       const auto file = elf_facts(machine.at(found->path));
       if (is_cuda_library(name)) program.libraries.push_back({name, *found, version_in_name(found->real)});
@@ -251,6 +251,7 @@ std::vector<Preload> find_preloads(const Machine& machine) {
       } else if (file && !file->same_class) {
         preload.note = "of another word size or machine";
       } else if (file && file->defines_dlsym) {
+        preload.has_dlsym = true;
         preload.note = "stands in for dlsym, as libkshim.so does: whichever comes first is asked first";
       }
     }

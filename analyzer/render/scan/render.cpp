@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/render/scan/render.h"
 
-#include "analyzer/core/text.h"
 #include "analyzer/render/ci_formats.h"
 #include "analyzer/render/finding_page.h"
 
@@ -62,6 +61,101 @@ void number_namesakes(std::vector<MatrixRow>& rows) {
   }
 }
 
+/// The findings with the file that is on disk, and the member inside it.
+std::vector<PlacedFinding> placed(const Scan& scan, const SourceRoot& root) {
+  std::unordered_map<std::string, const ScannedObject*> objects;
+  for (const ScannedObject& object : scan.objects) objects.emplace(object.name(), &object);
+  std::vector<PlacedFinding> out =
+      placed(scan.findings, root, scan.objects.empty() ? std::string() : scan.objects.front().path);
+  for (PlacedFinding& placed : out) {
+    const auto found = objects.find(placed.finding.object);
+    if (found != objects.end()) placed.place = {found->second->path, 0, found->second->member};
+  }
+  return out;
+}
+
+Json verdict_json(const TargetVerdict& from) {
+  Json out;
+  KSHIM_JSON_FIELDS(target, sass, jit, lacking)
+  return out;
+}
+
+Json object_json(const ScannedObject& from, bool sizes) {
+  Json out;
+  KSHIM_JSON_FIELDS(path, member, build_id, fatbins)
+  if (!from.sha256.empty()) out["sha256"] = from.sha256;
+  out["images"] = json_list(from.images, [](const ImageCount& image) {
+    Json row = image_json(image);
+    row["stored"] = image.stored;
+    return row;
+  });
+  if (from.kernels) out["kernels"] = json_of(*from.kernels);
+  out["format"] = json_of(from.format);
+  out["package"] = json_of(from.package.label());
+  out["package_info"] = json_of(from.package);
+  KSHIM_JSON_FIELDS(bytes, modules)
+  out["targets"] = json_list(from.targets, verdict_json);
+  if (from.expected) out["expected"] = json_of(*from.expected);
+  if (sizes) out["largest_modules"] = json_of(from.largest);
+  return out;
+}
+
+constexpr const char* kWhole = "device code";
+constexpr const char* kExpected = "expected";
+
+using Findings = std::vector<const Finding*>;
+
+/// Cases of a scan. A finding is told in full in the first case that fails for it, and by its title in the
+/// others: those of its other GPUs and files.
+class Cases {
+ public:
+  void add(const Scan& scan, const ScannedObject& object, const Findings& findings, TestSuite& suite) {
+    group_ = object.name();
+    Findings unmet;
+    Findings rest;
+    for (const Finding* finding : findings) {
+      if (finding->cause == Cause::unmet_expectation)
+        unmet.push_back(finding);
+      else if (targets_of(*finding).empty())
+        rest.push_back(finding);
+    }
+    if (object.expected || !unmet.empty()) suite.cases.push_back(judged(unmet, kExpected));
+    for (const image::Arch target : scan.targets) {
+      Findings of_target;
+      for (const Finding* finding : findings)
+        if (std::ranges::any_of(finding->devices,
+                                [&](const Device& device) { return device.cc == target.cc; }))
+          of_target.push_back(finding);
+      suite.cases.push_back(judged(of_target, sm_name(target)));
+    }
+    if ((scan.targets.empty() && !object.expected && unmet.empty()) || !rest.empty())
+      suite.cases.push_back(judged(rest, kWhole));
+  }
+
+  bool told(const Finding& finding) const { return told_.contains(&finding); }
+
+ private:
+  // Several findings of one case: the worst, which comes first, decides; all are told.
+  TestCase judged(const Findings& findings, const std::string& name) {
+    TestCase out{.group = group_, .name = name};
+    for (const Finding* finding : findings) {
+      const bool again = !told_.insert(finding).second;
+      TestCase one = test_case(*finding, group_);
+      if (again) one.text = one.message;
+      if (finding == findings.front()) {
+        one.name = name;
+        out = std::move(one);
+      } else {
+        out.text += '\n' + one.text;
+      }
+    }
+    return out;
+  }
+
+  std::string group_;
+  std::set<const Finding*> told_;
+};
+
 }  // namespace
 
 Outcome outcome_of(const TargetVerdict& verdict) {
@@ -104,33 +198,16 @@ std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution) {
   return out;
 }
 
-namespace {
-
-/// The findings with the file that is on disk, and the member inside it.
-std::vector<PlacedFinding> placed(const Scan& scan, const SourceRoot& root) {
-  std::unordered_map<std::string, const ScannedObject*> objects;
-  for (const ScannedObject& object : scan.objects) objects.emplace(object.name(), &object);
-  std::vector<PlacedFinding> out =
-      placed(scan.findings, root, scan.objects.empty() ? std::string() : scan.objects.front().path);
-  for (PlacedFinding& placed : out) {
-    const auto found = objects.find(placed.finding.object);
-    if (found != objects.end()) placed.place = {found->second->path, 0, found->second->member};
-  }
-  return out;
-}
-
-}  // namespace
-
 std::string render_sarif(const Scan& scan, Format, const RenderOptions&) {
-  SarifRun run{.id = "kshim-scan/", .findings = {}, .notes = {}, .failures = {}};
+  SarifRun run{.id = "kshim-scan/"};
   run.findings = placed(scan, run.root);
-  (scan.named_unread ? run.failures : run.notes) = scan.notes;
+  (scan.named_unread ? run.failures : run.notes) = mapped(scan.notes, &ReadNote::text);
   return sarif_log(run);
 }
 
 std::string render_github(const Scan& scan, Format, const RenderOptions&) {
   const auto root = SourceRoot::of_process();
-  return github_commands(placed(scan, root), root, {}, scan.notes);
+  return github_commands(placed(scan, root), root, {}, mapped(scan.notes, &ReadNote::text));
 }
 
 std::string render(const Scan& scan, Format format, const RenderOptions& options) {
@@ -175,36 +252,6 @@ Json image_json(const ImageCount& from) {
   return out;
 }
 
-namespace {
-
-Json verdict_json(const TargetVerdict& from) {
-  Json out;
-  KSHIM_JSON_FIELDS(target, sass, jit, lacking)
-  return out;
-}
-
-Json object_json(const ScannedObject& from, bool sizes) {
-  Json out;
-  KSHIM_JSON_FIELDS(path, member, build_id, fatbins)
-  if (!from.sha256.empty()) out["sha256"] = from.sha256;
-  out["images"] = json_list(from.images, [](const ImageCount& image) {
-    Json row = image_json(image);
-    row["stored"] = image.stored;
-    return row;
-  });
-  if (from.kernels) out["kernels"] = json_of(*from.kernels);
-  out["format"] = json_of(from.format);
-  out["package"] = json_of(from.package.label());
-  out["package_info"] = json_of(from.package);
-  KSHIM_JSON_FIELDS(bytes, modules)
-  out["targets"] = json_list(from.targets, verdict_json);
-  if (from.expected) out["expected"] = json_of(*from.expected);
-  if (sizes) out["largest_modules"] = json_of(from.largest);
-  return out;
-}
-
-}  // namespace
-
 std::string render_json(const Scan& from, Format, const RenderOptions&) {
   Json out = {{"schema", "kshim-scan/1"}};
   out["objects"] =
@@ -213,76 +260,12 @@ std::string render_json(const Scan& from, Format, const RenderOptions&) {
   out["totals"] = {{"files", from.files}, {"bytes", from.bytes}, {"duplicates", from.duplicates}};
   out["images"] = json_of(from.images);
   if (!from.budget.empty()) out["budget"] = json_of(from.budget);
-  out["notes"] = from.notes;
+  out["notes"] = mapped(from.notes, &ReadNote::text);
   for (const std::string& note : from.newer) out["notes"].push_back(note);
   out["fleet"] = json_of(from.fleet);
   add_knowledge(out);
   return dumped(out);
 }
-
-namespace {
-
-constexpr const char* kWhole = "device code";
-constexpr const char* kExpected = "expected";
-
-TestCase passed(const std::string& group, const std::string& name) {
-  return {.group = group, .name = name, .type = {}, .message = {}, .text = {}};
-}
-
-using Findings = std::vector<const Finding*>;
-
-/// Cases of a scan. A finding is told in full in the first case that fails for it, and by its title in the
-/// others: those of its other GPUs and files.
-class Cases {
- public:
-  void add(const Scan& scan, const ScannedObject& object, const Findings& findings, TestSuite& suite) {
-    group_ = object.name();
-    Findings unmet;
-    Findings rest;
-    for (const Finding* finding : findings) {
-      if (finding->cause == Cause::unmet_expectation)
-        unmet.push_back(finding);
-      else if (targets_of(*finding).empty())
-        rest.push_back(finding);
-    }
-    if (object.expected || !unmet.empty()) suite.cases.push_back(judged(unmet, kExpected));
-    for (const image::Arch target : scan.targets) {
-      Findings of_target;
-      for (const Finding* finding : findings)
-        if (std::ranges::any_of(finding->devices,
-                                [&](const Device& device) { return device.cc == target.cc; }))
-          of_target.push_back(finding);
-      suite.cases.push_back(judged(of_target, sm_name(target)));
-    }
-    if ((scan.targets.empty() && !object.expected && unmet.empty()) || !rest.empty())
-      suite.cases.push_back(judged(rest, kWhole));
-  }
-
-  bool told(const Finding& finding) const { return told_.contains(&finding); }
-
- private:
-  // Several findings of one case: the worst, which comes first, decides; all are told.
-  TestCase judged(const Findings& findings, const std::string& name) {
-    TestCase out = passed(group_, name);
-    for (const Finding* finding : findings) {
-      const bool again = !told_.insert(finding).second;
-      TestCase one = test_case(*finding, group_);
-      if (again) one.text = one.message;
-      if (finding == findings.front()) {
-        one.name = name;
-        out = std::move(one);
-      } else {
-        out.text += '\n' + one.text;
-      }
-    }
-    return out;
-  }
-
-  std::string group_;
-  std::set<const Finding*> told_;
-};
-
-}  // namespace
 
 std::string render_junit(const Scan& scan, Format, const RenderOptions&) {
   std::unordered_map<std::string, Findings> findings;
@@ -295,20 +278,19 @@ std::string render_junit(const Scan& scan, Format, const RenderOptions&) {
   std::unordered_map<std::string, std::size_t> suite_of;
   for (const ScannedObject& object : scan.objects) {
     const auto [at, added] = suite_of.try_emplace(object.path, suites.size());
-    if (added) suites.push_back({.name = object.path, .cases = {}});
+    if (added) suites.push_back({.name = object.path});
     const auto own = findings.find(object.name());
     cases.add(scan, object, own == findings.end() ? Findings() : own->second, suites[at->second]);
   }
-  TestSuite others{.name = "kshim", .cases = {}};
+  TestSuite others{.name = "kshim"};
   for (const Finding& finding : scan.findings)
     if (!cases.told(finding)) others.cases.push_back(test_case(finding, "kshim"));
-  for (const std::string& note : scan.notes) {
-    TestCase unread = passed("kshim", "readable: " + note.substr(0, note.find(": ")));
-    unread.result = scan.named_unread ? TestResult::broken : TestResult::skipped;
-    if (scan.named_unread) unread.type = "unread";
-    unread.message = note;
-    others.cases.push_back(std::move(unread));
-  }
+  for (const ReadNote& note : scan.notes)
+    others.cases.push_back({.group = "kshim",
+                            .name = "readable: " + note.place,
+                            .result = scan.named_unread ? TestResult::broken : TestResult::skipped,
+                            .type = scan.named_unread ? "unread" : "",
+                            .message = note.text()});
   if (!others.cases.empty()) suites.push_back(std::move(others));
   return junit_xml("kshim scan", suites);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scan in each format.
+// A scan in the formats of analyzer/core/formats.def; what each is, analyzer/render/render.h says. The JSON
+// is kshim-scan/1, as docs/schema/scan.json describes it.
 #pragma once
 
 #include "analyzer/core/text.h"
@@ -8,8 +9,6 @@
 #include "analyzer/verbs/scan.h"
 
 namespace kshim::scan {
-
-// Files by architectures: which has SASS, which has PTX, and which runs on the targets.
 
 /// How one object does on one target, in a word; from best to worst.
 enum class Outcome : std::uint8_t { no_kernels, sass, jit, part, none };
@@ -37,9 +36,6 @@ struct MatrixRow {
 
 /// Objects by themselves, or summed by distribution where that makes fewer lines.
 std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution);
-
-// A scan in the formats of analyzer/core/formats.def; what each is, analyzer/render/render.h says. The JSON
-// is kshim-scan/1, as docs/schema/scan.json describes it.
 
 /// Without what it takes in the file.
 Json image_json(const ImageCount& image);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scan for people: what is wrong on top, then what each file is built for, then the totals.
-#include "analyzer/core/text.h"
 #include "analyzer/render/finding_page.h"
-#include "analyzer/render/formats.h"
 #include "analyzer/render/scan/render.h"
-#include "analyzer/say/sentences.h"
-#include "analyzer/verbs/scan.h"
 
 namespace kshim::scan {
 namespace {
@@ -33,9 +29,9 @@ std::vector<SizeTable> size_tables(const Scan& scan, std::size_t most) {
   std::map<std::string, SizeRow> by_kernel;
   for (const ScannedObject& object : scan.objects) {
     for (const ImageCount& row : object.images) {
-      const std::string name(image::to_name(row.candidate.kind, row.candidate.arch).view());
-      SizeRow& sum = by_arch[{row.candidate.kind != image::ImageKind::cubin, name}];
-      sum.name = name;
+      const std::string arch = name(row.candidate.kind, row.candidate.arch);
+      SizeRow& sum = by_arch[{row.candidate.kind != image::ImageKind::cubin, arch}];
+      sum.name = arch;
       sum.bytes += row.stored;
       sum.clear += row.bytes;
       sum.images += row.count;
@@ -58,7 +54,7 @@ std::vector<SizeTable> size_tables(const Scan& scan, std::size_t most) {
   std::vector<SizeTable> out;
   for (SizeTable* table : {&archs, &modules, &kernels}) {
     std::ranges::stable_sort(table->rows, std::greater(), &SizeRow::bytes);
-    if (table != &archs && table->rows.size() > most) table->rows.resize(most);
+    if (table != &archs) table->rows.resize(std::min(table->rows.size(), most));
     if (!table->rows.empty()) out.push_back(std::move(*table));
   }
   return out;
@@ -77,11 +73,8 @@ constexpr std::size_t kNamedKernels = 3;
 
 std::string name_of(image::Arch arch) { return sm_name(arch); }
 
-/// "90a": an architecture without sm_, for the head of a column.
-std::string number_of(image::Arch arch) { return name_of(arch).substr(3); }
-
 /// "SP": SASS and PTX; or in words.
-std::string kinds_of(const MatrixRow& row, image::Arch arch, bool letters) {
+Line kinds_cell(const MatrixRow& row, image::Arch arch, bool letters) {
   std::vector<std::string> kinds;
   for (const auto& [kind, name] :
        {std::pair{ImageKind::cubin, "SASS"}, std::pair{ImageKind::ptx, "PTX"},
@@ -91,7 +84,8 @@ std::string kinds_of(const MatrixRow& row, image::Arch arch, bool letters) {
     });
     if (has) kinds.push_back(letters ? std::string(name, 1) : name);
   }
-  return kinds.empty() && letters ? "." : join(kinds, letters ? "" : ", ");
+  if (kinds.empty() && letters) return {{".", Tone::dim}};
+  return {{join(kinds, letters ? "" : ", ")}};
 }
 
 /// Whether it has code for GPUs in general, and not for one or its family alone (sm_90a, sm_100f).
@@ -120,10 +114,8 @@ Line verdict_word(const RowVerdict& verdict) {
 }
 
 /// A mark and what it means.
-Line marked(bool good, std::string text) {
-  Line out = {mark(good)};
-  if (!text.empty()) out.insert(out.end(), {{" "}, {std::move(text)}});
-  return out;
+Line marked(bool good, const std::string& text) {
+  return text.empty() ? Line{mark(good)} : Line{mark(good), {" "}, {text}};
 }
 
 Line verdict_cell(const RowVerdict& verdict, std::size_t files) {
@@ -174,10 +166,7 @@ class FindingNumbers {
   std::map<std::pair<std::string, std::string>, std::size_t> numbers_;
 };
 
-class ScanWriter {
- public:
-  ScanWriter(const Scan& scan, Document& document) : scan_(scan), doc_(document) {}
-
+struct ScanWriter {
   void write() {
     headline();
     if (!doc_.terminal()) {
@@ -192,13 +181,11 @@ class ScanWriter {
     if (!scan_.sizes || !doc_.terminal()) kernels();
     budgets();
     totals();
-    std::vector<Note> notes;
-    for (const std::string& note : scan_.notes) notes.push_back({note});
+    auto notes = mapped(scan_.notes, [](const ReadNote& note) { return Note{note.text()}; });
     for (const std::string& note : scan_.newer) notes.push_back({note});
     doc_.notes(notes);
   }
 
- private:
   void headline() {
     const std::string found = counted_findings(scan_.findings);
     doc_.title(!found.empty()                         ? "kshim scan: " + found
@@ -226,24 +213,19 @@ class ScanWriter {
         text += fmt::format(", {} by {} for such files", rules, rules == 1 ? "a rule" : "rules");
       doc_.say(Tone::good, "ok:", text);
     } else if (!scan_.targets.empty() && !problems) {
-      std::vector<std::string> names;
-      for (const image::Arch target : scan_.targets) names.push_back(name_of(target));
       doc_.say(Tone::good, "ok:",
                fmt::format("{} with device code, no problem on {}", counted(scan_.objects.size(), "file"),
-                           enumerate(names)));
+                           enumerate(mapped(scan_.targets, name_of))));
     }
   }
 
   /// What was read, and for which GPUs and driver.
   std::vector<std::string> about() const {
-    std::vector<std::string> out;
-    constexpr std::size_t kMax = 3;
-    const std::size_t shown = shown_of(scan_.paths.size(), kMax);
-    for (const std::string& path : std::span(scan_.paths).first(shown)) out.push_back(path);
-    if (shown < scan_.paths.size()) out.push_back(fmt::format("and {} more", scan_.paths.size() - shown));
-    std::vector<std::string> names;
-    for (const image::Arch target : scan_.targets) names.push_back(name_of(target));
-    if (!names.empty()) out.push_back("for " + join(names, " "));
+    std::vector<std::string> out = scan_.paths;
+    out.resize(shown_of(scan_.paths.size(), 3));
+    if (out.size() < scan_.paths.size())
+      out.push_back(fmt::format("and {} more", scan_.paths.size() - out.size()));
+    if (!scan_.targets.empty()) out.push_back("for " + join(mapped(scan_.targets, name_of), " "));
     if (scan_.driver.known()) out.push_back(fmt::format("driver for CUDA {}", name(scan_.driver)));
     return out;
   }
@@ -322,15 +304,12 @@ class ScanWriter {
     const bool single = shown_of(rows_.size(), doc_.limits().rows) == rows_.size();
     if (!single) {
       rows_ = matrix_rows(scan_, true);
-      std::ranges::stable_sort(rows_, [](const MatrixRow& a, const MatrixRow& b) {
-        return std::tie(a.requested, a.modules) > std::tie(b.requested, b.modules);
-      });
+      std::ranges::stable_sort(rows_, std::greater(),
+                               [](const MatrixRow& row) { return std::tuple(row.requested, row.modules); });
     }
     if (rows_.empty()) return;
     for (const MatrixRow& row : rows_)
-      for (const ImageCount& image : row.images) archs_.push_back(image.candidate.arch);
-    std::ranges::sort(archs_);
-    archs_.erase(std::unique(archs_.begin(), archs_.end()), archs_.end());
+      for (const ImageCount& image : row.images) archs_.insert(image.candidate.arch);
     if (doc_.terminal()) return matrix();
     runs_on(single);
     built_for();
@@ -339,7 +318,7 @@ class ScanWriter {
   // Files by architectures in letters, and how they do on the targets in a word.
   void matrix() {
     std::vector<std::string> head = {""};
-    for (const image::Arch arch : archs_) head.push_back(number_of(arch));
+    for (const image::Arch arch : archs_) head.push_back(name_of(arch).substr(3));
     if (!scan_.targets.empty()) head.emplace_back("|");
     for (const image::Arch target : scan_.targets) head.push_back(name_of(target));
     const auto special = std::stable_partition(rows_.begin(), rows_.end(), is_general);
@@ -348,10 +327,7 @@ class ScanWriter {
     for (const MatrixRow& row : rows_) {
       if (&row == first_special) table.push_back({{{"for one GPU or family alone:"}}});
       Row cells = {{{row.name}}};
-      for (const image::Arch arch : archs_) {
-        const std::string kinds = kinds_of(row, arch, true);
-        cells.push_back({{kinds, kinds == "." ? Tone::dim : Tone::plain}});
-      }
+      for (const image::Arch arch : archs_) cells.push_back(kinds_cell(row, arch, true));
       if (!row.targets.empty()) cells.push_back({{"|"}});
       for (const RowVerdict& verdict : row.targets) cells.push_back(verdict_word(verdict));
       table.push_back(std::move(cells));
@@ -386,17 +362,12 @@ class ScanWriter {
 
   void built_for() {
     std::vector<std::string> head = {"File", "Size"};
-    for (const image::Arch arch : archs_) {
-      const char* suffix = arch.suffix == image::Suffix::a ? "a" : arch.suffix == image::Suffix::f ? "f" : "";
-      head.push_back(fmt::format("{}{}", name(arch.cc), suffix));
-    }
+    for (const image::Arch arch : archs_)
+      head.push_back(name(arch.cc) + name_of(arch).substr(name_of({arch.cc, {}}).size()));
     std::vector<Row> table;
     for (const MatrixRow& row : rows_) {
       Row cells = {{code(row.name)}, {{size_text(row.bytes), Tone::number}}};
-      for (const image::Arch arch : archs_) {
-        cells.push_back({{kinds_of(row, arch, doc_.has_links()), Tone::plain}});
-        if (cells.back().front().text == ".") cells.back().front().tone = Tone::dim;
-      }
+      for (const image::Arch arch : archs_) cells.push_back(kinds_cell(row, arch, doc_.has_links()));
       table.push_back(std::move(cells));
     }
     doc_.heading(2, {{"Built for"}});
@@ -421,11 +392,10 @@ class ScanWriter {
       for (const ScannedKernel& kernel : *object.kernels) {
         if (room == 0) break;
         --room;
-        table.push_back({{code(shorten(kernel.demangled, doc_.limits().columns))},
-                         {{join(kernel.archs(), ", ")}},
-                         {{needs_text(kernel)}}});
+        table.push_back(
+            {{code(shorten(kernel.demangled, doc_.limits().columns))}, {{join(kernel.archs(), ", ")}}});
       }
-      doc_.table({"Kernel", "In images for", "Takes"}, std::move(table));
+      doc_.table({"Kernel", "In images for"}, std::move(table));
       doc_.close_details();
     }
   }
@@ -435,8 +405,7 @@ class ScanWriter {
     constexpr unsigned kIndent = 11;
     std::map<std::vector<std::string>, std::vector<const ScannedKernel*>> groups;
     for (const ScannedKernel& kernel : *object.kernels) groups[kernel.archs()].push_back(&kernel);
-    std::vector<decltype(groups)::const_pointer> order;
-    for (const auto& group : groups) order.push_back(&group);
+    auto order = mapped(groups, [](const auto& group) { return &group; });
     std::ranges::stable_sort(order, [](auto* a, auto* b) { return a->second.size() > b->second.size(); });
     doc_.heading(2, {{fmt::format("{}: {}", object.name(), counted(object.kernels->size(), "kernel"))}});
     for (const auto* group : order) {
@@ -445,11 +414,8 @@ class ScanWriter {
       const std::size_t most = !doc_.brief()       ? kernels.size()
                                : order.size() == 1 ? 0
                                                    : std::min(kNamedKernels, kernels.size());
-      for (const ScannedKernel* kernel : std::span(kernels).first(most)) {
+      for (const ScannedKernel* kernel : std::span(kernels).first(most))
         doc_.paragraph({{shorten(kernel->demangled, doc_.limits().columns)}}, kIndent, 2);
-        const std::string needs = doc_.brief() ? std::string() : needs_text(*kernel);
-        if (!needs.empty()) doc_.paragraph({{needs, Tone::dim}}, kIndent + 2);
-      }
       if (most != 0 && most < kernels.size())
         doc_.paragraph({{fmt::format("and {} more", kernels.size() - most)}}, kIndent);
     }
@@ -498,12 +464,13 @@ class ScanWriter {
         "ok = runs as SASS, jit = some or all is compiled from PTX at load, part = some kernels lack code, "
         "none = nothing runs, - = no kernels";
     if (ltoir) out += " (LTO-IR alone runs nothing)";
-    const bool picks = std::ranges::any_of(scan_.objects, [](const ScannedObject& object) {
-      return std::ranges::any_of(object.targets, [](const TargetVerdict& verdict) {
-        return verdict.picks && verdict.lacking != 0 && !verdict.nothing_fits();
-      });
-    });
-    if (picks) out += "; a library that picks its code by GPU is ok with the modules it has for that GPU";
+    const auto picks = [](const TargetVerdict& verdict) {
+      return verdict.picks && verdict.lacking != 0 && !verdict.nothing_fits();
+    };
+    if (std::ranges::any_of(scan_.objects, [&](const ScannedObject& object) {
+          return std::ranges::any_of(object.targets, picks);
+        }))
+      out += "; a library that picks its code by GPU is ok with the modules it has for that GPU";
     if (std::ranges::any_of(rows_, [](const MatrixRow& row) { return row.files > 1; }))
       out += "; 4/9 = something runs of 4 of 9 files, the others are built for other GPUs only";
     return out;
@@ -511,15 +478,16 @@ class ScanWriter {
 
   const Scan& scan_;
   Document& doc_;
-  std::vector<MatrixRow> rows_;
-  std::vector<image::Arch> archs_;
+  std::vector<MatrixRow> rows_ = {};
+  std::set<image::Arch> archs_ = {};
 };
 
 }  // namespace
 
 std::string render_page(const Scan& scan, Format format, const RenderOptions& options) {
-  return write_document(format, "kshim scan", options, {},
-                        [&](Document& document) { ScanWriter(scan, document).write(); });
+  return write_document(format, "kshim scan", options, {}, [&](Document& document) {
+    ScanWriter{scan, document}.write();
+  });
 }
 
 }  // namespace kshim::scan

@@ -113,8 +113,11 @@ inline scan::Scan hostile_scan(std::size_t shift = 0) {
   out.findings[0].object = out.objects[0].name();
   out.findings[0].need = "sm_75";
   out.findings[1].object = out.objects[1].name();
-  out.notes.assign(17, "");
-  for (std::string& note : out.notes) text(note);
+  out.notes.resize(17);
+  for (scan::ReadNote& note : out.notes) {
+    text(note.place);
+    text(note.what);
+  }
   return out;
 }
 

@@ -181,7 +181,7 @@ TEST_F(Images, ThatLackALayerAreNotWhole) {
     const Scan got = scan_of(write("image", test::pack(Packing::tar, files)));
     EXPECT_THAT(files_of(got), UnorderedElementsAre("opt/into_folder/d.fatbin", "opt/opaque/new.fatbin"));
     ASSERT_THAT(got.notes, SizeIs(1));
-    EXPECT_THAT(got.notes[0], HasSubstr(hash('1')));
+    EXPECT_THAT(got.notes[0].what, HasSubstr(hash('1')));
     EXPECT_TRUE(got.named_unread);
   }
 }
@@ -213,7 +213,8 @@ TEST_F(Images, ThatNameABlobAgainAndAgainEnd) {
     const std::string image = test::pack(Packing::tar, files);
     EXPECT_TRUE(test::survives(1024, 60, [&] {
       const Scan got = scan_of(write("image", image));
-      EXPECT_THAT(got.notes, ::testing::Contains(HasSubstr("than are read")));
+      EXPECT_THAT(analysis::mapped(got.notes, &ReadNote::what),
+                  ::testing::Contains(HasSubstr("than are read")));
       EXPECT_TRUE(got.named_unread);
     }));
   }

@@ -101,8 +101,8 @@ TEST_F(Walks, PathsThatAreTooLongAreNotes) {
   const Inputs inputs = list_inputs({path_});
   EXPECT_EQ(inputs.files.size(), 1U);
   ASSERT_EQ(inputs.notes.size(), 1U);
-  EXPECT_TRUE(inputs.notes[0].starts_with(path_.string() + "/ddd")) << inputs.notes[0];
-  EXPECT_TRUE(inputs.notes[0].ends_with(": File name too long")) << inputs.notes[0];
+  EXPECT_TRUE(inputs.notes[0].place.starts_with(path_.string() + "/ddd")) << inputs.notes[0].place;
+  EXPECT_EQ(inputs.notes[0].what, "File name too long");
 }
 // What a child without root's rights finds, a line each; root reads every folder.
 std::string as_nobody(const fs::path& path) {
@@ -113,8 +113,8 @@ std::string as_nobody(const fs::path& path) {
     std::string out;
     constexpr unsigned kNobody = 65534;
     if (::geteuid() == 0 && ::setresuid(kNobody, kNobody, kNobody) != 0) out = "cannot drop";
-    for (const std::string& note : out.empty() ? list_inputs({path}).notes : std::vector<std::string>())
-      out += note + '\n';
+    for (const ReadNote& note : out.empty() ? list_inputs({path}).notes : std::vector<ReadNote>())
+      out += note.text() + '\n';
     const bool whole = ::write(ends[1], out.data(), out.size()) == static_cast<ssize_t>(out.size());
     ::_exit(whole ? 0 : 1);
   }
@@ -285,18 +285,6 @@ TEST(Matrices, ForeignNamesAreHarmlessAndNarrowPagesGetAList) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
     EXPECT_NE(text.find("none"), std::string::npos) << text;
   }
-}
-
-TEST(KernelNeeds, AreRangesOverWhatIsKnown) {
-  constexpr std::uint32_t kUnknown = image::KernelInfo::kUnknown;
-  ScannedKernel kernel;
-  kernel.images = {{"sm_80", 24, 512, 0, kUnknown},
-                   {"sm_90", 40, 512, 0, 256},
-                   {"compute_90", kUnknown, kUnknown, kUnknown, kUnknown}};
-  EXPECT_EQ(needs_text(kernel), "24 to 40 registers, 512 bytes shared, up to 256 threads");
-  EXPECT_EQ(kernel.archs(), (std::vector<std::string>{"sm_80", "sm_90", "compute_90"}));
-  kernel.images.erase(kernel.images.begin(), kernel.images.begin() + 2);
-  EXPECT_EQ(needs_text(kernel), "");
 }
 
 }  // namespace
