@@ -8,21 +8,30 @@ namespace {
 using image::ComputeCapability;
 using image::Version;
 
-// The range of toolkits that build for all of these: "8.0 to 12.9", "12.8 and newer". A toolkit that drops an
-// architecture does not take it up again, so the range has no holes.
-std::string toolkits_for(const std::vector<image::Arch>& archs) {
+// The toolkits that build for all of these. A toolkit that drops an architecture does not take it up again,
+// so the range has no holes.
+struct ToolkitRange {
   const ToolkitRow* first = nullptr;
   const ToolkitRow* last = nullptr;
+  bool open() const { return last == &toolkits().back(); }
+};
+ToolkitRange range_of(const std::vector<image::Arch>& archs) {
+  ToolkitRange out;
   for (const ToolkitRow& row : toolkits()) {
-    const auto builds = [&](image::Arch arch) { return builds_for(row, arch); };
-    if (!std::ranges::all_of(archs, builds)) continue;
-    if (first == nullptr) first = &row;
-    last = &row;
+    if (!std::ranges::all_of(archs, [&](image::Arch arch) { return builds_for(row, arch); })) continue;
+    if (out.first == nullptr) out.first = &row;
+    out.last = &row;
   }
-  if (first == nullptr) return {};
-  if (last == &toolkits().back()) return fmt::format("CUDA {} and newer", name(first->version));
-  if (first == last) return fmt::format("CUDA {}", name(first->version));
-  return fmt::format("CUDA {} to {}", name(first->version), name(last->version));
+  return out;
+}
+
+// "8.0 to 12.9", "12.8 and newer".
+std::string toolkits_for(const std::vector<image::Arch>& archs) {
+  const ToolkitRange range = range_of(archs);
+  if (range.first == nullptr) return {};
+  if (range.open()) return fmt::format("CUDA {} and newer", name(range.first->version));
+  if (range.first == range.last) return fmt::format("CUDA {}", name(range.first->version));
+  return fmt::format("CUDA {} to {}", name(range.first->version), name(range.last->version));
 }
 
 const VendorLibraryRow* vendor_of(const AdviceInput& at) {
@@ -35,6 +44,24 @@ bool range_tells(const AdviceInput& at, bool part_of_cuda) {
   if (!part_of_cuda) return false;
   const ToolkitRow* own = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   return own == nullptr || !builds_for(*own, {*at.device, image::Suffix::none});
+}
+
+// The GPU and all others that the file has nothing for.
+std::vector<image::Arch> asked_archs(const AdviceInput& at) {
+  std::vector<image::Arch> out{{*at.device, image::Suffix::none}};
+  for (const ComputeCapability cc : at.also) out.push_back({cc, image::Suffix::none});
+  std::ranges::sort(out);
+  return out;
+}
+
+// NVIDIA's packages of CUDA 11 and 12 end in -cu11 and -cu12, those of 13 have the plain name.
+std::string older_package(const AdviceInput& at, const std::vector<image::Arch>& archs) {
+  if (at.manager != "pip" || !to_lower(at.package).starts_with("nvidia")) return {};
+  const ToolkitRange range = range_of(archs);
+  if (range.first == nullptr || range.open() || range.last->version.major < 11) return {};
+  std::string name = to_lower(at.package);
+  std::ranges::replace(name, '_', '-');
+  return fmt::format("{}-cu{}", name.substr(0, name.find("-cu1")), range.last->version.major);
 }
 
 }  // namespace
@@ -60,10 +87,13 @@ void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   // NVIDIA's libraries in a Python environment are those that PyTorch's build asks for.
   if (at.torch && at.origin == Origin::installed) add_wheel_fix(at, fixes, "torch");
   const VendorLibraryRow* row = vendor_of(at);
-  const std::string target = sm_name(*at.device);
+  const std::vector<image::Arch> archs = asked_archs(at);
+  std::vector<std::string> names;
+  for (const image::Arch& arch : archs) names.push_back(sm_name(arch.cc));
+  const std::string target = enumerate(names);
   const std::string_view file = basename_of(at.archive.empty() ? at.object : at.archive);
   const bool part_of_cuda = row != nullptr && row->part_of_cuda;
-  const std::string range = range_tells(at, part_of_cuda) ? toolkit_range(*at.device) : "";
+  const std::string range = range_tells(at, part_of_cuda) ? toolkits_for(archs) : "";
   const GpuRow* gpu = find_gpu(*at.device);
   Fix fix;
   fix.id = "use-release-with-code";
@@ -79,6 +109,8 @@ void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
     fix.title = fmt::format("Use the {} of a CUDA release that serves this GPU", file);
     fix.why = fmt::format("it ships prebuilt; {} include code for {}", range, target);
     fix.caveat = "what links against it has to be built for the same CUDA major version";
+    if (const std::string package = older_package(at, archs); !package.empty())
+      fix.commands = {fmt::format("pip install {}", package)};
   }
   if (gpu != nullptr && gpu->tegra)
     fix.caveat += fmt::format("{}for a Jetson, take the one that comes with its JetPack or for its platform",

@@ -19,23 +19,6 @@ constexpr SwitchRow kSwitches[] = {
 #undef KSHIM_SWITCH
 };
 
-// "CuPy-cuda12x" names what the folder cupy_cuda12x does.
-bool same_letter(char a, char b) {
-  if (a >= 'A' && a <= 'Z') a = static_cast<char>(a - 'A' + 'a');
-  return (a == '-' ? '_' : a) == b;
-}
-
-// The distribution itself and its variants: cupy, cupy_cuda12x, onnxruntime-gpu; torch has none, and
-// torch_scatter is none of it.
-bool is_of(std::string_view package, std::string_view distribution) {
-  if (distribution.empty() || package.size() < distribution.size()) return false;
-  if (!std::equal(distribution.begin(), distribution.end(), package.begin(),
-                  [](char b, char a) { return same_letter(a, b); }))
-    return false;
-  const std::string_view rest = package.substr(distribution.size());
-  return rest.empty() || (distribution != "torch" && (rest.front() == '_' || rest.front() == '-'));
-}
-
 bool lies_in(std::string_view path, std::string_view distribution) {
   if (distribution.empty() || distribution == "torch") return false;  // a checkout, as likely as not
   for (std::size_t begin = 0; begin < path.size();) {
@@ -210,7 +193,7 @@ const VendorLibraryRow* find_vendor_library(std::string_view path) {
 const BuildRow* find_build(std::string_view package, std::string_view path) {
   for (const BuildRow& row : builds()) {
     const bool named = !row.file.empty() && file_of(path).starts_with(row.file);
-    if (named || is_of(package, row.distribution) || lies_in(path, row.distribution)) return &row;
+    if (named || is_variant_of(package, row.distribution) || lies_in(path, row.distribution)) return &row;
   }
   return nullptr;
 }

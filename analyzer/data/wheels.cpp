@@ -139,12 +139,13 @@ bool is_variant(std::string_view rest) {
   return digits >= 2 && digits <= 3 && (rest.empty() || rest == "x" || rest == "-plugin" || rest == "-pjrt");
 }
 
+}  // namespace
+
 bool is_variant_of(std::string_view package, std::string_view project) {
   return !project.empty() && package.size() >= project.size() &&
-         same_name(package.substr(0, project.size()), project) && is_variant(package.substr(project.size()));
+         same_name(package.substr(0, project.size()), project) &&
+         is_variant(normal(package.substr(project.size())));
 }
-
-}  // namespace
 
 std::string_view known_project(std::string_view package) {
   const std::string name = normal(package);
@@ -257,9 +258,10 @@ bool is_of(const CompanionRow& companion, const WheelRow& row) {
          companion.platform == row.platform;
 }
 
+// Too new is refused as well: the cuDNN of PyTorch 1.5 has no code for GPUs that its PTX would be compiled
+// for.
 bool refuses(const CompanionRow& companion, ComputeCapability cc) {
-  return library_supports(companion.library, companion.release, cc).value_or(Support::yes) ==
-         Support::too_old_gpu;
+  return library_supports(companion.library, companion.release, cc).value_or(Support::yes) != Support::yes;
 }
 
 }  // namespace

@@ -40,6 +40,10 @@ struct WheelName {
 };
 WheelName wheel_name(std::string_view package, std::string_view version = {}, std::string_view variant = {});
 
+/// The project itself and its builds (cupy_cuda12x, onnxruntime-gpu), not a project with a longer name
+/// (torch_scatter, vllm_flash_attn, onnxruntime-genai).
+bool is_variant_of(std::string_view package, std::string_view project);
+
 /// The variant that PyPI has of a release; empty where that is not known.
 std::string_view default_variant(const WheelName& name, std::string_view platform = kLinux);
 

@@ -32,6 +32,8 @@ struct CodeModule {
   std::vector<std::uint32_t> parts;  ///< indices of relocatable images that belong to it
   std::uint32_t damage = 0;          ///< the first thing wrong with it: 1 + index into DeviceCode::damage
   bool embedded = false;             ///< among other data: the program loads it itself
+  /// The CUDA runtime loads it, and nobody links its LTO-IR. Not looked for in files without LTO-IR.
+  bool registered = false;
 };
 
 /// Calls visit(index into DeviceCode::images) for each image of a module, those of its parts last.

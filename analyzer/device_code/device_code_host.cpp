@@ -89,14 +89,14 @@ using image::FatbinWrapper;
 constexpr std::size_t kMaxLinks = std::size_t{1} << 22;
 
 template <class Visit>
-void each_linked_wrapper(const std::vector<CodeRange>& ranges, Bytes file, Visit&& visit) {
+void each_wrapper(const std::vector<CodeRange>& ranges, Bytes file, Visit&& visit) {
   std::uint64_t done = 0;  // ranges are sorted: sections that share their bytes are read once
   for (const CodeRange& range : ranges) {
     for (std::uint64_t at = std::max(range.begin, done); at + sizeof(FatbinWrapper) <= range.end;
          at += sizeof(FatbinWrapper)) {
       const auto wrapper = read_le<FatbinWrapper>(file, at);
       if (!wrapper) break;
-      if (wrapper->magic == image::kWrapperMagic && wrapper->version == 2 && !visit(at)) return;
+      if (wrapper->magic == image::kWrapperMagic && !visit(at, wrapper->version == 2)) return;
     }
     done = std::max(done, range.end);
   }
@@ -107,17 +107,19 @@ class PartLinker {
   PartLinker(const PointerMap& pointers, CodeCollector& collector, DeviceCode& out)
       : pointers_(pointers), collector_(collector), parts_(collector.parts()), out_(out) {}
 
-  /// false: enough is enough.
-  bool link(std::uint64_t wrapper) {
+  /// `linked`: of relocatable device code. false: enough is enough.
+  bool link(std::uint64_t wrapper, bool linked) {
     const auto address = pointers_.address_of(wrapper);
     const auto fatbin = address ? pointers_.follow(*address + offsetof(FatbinWrapper, fatbin)) : std::nullopt;
     const auto index = fatbin ? find_module(out_, *fatbin) : std::nullopt;
     if (!index) {
-      collector_.damage(wrapper, "a fatbin's wrapper points at no fatbin");
+      if (linked) collector_.damage(wrapper, "a fatbin's wrapper points at no fatbin");
       return true;
     }
+    CodeModule& module = out_.modules[*index];
+    module.registered = true;
     // Two wrappers of one fatbin are one module all the same.
-    if (CodeModule& module = out_.modules[*index]; module.parts.empty())
+    if (linked && module.parts.empty())
       add_parts(module, pointers_.read(*address + offsetof(FatbinWrapper, prelinked)), wrapper);
     return links_ < kMaxLinks;
   }
@@ -220,7 +222,7 @@ void find_in_elf(Bytes file, DeviceCode& out) {
   if (elf.section_count() == 0 && elf.segment_count() == 0) places.code = {{0, file.size(), RangeKind::data}};
   collector.collect(std::move(places.code));
   std::ranges::sort(places.wrappers, {}, &CodeRange::begin);
-  if (has_linked_wrapper(places.wrappers, file))
+  if (asks_for_wrappers(places.wrappers, file, out))
     link_parts(places.wrappers, PointerMap::of_elf(elf), file, collector, out);
 }
 
@@ -251,24 +253,27 @@ bool find_in_pe(Bytes file, DeviceCode& out) {
   }
   collector.collect(std::move(code));
   std::ranges::sort(wrappers, {}, &CodeRange::begin);
-  if (has_linked_wrapper(wrappers, file))
+  if (asks_for_wrappers(wrappers, file, out))
     link_parts(wrappers, PointerMap::of_pe(file, *pe), file, collector, out);
   return true;
 }
 
-bool has_linked_wrapper(const std::vector<CodeRange>& wrappers, Bytes file) {
-  bool found = false;
-  each_linked_wrapper(wrappers, file, [&](std::uint64_t) {
-    found = true;
-    return false;
+bool asks_for_wrappers(const std::vector<CodeRange>& wrappers, Bytes file, const DeviceCode& code) {
+  bool found = !wrappers.empty() && std::ranges::any_of(code.images, [](const CodeImage& image) {
+    return image.candidate.kind == image::ImageKind::ltoir;
   });
+  if (!found)
+    each_wrapper(wrappers, file, [&](std::uint64_t, bool linked) {
+      found = linked;
+      return !found;
+    });
   return found;
 }
 
 void link_parts(const std::vector<CodeRange>& wrappers, const PointerMap& pointers, Bytes file,
                 CodeCollector& collector, DeviceCode& out) {
   PartLinker linker(pointers, collector, out);
-  each_linked_wrapper(wrappers, file, [&](std::uint64_t at) { return linker.link(at); });
+  each_wrapper(wrappers, file, [&](std::uint64_t at, bool linked) { return linker.link(at, linked); });
 }
 
 PointerMap PointerMap::of_elf(const image::ElfReader& elf) {

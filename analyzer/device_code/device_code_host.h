@@ -108,10 +108,12 @@ class PointerMap {
   std::vector<Relocation> relocations_;
 };
 
-/// Gives each module whose wrapper (in `wrappers`, ranges of the file) has version 2 its parts.
+/// Marks each module that a wrapper (in `wrappers`, ranges of the file) points at as registered, and gives
+/// those whose wrapper has version 2 their parts.
 void link_parts(const std::vector<CodeRange>& wrappers, const PointerMap& pointers, Bytes file,
                 CodeCollector& collector, DeviceCode& out);
-/// Whether any wrapper has version 2: reading the relocations costs more than everything else.
-bool has_linked_wrapper(const std::vector<CodeRange>& wrappers, Bytes file);
+/// Whether any wrapper has version 2, or there is LTO-IR: reading the relocations costs more than everything
+/// else.
+bool asks_for_wrappers(const std::vector<CodeRange>& wrappers, Bytes file, const DeviceCode& code);
 
 }  // namespace kshim::analysis

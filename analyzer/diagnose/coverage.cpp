@@ -52,18 +52,25 @@ bool ModuleCoverage::reads(const CodeImage& image) const {
   return image::driver_reads(image.compression, driver_);
 }
 
+ModuleCoverage::ModuleCoverage(const DeviceCode& code, image::Version driver)
+    : code_(code),
+      driver_(driver),
+      any_registered_(std::ranges::any_of(code.modules, &CodeModule::registered)) {}
+
 bool ModuleCoverage::set(const CodeModule& module) {
   candidates_.clear();
+  registered_ = module.registered;
   bool executable = false;
+  bool links = false;
   each_image_of(module, [&](std::uint32_t index) {
     const CodeImage& image = code_.images[index];
-    executable = executable || image.candidate.kind != ImageKind::ltoir;
+    (image.candidate.kind == ImageKind::ltoir ? links : executable) = true;
     if (reads(image)) candidates_.push_back(image.candidate);
   });
   // What is wrong with the module is only that it holds an image of an unknown kind, which may well fit.
   holds_unknown_kind_ = module.damage != 0 && module.damage <= code_.damage.size() &&
                         code_.damage[module.damage - 1].of == Damage::Of::unknown_kind;
-  return executable;
+  return executable && !(links && any_registered_ && !registered_);
 }
 
 Coverage ModuleCoverage::on(image::ComputeCapability cc) const {
@@ -73,9 +80,10 @@ Coverage ModuleCoverage::on(image::ComputeCapability cc) const {
   if (selection.choice != image::Choice::none) {
     out.image = candidates_[selection.index];
   } else {
-    // LTO-IR beside PTX is one answer: what no driver takes is there for nvJitLink.
+    // LTO-IR beside PTX is one answer: what no driver takes is there for nvJitLink. The CUDA runtime has
+    // none.
     out.judged = !holds_unknown_kind_ && std::ranges::none_of(candidates_, [&](const Candidate& each) {
-      return image::links_for(each, cc);
+      return !registered_ && image::links_for(each, cc);
     });
   }
   return out;
@@ -186,14 +194,9 @@ class Coverer {
   void by_headers() {
     for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
       if (!modules_.set(code_.modules[index])) continue;
-      std::optional<bool> kernels;
-      for (std::size_t target = 0; target < targets_.size(); ++target) {
-        const Coverage coverage = modules_.on(targets_[target].cc);
-        count(target, coverage);
-        if (!coverage.lacks()) continue;
-        if (!kernels) kernels = has_kernels(code_.modules[index]);
-        if (*kernels) lack(target, index);
-      }
+      std::vector<Coverage> on;
+      for (const image::Arch& target : targets_) on.push_back(modules_.on(target.cc));
+      if (!std::ranges::any_of(on, &Coverage::lacks) || has_kernels(code_.modules[index])) add(index, on);
     }
   }
 
@@ -219,10 +222,7 @@ class Coverer {
         }
         kernels = add_kernels(image, served, table, table.first[index]) || kernels;
       });
-      for (std::size_t target = 0; target < targets_.size(); ++target) {
-        count(target, on[target]);
-        if (on[target].lacks() && kernels) lack(target, index);
-      }
+      if (kernels) add(index, on);
     }
   }
 
@@ -252,15 +252,15 @@ class Coverer {
   }
 
  private:
-  void count(std::size_t target, const Coverage& coverage) {
-    TargetVerdict& verdict = out_.targets[target];
-    if (coverage.choice == Choice::sass) ++verdict.sass;
-    if (coverage.choice == Choice::jit) ++verdict.jit;
-  }
-
-  void lack(std::size_t target, std::uint32_t module) {
-    ++out_.targets[target].lacking;
-    out_.lacking[target].push_back(module);
+  void add(std::uint32_t module, const std::vector<Coverage>& on) {
+    for (std::size_t target = 0; target < targets_.size(); ++target) {
+      TargetVerdict& verdict = out_.targets[target];
+      if (on[target].choice == Choice::sass) ++verdict.sass;
+      if (on[target].choice == Choice::jit) ++verdict.jit;
+      if (!on[target].lacks()) continue;
+      ++verdict.lacking;
+      out_.lacking[target].push_back(module);
+    }
   }
 
   // Any image of the module may be empty, of a part without device code or by __CUDA_ARCH__: all of them have

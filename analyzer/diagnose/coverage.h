@@ -21,8 +21,9 @@ struct Coverage {
 /// Judges the modules of a file one after the other. What the driver cannot decompress does not count.
 class ModuleCoverage {
  public:
-  ModuleCoverage(const DeviceCode& code, image::Version driver) : code_(code), driver_(driver) {}
-  /// False for LTO-IR alone, which is for nvJitLink and not for a driver.
+  ModuleCoverage(const DeviceCode& code, image::Version driver);
+  /// False for what is for nvJitLink and not for a driver: LTO-IR alone, and code with LTO-IR that the
+  /// program links with its user's own (cuSPARSE, libcudf), beside modules that the CUDA runtime loads.
   bool set(const CodeModule& module);
   /// Of the module that was set.
   Coverage on(image::ComputeCapability cc) const;
@@ -31,7 +32,9 @@ class ModuleCoverage {
  private:
   const DeviceCode& code_;
   image::Version driver_;
+  bool any_registered_ = false;
   std::vector<image::Candidate> candidates_;
+  bool registered_ = false;
   bool holds_unknown_kind_ = false;
 };
 

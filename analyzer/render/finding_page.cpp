@@ -37,13 +37,16 @@ std::string gpu_name(const Finding& finding) {
   return name;
 }
 
-// Two of the architectures; of a file with locked code, those that are.
+// Two of the architectures; of a file with locked code, the newest that are: sm_120a is the one that a 12.1
+// is next to.
 std::vector<std::string> title_have(const Finding& finding) {
   constexpr std::size_t kNamed = 2;
   std::vector<std::string> have = finding.have;
-  if (finding.cause == Cause::arch_specific_image)
+  if (finding.cause == Cause::arch_specific_image) {
     std::erase_if(have, [](const std::string& arch) { return !arch.ends_with('a') && !arch.ends_with('f'); });
-  if (have.empty()) have = finding.have;
+    if (have.empty()) have = finding.have;
+    if (have.size() > kNamed) have.erase(have.begin(), have.end() - kNamed);
+  }
   have.resize(std::min(have.size(), kNamed));
   return have;
 }

@@ -16,6 +16,26 @@ void add_images(const std::vector<ImageVerdict>& more,
   }
 }
 
+// "_C_cutlass_90a.so" and "sm90/ops.so" say which GPUs they are for, and hold code for those alone.
+bool is_named_after_its_gpus(const Finding& finding) {
+  const auto names = [&](std::string_view have) {
+    const std::string_view number = have.substr(have.find('_') + 1);
+    if (number.empty()) return false;
+    const bool plain = is_digit(number.back());
+    for (std::size_t at = finding.object.find(number); at != std::string::npos;
+         at = finding.object.find(number, at + 1)) {
+      const std::string_view before = std::string_view(finding.object).substr(0, at);
+      const std::size_t end = at + number.size();
+      const bool whole =
+          end == finding.object.size() || std::isalnum(static_cast<unsigned char>(finding.object[end])) == 0;
+      const bool sm = before.ends_with("sm") || before.ends_with("sm_");
+      if (whole && (sm || (!plain && before.ends_with('_')))) return true;
+    }
+    return false;
+  };
+  return !finding.have.empty() && std::ranges::all_of(finding.have, names);
+}
+
 bool knows(image::Version driver, image::ComputeCapability cc) {
   const GpuRow* gpu = find_gpu(cc);
   return !driver.known() || gpu == nullptr || driver >= gpu->first_toolkit;
@@ -124,21 +144,28 @@ std::vector<Finding> LooseFindings::take() && {
 
 void excuse_files_for_other_gpus(Scan& scan) {
   std::set<std::pair<std::string, std::string>> served;  // package, target
+  std::map<std::string, std::size_t> files;              // by package
   std::map<std::string, ScannedObject*> objects;
   for (ScannedObject& object : scan.objects) {
     objects.emplace(object.name(), &object);
     if (object.package.empty()) continue;
+    ++files[object.package.label()];
     for (const TargetVerdict& verdict : object.targets)
       if (verdict.sass + verdict.jit != 0) served.emplace(object.package.label(), sm_name(verdict.target.cc));
   }
   for (Finding& finding : scan.findings) {
-    if (finding.cause != Cause::arch_specific_image || finding.severity != Severity::error) continue;
-    if (!served.contains({finding.package.label(), finding.need})) continue;
+    if (finding.severity != Severity::error || finding.need.empty() || finding.package.empty()) continue;
+    const bool named = files[finding.package.label()] > 1 && finding.other_objects.empty() &&
+                       is_named_after_its_gpus(finding);
+    if (!named && (finding.cause != Cause::arch_specific_image ||
+                   !served.contains({finding.package.label(), finding.need})))
+      continue;
     finding.severity = Severity::info;
     finding.about.reset();
     finding.remarks.push_back(
-        fmt::format("Other files of {} have code where this one has none: it is for other GPUs.",
-                    finding.package.label()));
+        named ? "Its name says that it is for other GPUs."
+              : fmt::format("Other files of {} have code where this one has none: it is for other GPUs.",
+                            finding.package.label()));
     finding.other_objects.push_back(finding.object);
     for (const std::string& name : finding.other_objects) {
       const auto at = objects.find(name);

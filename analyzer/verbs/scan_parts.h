@@ -57,8 +57,8 @@ class LooseFindings {
   std::map<std::string, Group> groups_;
 };
 
-/// A file with `a` or `f` code alone, in a package whose other files run on the target, is one that the
-/// package has for other GPUs: no problem.
+/// A file beside others of its package is for other GPUs, and no problem, where its name says so, or where it
+/// has `a` or `f` code alone and the others run on the target.
 void excuse_files_for_other_gpus(Scan& scan);
 
 /// One finding for each file whose CUDA runtime needs a newer driver than Scan::driver, of many files of a

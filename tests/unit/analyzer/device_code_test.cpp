@@ -196,6 +196,28 @@ TEST(DeviceCode, OfPartsWhoseListConstructorsFillBelongsToEveryLinkedModule) {
   expect_linked(program.elf.build(), "sm_90 + compute_90 + compute_80");
 }
 
+// nvcc -gencode arch=compute_75,code=lto_75 -gencode arch=compute_80,code=sm_80 registers both; cuSPARSE
+// links its own.
+TEST(DeviceCode, OfAFileWithLtoIrIsRegisteredWhereAWrapperPoints) {
+  for (const bool ltoir : {false, true}) {
+    Buffer fatbins;
+    const std::uint64_t own = test::append_fatbin(fatbins, one(80));
+    const std::uint64_t registered =
+        test::append_fatbin(fatbins, ltoir ? one(90).ltoir(arch_of(75)) : one(90));
+    auto elf = test::host_elf();
+    elf.section(".nv_fatbin", SHT_PROGBITS, fatbins, 0, 0, test::kLoaded, test::kFatbinAddress);
+    elf.section(".nvFatBinSegment", SHT_PROGBITS, test::wrapper(1, test::kFatbinAddress + registered, 0), 0,
+                0, test::kLoaded, test::kWrapperAddress);
+    const Buffer file = elf.build();
+    const DeviceCode code = find_device_code(file);
+    ASSERT_THAT(code.modules, SizeIs(2));
+    EXPECT_EQ(own, 0U);
+    EXPECT_FALSE(code.modules[0].registered);
+    EXPECT_EQ(code.modules[1].registered, ltoir) << "relocations are not read for nothing";
+    EXPECT_THAT(code.damage, IsEmpty());
+  }
+}
+
 TEST(DeviceCode, IsFoundThroughRelativeRelocations) {
   for (const auto& [machine, type] :
        {std::pair{EM_X86_64, R_X86_64_RELATIVE}, {EM_AARCH64, R_AARCH64_RELATIVE}}) {

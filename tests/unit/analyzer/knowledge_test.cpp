@@ -193,6 +193,10 @@ TEST(Builds, AreFoundByPackageNameAndFolder) {
   EXPECT_EQ(recipe("torch", "torch/lib/libx.so"), "torch_itself");
   EXPECT_EQ(recipe("", "/x/libtorch_cuda.so"), "torch_itself");
   EXPECT_EQ(recipe("torch_scatter", "torch_scatter/_scatter_cuda.so"), std::nullopt);
+  EXPECT_EQ(recipe("vllm_flash_attn", "vllm_flash_attn_2_cuda.so"), "torch") << "a project of its own";
+  EXPECT_EQ(recipe("vllm", "vllm/vllm_flash_attn/_vllm_fa2_C.abi3.so"), "vllm");
+  EXPECT_EQ(recipe("onnxruntime_genai_cuda", "onnxruntime-genai-cuda.dll"), std::nullopt);
+  EXPECT_EQ(recipe("onnxruntime_gpu", "x.so"), "onnxruntime");
   EXPECT_EQ(recipe("", "/home/me/torch/mine.so"), std::nullopt);
   EXPECT_EQ(recipe("", ""), std::nullopt);
 }

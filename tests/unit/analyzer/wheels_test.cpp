@@ -157,19 +157,22 @@ TEST(Wheels, AreFoundByWhatIsWrittenInAReport) {
 TEST(Wheels, ServeByTheRulesThatHoldForFiles) {
   const auto newest = [](std::string_view distribution, ComputeCapability cc,
                          std::string_view platform = kLinux) {
-    const auto rows = wheels_serving(distribution, cc, platform);
+    auto rows = wheels_serving(distribution, cc, platform);
+    std::erase_if(rows, [&](const WheelRow* row) { return last_with_companions(*row, cc).empty(); });
     return rows.empty() ? std::string("none")
                         : std::string(rows.front()->last) + " " + std::string(rows.front()->variant);
   };
   EXPECT_EQ(newest("torch", {6, 1}), "2.14 cu126");
-  EXPECT_EQ(newest("torch", {3, 7}), "2.7 cu118");
-  EXPECT_EQ(newest("torch", {3, 5}), "none");
-  EXPECT_EQ(newest("torch", {8, 7}), "none") << "a Jetson does not run sm_80";
+  EXPECT_EQ(newest("torch", {3, 7}), "2.5 cu118") << "the cuDNN of 2.4 and later serves no Kepler";
+  EXPECT_EQ(newest("torch", {3, 5}), "1.2 cu100") << "the last that PyPI has";
+  EXPECT_EQ(newest("torch", {8, 7}), "none")
+      << "a Jetson does not run sm_80; the cuDNN beside the PTX of 1.5 is too old";
   EXPECT_EQ(newest("torch", {11, 0}), "none");
   EXPECT_EQ(newest("torch", {11, 0}, "linux aarch64").substr(0, 5), "2.15 ");
   EXPECT_EQ(newest("torch-scatter", {8, 0}), "none");
   for (const WheelRow* row : wheels_serving("torch", {12, 0})) {
     EXPECT_NE(serves(*row, {12, 0}), Choice::none);
+    if (last_with_companions(*row, {12, 0}).empty()) continue;
     EXPECT_GE(compare_releases(row->last, "2.7"), 0) << at(*row);
   }
   EXPECT_EQ(serves(*find_wheel("xformers", "0.0.30", "cu126"), {12, 0}), Choice::jit);

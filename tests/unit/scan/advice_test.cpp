@@ -57,6 +57,7 @@ class Advising : public ::testing::Test {
     object_.package.name = package.substr(0, package.find(' '));
     if (const std::size_t blank = package.find(' '); blank != std::string::npos)
       object_.package.version = package.substr(blank + 1);
+    if (object_.path.ends_with(".whl")) object_.package.installer = "pip";
     object_.images = count_images(code_);
     analysis::KernelTable table;
     const analysis::FileCoverage coverage =
@@ -222,6 +223,22 @@ TEST(Words, OfLockedCodeNameTheLockedImages) {
   finding.have = {"sm_75", "sm_80", "sm_90a", "sm_120f"};
   finding.devices = {analysis::target_device(image::ComputeCapability{8, 9})};
   EXPECT_EQ(analysis::title_of(finding), "libx.so is locked to sm_90a and sm_120f and does not run on sm_89");
+  finding.have = {"sm_80", "sm_90a", "sm_100a", "sm_120a"};
+  finding.devices = {analysis::target_device(image::ComputeCapability{12, 1})};
+  EXPECT_EQ(analysis::title_of(finding),
+            "libx.so is locked to sm_100a and sm_120a and does not run on sm_121")
+      << "the nearest";
+}
+
+// The module is of CUDA 12.8, which has dropped 3.5.
+TEST_F(Advising, NvidiasPackageOfAnOlderCudaIsNamed) {
+  add_module({{"90", {"k"}}});
+  EXPECT_TRUE(
+      has(advice("3.5", "x.whl", "nvidia/cusparse/lib/libcusparse.so.12", "nvidia_cusparse_cu12 12.5"),
+          "pip install nvidia-cusparse-cu11"))
+      << advice("3.5", "x.whl", "nvidia/cusparse/lib/libcusparse.so.12", "nvidia_cusparse_cu12 12.5");
+  const std::string nccl = advice("3.5", "x.whl", "nvidia/nccl/lib/libnccl.so.2", "nvidia_nccl_cu13 2.32");
+  EXPECT_FALSE(has(nccl, "pip install")) << "its own releases decide: " << nccl;
 }
 
 TEST_F(Advising, WhatIsCountedIsNotProbable) {

@@ -95,6 +95,26 @@ TEST(OneAFile, HasAllGpusOfOneCause) {
   EXPECT_THAT(analysis::targets_of(got.findings[2]), ElementsAre("sm_86"));
 }
 
+// torchao's _C_cutlass_90a.abi3.so, which it loads on Hopper.
+TEST(AFileNamedAfterItsGpus, IsForOthers) {
+  const auto severity = [](std::string file, std::vector<std::string> has, bool alone = false) {
+    Scan scan;
+    scan.objects = {object(file, has, {"sm_75"}, {}, "torchao")};
+    if (!alone) scan.objects.push_back(object("_C_mxfp8.so", {"sm_100"}, {"sm_75"}, {}, "torchao"));
+    scan.findings = {finding(file, "sm_75", has)};
+    scan.findings[0].package.name = "torchao";
+    excuse_files_for_other_gpus(scan);
+    return scan.findings[0].severity;
+  };
+  EXPECT_EQ(severity("torchao/_C_cutlass_90a.abi3.so", {"sm_90a"}), Severity::info);
+  EXPECT_EQ(severity("lib/sm90/ops.so", {"sm_90"}), Severity::info);
+  EXPECT_EQ(severity("torchao/_C_cutlass_90a.abi3.so", {"sm_90a"}, true), Severity::error)
+      << "all that it has";
+  EXPECT_EQ(severity("lib/sm90/ops.so", {"sm_90", "sm_80"}), Severity::error)
+      << "it has code for others, too";
+  EXPECT_EQ(severity("libfoo_80.so", {"sm_80"}), Severity::error) << "a plain number may be anything";
+}
+
 TEST(OneAFile, KeepsFixesThatDiffer) {
   Scan scan;
   scan.findings = {finding("a.so", "sm_61", {"sm_80"}), finding("a.so", "sm_120", {"sm_80"})};

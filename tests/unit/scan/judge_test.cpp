@@ -199,6 +199,45 @@ TEST_F(Judging, LtoIrBesidePtxIsForTheLinkerWhereItFits) {
   }
 }
 
+// The runtime hands the module to the driver, and nobody links it: the launch fails with 209.
+TEST_F(Judging, LtoIrThatTheRuntimeRegistersServesNobody) {
+  image(ImageKind::ltoir, "75", "not read");
+  ptx("80", {"one"});
+  module();
+  code_.modules.back().registered = true;
+  for (const bool kernels : {false, true}) {
+    EXPECT_EQ(findings("7.5", kernels).size(), 1U);
+    EXPECT_TRUE(findings("8.9", kernels).empty());
+  }
+}
+
+// cuSPARSE of CUDA 13: 34 modules that it links with the user's operators have sm_70, the 121 others begin
+// at 7.5.
+TEST_F(Judging, WhatALibraryLinksItselfIsNotWhatItRunsOn) {
+  ptx("75", {"spmv"});
+  module();
+  code_.modules.back().registered = true;
+  image(ImageKind::ltoir, "70", "not read");
+  ptx("70", {"user_operator"});
+  module();
+  for (const bool kernels : {false, true}) {
+    const auto found = findings("7.0", kernels, "/usr/lib/libcusparse.so.12");
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].severity, Severity::error);
+    EXPECT_TRUE(coverage_.targets[0].nothing_fits());
+    EXPECT_TRUE(findings("8.0", kernels, "/usr/lib/libcusparse.so.12").empty());
+  }
+}
+
+// NPP for Windows: two of its libraries have one module, which has no kernel.
+TEST_F(Judging, AModuleWithoutKernelsServesNobody) {
+  ptx("75", {});
+  module();
+  coverage_ = cover(code_, {arch("7.0"), arch("7.5")}, {}, nullptr);
+  for (const analysis::TargetVerdict& verdict : coverage_.targets)
+    EXPECT_EQ(verdict.sass + verdict.jit + verdict.lacking, 0U);
+}
+
 TEST_F(Judging, TileIrIsCompiledFor8_0AndLater) {
   image(ImageKind::tileir, "100", "not read");
   module();
