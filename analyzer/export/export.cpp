@@ -945,7 +945,7 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
     notes.clear();
   }
   Inputs inputs(paths, known_, notes);
-  TableFiles files(options_.folder, hash_of(fmt::format("{}\n{}", host_name(), ::getpid())), options_.zstd);
+  TableFiles files(options_.folder, options_.zstd);
   Shared shared{options_};
   Manifests manifests(files);
   Result done = Threads(inputs, shared, files, manifests, total).run();

@@ -6,6 +6,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <random>
+
 #include "analyzer/core/user_error.h"
 #include "kshim/files/open_file.h"
 #include "kshim/report/libc_calls.h"
@@ -48,7 +50,6 @@ std::string compressed(std::string_view text) {
 
 void append(const fs::path& folder, const std::string& name, std::string_view bytes, bool fresh) {
   const files::Descriptor within = opened(folder);
-  if (fresh) ::unlinkat(within.get(), name.c_str(), 0);  // of an export that was killed
   const int flags =
       O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | (fresh ? O_CREAT | O_EXCL : 0);
   const files::Descriptor file(::openat(within.get(), name.c_str(), flags, 0600));
@@ -68,8 +69,9 @@ void append(const fs::path& folder, const std::string& name, std::string_view by
 
 }  // namespace
 
-TableFiles::TableFiles(fs::path folder, std::string name, bool zstd)
-    : folder_(std::move(folder)), name_(std::move(name)), zstd_(zstd) {
+TableFiles::TableFiles(fs::path folder, bool zstd) : folder_(std::move(folder)), zstd_(zstd) {
+  std::random_device random;
+  name_ = fmt::format("{:08x}{:08x}", random(), random());
   buffer_.reserve(kBuffer);
 }
 

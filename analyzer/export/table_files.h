@@ -11,9 +11,8 @@ namespace kshim::exports {
 
 class TableFiles {
  public:
-  /// `name`: of the files until finish(); of no other export that runs. Throws UserError, as all members do,
-  /// where the folder cannot be written.
-  TableFiles(std::filesystem::path folder, std::string name, bool zstd);
+  /// Throws UserError, as all members do, where the folder cannot be written.
+  TableFiles(std::filesystem::path folder, bool zstd);
   ~TableFiles();
   TableFiles(const TableFiles&) = delete;
   TableFiles& operator=(const TableFiles&) = delete;
@@ -39,7 +38,7 @@ class TableFiles {
   void write(const Key& key, File& file, std::string_view lines);
   void flush();
   std::filesystem::path folder_;
-  std::string name_;
+  std::string name_;  ///< until finish(): of no other export into the folder
   bool zstd_;
   std::map<Key, File> files_;
   struct Written {

@@ -44,3 +44,5 @@ done || echo "kshim-epilog: not all that is old could be deleted" >&2
 
 # What a manifest of that age names was deleted before: an export would only read it. There may be none, or another node deletes it, too.
 find "$facts/manifest" -xdev -type f -name '*.json' -mmin "+$(((${KSHIM_DAYS:-7} + 1) * 1440))" -delete 2>/dev/null || true
+# What exports left that were killed.
+find "$facts" -xdev -type f -name '.*.unfinished' -mmin +1440 -delete 2>/dev/null || true

@@ -69,6 +69,13 @@ class Site(unittest.TestCase):
         self.assertEqual(self.exported(), 1)
         self.epilog()
         self.assertEqual(self.exported(), 1)
+        left = [next((self.facts / "table=processes").iterdir()) / f".{days}.ndjson.zst.unfinished" for days in (0, 2)]
+        for days, path in zip((0, 2), left):
+            path.touch()
+            os.utime(path, (time.time() - days * 86400 - 60,) * 2)
+        self.epilog()
+        self.assertEqual([path.exists() for path in left], [True, False])
+        left[0].unlink()
         [manifest] = (self.facts / "manifest").iterdir()
         for days, there in ((7.5, True), (8.5, False)):
             os.utime(manifest, (time.time() - days * 86400,) * 2)
