@@ -339,10 +339,11 @@ SourceRoot::Named SourceRoot::name(std::string_view path) const {
   if (path.empty() || (!path.starts_with('/') && working_.empty())) return {std::string(path), false};
   std::string whole = path.starts_with('/') ? std::string(path) : working_ + '/' + std::string(path);
   // Lexically: a file of a report may be on another machine.
-  if (contains(whole, "/.") || contains(whole, "//")) whole = fs::path(whole).lexically_normal().string();
+  if (contains(whole, "/.")) whole = fs::path(whole).lexically_normal().string();
   for (const std::string& root : names_)
-    if (whole.size() > root.size() + 1 && whole.starts_with(root + '/'))
-      return {whole.substr(root.size() + 1), true};
+    if (const std::size_t begin = whole.find_first_not_of('/', root.size());
+        whole.starts_with(root + '/') && begin != std::string::npos)
+      return {whole.substr(begin), true};
   return {std::move(whole), false};
 }
 
