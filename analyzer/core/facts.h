@@ -21,8 +21,9 @@ struct ImageFact {
   image::Candidate candidate;
   image::Compression compression = image::Compression::none;
   std::uint64_t count = 1;
-  std::optional<bool> has_kernel;  ///< whether the failing kernel is inside; nullopt where it was not read
-  image::Version toolkit;
+  std::optional<bool> has_kernel =
+      {};  ///< whether the failing kernel is inside; nullopt where it was not read
+  image::Version toolkit = {};
   bool operator==(const ImageFact&) const = default;
 };
 
@@ -64,17 +65,9 @@ struct Facts {
   image::Version runtime;                 ///< of the shared runtime that failed, where known
   bool parent_initialized = false;        ///< the process was forked from one that had initialized CUDA
 
-  bool has_code(int code) const {
-    for (const int known : codes) {
-      if (known == code) return true;
-    }
-    return false;
-  }
+  bool has_code(int code) const { return std::ranges::find(codes, code) != codes.end(); }
   bool has_code_with(unsigned traits) const {
-    for (const int known : codes) {
-      if (code_has(known, traits)) return true;
-    }
-    return false;
+    return std::ranges::any_of(codes, [&](int known) { return code_has(known, traits); });
   }
   bool operator==(const Facts&) const = default;
 };

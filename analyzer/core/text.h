@@ -5,6 +5,7 @@
 #include "analyzer/core/prelude.h"
 #include "kshim/base/bytes.h"
 #include "kshim/image/arch.h"
+#include "kshim/image/select.h"
 
 namespace kshim::image {
 
@@ -13,6 +14,7 @@ inline std::string name(Version version) { return std::string(to_name(version).v
 inline std::string name(ComputeCapability cc) { return std::string(to_name(cc).view()); }
 /// "sm_90a", "compute_90", "lto_90".
 inline std::string name(ImageKind kind, Arch arch) { return std::string(to_name(kind, arch).view()); }
+inline std::string name(const Candidate& image) { return name(image.kind, image.arch); }
 /// "sm_90": the code that a GPU wants.
 inline std::string sm_name(Arch arch) { return name(ImageKind::cubin, arch); }
 inline std::string sm_name(ComputeCapability cc) { return sm_name(Arch{cc, Suffix::none}); }
@@ -54,6 +56,7 @@ requires(!std::is_convertible_v<const List&, std::string_view>) bool contains(co
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+constexpr bool is_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 constexpr char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 std::string to_lower(std::string_view text);
 

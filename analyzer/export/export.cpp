@@ -656,7 +656,7 @@ class Rows {
       File file;
       std::uint64_t count = 0;
       std::uint32_t number = 0;
-      std::optional<unsigned> device;
+      std::optional<std::uint64_t> device;
       std::string selected;
       bool one_device = true, one_image = true;
     };
@@ -665,7 +665,7 @@ class Rows {
     for (const analysis::ModuleRecord& module : of.report.modules) {
       File file = file_of(of, module.object);
       if (file.id.empty()) file.id = module.content_hash;
-      Sum& sum = sums[{file.id, module.result, module.jit.value_or(false)}];
+      Sum& sum = sums[{file.id, module.result, module.jit}];
       if (sum.count == 0) {
         sum.file = file;
         sum.device = module.device;

@@ -108,7 +108,7 @@ class DeviceTable {
     if (!device.uuid.empty()) known_.emplace(key_of(report, device, false), out_.size());
     DeviceSummary summary;
     summary.host = report.process.host;
-    summary.ordinal = device.ordinal;
+    summary.ordinal = static_cast<unsigned>(device.ordinal);
     summary.name = device.name.substr(0, kMaxNameLength);
     if (const auto arch = image::parse_arch(device.compute_capability)) summary.cc = arch->cc;
     summary.uuid = device.uuid.substr(0, kMaxNameLength);
