@@ -21,8 +21,9 @@ struct ImageFact {
   image::Candidate candidate;
   image::Compression compression = image::Compression::none;
   std::uint64_t count = 1;
-  std::optional<bool> has_kernel;  ///< whether the failing kernel is inside; nullopt where it was not read
-  image::Version toolkit;
+  std::optional<bool> has_kernel =
+      {};  ///< whether the failing kernel is inside; nullopt where it was not read
+  image::Version toolkit = {};
   bool operator==(const ImageFact&) const = default;
 };
 

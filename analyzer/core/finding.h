@@ -114,7 +114,7 @@ struct Device {
     named,    ///< in a log
   };
   Kind kind = Kind::present;
-  std::optional<unsigned> ordinal = {};
+  std::optional<std::uint64_t> ordinal = {};
   std::string name = {};  ///< without the simulator's "(simulated)"
   std::optional<image::ComputeCapability> cc = {};
   bool simulated = false;
@@ -148,10 +148,10 @@ struct ImageVerdict {
 };
 
 struct Place {
-  std::string file;
+  std::string file = {};
   unsigned line = 0;
-  std::string function;
-  std::string object;  ///< of a native frame
+  std::string function = {};
+  std::string object = {};  ///< of a native frame
   std::uint64_t offset = 0;
   bool python = false;
 };
@@ -160,7 +160,7 @@ struct Place {
 struct SeenIn {
   std::string run;  ///< empty where its report names none
   std::string host;
-  std::optional<unsigned> rank;
+  std::optional<std::uint64_t> rank;
   long pid = 0;
   std::uint64_t count = 1;
 };

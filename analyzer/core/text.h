@@ -5,6 +5,7 @@
 #include "analyzer/core/prelude.h"
 #include "kshim/base/bytes.h"
 #include "kshim/image/arch.h"
+#include "kshim/image/select.h"
 
 namespace kshim::image {
 
@@ -13,6 +14,7 @@ inline std::string name(Version version) { return std::string(to_name(version).v
 inline std::string name(ComputeCapability cc) { return std::string(to_name(cc).view()); }
 /// "sm_90a", "compute_90", "lto_90".
 inline std::string name(ImageKind kind, Arch arch) { return std::string(to_name(kind, arch).view()); }
+inline std::string name(const Candidate& image) { return name(image.kind, image.arch); }
 /// "sm_90": the code that a GPU wants.
 inline std::string sm_name(Arch arch) { return name(ImageKind::cubin, arch); }
 inline std::string sm_name(ComputeCapability cc) { return sm_name(Arch{cc, Suffix::none}); }

@@ -14,7 +14,7 @@ bool is_script(std::string_view file, std::string_view function, std::string_vie
 }
 
 bool is_windows_path(std::string_view file) {
-  const auto letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
+  const auto letter = [](char c) { return is_alnum(c) && !is_digit(c); };
   return file.starts_with("\\\\") ||
          (file.size() > 2 && letter(file[0]) && file[1] == ':' && file[2] == '\\');
 }
@@ -23,7 +23,7 @@ bool is_windows_path(std::string_view file) {
 // library is elsewhere, becomes c:/lib/python310/json/decoder.py.
 std::string as_rows_write(std::string_view file) {
   std::string out(file);
-  for (char& c : out) c = c == '\\' ? '/' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (char& c : out) c = c == '\\' ? '/' : to_lower(c);
   constexpr std::string_view kFolder = "/python3";
   constexpr std::string_view kLibrary = "/lib/";
   const std::size_t at = out.find(kFolder);

@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
-#include <algorithm>
 #include <cctype>
 #include <ranges>
-#include <unordered_map>
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
@@ -46,17 +44,8 @@ const std::vector<GpuName>& all_names() {
 }
 
 std::string quoted(const std::string& name) {
-  std::string out;
-  for (const char letter : name) {
-    if (letter == ' ') {
-      out += "[ -]?";
-    } else if (std::isalnum(static_cast<unsigned char>(letter)) != 0) {
-      out += letter;
-    } else {
-      out += '\\';
-      out += letter;
-    }
-  }
+  std::string out = RE2::QuoteMeta(name);
+  RE2::GlobalReplace(&out, R"(\\ )", "[ -]?");
   return out;
 }
 
@@ -84,8 +73,6 @@ std::vector<std::string> words_of(std::string_view name) {
   end();
   return out;
 }
-
-std::string joined(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " ")); }
 
 }  // namespace
 
@@ -150,9 +137,10 @@ NamedGpus gpus_called(std::string_view name) {
   NamedGpus out;
   const std::vector<std::string> wanted = words_of(name);
   if (wanted.empty()) return out;
-  const std::string key = joined(wanted);
+  const std::string key = join(wanted, " ");
   for (const GpuName& gpu : all_names())
-    if (joined(words_of(gpu.name)) == key && analysis::find_gpu(gpu.cc) != nullptr) out.found.push_back(gpu);
+    if (join(words_of(gpu.name), " ") == key && analysis::find_gpu(gpu.cc) != nullptr)
+      out.found.push_back(gpu);
   if (!out.found.empty()) return out;
   for (const GpuName& gpu : all_names()) {
     const std::vector<std::string> words = words_of(gpu.name);
@@ -165,7 +153,7 @@ NamedGpus gpus_called(std::string_view name) {
   std::vector<std::pair<std::size_t, std::string>> near;
   const std::size_t limit = std::max<std::size_t>(1, key.size() / 4);
   for (const GpuName& gpu : all_names()) {
-    const std::size_t far = analysis::edit_distance(key, joined(words_of(gpu.name)), limit);
+    const std::size_t far = analysis::edit_distance(key, join(words_of(gpu.name), " "), limit);
     if (far <= limit) near.emplace_back(far, gpu.name);
   }
   std::ranges::stable_sort(near, {}, [](const auto& each) { return each.first; });

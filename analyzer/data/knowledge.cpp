@@ -21,21 +21,12 @@ constexpr SwitchRow kSwitches[] = {
 
 bool lies_in(std::string_view path, std::string_view distribution) {
   if (distribution.empty() || distribution == "torch") return false;  // a checkout, as likely as not
-  for (std::size_t begin = 0; begin < path.size();) {
-    const std::size_t end = path.find('/', begin);
-    if (end == std::string_view::npos) return false;
-    if (path.substr(begin, end - begin) == distribution) return true;
-    begin = end + 1;
-  }
-  return false;
+  const std::string folder = fmt::format("{}/", distribution);
+  return path.starts_with(folder) || contains(path, "/" + folder);
 }
-
-std::string_view file_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
 
-std::span<const ToolkitRow> toolkits() { return knowledge().toolkits; }
-std::span<const GpuRow> gpus() { return knowledge().gpus; }
 std::span<const SwitchRow> switches() { return kSwitches; }
 
 bool is_on(const SwitchRow& row, const std::map<std::string, std::string>& env) {
@@ -52,23 +43,17 @@ image::JitSwitches switches_in(const std::map<std::string, std::string>& env) {
 unsigned branch_of(std::string_view driver) { return first_number<unsigned>(driver).value_or(0); }
 
 const RecipeRow& find_recipe(std::string_view id) {
-  for (const RecipeRow& row : recipes())
-    if (row.id == id) return row;
+  if (const auto* row = first_row(recipes(), [&](const RecipeRow& each) { return each.id == id; }))
+    return *row;
   throw std::runtime_error(fmt::format("the tables in use have no recipe `{}`", id));
 }
 
 const GpuRow* find_gpu(ComputeCapability cc) {
-  for (const GpuRow& row : gpus()) {
-    if (row.cc == cc) return &row;
-  }
-  return nullptr;
+  return first_row(gpus(), [&](const GpuRow& row) { return row.cc == cc; });
 }
 
 const ToolkitRow* find_toolkit(Version wanted) {
-  for (const ToolkitRow& row : toolkits()) {
-    if (row.version == wanted) return &row;
-  }
-  return nullptr;
+  return first_row(toolkits(), [&](const ToolkitRow& row) { return row.version == wanted; });
 }
 
 std::string newer_cuda_than_known(Version cuda) {
@@ -90,11 +75,7 @@ std::string newer_ptx_than_known(Version isa) {
 }
 
 const ToolkitRow* toolkit_at_most(Version wanted) {
-  const ToolkitRow* found = nullptr;
-  for (const ToolkitRow& row : toolkits()) {
-    if (row.version <= wanted) found = &row;
-  }
-  return found;
+  return last_row(toolkits(), [&](const ToolkitRow& row) { return row.version <= wanted; });
 }
 
 bool builds_for(const ToolkitRow& toolkit, image::Arch arch) { return contains(toolkit.targets, arch); }
@@ -104,35 +85,23 @@ bool builds_tiles_for(const ToolkitRow& toolkit, image::Arch arch) {
 }
 
 const ToolkitRow* first_toolkit_for(image::Arch arch) {
-  for (const ToolkitRow& row : toolkits()) {
-    if (builds_for(row, arch)) return &row;
-  }
-  return nullptr;
+  return first_row(toolkits(), [&](const ToolkitRow& row) { return builds_for(row, arch); });
 }
 
 const ToolkitRow* last_toolkit_for(image::Arch arch) {
-  const ToolkitRow* found = nullptr;
-  for (const ToolkitRow& row : toolkits()) {
-    if (builds_for(row, arch)) found = &row;
-  }
-  return found;
+  return last_row(toolkits(), [&](const ToolkitRow& row) { return builds_for(row, arch); });
 }
 
 const ToolkitRow* toolkit_of_isa(Version isa) {
-  const ToolkitRow* found = nullptr;
-  for (const ToolkitRow& row : toolkits()) {
-    if (row.isa == isa) found = &row;
-  }
-  return found;
+  return last_row(toolkits(), [&](const ToolkitRow& row) { return row.isa == isa; });
 }
 
 Version last_driver_cuda(const GpuRow& gpu) {
   if (gpu.last_branch == 0) return {};
-  Version found;
-  for (const ToolkitRow& row : toolkits()) {
-    if (!row.driver.empty() && branch_of(row.driver) <= gpu.last_branch) found = row.version;
-  }
-  return found;
+  const auto* row = last_row(toolkits(), [&](const ToolkitRow& each) {
+    return !each.driver.empty() && branch_of(each.driver) <= gpu.last_branch;
+  });
+  return row == nullptr ? Version{} : row->version;
 }
 
 const ToolkitRow* toolkit_of_branch(unsigned branch) {
@@ -147,36 +116,30 @@ const ToolkitRow* toolkit_of_branch(unsigned branch) {
 }
 
 bool is_stateless_library(std::string_view family) {
-  return std::any_of(knowledge().stateless_libraries.begin(), knowledge().stateless_libraries.end(),
-                     [&](const StatelessLibraryRow& row) {
-                       // The driver's own name is short: libcuda.so alone, and not libcudart.so.
-                       return row.prefix == "cuda" ? family == row.prefix : family.starts_with(row.prefix);
-                     });
+  return std::ranges::any_of(stateless_libraries(), [&](const StatelessLibraryRow& row) {
+    // The driver's own name is short: libcuda.so alone, and not libcudart.so.
+    return row.prefix == "cuda" ? family == row.prefix : family.starts_with(row.prefix);
+  });
 }
 
 const LibraryNeedRow* library_need(std::string_view library, std::string_view distribution,
                                    std::string_view version) {
-  const auto rows = library_needs();
-  const auto row = std::ranges::find_if(rows, [&](const LibraryNeedRow& known) {
-    return known.library == library && known.distribution == distribution &&
-           is_within(version, known.first, known.last);
+  return first_row(library_needs(), [&](const LibraryNeedRow& row) {
+    return row.library == library && row.distribution == distribution &&
+           is_within(version, row.first, row.last);
   });
-  return row == rows.end() ? nullptr : &*row;
 }
 
 const ProbingLibraryRow* find_probing_library(std::string_view path) {
-  const std::string_view name = file_of(path);
-  for (const ProbingLibraryRow& row : probing_libraries()) {
-    // cublas64_12.dll is what libcublas.so.12 is elsewhere.
-    std::string_view prefix = row.prefix;
-    if (name.ends_with(".dll")) prefix.remove_prefix(std::string_view("lib").size());
-    if (name.starts_with(prefix)) return &row;
-  }
-  return nullptr;
+  const std::string_view name = basename_of(path);
+  // cublas64_12.dll is what libcublas.so.12 is elsewhere.
+  const std::size_t lib = name.ends_with(".dll") ? 3 : 0;
+  return first_row(probing_libraries(),
+                   [&](const ProbingLibraryRow& row) { return name.starts_with(row.prefix.substr(lib)); });
 }
 
 const VendorLibraryRow* find_vendor_library(std::string_view path) {
-  std::string_view name = file_of(path);
+  std::string_view name = basename_of(path);
   if (name.starts_with("lib")) name.remove_prefix(3);
   // cublas64_12.dll and libcublas.so are NVIDIA's, cublas_test is not.
   const auto library = [](std::string_view ending) {
@@ -184,27 +147,23 @@ const VendorLibraryRow* find_vendor_library(std::string_view path) {
            ending.ends_with(".lib");
   };
   if (!library(name)) return nullptr;
-  for (const VendorLibraryRow& row : vendor_libraries()) {
-    if (name.starts_with(row.prefix)) return &row;
-  }
-  return nullptr;
+  return first_row(vendor_libraries(),
+                   [&](const VendorLibraryRow& row) { return name.starts_with(row.prefix); });
 }
 
 const BuildRow* find_build(std::string_view package, std::string_view path) {
-  for (const BuildRow& row : builds()) {
-    const bool named = !row.file.empty() && file_of(path).starts_with(row.file);
-    if (named || is_variant_of(package, row.distribution) || lies_in(path, row.distribution)) return &row;
-  }
-  return nullptr;
+  return first_row(builds(), [&](const BuildRow& row) {
+    return (!row.file.empty() && basename_of(path).starts_with(row.file)) ||
+           is_variant_of(package, row.distribution) || lies_in(path, row.distribution);
+  });
 }
 
 const InstallerRow* find_installer(std::string_view distribution, std::string_view manager,
                                    std::string_view release) {
-  for (const InstallerRow& row : installers()) {
-    const bool asked = release.empty() || is_within(release, row.first, row.last);
-    if (row.distribution == distribution && row.manager == manager && asked) return &row;
-  }
-  return nullptr;
+  return first_row(installers(), [&](const InstallerRow& row) {
+    return row.distribution == distribution && row.manager == manager &&
+           (release.empty() || is_within(release, row.first, row.last));
+  });
 }
 
 }  // namespace kshim::analysis

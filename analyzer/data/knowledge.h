@@ -3,35 +3,9 @@
 // from a binary always wins over what a table says.
 #pragma once
 
-#include "analyzer/data/tables.h"
 #include "analyzer/data/wheels.h"
-#include "kshim/image/arch.h"
-#include "kshim/image/select.h"
 
 namespace kshim::analysis {
-
-struct ToolkitRow {
-  image::Version version;
-  std::vector<image::Arch> targets;
-  std::vector<image::Arch> tile_targets;  ///< of tileiras; empty before it
-  image::Version isa;
-  std::string_view driver;        ///< the oldest driver bundled with it
-  std::string_view minor_driver;  ///< the oldest driver that runs its cubins
-  unsigned default_arch;
-  bool verified;
-  std::string_view sources;
-};
-
-struct GpuRow {
-  image::ComputeCapability cc;
-  std::string_view family;
-  bool tegra;
-  image::Version first_toolkit;
-  unsigned last_branch;  ///< 0 = still supported
-  std::string_view products;
-  bool verified;
-  std::string_view sources;
-};
 
 struct SwitchRow {
   std::string_view variable;
@@ -40,8 +14,6 @@ struct SwitchRow {
   std::string_view sources;
 };
 
-std::span<const ToolkitRow> toolkits();
-std::span<const GpuRow> gpus();
 std::span<const SwitchRow> switches();
 /// Whether the variable has a value that the driver takes for "on": anything but 0.
 bool is_on(const SwitchRow& row, const std::map<std::string, std::string>& env);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "analyzer/data/knowledge.h"
-#include "analyzer/data/wheels.h"
 
 namespace kshim::analysis {
 
@@ -19,11 +18,8 @@ struct WindowsDriverRow {
 };
 
 struct Knowledge {
-  std::vector<ToolkitRow> toolkits;
   std::vector<WindowsDriverRow> windows_drivers;
-  std::vector<GpuRow> gpus;
   std::vector<GpuNameRow> gpu_names;
-  std::vector<WheelRow> wheels;
 #define KSHIM_TABLE(section, Row, ...) std::vector<Row> section;
 #include "analyzer/data/tables.def"
 };

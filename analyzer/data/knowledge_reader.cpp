@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include <algorithm>
 #include <deque>
-#include <iterator>
 #include <stdexcept>
 
 #include "analyzer/core/text.h"
@@ -45,11 +43,6 @@ class Row {
     if (find(key).get(out) != simdjson::SUCCESS) fail(fmt::format("`{}` is not a string", key));
     return keep(out);
   }
-  /// Empty for null.
-  std::string_view text_or_null(std::string_view key) {
-    if (find(key).is_null()) return {};
-    return text(key);
-  }
   /// Empty where it is not there.
   std::string_view text_if_any(std::string_view key) {
     dom::element ignored;
@@ -71,16 +64,11 @@ class Row {
     if (find(key).get(out) != simdjson::SUCCESS) fail(fmt::format("`{}` is not a number", key));
     return out;
   }
-  unsigned number_or_null(std::string_view key) { return find(key).is_null() ? 0 : number(key); }
+  bool is_null(std::string_view key) { return find(key).is_null(); }
   Version version(std::string_view key) {
     const auto out = image::parse_version(text(key));
     if (!out) fail(fmt::format("`{}` is not a version", key));
     return *out;
-  }
-  Version version_or_null(std::string_view key) { return find(key).is_null() ? Version{} : version(key); }
-  ComputeCapability cc(std::string_view key) { return cc_of(key, text(key)); }
-  ComputeCapability cc_or_null(std::string_view key) {
-    return find(key).is_null() ? ComputeCapability{} : cc(key);
   }
   /// "75 80 90a"; every word must be an architecture.
   std::vector<image::Arch> archs(std::string_view key) {
@@ -129,8 +117,8 @@ class Row {
       fail(fmt::format("`{}`: \"{}\" is not a compute capability", key, word));
     return out->cc;
   }
-  /// Passes over a field that only the build needs.
-  void skip(std::string_view key) { find(key); }
+  /// Passes over a field, be it there or not.
+  void skip(std::string_view key) { asked_.emplace_back(key); }
   void done() const {
     for (const auto field : object_)
       if (!contains(asked_, field.key)) fail(fmt::format("`{}` is not a field of this table", field.key));
@@ -152,9 +140,6 @@ class Row {
   std::vector<std::string> asked_;
 };
 
-std::string_view joined(const std::vector<std::string_view>& words) {
-  return Row::keep(fmt::format("{}", fmt::join(words, "; ")));
-}
 /// What a file says of a GPU or a wheel: read in a file or a tool's answer, stated by NVIDIA, or by the
 /// project's build.
 bool is_verified(Row& row) {
@@ -163,10 +148,29 @@ bool is_verified(Row& row) {
 
 void read(Row& row, std::string_view key, std::string_view& out) { out = row.text(key); }
 void read(Row& row, std::string_view key, bool& out) { out = row.flag(key); }
+void read(Row& row, std::string_view key, unsigned& out) { out = row.number(key); }
 void read(Row& row, std::string_view key, int& out) { out = static_cast<int>(row.number(key)); }
 void read(Row& row, std::string_view key, double& out) { out = row.real(key); }
 void read(Row& row, std::string_view key, Version& out) { out = row.version(key); }
-void read(Row& row, std::string_view key, ComputeCapability& out) { out = row.cc_or_null(key); }
+void read(Row& row, std::string_view key, ComputeCapability& out) {
+  if (!row.is_null(key)) out = row.cc_of(key, row.text(key));
+}
+void read(Row& row, std::string_view key, std::vector<image::Arch>& out) { out = row.archs(key); }
+void read(Row& row, std::string_view key, std::vector<std::string_view>& out) { out = row.list(key); }
+/// Machine code first; PTX without its ISA.
+void read(Row& row, std::string_view /*key*/, std::vector<image::Candidate>& out) {
+  for (const image::Arch arch : row.archs("cubin")) out.push_back({image::ImageKind::cubin, arch, {}});
+  for (const image::Arch arch : row.archs("ptx")) out.push_back({image::ImageKind::ptx, arch, {}});
+}
+void read(Row& row, std::string_view key, FirstIsas& out) {
+  for (const auto isa : row.object(key)) {
+    std::string_view text;
+    const auto version = image::parse_version(isa.value.get(text) == simdjson::SUCCESS ? text : "");
+    if (!version || !contains(std::array<std::string_view, 3>{"base", "a", "f"}, isa.key))
+      row.fail("`first_isa` is not understood");
+    out.emplace(Row::keep(isa.key), *version);
+  }
+}
 /// The enumerator whose `name_of` the word is.
 template <class E, class Name>
 void read_word(Row& row, std::string_view key, E& out, Name&& name_of) {
@@ -202,88 +206,32 @@ void read(Row& row, std::string_view key, E& out) {
   });
 }
 
-}  // namespace
-
-/// The tables of the image library that a text brings.
-struct ImageTables {
-  std::vector<image::ComputeCapabilityInfo> gpus;
-  std::vector<image::FamilyRow> families;
-  std::vector<image::PtxTargetRow> targets;
-  std::vector<image::PtxIsaRow> isas;
-};
-
-namespace {
-
-void read_toolkit(Row& row, Knowledge& to, ImageTables& images) {
-  ToolkitRow out;
-  out.version = row.version("cuda");
-  out.isa = row.version("isa");
-  out.driver = row.text_or_null("driver");
-  out.minor_driver = row.text_or_null("minor_driver");
-  const std::string_view windows = row.text_or_null("windows_driver");
-  const std::string_view windows_minor = row.text_or_null("windows_minor_driver");
-  out.default_arch = row.number("default");
-  out.targets = row.archs("targets");
-  out.tile_targets = row.archs("tile_targets");
-  out.verified = is_verified(row);
-  out.sources = row.text("sources");
-  if (!images.isas.empty() && !(images.isas.back().cuda < out.version))
+/// A table that others are made of. `row`: for what is wrong with its last one.
+template <class T>
+void derive(const std::vector<T>&, Row&, Knowledge&, ImageTables&) {}
+void derive(const std::vector<ToolkitRow>& rows, Row& row, Knowledge& to, ImageTables& images) {
+  const ToolkitRow& last = rows.back();
+  if (!images.isas.empty() && !(images.isas.back().cuda < last.version))
     row.fail("is not newer than the row before");
-  images.isas.push_back({out.version, out.isa});
-  if (!windows.empty()) to.windows_drivers.push_back({out.driver, windows});
-  if (!windows_minor.empty()) to.windows_drivers.push_back({out.minor_driver, windows_minor});
-  if (!out.targets.empty()) to.toolkits.push_back(out);  // 12.7 was a driver's version and no toolkit
+  images.isas.push_back({last.version, last.isa});
+  if (!last.windows_driver.empty()) to.windows_drivers.push_back({last.driver, last.windows_driver});
+  if (!last.windows_minor_driver.empty())
+    to.windows_drivers.push_back({last.minor_driver, last.windows_minor_driver});
+  if (last.targets.empty()) to.toolkits.pop_back();  // 12.7 was a driver's version and no toolkit
 }
-
-void read_gpu(Row& row, Knowledge& to, ImageTables& images) {
-  GpuRow out;
-  out.cc = row.cc("cc");
-  out.family = row.text("generation");
-  const std::string_view chips = row.text("chips");
-  out.tegra = row.flag("tegra");
-  out.first_toolkit = row.version("first_toolkit");
-  const Version last = row.version_or_null("last_toolkit");
-  out.last_branch = row.number_or_null("last_driver_branch");
-  out.products = joined(row.list("products"));
-  for (const std::string_view name : row.list("names")) to.gpu_names.push_back({name, out.cc});
-  for (const auto isa : row.object("first_isa")) {
-    std::string_view text;
-    const auto version =
-        isa.value.get(text) == simdjson::SUCCESS ? image::parse_version(text) : image::parse_version("");
-    const bool base = isa.key == "base";
-    if (!version || (!base && isa.key != "a" && isa.key != "f")) row.fail("`first_isa` is not understood");
-    images.targets.push_back({out.cc.number(),
-                              base             ? image::Suffix::none
-                              : isa.key == "a" ? image::Suffix::a
-                                               : image::Suffix::f,
-                              *version});
-  }
-  for (const std::string_view device : row.list("family"))
-    images.families.push_back({out.cc.number(), row.cc_of("family", device).number()});
-  row.skip("limits");
-  row.skip("simulated");
-  out.verified = is_verified(row);
-  out.sources = row.text("sources");
-  images.gpus.push_back({out.cc, out.family.data(), chips.data(), out.tegra, out.first_toolkit, last});
-  to.gpus.push_back(out);
-}
-
-void read_wheel(Row& row, Knowledge& to, ImageTables&) {
-  WheelRow out;
-  out.distribution = row.text("distribution");
-  out.first = row.release("first");
-  out.last = row.release("last");
-  out.variant = row.text("variant");
-  out.platform = row.text("platform");
-  for (const image::Arch arch : row.archs("cubin")) out.images.push_back({image::ImageKind::cubin, arch, {}});
-  for (const image::Arch arch : row.archs("ptx")) out.images.push_back({image::ImageKind::ptx, arch, {}});
-  out.isa = row.text_if_any("isa");
-  out.verified = is_verified(row);
-  out.note = row.text_if_any("note");
-  out.sources = row.text("sources");
-  row.text_if_any("date");
-  row.text_if_any("wheels");
-  to.wheels.push_back(out);
+void derive(const std::vector<GpuRow>& rows, Row& row, Knowledge& to, ImageTables& images) {
+  const GpuRow& last = rows.back();
+  for (const std::string_view name : last.names) to.gpu_names.push_back({name, last.cc});
+  for (const auto& [key, isa] : last.first_isa)
+    images.targets.push_back({last.cc.number(),
+                              key == "base" ? image::Suffix::none
+                              : key == "a"  ? image::Suffix::a
+                                            : image::Suffix::f,
+                              isa});
+  for (const std::string_view device : last.relatives)
+    images.families.push_back({last.cc.number(), row.cc_of("family", device).number()});
+  images.gpus.push_back(
+      {last.cc, last.family.data(), last.chips.data(), last.tegra, last.first_toolkit, last.last_toolkit});
 }
 struct Section {
   std::string_view name;
@@ -291,24 +239,29 @@ struct Section {
   /// Moves what was read to where it is used.
   void (*take)(Knowledge& from, Knowledge& to);
 };
-template <auto... Tables>
+template <auto kTable>
 void take(Knowledge& from, Knowledge& to) {
-  ((to.*Tables = std::move(from.*Tables)), ...);
+  to.*kTable = std::move(from.*kTable);
+  if constexpr (std::is_same_v<decltype(kTable), std::vector<ToolkitRow> Knowledge::*>)
+    to.windows_drivers = std::move(from.windows_drivers);
+  if constexpr (std::is_same_v<decltype(kTable), std::vector<GpuRow> Knowledge::*>)
+    to.gpu_names = std::move(from.gpu_names);
 }
 constexpr Section kSections[] = {
-    {"toolkits", read_toolkit, take<&Knowledge::toolkits, &Knowledge::windows_drivers>},
-    {"gpus", read_gpu, take<&Knowledge::gpus, &Knowledge::gpu_names>},
-    {"wheels", read_wheel, take<&Knowledge::wheels>},
 #define KSHIM_FIELD(type, name) read(row, #name, out.name);
 #define KSHIM_RELEASE(name) out.name = row.release(#name);
 #define KSHIM_ANY(name) out.name = row.text_if_any(#name);
 #define KSHIM_BASIS(name) out.name = is_verified(row);
-#define KSHIM_TABLE(section, Row_, ...)        \
-  {#section,                                   \
-   [](Row& row, Knowledge& to, ImageTables&) { \
-     Row_& out = to.section.emplace_back();    \
-     __VA_ARGS__                               \
-   },                                          \
+#define KSHIM_AS(type, name, key) \
+  if (!row.is_null(key)) read(row, key, out.name);
+#define KSHIM_LEFT(key) row.skip(key);
+#define KSHIM_TABLE(section, Row_, ...)               \
+  {#section,                                          \
+   [](Row& row, Knowledge& to, ImageTables& images) { \
+     Row_& out = to.section.emplace_back();           \
+     __VA_ARGS__                                      \
+     derive(to.section, row, to, images);             \
+   },                                                 \
    take<&Knowledge::section>},
 #include "analyzer/data/tables.def"
 };
@@ -320,74 +273,60 @@ bool is_date(std::string_view text) {
                     [](char c, char form) { return form == '-' ? c == '-' : c >= '0' && c <= '9'; });
 }
 
+/// The rows of a section, each checked.
+void read_section(const Section& section, dom::element value, const std::string& file, Knowledge& to,
+                  ImageTables& images) {
+  dom::array rows;
+  if (value.get(rows) != simdjson::SUCCESS || rows.size() == 0 || rows.size() > kMaxRows)
+    throw std::runtime_error(fmt::format("{}: `{}` is not a list of rows", file, section.name));
+  std::size_t index = 0;
+  for (const dom::element each : rows) {
+    Row row(each, fmt::format("{}: row {} of `{}`", file, ++index, section.name));
+    section.read(row, to, images);
+    row.done();
+  }
+}
+
 }  // namespace
 
-class KnowledgeText::Rows {
- public:
-  Rows(std::string_view json, const std::string& file) {
-    if (json.size() > kMaxKnowledgeBytes)
-      throw std::runtime_error(fmt::format("{}: is larger than 8 MiB", file));
-    dom::parser parser;
-    dom::element document;
-    if (const auto error = parser.parse(json.data(), json.size()).get(document); error != simdjson::SUCCESS)
-      throw std::runtime_error(fmt::format("{}: {}", file, simdjson::error_message(error)));
-    dom::object object;
-    std::string_view schema;
-    if (document.get(object) != simdjson::SUCCESS || object["schema"].get(schema) != simdjson::SUCCESS ||
-        schema != kSchema)
-      throw std::runtime_error(fmt::format("{}: is not of schema {}", file, kSchema));
-    std::string_view date;
-    if (object["date"].get(date) != simdjson::SUCCESS || !is_date(date))
-      throw std::runtime_error(fmt::format("{}: `date` is not a date such as 2026-11-22", file));
-    date_ = date;
-    for (const auto field : object) {
-      if (field.key == "schema" || field.key == "date") continue;
-      const auto* section = std::find_if(std::begin(kSections), std::end(kSections),
-                                         [&](const Section& known) { return known.name == field.key; });
-      if (section == std::end(kSections))
-        throw std::runtime_error(fmt::format("{}: there is no table `{}`", file, field.key));
-      read(*section, field.value, file);
-    }
+KnowledgeText::KnowledgeText(std::string_view json, const std::string& file) {
+  if (json.size() > kMaxKnowledgeBytes)
+    throw std::runtime_error(fmt::format("{}: is larger than 8 MiB", file));
+  dom::parser parser;
+  dom::element document;
+  if (const auto error = parser.parse(json.data(), json.size()).get(document); error != simdjson::SUCCESS)
+    throw std::runtime_error(fmt::format("{}: {}", file, simdjson::error_message(error)));
+  dom::object object;
+  std::string_view schema;
+  if (document.get(object) != simdjson::SUCCESS || object["schema"].get(schema) != simdjson::SUCCESS ||
+      schema != kSchema)
+    throw std::runtime_error(fmt::format("{}: is not of schema {}", file, kSchema));
+  std::string_view date;
+  if (object["date"].get(date) != simdjson::SUCCESS || !is_date(date))
+    throw std::runtime_error(fmt::format("{}: `date` is not a date such as 2026-11-22", file));
+  date_ = date;
+  for (const auto field : object) {
+    if (field.key == "schema" || field.key == "date") continue;
+    const auto* section = std::ranges::find(kSections, field.key, &Section::name);
+    if (section == std::end(kSections))
+      throw std::runtime_error(fmt::format("{}: there is no table `{}`", file, field.key));
+    read_section(*section, field.value, file, rows_, images_);
+    sections_.push_back(section->name);
   }
-  const std::string& date() const { return date_; }
-  void use(Knowledge& to, ImageLibrary images) {
-    for (const Section& section : kSections)
-      if (has(section.name)) section.take(rows_, to);
-    if (images == ImageLibrary::has_it) return;
-    image::CompatTables tables = image::compat_tables();
-    if (has("gpus")) {
-      tables.gpus = store().gpus.emplace_back(std::move(images_.gpus));
-      tables.families = store().families.emplace_back(std::move(images_.families));
-      tables.targets = store().targets.emplace_back(std::move(images_.targets));
-    }
-    if (has("toolkits")) tables.isas = store().isas.emplace_back(std::move(images_.isas));
-    image::use_compat_tables(tables);
-  }
+}
 
- private:
-  void read(const Section& section, dom::element value, const std::string& file) {
-    dom::array rows;
-    if (value.get(rows) != simdjson::SUCCESS || rows.size() == 0 || rows.size() > kMaxRows)
-      throw std::runtime_error(fmt::format("{}: `{}` is not a list of rows", file, section.name));
-    std::size_t index = 0;
-    for (const dom::element each : rows) {
-      Row row(each, fmt::format("{}: row {} of `{}`", file, ++index, section.name));
-      section.read(row, rows_, images_);
-      row.done();
-    }
-    sections_.push_back(section.name);
+void KnowledgeText::use(Knowledge& to, ImageLibrary images) {
+  for (const Section& section : kSections)
+    if (has(section.name)) section.take(rows_, to);
+  if (images == ImageLibrary::has_it) return;
+  image::CompatTables tables = image::compat_tables();
+  if (has("gpus")) {
+    tables.gpus = store().gpus.emplace_back(std::move(images_.gpus));
+    tables.families = store().families.emplace_back(std::move(images_.families));
+    tables.targets = store().targets.emplace_back(std::move(images_.targets));
   }
-  bool has(std::string_view name) const { return contains(sections_, name); }
-  std::string date_;
-  std::vector<std::string_view> sections_;
-  Knowledge rows_;
-  ImageTables images_;
-};
-
-KnowledgeText::KnowledgeText(std::string_view json, const std::string& file)
-    : rows_(std::make_unique<Rows>(json, file)) {}
-KnowledgeText::~KnowledgeText() = default;
-const std::string& KnowledgeText::date() const { return rows_->date(); }
-void KnowledgeText::use(Knowledge& to, ImageLibrary images) { rows_->use(to, images); }
+  if (has("toolkits")) tables.isas = store().isas.emplace_back(std::move(images_.isas));
+  image::use_compat_tables(tables);
+}
 
 }  // namespace kshim::analysis

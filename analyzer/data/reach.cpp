@@ -9,10 +9,6 @@ namespace {
 
 using image::Version;
 
-constexpr Version version(unsigned major, unsigned minor) {
-  return {static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
-}
-
 // On Windows a branch has some numbers after its own: 581 and 582 are of R580. The next branch is ten on.
 constexpr unsigned kWithinBranch = 10;
 // Drivers of today have three digits; what else stands there is a Jetson's, or no driver's.
@@ -21,8 +17,13 @@ constexpr unsigned kFirstBranch = 300;
 // The toolkit release of a variant such as "cu118"; "cu12" is too coarse.
 Version exact_cuda(std::string_view variant) {
   if (variant.size() != 5 || !variant.starts_with("cu")) return {};
-  const auto number = parse_number<unsigned>(variant.substr(2));
-  return number ? version(*number / 10, *number % 10) : Version{};
+  const int number = parse_number<int>(variant.substr(2)).value_or(0);
+  return Version::from_cuda_number(number / 10 * 1000 + number % 10 * 10);
+}
+
+// Within a major version an older driver runs what is newer, since CUDA 11.
+bool reaches(Version last, Version cuda) {
+  return cuda.major >= 11 ? cuda.major <= last.major : !(last < cuda);
 }
 
 bool is_newer(std::string_view a, std::string_view b) { return compare_releases(a, b) > 0; }
@@ -42,15 +43,6 @@ DriverSupport driver_support(const GpuRow& gpu, Version driver, std::string_view
   return dropped ? DriverSupport::too_new : DriverSupport::yes;
 }
 
-namespace {
-
-// Within a major version an older driver runs what is newer, since CUDA 11.
-bool reaches(Version last, Version cuda) {
-  return cuda.major >= 11 ? cuda.major <= last.major : !(last < cuda);
-}
-
-}  // namespace
-
 bool can_ever_run(std::optional<image::ComputeCapability> device, Version cuda) {
   const GpuRow* gpu = device ? find_gpu(*device) : nullptr;
   if (gpu == nullptr || !cuda.known()) return true;
@@ -64,10 +56,10 @@ bool can_run(std::optional<image::ComputeCapability> device, Version driver, Ver
 }
 
 Version oldest_cuda_of(std::string_view distribution, std::string_view release) {
-  for (const SourceNeedRow& row : source_needs()) {
-    if (row.distribution == distribution && is_within(release, row.first, row.last)) return row.oldest_cuda;
-  }
-  return {};
+  const auto* row = first_row(source_needs(), [&](const SourceNeedRow& each) {
+    return each.distribution == distribution && is_within(release, each.first, each.last);
+  });
+  return row == nullptr ? Version{} : row->oldest_cuda;
 }
 
 std::string_view first_beyond(std::string_view distribution, Version cuda) {

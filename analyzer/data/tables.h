@@ -4,6 +4,7 @@
 
 #include "analyzer/core/finding.h"
 #include "kshim/image/arch.h"
+#include "kshim/image/select.h"
 
 namespace kshim::analysis {
 
@@ -31,7 +32,12 @@ KSHIM_WORDS(Answer, cc2, arch_list, toolkit, torch)
 /// What becomes of the fixes of the cause beside one for the message.
 KSHIM_WORDS(Rest, also, releases, alone, last)
 
+/// By "base", "a" and "f".
+using FirstIsas = std::map<std::string_view, image::Version>;
+
 #define KSHIM_FIELD(type, name) type name{};
+#define KSHIM_AS(type, name, key) type name{};
+#define KSHIM_LEFT(key)
 #define KSHIM_RELEASE(name) std::string_view name{};
 #define KSHIM_ANY(name) std::string_view name{};
 #define KSHIM_BASIS(name) bool name{};
@@ -41,5 +47,20 @@ KSHIM_WORDS(Rest, also, releases, alone, last)
   };                                   \
   std::span<const Row> section();
 #include "analyzer/data/tables.def"
+
+/// The first row that fits, and the last one; nullptr where none does.
+template <class Rows, class Fits>
+auto first_row(const Rows& rows, Fits&& fits) -> decltype(std::data(rows)) {
+  for (const auto& row : rows)
+    if (fits(row)) return &row;
+  return nullptr;
+}
+template <class Rows, class Fits>
+auto last_row(const Rows& rows, Fits&& fits) -> decltype(std::data(rows)) {
+  decltype(std::data(rows)) found = nullptr;
+  for (const auto& row : rows)
+    if (fits(row)) found = &row;
+  return found;
+}
 
 }  // namespace kshim::analysis

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/data/wheels.h"
 
-#include <algorithm>
-#include <system_error>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
@@ -13,13 +10,6 @@ namespace {
 using image::ComputeCapability;
 
 constexpr std::string_view kOpen = "0";
-
-// "Flash_Attn" and "flash-attn" are one package (PEP 503); cuDNN is cudnn.
-bool same_name(std::string_view a, std::string_view b) {
-  const auto letter = [](char c) { return c == '_' || c == '.' ? '-' : to_lower(c); };
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return letter(x) == letter(y); });
-}
 
 // The next number of a release; what is not a number ends it, but for ".post3", which counts as one more
 // place.
@@ -42,13 +32,8 @@ int compare(std::string_view a, std::string_view b, bool prefix) {
 
 // cu128 and cuda12 for 12; 0 for what names no CUDA version.
 unsigned major_of(std::string_view variant) {
-  if (variant.starts_with("cuda")) {
-    variant.remove_prefix(4);
-  } else if (variant.starts_with("cu")) {
-    variant.remove_prefix(2);
-  } else {
-    return 0;
-  }
+  if (!variant.starts_with("cu")) return 0;
+  variant.remove_prefix(variant.starts_with("cuda") ? 4 : 2);
   return first_number<unsigned>(variant.substr(0, 2)).value_or(0);
 }
 
@@ -57,12 +42,6 @@ bool same_variant(std::string_view row, std::string_view asked) {
   if (row == asked) return true;
   const bool coarse = row.starts_with("cuda") || asked.starts_with("cuda");
   return coarse && major_of(row) != 0 && major_of(row) == major_of(asked);
-}
-
-std::string normal(std::string_view package) {
-  std::string out(package);
-  for (char& c : out) c = c == '_' || c == '.' ? '-' : to_lower(c);
-  return out;
 }
 
 // Of "jax-cuda12-plugin" that is "cuda12", of "faiss-gpu-cu12" "cu12"; empty where no word names a CUDA.
@@ -84,15 +63,62 @@ bool serves_newer(const WheelRow* a, const WheelRow* b) {
   return compare_releases(a->first, b->first) > 0;
 }
 
-bool knows(const LibrarySupportRow& row, std::string_view library) { return same_name(row.library, library); }
+bool knows(const LibrarySupportRow& row, std::string_view library) {
+  return normal_name(row.library) == normal_name(library);
+}
 
 bool reaches(const LibrarySupportRow& row, ComputeCapability cc) {
   return row.min <= cc && (row.max.major == 0 || cc <= row.max);
 }
 
+// What makers put behind a project's name: "-gpu", "-cu12", "-cuda12x", "-cuda12-plugin".
+bool is_variant(std::string_view rest) {
+  if (rest.empty() || rest == "-gpu") return true;
+  if (!rest.starts_with("-cu")) return false;
+  rest.remove_prefix(rest.starts_with("-cuda") ? 5 : 3);
+  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  rest.remove_prefix(digits);
+  return digits >= 2 && digits <= 3 && (rest.empty() || rest == "x" || rest == "-plugin" || rest == "-pjrt");
+}
+
+bool is_variant_of(std::string_view package, std::string_view project) {
+  const std::string name = normal_name(project);
+  return !name.empty() && package.starts_with(name) && is_variant(package.substr(name.size()));
+}
+
+/// Of the rows that serve the GPU the first (-1) or last (1) one.
+const LibrarySupportRow* outermost(std::string_view library, ComputeCapability cc, int side) {
+  const LibrarySupportRow* found = nullptr;
+  for (const LibrarySupportRow& row : library_support()) {
+    if (knows(row, library) && reaches(row, cc) &&
+        (found == nullptr || side * compare_releases(row.first, found->first) > 0))
+      found = &row;
+  }
+  return found;
+}
+
+bool is_of(const CompanionRow& companion, const WheelRow& row) {
+  return companion.distribution == row.distribution && companion.variant == row.variant &&
+         companion.platform == row.platform;
+}
+
+// Too new is refused as well: the cuDNN of PyTorch 1.5 has no code for GPUs that its PTX would be compiled
+// for.
+bool refuses(const CompanionRow& companion, ComputeCapability cc) {
+  return library_supports(companion.library, companion.release, cc).value_or(Support::yes) != Support::yes;
+}
+
 }  // namespace
 
-std::span<const WheelRow> wheels() { return knowledge().wheels; }
+std::string normal_name(std::string_view package) {
+  std::string out;
+  for (const char c : package) {
+    const bool joint = c == '-' || c == '_' || c == '.';
+    if (joint && out.ends_with('-')) continue;
+    out += joint ? '-' : to_lower(c);
+  }
+  return out;
+}
 
 int compare_releases(std::string_view a, std::string_view b) { return compare(a, b, false); }
 
@@ -103,7 +129,7 @@ bool is_within(std::string_view release, std::string_view first, std::string_vie
 
 WheelName wheel_name(std::string_view package, std::string_view version, std::string_view variant) {
   WheelName out;
-  const std::string name = normal(package);
+  const std::string name = normal_name(package);
   const std::size_t local = version.find('+');
   out.version = version.substr(0, local);
   out.variant = variant;
@@ -143,12 +169,12 @@ bool is_variant(std::string_view rest) {
 
 bool is_variant_of(std::string_view package, std::string_view project) {
   return !project.empty() && package.size() >= project.size() &&
-         same_name(package.substr(0, project.size()), project) &&
-         is_variant(normal(package.substr(project.size())));
+         normal_name(package.substr(0, project.size())) == normal_name(project) &&
+         is_variant(normal_name(package.substr(project.size())));
 }
 
 std::string_view known_project(std::string_view package) {
-  const std::string name = normal(package);
+  const std::string name = normal_name(package);
   std::string_view found;
   const auto look = [&found](std::string_view from, const auto& rows, auto project) {
     for (const auto& row : rows)
@@ -167,12 +193,11 @@ std::string_view known_project(std::string_view package) {
 }
 
 std::string_view default_variant(const WheelName& name, std::string_view platform) {
-  for (const WheelDefaultRow& row : wheel_defaults()) {
-    if (row.distribution == name.distribution && row.platform == platform &&
-        is_within(name.version, row.first, row.last))
-      return row.variant;
-  }
-  return {};
+  const auto* row = first_row(wheel_defaults(), [&](const WheelDefaultRow& each) {
+    return each.distribution == name.distribution && each.platform == platform &&
+           is_within(name.version, each.first, each.last);
+  });
+  return row == nullptr ? std::string_view() : row->variant;
 }
 
 const WheelRow* find_wheel(std::string_view distribution, std::string_view version, std::string_view variant,
@@ -210,17 +235,16 @@ std::vector<const WheelRow*> wheels_serving(std::string_view distribution, Compu
 
 bool knows_wheels_of(std::string_view distribution, std::string_view platform) {
   const WheelName name = wheel_name(distribution);
-  return std::any_of(wheels().begin(), wheels().end(), [&](const WheelRow& row) {
+  return std::ranges::any_of(wheels(), [&](const WheelRow& row) {
     return row.distribution == name.distribution && row.platform == platform;
   });
 }
 
 const LibrarySupportRow* find_library_support(std::string_view library, std::string_view version) {
-  for (const LibrarySupportRow& row : library_support()) {
-    if (!knows(row, library)) continue;
-    if (version.empty() ? row.last == kOpen : is_within(version, row.first, row.last)) return &row;
-  }
-  return nullptr;
+  return first_row(library_support(), [&](const LibrarySupportRow& row) {
+    return knows(row, library) &&
+           (version.empty() ? row.last == kOpen : is_within(version, row.first, row.last));
+  });
 }
 
 std::optional<Support> library_supports(std::string_view library, std::string_view version,
@@ -232,45 +256,16 @@ std::optional<Support> library_supports(std::string_view library, std::string_vi
 }
 
 const LibrarySupportRow* first_library_for(std::string_view library, ComputeCapability cc) {
-  const LibrarySupportRow* found = nullptr;
-  for (const LibrarySupportRow& row : library_support()) {
-    if (knows(row, library) && reaches(row, cc) &&
-        (found == nullptr || compare_releases(row.first, found->first) < 0))
-      found = &row;
-  }
-  return found;
+  return outermost(library, cc, -1);
 }
-
 const LibrarySupportRow* last_library_for(std::string_view library, ComputeCapability cc) {
-  const LibrarySupportRow* found = nullptr;
-  for (const LibrarySupportRow& row : library_support()) {
-    if (knows(row, library) && reaches(row, cc) &&
-        (found == nullptr || compare_releases(row.first, found->first) > 0))
-      found = &row;
-  }
-  return found;
+  return outermost(library, cc, 1);
 }
-
-namespace {
-
-bool is_of(const CompanionRow& companion, const WheelRow& row) {
-  return companion.distribution == row.distribution && companion.variant == row.variant &&
-         companion.platform == row.platform;
-}
-
-// Too new is refused as well: the cuDNN of PyTorch 1.5 has no code for GPUs that its PTX would be compiled
-// for.
-bool refuses(const CompanionRow& companion, ComputeCapability cc) {
-  return library_supports(companion.library, companion.release, cc).value_or(Support::yes) != Support::yes;
-}
-
-}  // namespace
 
 const CompanionRow* refusing_companion(const WheelRow& row, std::string_view release, ComputeCapability cc) {
-  for (const CompanionRow& each : knowledge().companions) {
-    if (is_of(each, row) && is_within(release, each.first, each.last) && refuses(each, cc)) return &each;
-  }
-  return nullptr;
+  return first_row(companions(), [&](const CompanionRow& each) {
+    return is_of(each, row) && is_within(release, each.first, each.last) && refuses(each, cc);
+  });
 }
 
 std::string_view last_with_companions(const WheelRow& row, ComputeCapability cc) {
@@ -291,10 +286,9 @@ std::string_view last_with_companions(const WheelRow& row, ComputeCapability cc)
 }
 
 const PythonRow* find_python(std::string_view distribution, std::string_view python) {
-  const auto rows = pythons();
-  const auto found = std::ranges::find_if(
-      rows, [&](const PythonRow& row) { return row.distribution == distribution && row.python == python; });
-  return found == rows.end() ? nullptr : &*found;
+  return first_row(pythons(), [&](const PythonRow& row) {
+    return row.distribution == distribution && row.python == python;
+  });
 }
 
 std::string_view oldest_python(std::string_view distribution, std::string_view release) {
@@ -320,7 +314,7 @@ std::string python_of_path(std::string_view path) {
 }
 
 bool is_plain(std::string_view release) {
-  return !release.empty() && release.front() >= '0' && release.front() <= '9' &&
+  return !release.empty() && is_digit(release.front()) &&
          release.find_first_not_of("0123456789.post") == std::string_view::npos;
 }
 

@@ -4,28 +4,13 @@
 #pragma once
 
 #include "analyzer/data/tables.h"
-#include "kshim/image/arch.h"
-#include "kshim/image/select.h"
 
 namespace kshim::analysis {
 
-struct WheelRow {
-  std::string_view distribution;         ///< "torch", "cupy"
-  std::string_view first;                ///< release; its patch releases are in it
-  std::string_view last;                 ///< "0" = the newest too
-  std::string_view variant;              ///< "cu126", "cuda12x"; empty where there is one alone
-  std::string_view platform;             ///< "linux x86_64"
-  std::vector<image::Candidate> images;  ///< machine code first; PTX without its ISA
-  std::string_view isa;                  ///< newest PTX ISA of that PTX; empty where nobody has looked
-  bool verified;
-  std::string_view note;
-  std::string_view sources;
-};
-
-std::span<const WheelRow> wheels();
-
 inline constexpr std::string_view kLinux = "linux x86_64";
 
+/// "Flash_Attn" and "flash-attn" are one package (PEP 503).
+std::string normal_name(std::string_view package);
 /// Compares releases as people number them: 2.9 < 2.10, 2.9.0 = 2.9, 0.0.28.post3 > 0.0.28, 2.15.0rc1
 /// = 2.15.0; what follows a + does not count.
 int compare_releases(std::string_view a, std::string_view b);

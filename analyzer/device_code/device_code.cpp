@@ -297,7 +297,6 @@ std::uint64_t CodeCollector::add_cubin(std::uint64_t at, const CodeRange& range)
   entry.uncompressed_size = size;
   entry.payload = rest.first(static_cast<std::size_t>(size));
   if (!add_image(entry, module, false)) return range.end;
-  ++out_.loose_cubins;
   add_module(std::move(module), false);
   return at + size;
 }

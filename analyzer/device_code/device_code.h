@@ -62,7 +62,6 @@ struct DeviceCode {
   std::string machine;   ///< of the host file: "x86-64", "aarch64"; empty for bare images
   std::string build_id;  ///< hexadecimal; empty where the file has none
   std::uint64_t fatbins = 0;
-  std::uint64_t loose_cubins = 0;  ///< among other data, without a fatbin around them
   std::vector<CodeImage> images;
   std::vector<CodeModule> modules;  ///< by offset, ascending
   std::vector<Damage> damage;

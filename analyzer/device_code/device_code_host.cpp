@@ -18,21 +18,14 @@ struct Places {
   std::vector<CodeRange> wrappers;
 };
 
+/// Of an ELF or PE header: their numbers do not collide.
 std::string machine_name(std::uint16_t machine) {
-  switch (machine) {
-    case EM_X86_64:
-      return "x86-64";
-    case EM_AARCH64:
-      return "aarch64";
-    case EM_PPC64:
-      return "ppc64le";
-    case EM_386:
-      return "x86";
-    case EM_ARM:
-      return "arm";
-    default:
-      return fmt::format("machine {}", machine);
-  }
+  static constexpr std::pair<std::uint16_t, std::string_view> kMachines[] = {
+      {EM_X86_64, "x86-64"}, {EM_AARCH64, "aarch64"}, {EM_PPC64, "ppc64le"}, {EM_386, "x86"},
+      {EM_ARM, "arm"},       {0x8664, "x86-64"},      {0xaa64, "aarch64"},   {0x14c, "x86"}};
+  for (const auto& [number, name] : kMachines)
+    if (number == machine) return std::string(name);
+  return fmt::format("machine {}", machine);
 }
 
 void add_section(const ElfReader& elf, const ElfSection& section, CodeCollector& collector, Places& out) {
@@ -59,19 +52,6 @@ void add_segments(const ElfReader& elf, Places& out) {
     const std::uint64_t there = elf.bytes().size() - segment->offset;
     out.code.push_back(
         {segment->offset, segment->offset + std::min(segment->file_size, there), RangeKind::data});
-  }
-}
-
-std::string pe_machine_name(std::uint16_t machine) {
-  switch (machine) {
-    case 0x8664:
-      return "x86-64";
-    case 0xaa64:
-      return "aarch64";
-    case 0x14c:
-      return "x86";
-    default:
-      return fmt::format("machine {:#x}", machine);
   }
 }
 
@@ -230,7 +210,7 @@ bool find_in_pe(Bytes file, DeviceCode& out) {
   const auto pe = image::PeReader::open(file);
   if (!pe) return false;
   out.host = HostFormat::pe;
-  out.machine = pe_machine_name(pe->machine());
+  out.machine = machine_name(pe->machine());
   CodeCollector collector(file, out);
   std::vector<CodeRange> code;
   std::vector<CodeRange> wrappers;

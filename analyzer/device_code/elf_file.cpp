@@ -49,26 +49,35 @@ bool is_executable(const fs::path& path) {
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-/// The file that runs in the end: through script interpreters, and through `env NAME` in them. Kind::other
-/// where there is none.
-Executable resolve(fs::path path) {
-  for (int depth = 0; depth <= kScriptDepth; ++depth) {
-    const std::optional<Executable> executable = inspect(path);
-    if (!executable.has_value()) break;
-    if (executable->kind != Executable::Kind::script) return *executable;
-    path = executable->interpreter;
-    if (path.filename() == "env" && !executable->argument.empty()) {
-      std::string_view name = executable->argument;
-      if (name.substr(0, 3) == "-S ") name.remove_prefix(3);
-      const std::string program(name.substr(0, name.find(' ')));
-      const std::optional<fs::path> found = search_path(program);
-      if (found.has_value()) path = *found;
-    }
-  }
-  return {};
+/// Kind::other where there is none.
+Executable resolve(const fs::path& path) {
+  std::string at = path.string();
+  std::vector<std::string> scripts;
+  const auto search = [](const std::string& name) { return search_path(name).value_or("").string(); };
+  return follow_scripts(
+             at, scripts, [](const std::string& file) { return inspect(file); }, search)
+      .value_or(Executable{});
 }
 
 }  // namespace
+
+std::optional<Executable> follow_scripts(
+    std::string& path, std::vector<std::string>& scripts,
+    const std::function<std::optional<Executable>(const std::string&)>& look,
+    const std::function<std::string(const std::string&)>& search) {
+  for (int depth = 0; depth <= kScriptDepth; ++depth) {
+    auto executable = look(path);
+    if (!executable || executable->kind != Executable::Kind::script) return executable;
+    scripts.push_back(path);
+    path = executable->interpreter;
+    std::string_view name = executable->argument;
+    if (analysis::basename_of(path) != "env" || name.empty()) continue;
+    if (name.starts_with("-S ")) name.remove_prefix(3);
+    if (std::string found = search(std::string(name.substr(0, name.find(' ')))); !found.empty())
+      path = std::move(found);
+  }
+  return std::nullopt;
+}
 
 std::optional<fs::path> find_in_path(const std::string& name,
                                      const std::function<bool(const fs::path&)>& accept) {

@@ -28,8 +28,16 @@ std::optional<std::filesystem::path> search_path(const std::string& name);
 /// nullopt when the file cannot be read.
 std::optional<Executable> inspect(const std::filesystem::path& path);
 
+/// The file that runs in the end, whose path `path` becomes: through script interpreters, and through
+/// `env NAME` in them. nullopt where there is none. `look`: inspect(); `search`: a name in PATH, empty where
+/// it is not there.
+std::optional<Executable> follow_scripts(
+    std::string& path, std::vector<std::string>& scripts,
+    const std::function<std::optional<Executable>(const std::string&)>& look,
+    const std::function<std::string(const std::string&)>& search);
+
 /// Why LD_PRELOAD has no effect in a process of this file, as a clause ("it is statically linked, ...");
-/// empty when it should have. Follows script interpreters, and env(1) in them.
+/// empty when it should have.
 std::string blind_reason(const std::filesystem::path& path);
 /// The same for a file that is no script.
 std::string blind_reason(const Executable& executable);

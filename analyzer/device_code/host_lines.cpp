@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/core/text.h"
+#include <sstream>
+
 #include "analyzer/device_code/own_process.h"
 #include "analyzer/device_code/source_lines.h"
 
@@ -15,7 +16,7 @@ constexpr ProcessLimits kLimits{
 constexpr std::size_t kMaxAddresses = 64;
 constexpr std::size_t kMaxBuildIdLength = 128;
 
-// What comes back: for each frame "INDEX LINE FILE FUNCTION", each part ended by a newline.
+// What comes back: for each frame "INDEX LINE FILE\nFUNCTION\n".
 std::string clean(std::string text) {
   constexpr std::size_t kMaxLength = 4096;
   if (text.size() > kMaxLength) text.resize(kMaxLength);
@@ -25,34 +26,10 @@ std::string clean(std::string text) {
 
 std::string written(const std::vector<SourceFrames>& all) {
   std::string out;
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  for (std::size_t i = 0; i < all.size(); ++i)
     for (const SourceFrame& frame : all[i])
-      out += std::to_string(i) + '\n' + std::to_string(frame.at.line) + '\n' + clean(frame.at.file) + '\n' +
-             clean(frame.function) + '\n';
-  }
+      out += fmt::format("{} {} {}\n{}\n", i, frame.at.line, clean(frame.at.file), clean(frame.function));
   return out;
-}
-
-bool take_line(std::string_view& text, std::string_view& line) {
-  const std::size_t end = text.find('\n');
-  if (end == std::string_view::npos) return false;
-  line = text.substr(0, end);
-  text.remove_prefix(end + 1);
-  return true;
-}
-
-void parse(std::string_view text, std::vector<SourceFrames>& out) {
-  std::string_view index_text;
-  std::string_view line_text;
-  std::string_view file;
-  std::string_view function;
-  while (take_line(text, index_text) && take_line(text, line_text) && take_line(text, file) &&
-         take_line(text, function)) {
-    const auto index = parse_number<std::size_t>(index_text);
-    const auto row = parse_number<unsigned>(line_text);
-    if (!index || *index >= out.size() || !row) return;
-    out[*index].push_back({{std::string(file), *row}, std::string(function)});
-  }
 }
 
 }  // namespace
@@ -75,8 +52,14 @@ std::vector<SourceFrames> host_lines(const HostFile& file, const std::vector<std
   std::vector<SourceFrames> out(addresses.size());
   if (addresses.empty() || addresses.size() > kMaxAddresses) return out;
   const ProcessAnswer answer =
-      ask_in_own_process([&] { return written(read_dwarf(file, addresses)); }, kLimits);
-  if (answer.end != ProcessAnswer::End::late) parse(answer.text, out);
+      ask_in_own_process([&](int) { return written(read_dwarf(file, addresses)); }, kLimits);
+  if (answer.end == ProcessAnswer::End::late) return out;
+  std::istringstream rows(answer.text);
+  std::size_t index = 0;
+  SourceFrame frame;
+  while (rows >> index >> frame.at.line && rows.ignore() && std::getline(rows, frame.at.file) &&
+         std::getline(rows, frame.function) && index < out.size())
+    out[index].push_back(frame);
   return out;
 }
 

@@ -28,19 +28,6 @@ void read_contents(Bytes bytes, FileImage& out) {
   out.lines = source::kernel_lines(out.candidate.kind, bytes);
 }
 
-image::Image entry_of(const CodeImage& image) {
-  image::Image out;
-  out.kind = image.candidate.kind;
-  out.arch = image.candidate.arch;
-  out.isa = image.candidate.isa;
-  out.compression = image.compression;
-  out.debug = image.debug;
-  out.flags = image.flags;
-  out.uncompressed_size = image.left_packed ? UINT64_MAX : image.bytes;
-  out.payload = image.payload;
-  return out;
-}
-
 class ModuleReader {
  public:
   ModuleReader(const DeviceCode& code, std::uint64_t& budget, FileModule& out)
@@ -129,6 +116,19 @@ std::vector<ImageBodies> read_bodies(const DeviceCode& code, const CodeModule& m
     }
     out.push_back(std::move(row));
   }
+  return out;
+}
+
+image::Image entry_of(const CodeImage& image) {
+  image::Image out;
+  out.kind = image.candidate.kind;
+  out.arch = image.candidate.arch;
+  out.isa = image.candidate.isa;
+  out.compression = image.compression;
+  out.debug = image.debug;
+  out.flags = image.flags;
+  out.uncompressed_size = image.left_packed ? UINT64_MAX : image.bytes;
+  out.payload = image.payload;
   return out;
 }
 

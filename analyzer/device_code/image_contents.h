@@ -41,6 +41,9 @@ struct ImageBodies {
 std::vector<ImageBodies> read_bodies(const DeviceCode& code, const CodeModule& module,
                                      const std::vector<std::string>& kernels, std::uint64_t& budget);
 
+/// The image as the decompressor takes it.
+image::Image entry_of(const CodeImage& image);
+
 /// Calls visit(mangled name) for each kernel of a cubin or PTX in the clear, until it answers false. False
 /// where the image cannot be read to its end.
 bool each_kernel_name(image::ImageKind kind, Bytes clear, const std::function<bool(std::string_view)>& visit);

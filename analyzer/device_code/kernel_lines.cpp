@@ -101,7 +101,7 @@ Kernels of_cubin(Bytes clear) {
     names.push_back(name);
   }
   const ProcessAnswer answer =
-      ask_in_own_process([&] { return first_rows(std::move(copy)); }, {.cpu_seconds = 10});
+      ask_in_own_process([&](int) { return first_rows(std::move(copy)); }, {.cpu_seconds = 10});
   std::istringstream rows(answer.text);
   std::size_t number = 0;
   SourceLine line;

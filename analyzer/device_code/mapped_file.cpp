@@ -29,6 +29,32 @@ std::uintptr_t page_size() {
   return size;
 }
 
+/// The sparse files among those that are mapped: hardly ever one.
+struct Sparse {
+  std::mutex lock;
+  std::map<const std::byte*, std::vector<files::DataRange>> files;
+  std::atomic<std::size_t> count{0};
+};
+Sparse& sparse() {
+  static Sparse all;
+  return all;
+}
+
+void note_holes(const files::OpenFile& file, Bytes bytes) {
+  std::vector<files::DataRange> ranges = files::data_ranges(file.fd.get(), file.status);
+  if (ranges.size() == 1 && ranges.front().begin == 0 && ranges.front().end == bytes.size()) return;
+  const std::lock_guard guard(sparse().lock);
+  sparse().files[bytes.data()] = std::move(ranges);
+  sparse().count = sparse().files.size();
+}
+
+void forget_holes(Bytes bytes) {
+  if (sparse().count == 0) return;
+  const std::lock_guard guard(sparse().lock);
+  sparse().files.erase(bytes.data());
+  sparse().count = sparse().files.size();
+}
+
 }  // namespace
 
 /// Reading past the end of a truncated mapped file raises SIGBUS. The handler replaces the rest of the
@@ -84,36 +110,6 @@ MappedFile::MappedFile(Bytes bytes) : bytes_(bytes) {
   guard_->size = bytes.size();
   guard_->begin = reinterpret_cast<std::uintptr_t>(bytes.data());
 }
-
-namespace {
-
-/// The sparse files among those that are mapped: hardly ever one.
-struct Sparse {
-  std::mutex lock;
-  std::map<const std::byte*, std::vector<files::DataRange>> files;
-  std::atomic<std::size_t> count{0};
-};
-Sparse& sparse() {
-  static Sparse all;
-  return all;
-}
-
-void note_holes(const files::OpenFile& file, Bytes bytes) {
-  std::vector<files::DataRange> ranges = files::data_ranges(file.fd.get(), file.status);
-  if (ranges.size() == 1 && ranges.front().begin == 0 && ranges.front().end == bytes.size()) return;
-  const std::lock_guard guard(sparse().lock);
-  sparse().files[bytes.data()] = std::move(ranges);
-  sparse().count = sparse().files.size();
-}
-
-void forget_holes(Bytes bytes) {
-  if (sparse().count == 0) return;
-  const std::lock_guard guard(sparse().lock);
-  sparse().files.erase(bytes.data());
-  sparse().count = sparse().files.size();
-}
-
-}  // namespace
 
 Stretch data_behind(Bytes file, std::uint64_t at) {
   if (sparse().count == 0) return {at, file.size()};

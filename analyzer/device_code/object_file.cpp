@@ -2,9 +2,6 @@
 #include "analyzer/device_code/object_file.h"
 
 #include <elf.h>
-#include <fmt/core.h>
-
-#include <algorithm>
 
 #include "analyzer/core/text.h"
 

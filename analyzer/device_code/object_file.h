@@ -2,10 +2,7 @@
 // A file that a report names, read again: which images a module of it holds, which kernels are in each image,
 // what built it. Used only where path and build id agree with the report.
 #pragma once
-#include <chrono>
-#include <unordered_map>
 
-#include "analyzer/device_code/device_code.h"
 #include "analyzer/device_code/device_code_host.h"
 #include "analyzer/device_code/image_contents.h"
 #include "analyzer/device_code/mapped_file.h"

@@ -35,18 +35,17 @@ void limit(int resource, rlim_t most) {
   ::setrlimit(static_cast<__rlimit_resource>(resource), &value);
 }
 
-[[noreturn]] void child(int answer, const std::function<std::string()>& question,
-                        const ProcessLimits& limits) noexcept {
+[[noreturn]] void child(int answer, const ProcessQuestion& question, const ProcessLimits& limits) noexcept {
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_CPU, limits.cpu_seconds);
   if (!kSanitized && limits.memory != 0) limit(RLIMIT_AS, limits.memory);
   for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU, SIGINT, SIGTERM})
     ::signal(number, SIG_DFL);
   // What a library, or an allocator that is at its end, has to say is not for the user.
-  const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  for (const int stream : {STDOUT_FILENO, STDERR_FILENO})
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (nothing >= 0) ::dup2(nothing, stream);
-  const std::string text = question();
+  const std::string text = question(answer);
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t got = ::write(answer, text.data() + done, text.size() - done);
     if (got < 0 && errno != EINTR) break;
@@ -92,7 +91,7 @@ int status_of(pid_t child) {
 
 }  // namespace
 
-ProcessAnswer ask_in_own_process(const std::function<std::string()>& question, const ProcessLimits& limits) {
+ProcessAnswer ask_in_own_process(const ProcessQuestion& question, const ProcessLimits& limits) {
   ProcessAnswer out;
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return out;
@@ -112,6 +111,7 @@ ProcessAnswer ask_in_own_process(const std::function<std::string()>& question, c
                         : ProcessAnswer::End::late;
     if (whole) out.text.pop_back();
     if (out.end == ProcessAnswer::End::crashed && WIFSIGNALED(status)) out.signal = WTERMSIG(status);
+    if (out.end == ProcessAnswer::End::crashed && WIFEXITED(status)) out.status = WEXITSTATUS(status);
   }
   ::close(ends[0]);
   return out;

@@ -2,13 +2,11 @@
 #include "analyzer/diagnose/advice_input.h"
 
 #include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/diagnose/coverage.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/program.h"
-#include "analyzer/owner/databases.h"
 
 namespace kshim::analysis {
 namespace {
@@ -113,6 +111,20 @@ AdviceInput advice_input(const Finding& finding, Facts facts, image::Version cub
     if (!contains(at.kernel_images, name)) at.kernel_images.push_back(std::move(name));
   }
   return at;
+}
+
+Finding new_finding(Cause cause, double confidence, std::string headline) {
+  Finding out;
+  out.cause = cause;
+  out.severity = row_of(cause).severity;
+  out.confidence = confidence;
+  out.headline = std::move(headline);
+  return out;
+}
+
+void set_about(AdviceInput at, Finding& finding) {
+  at.cause = finding.cause;
+  finding.about = std::make_shared<const AdviceInput>(std::move(at));
 }
 
 void set_file(const FileFacts& file, AdviceInput& at) {

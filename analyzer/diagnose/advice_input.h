@@ -3,13 +3,8 @@
 // scans and logs fill in the same structure; a finding carries it until advise() has made fixes of it.
 #pragma once
 
-#include "analyzer/core/facts.h"
-#include "analyzer/core/finding.h"
 #include "analyzer/diagnose/libraries.h"
-#include "analyzer/diagnose/options.h"
 #include "analyzer/diagnose/places.h"
-#include "analyzer/input/report/report.h"
-#include "analyzer/owner/package.h"
 
 namespace kshim::analysis {
 
@@ -106,6 +101,11 @@ inline bool comes_built(const AdviceInput& at) {
 /// The finding's cause, code and object, and what the rules saw. `cubins`: the newest toolkit that the file's
 /// cubins name.
 AdviceInput advice_input(const Finding& finding, Facts facts, image::Version cubins);
+
+/// A finding of a cause, with the severity of that cause.
+Finding new_finding(Cause cause, double confidence, std::string headline = {});
+/// What the finding's fixes depend on: `at`, for its cause.
+void set_about(AdviceInput at, Finding& finding);
 
 /// A file, from a report, a scan or a log.
 struct FileFacts {

@@ -3,10 +3,8 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/data/wheels.h"
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/failure_finding.h"
-#include "analyzer/diagnose/places.h"
 
 namespace kshim::analysis {
 namespace {
@@ -34,14 +32,6 @@ const Judged* judged_with(const std::vector<Judged>& judged, std::uint64_t id) {
   return found == judged.end() ? nullptr : &*found;
 }
 
-Finding finding_for(Cause cause, double confidence) {
-  Finding out;
-  out.cause = cause;
-  out.severity = row_of(cause).severity;
-  out.confidence = confidence;
-  return out;
-}
-
 void set_code(int code, Finding& out) {
   out.code = code;
   const CudaError* error = find_cuda_error(code);
@@ -52,12 +42,13 @@ Finding stale_error(const Scene& scene, const ReadRecord& read, const FailureRec
   const std::string prober = prober_of(scene, left);
   const std::string reader = path_of(scene, read.object);
   const std::string_view who = prober.empty() ? std::string_view("a library") : basename_of(prober);
-  Finding out = finding_for(Cause::stale_error, kReadByAnother);
-  set_code(read.code, out);
+  Finding out = new_finding(
+      Cause::stale_error, kReadByAnother,
+      fmt::format("{1} reports error {0}, which {2} left behind after a harmless probe", read.code,
+                  reader.empty() ? std::string_view("the program") : basename_of(reader), who));
+  set_code(static_cast<int>(read.code), out);
   out.object = prober;
   out.failed_call = read.api;
-  out.headline = fmt::format("{1} reports error {0}, which {2} left behind after a harmless probe", read.code,
-                             reader.empty() ? std::string_view("the program") : basename_of(reader), who);
   FailureRecord place;
   place.native = read.native;
   place.python = read.python;
@@ -73,10 +64,9 @@ Finding stale_error(const Scene& scene, const ReadRecord& read, const FailureRec
                    left.layers.empty() ? std::string("a call") : left.layers.back().api, who, who),
        location(scene.report, left.line)});
   AdviceInput at;
-  at.cause = out.cause;
   at.software = who;
   at.caller = reader.empty() ? "the program" : std::string(basename_of(reader));
-  out.about = std::make_shared<const AdviceInput>(std::move(at));
+  set_about(std::move(at), out);
   return out;
 }
 
@@ -102,33 +92,26 @@ std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& libra
                                   const DeviceRecord& device) {
   const auto cc = cc_of(scene, &device);
   if (!cc || find_vendor_library(library.path) == nullptr) return std::nullopt;
-  ObjectRecord object;
-  object.path = library.path;
-  object.build_id = library.build_id;
+  ObjectRecord object = object_record(library.path, library.build_id);
   object.line = library.line;
   const ObjectFile* file = scene.files.find(object);
   if (file == nullptr) return std::nullopt;
   Subject subject;
   subject.object = &object;
   subject.device = &device;
-  subject.facts.device = cc;
-  subject.facts.driver = driver_of(scene);
   for (const ImageCount& row : file->image_counts()) {
-    if (image::judge(row.candidate, {*cc, subject.facts.driver, {}}).fits) return std::nullopt;
-    ImageFact fact;
-    fact.candidate = row.candidate;
-    fact.count = row.count;
-    subject.images.images.push_back(fact);
+    if (image::judge(row.candidate, {*cc, driver_of(scene), {}}).fits) return std::nullopt;
+    subject.images.images.push_back({.candidate = row.candidate, .count = row.count});
   }
   if (subject.images.images.empty()) return std::nullopt;
-  subject.facts.images = subject.images.images;
-  Finding out = finding_for(Cause::library_refuses, kGaveUp);
-  out.object = library.path;
+  set_facts(scene, subject);
   const auto about = device_of(scene, &device);
   if (!about) return std::nullopt;
   const std::string device_text = text_of(*about);
-  out.headline = fmt::format("{} has no code for {}, which may be why the program gave up",
-                             basename_of(library.path), device_text);
+  Finding out = new_finding(Cause::library_refuses, kGaveUp,
+                            fmt::format("{} has no code for {}, which may be why the program gave up",
+                                        basename_of(library.path), device_text));
+  out.object = library.path;
   out.devices.push_back(*about);
   out.need = sm_name(*cc);
   describe_images(subject, out);
@@ -147,7 +130,7 @@ std::optional<Finding> triton_refusal(const Scene& scene) {
   const auto library = std::ranges::find_if(
       libraries, [](const LibraryRecord& row) { return basename_of(row.path).starts_with("libtriton."); });
   if (library == libraries.end()) return std::nullopt;
-  Finding out = finding_for(Cause::library_refuses, kGaveUp);
+  Finding out = new_finding(Cause::library_refuses, kGaveUp);
   AdviceInput at;
   for (const DeviceRecord& device : scene.report.devices) {
     const auto cc = cc_of(scene, &device);
@@ -164,11 +147,20 @@ std::optional<Finding> triton_refusal(const Scene& scene) {
                                       basename_of(library->path), name(*at.device)),
                           location(scene.report, library->line),
                           {{"path", library->path}}});
-  at.cause = out.cause;
   at.package = at.software = "triton";
   at.object = library->path;
-  out.about = std::make_shared<const AdviceInput>(std::move(at));
+  set_about(std::move(at), out);
   return out;
+}
+
+constexpr double kBuiltByNewer = 0.9;
+constexpr double kOlderThanSome = 0.6;
+
+// The toolkit that built the program's own device code; a static runtime is of it.
+image::Version builder_of(const std::string& exe, ObjectFiles& files) {
+  if (exe.empty()) return {};
+  const ObjectRecord object = object_record(exe, build_id_of(exe));
+  return find_images({&object, std::nullopt, nullptr, {}}, files).toolkit;
 }
 
 }  // namespace
@@ -196,12 +188,12 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
     const FailureRecord& failure = *row.failure;
     // One check after several launches is a check of them all.
     const bool read = std::ranges::any_of(scene.report.reads, [&](const ReadRecord& record) {
-      return record.failure == failure.id || (record.line > failure.line && failure.layers.size() != 0 &&
-                                              record.code == failure.layers.back().code);
+      return record.failure == failure.id || (record.line > failure.line && !failure.layers.empty() &&
+                                              static_cast<int>(record.code) == failure.layers.back().code);
     });
     if (read) continue;
     const bool visible = shows_reads(failure);
-    Finding found = finding_for(Cause::unchecked_failure, visible ? kSeenUnread : kUnseen);
+    Finding found = new_finding(Cause::unchecked_failure, visible ? kSeenUnread : kUnseen);
     set_code(failure.layers.empty() ? 0 : failure.layers.back().code, found);
     found.object = path_of(scene, failure.object);
     found.failed_kernel = demangle(failure.kernel);
@@ -218,9 +210,7 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
              : "The runtime is linked statically, so kshim cannot see whether the program checked the error.",
          {}});
     if (out) continue;  // one is enough to distrust the results
-    AdviceInput at;
-    at.cause = found.cause;
-    found.about = std::make_shared<const AdviceInput>(std::move(at));
+    set_about({}, found);
     out = std::move(found);
   }
   return out;
@@ -259,32 +249,13 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Fi
   return out;
 }
 
-namespace {
-
-constexpr double kBuiltByNewer = 0.9;
-constexpr double kOlderThanSome = 0.6;
-
-// The toolkit that built the program's own device code; a static runtime is of it.
-image::Version builder_of(const std::string& exe, ObjectFiles& files) {
-  if (exe.empty()) return {};
-  ObjectRecord object;
-  object.path = exe;
-  object.build_id = build_id_of(exe);
-  return find_images({&object, std::nullopt, nullptr, {}}, files).toolkit;
-}
-
-}  // namespace
-
 std::optional<Finding> idle_driver(const IdleProcess& process, const Options& options, ObjectFiles& files) {
   if (options.exit_status.value_or(0) == 0 || options.term_signal) return std::nullopt;
   const image::Version runtime = builder_of(process.exe, files);
   const bool newer = runtime.known() && runtime.major > process.driver.major;
   // Nothing is newer than a driver for the newest toolkit.
   if (!newer && process.driver.major >= toolkits().back().version.major) return std::nullopt;
-  Finding out;
-  out.cause = Cause::driver_too_old;
-  out.severity = row_of(out.cause).severity;
-  out.confidence = newer ? kBuiltByNewer : kOlderThanSome;
+  Finding out = new_finding(Cause::driver_too_old, newer ? kBuiltByNewer : kOlderThanSome);
   if (newer) out.object = process.exe;
   const std::string who =
       process.exe.empty() ? std::string("a process") : std::string(basename_of(process.exe));
@@ -301,11 +272,10 @@ std::optional<Finding> idle_driver(const IdleProcess& process, const Options& op
                             {},
                             {{"cuda", name(runtime)}}});
   AdviceInput at;
-  at.cause = out.cause;
   at.code = kInsufficientDriver;
   at.driver = process.driver;
   if (newer) at.runtime = runtime;
-  out.about = std::make_shared<const AdviceInput>(std::move(at));
+  set_about(std::move(at), out);
   return out;
 }
 

@@ -3,7 +3,6 @@
 // own status.
 #pragma once
 
-#include "analyzer/core/finding.h"
 #include "analyzer/diagnose/scene.h"
 
 namespace kshim::analysis {

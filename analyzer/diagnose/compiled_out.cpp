@@ -5,7 +5,6 @@
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/failure_finding.h"
-#include "analyzer/diagnose/places.h"
 #include "analyzer/diagnose/report_findings.h"
 
 namespace kshim::analysis {
@@ -66,8 +65,6 @@ const char* what_it_does(BodyKind kind) {
   }
 }
 
-std::string name_of(const image::Candidate& image) { return name(image.kind, image.arch); }
-
 struct Stub {
   std::size_t kernel = 0;
   BodyKind kind = BodyKind::returns;
@@ -109,28 +106,19 @@ std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, st
   subject.object = used.object;
   subject.module = used.module;
   subject.device = scene.index.device(used.module->device);
-  subject.facts.device = cc_of(scene, subject.device);
-  if (file == nullptr || !subject.facts.device) return std::nullopt;
-  subject.facts.driver = driver_of(scene);
-  subject.facts.switches = switches_in(scene.report.process.env);
+  if (file == nullptr || !cc_of(scene, subject.device)) return std::nullopt;
   const std::vector<ImageBodies> images = file->bodies_at(*used.module->offset, used.kernels, budget);
   if (images.size() < 2) return std::nullopt;
-  for (const ImageBodies& image : images) {
-    ImageFact fact;
-    fact.candidate = image.candidate;
-    subject.facts.images.push_back(fact);
-  }
+  for (const ImageBodies& image : images) subject.images.images.push_back({.candidate = image.candidate});
+  set_facts(scene, subject);
   const image::Selection selection = select(subject.facts.images, subject.facts, subject.facts.switches);
   if (selection.choice == image::Choice::none) return std::nullopt;
   const std::vector<Stub> stubs = stubs_in(images, selection.index, used.kernels.size());
   if (stubs.empty()) return std::nullopt;
   const image::Candidate& chosen = images[selection.index].candidate;
-  Finding out;
-  out.cause = Cause::compiled_out;
-  out.severity = row_of(out.cause).severity;
+  Finding out = new_finding(Cause::compiled_out, 0);
   out.object = used.object->path;
   if (const auto package = package_of(scene, *used.object)) out.package = package_name(*package);
-  subject.images.images = subject.facts.images;
   describe_images(subject, out);
   out.need = sm_name(*subject.facts.device);
   if (auto device = device_of(scene, subject.device)) out.devices.push_back(std::move(*device));
@@ -141,19 +129,19 @@ std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, st
     out.evidence.push_back(
         {EvidenceId::empty_body,
          fmt::format("{} {}: in {} of {}, which the driver takes, its body {}; in {} it has {} bytes.",
-                     shorten(kernel, 60), used.launched ? "was launched" : "failed", name_of(chosen),
-                     basename_of(used.object->path), what_it_does(stub.kind), name_of(stub.whole->candidate),
+                     shorten(kernel, 60), used.launched ? "was launched" : "failed", name(chosen),
+                     basename_of(used.object->path), what_it_does(stub.kind), name(stub.whole->candidate),
                      stub.whole->kernels[stub.kernel].bytes),
          location(scene.report, used.lines[stub.kernel]),
-         {{"kernel", kernel}, {"image", name_of(chosen)}}});
+         {{"kernel", kernel}, {"image", name(chosen)}}});
   }
   out.kernels_total = out.kernels.size();
   out.failed_kernel = out.kernels.front();
   out.headline = fmt::format("{} is compiled out for {}: nothing of its body is left",
-                             shorten(out.failed_kernel, 60), name_of(chosen));
+                             shorten(out.failed_kernel, 60), name(chosen));
   AdviceInput at = advice_input(out, subject.facts, {});
   at.taken = chosen;
-  out.about = std::make_shared<const AdviceInput>(std::move(at));
+  set_about(std::move(at), out);
   return out;
 }
 

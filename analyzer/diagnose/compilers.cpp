@@ -2,7 +2,6 @@
 #include "analyzer/diagnose/compilers.h"
 
 #include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
 
 namespace kshim::analysis {
 namespace {
@@ -35,18 +34,11 @@ bool compiles_for(std::string_view program, const ToolkitRow& release, image::Ar
 }
 
 const ToolkitRow* first_release_for(std::string_view program, image::Arch arch) {
-  for (const ToolkitRow& row : toolkits()) {
-    if (compiles_for(program, row, arch)) return &row;
-  }
-  return nullptr;
+  return first_row(toolkits(), [&](const ToolkitRow& row) { return compiles_for(program, row, arch); });
 }
 
 const ToolkitRow* last_release_for(std::string_view program, image::Arch arch) {
-  const ToolkitRow* found = nullptr;
-  for (const ToolkitRow& row : toolkits()) {
-    if (compiles_for(program, row, arch)) found = &row;
-  }
-  return found;
+  return last_row(toolkits(), [&](const ToolkitRow& row) { return compiles_for(program, row, arch); });
 }
 
 std::optional<Match> refused_by_program(const CompilerFacts& compiler) {

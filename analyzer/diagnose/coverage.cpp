@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/coverage.h"
 
-#include <system_error>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/image_contents.h"
@@ -46,87 +44,6 @@ bool leaves_out(const DeviceCode& code, std::size_t served) {
   return served * kShare < best;
 }
 
-}  // namespace
-
-bool ModuleCoverage::reads(const CodeImage& image) const {
-  return image::driver_reads(image.compression, driver_);
-}
-
-ModuleCoverage::ModuleCoverage(const DeviceCode& code, image::Version driver)
-    : code_(code),
-      driver_(driver),
-      any_registered_(std::ranges::any_of(code.modules, &CodeModule::registered)) {}
-
-bool ModuleCoverage::set(const CodeModule& module) {
-  candidates_.clear();
-  registered_ = module.registered;
-  bool executable = false;
-  bool links = false;
-  each_image_of(module, [&](std::uint32_t index) {
-    const CodeImage& image = code_.images[index];
-    (image.candidate.kind == ImageKind::ltoir ? links : executable) = true;
-    if (reads(image)) candidates_.push_back(image.candidate);
-  });
-  // What is wrong with the module is only that it holds an image of an unknown kind, which may well fit.
-  holds_unknown_kind_ = module.damage != 0 && module.damage <= code_.damage.size() &&
-                        code_.damage[module.damage - 1].of == Damage::Of::unknown_kind;
-  return executable && !(links && any_registered_ && !registered_);
-}
-
-Coverage ModuleCoverage::on(image::ComputeCapability cc) const {
-  Coverage out;
-  const image::Selection selection = select_image(candidates_, {cc, driver_, {}});
-  out.choice = selection.choice;
-  if (selection.choice != image::Choice::none) {
-    out.image = candidates_[selection.index];
-  } else {
-    // LTO-IR beside PTX is one answer: what no driver takes is there for nvJitLink. The CUDA runtime has
-    // none.
-    out.judged = !holds_unknown_kind_ && std::ranges::none_of(candidates_, [&](const Candidate& each) {
-      return !registered_ && image::links_for(each, cc);
-    });
-  }
-  return out;
-}
-
-Missed missed_modules(std::string_view file, const DeviceCode& code, std::span<const std::uint32_t> lacking,
-                      std::size_t served) {
-  Missed out;
-  out.modules.assign(lacking.begin(), lacking.end());
-  if (served == 0 || lacking.empty()) return out;
-  if (find_probing_library(file) != nullptr && !leaves_out(code, served)) {
-    out.by_design = ByDesign::probing_library;
-  } else if (loaded_by_choice(code, lacking)) {
-    out.by_design = ByDesign::loaded_by_choice;
-  } else {
-    std::erase_if(out.modules, [&](std::uint32_t index) { return is_locked(code, code.modules[index]); });
-    if (out.modules.empty()) out.by_design = ByDesign::locked;
-  }
-  if (out.by_design != ByDesign::no) out.modules.clear();
-  return out;
-}
-
-BuiltBy builder_of(std::span<const ImageFact> images, image::Version cubins) {
-  if (cubins.known()) return {cubins, "its cubins say so"};
-  image::Version isa;
-  for (const ImageFact& image : images) {
-    if (image.candidate.kind == image::ImageKind::ptx) isa = std::max(isa, image.candidate.isa);
-  }
-  const ToolkitRow* row = isa.known() ? toolkit_of_isa(isa) : nullptr;
-  if (row == nullptr) return {};
-  BuiltBy out{row->version, fmt::format("its PTX is of version {}", name(isa))};
-  // PTX may be older than the file: cuFFT of CUDA 13.0 has PTX 7.8 beside cubins for sm_110.
-  for (const ImageFact& image : images) {
-    const ToolkitRow* first = first_toolkit_for(image.candidate.arch);
-    if (first == nullptr || !(out.toolkit < first->version)) continue;
-    out.toolkit = first->version;
-    out.how = fmt::format("its {} takes it", name(image.candidate.kind, image.candidate.arch));
-  }
-  return out;
-}
-
-namespace {
-
 using image::Choice;
 using image::ComputeCapability;
 
@@ -160,13 +77,7 @@ class Payloads {
   /// The payload in the clear, valid until the next call; empty, with a clause in `damage`, where it is
   /// broken.
   std::optional<Bytes> read(const CodeImage& image) {
-    image::Image entry;
-    entry.kind = image.candidate.kind;
-    entry.arch = image.candidate.arch;
-    entry.compression = image.compression;
-    entry.uncompressed_size = image.left_packed ? UINT64_MAX : image.bytes;
-    entry.payload = image.payload;
-    const auto clear = decompressor_.run(entry);
+    const auto clear = decompressor_.run(entry_of(image));
     if (clear) return *clear;
     note(image, describe(clear.error().code));
     return std::nullopt;
@@ -304,7 +215,6 @@ class Coverer {
     const auto clear = payloads_.read(image);
     table.complete = table.complete && clear.has_value();
     if (!clear) return true;
-    table.clear_bytes += clear->size();
     const std::uint16_t label = label_of(image.candidate, table);
     const auto list = lister_.list(image.candidate.kind, *clear);
     for (const image::KernelSlot& slot : list.kernels) {
@@ -343,6 +253,83 @@ class Coverer {
 };
 
 }  // namespace
+
+bool ModuleCoverage::reads(const CodeImage& image) const {
+  return image::driver_reads(image.compression, driver_);
+}
+
+ModuleCoverage::ModuleCoverage(const DeviceCode& code, image::Version driver)
+    : code_(code),
+      driver_(driver),
+      any_registered_(std::ranges::any_of(code.modules, &CodeModule::registered)) {}
+
+bool ModuleCoverage::set(const CodeModule& module) {
+  candidates_.clear();
+  registered_ = module.registered;
+  bool executable = false;
+  bool links = false;
+  each_image_of(module, [&](std::uint32_t index) {
+    const CodeImage& image = code_.images[index];
+    (image.candidate.kind == ImageKind::ltoir ? links : executable) = true;
+    if (reads(image)) candidates_.push_back(image.candidate);
+  });
+  // What is wrong with the module is only that it holds an image of an unknown kind, which may well fit.
+  holds_unknown_kind_ = module.damage != 0 && module.damage <= code_.damage.size() &&
+                        code_.damage[module.damage - 1].of == Damage::Of::unknown_kind;
+  return executable && !(links && any_registered_ && !registered_);
+}
+
+Coverage ModuleCoverage::on(image::ComputeCapability cc) const {
+  Coverage out;
+  const image::Selection selection = select_image(candidates_, {cc, driver_, {}});
+  out.choice = selection.choice;
+  if (selection.choice != image::Choice::none) {
+    out.image = candidates_[selection.index];
+  } else {
+    // LTO-IR beside PTX is one answer: what no driver takes is there for nvJitLink. The CUDA runtime has
+    // none.
+    out.judged = !holds_unknown_kind_ && std::ranges::none_of(candidates_, [&](const Candidate& each) {
+      return !registered_ && image::links_for(each, cc);
+    });
+  }
+  return out;
+}
+
+Missed missed_modules(std::string_view file, const DeviceCode& code, std::span<const std::uint32_t> lacking,
+                      std::size_t served) {
+  Missed out;
+  out.modules.assign(lacking.begin(), lacking.end());
+  if (served == 0 || lacking.empty()) return out;
+  if (find_probing_library(file) != nullptr && !leaves_out(code, served)) {
+    out.by_design = ByDesign::probing_library;
+  } else if (loaded_by_choice(code, lacking)) {
+    out.by_design = ByDesign::loaded_by_choice;
+  } else {
+    std::erase_if(out.modules, [&](std::uint32_t index) { return is_locked(code, code.modules[index]); });
+    if (out.modules.empty()) out.by_design = ByDesign::locked;
+  }
+  if (out.by_design != ByDesign::no) out.modules.clear();
+  return out;
+}
+
+BuiltBy builder_of(std::span<const ImageFact> images, image::Version cubins) {
+  if (cubins.known()) return {cubins, "its cubins say so"};
+  image::Version isa;
+  for (const ImageFact& image : images) {
+    if (image.candidate.kind == image::ImageKind::ptx) isa = std::max(isa, image.candidate.isa);
+  }
+  const ToolkitRow* row = isa.known() ? toolkit_of_isa(isa) : nullptr;
+  if (row == nullptr) return {};
+  BuiltBy out{row->version, fmt::format("its PTX is of version {}", name(isa))};
+  // PTX may be older than the file: cuFFT of CUDA 13.0 has PTX 7.8 beside cubins for sm_110.
+  for (const ImageFact& image : images) {
+    const ToolkitRow* first = first_toolkit_for(image.candidate.arch);
+    if (first == nullptr || !(out.toolkit < first->version)) continue;
+    out.toolkit = first->version;
+    out.how = fmt::format("its {} takes it", name(image.candidate.kind, image.candidate.arch));
+  }
+  return out;
+}
 
 FileCoverage cover(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
                    KernelTable* table, const std::vector<std::string>& needed) {

@@ -93,7 +93,6 @@ struct KernelTable {
   std::unordered_map<std::string, KernelCoverage, Hash, std::equal_to<>> kernels;
   std::vector<std::string> first;  ///< by module: its first kernel
   bool complete = true;            ///< every payload could be read
-  std::uint64_t clear_bytes = 0;   ///< of all payloads, decompressed
 };
 
 /// How a file does on one target.

@@ -168,11 +168,8 @@ std::uint64_t add_gap_kernels(const Subject& subject, std::vector<std::string>& 
 }
 
 void set_compiler(const CompilerFacts& compiler, Finding& finding) {
-  const auto name = [](image::Arch arch) {
-    return std::string(image::to_name(image::ImageKind::ptx, arch).view());
-  };
-  for (const image::Arch arch : compiler.known) finding.have.push_back(name(arch));
-  finding.need = name(compiler.asked);
+  for (const image::Arch arch : compiler.known) finding.have.push_back(name(image::ImageKind::ptx, arch));
+  finding.need = name(image::ImageKind::ptx, compiler.asked);
   finding.headline = fmt::format(
       "{}{} does not compile for {}", compiler.name,
       compiler.version.known() ? fmt::format(" {}", image::to_name(compiler.version).view()) : std::string(),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a judged failure or gap to a finding with evidence, places and advice.
 #pragma once
-#include "analyzer/core/finding.h"
 #include "analyzer/diagnose/scene.h"
 
 namespace kshim::analysis {

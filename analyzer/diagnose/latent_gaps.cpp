@@ -125,48 +125,6 @@ void as_target(Finding& finding) {
   finding.devices = {target_device(arch ? std::optional(arch->cc) : std::nullopt)};
 }
 
-}  // namespace
-
-std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>& failures) {
-  std::vector<Finding> out;
-  const Known known(failures);
-  std::set<std::pair<std::string, std::string>> told;  // object and need
-  const auto add = [&](std::optional<Finding> finding, bool target) {
-    if (!finding) return;
-    if (target) as_target(*finding);
-    told.emplace(finding->object, finding->need);
-    out.push_back(std::move(*finding));
-  };
-  std::vector<ComputeCapability> absent;
-  for (const Wanted& wanted : wanted_of(scene)) {
-    if (wanted.device == nullptr) absent.push_back(wanted.cc);
-    for (const ObjectRecord& object : scene.report.objects)
-      if (object.fatbins != 0U && !known.has(object.path, wanted.cc))
-        add(gap_in_file(scene, object, wanted), wanted.device == nullptr);
-  }
-  // Gaps that the shim recorded come second: the files, where they could be read, say the same and more.
-  for (const GapRecord& gap : scene.report.gaps) {
-    auto finding = gap_in_report(scene, gap, known);
-    if (finding && !told.contains({finding->object, finding->need})) add(std::move(finding), !gap.device);
-  }
-  for (const Finding& finding : failures) told.emplace(finding.object, finding.need);
-  const auto unknown = [&](const ObjectRecord* object, ComputeCapability cc) {
-    return object != nullptr && !told.contains({object->path, sm_name(cc)}) &&
-           find_probing_library(object->path) == nullptr && scene.files.find(*object) == nullptr;
-  };
-  for (const ComputeCapability cc : absent) {
-    // What a module has was recorded where it lacked something for a GPU that was there.
-    for (const GapRecord& gap : scene.report.gaps)
-      if (gap.device && unknown(scene.index.object(gap.object), cc)) add(gap_for(scene, gap, cc), true);
-    for (const ObjectRecord& object : scene.report.objects)
-      if (unknown(&object, cc)) add(gap_in_list(scene, object, cc), true);
-  }
-  for (Finding& finding : unjudged(scene, absent, told)) out.push_back(std::move(finding));
-  return out;
-}
-
-namespace {
-
 constexpr double kLaunchedAndLacking = 0.97;
 
 /// The kernels launched out of one module of a file.
@@ -283,6 +241,44 @@ Finding launched_gap(const Scene& scene, const Launches& launches, const ObjectR
 }
 
 }  // namespace
+
+std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>& failures) {
+  std::vector<Finding> out;
+  const Known known(failures);
+  std::set<std::pair<std::string, std::string>> told;  // object and need
+  const auto add = [&](std::optional<Finding> finding, bool target) {
+    if (!finding) return;
+    if (target) as_target(*finding);
+    told.emplace(finding->object, finding->need);
+    out.push_back(std::move(*finding));
+  };
+  std::vector<ComputeCapability> absent;
+  for (const Wanted& wanted : wanted_of(scene)) {
+    if (wanted.device == nullptr) absent.push_back(wanted.cc);
+    for (const ObjectRecord& object : scene.report.objects)
+      if (object.fatbins != 0U && !known.has(object.path, wanted.cc))
+        add(gap_in_file(scene, object, wanted), wanted.device == nullptr);
+  }
+  // Gaps that the shim recorded come second: the files, where they could be read, say the same and more.
+  for (const GapRecord& gap : scene.report.gaps) {
+    auto finding = gap_in_report(scene, gap, known);
+    if (finding && !told.contains({finding->object, finding->need})) add(std::move(finding), !gap.device);
+  }
+  for (const Finding& finding : failures) told.emplace(finding.object, finding.need);
+  const auto unknown = [&](const ObjectRecord* object, ComputeCapability cc) {
+    return object != nullptr && !told.contains({object->path, sm_name(cc)}) &&
+           find_probing_library(object->path) == nullptr && scene.files.find(*object) == nullptr;
+  };
+  for (const ComputeCapability cc : absent) {
+    // What a module has was recorded where it lacked something for a GPU that was there.
+    for (const GapRecord& gap : scene.report.gaps)
+      if (gap.device && unknown(scene.index.object(gap.object), cc)) add(gap_for(scene, gap, cc), true);
+    for (const ObjectRecord& object : scene.report.objects)
+      if (unknown(&object, cc)) add(gap_in_list(scene, object, cc), true);
+  }
+  for (Finding& finding : unjudged(scene, absent, told)) out.push_back(std::move(finding));
+  return out;
+}
 
 void add_coverage(const Scene& scene, std::vector<Finding>& latent) {
   if (scene.report.coverage.empty() || scene.options.targets.empty()) return;

@@ -64,12 +64,13 @@ void parts(const Libraries& all, std::vector<LibraryMatch>& out) {
         if (!here) break;
       }
       if (!apart) continue;
-      LibraryMatch match{
-          Cause::mixed_cuda_libraries, LibraryConflictKind::parts, *apart, {}, {}, {i, other}, {}};
-      match.headline = fmt::format("lib{} and lib{} are {}", row.library, row.part, how_apart(*apart));
-      match.because = fmt::format("{} uses {}: {}, so both must come from the same release",
-                                  with_place(all[i]), with_place(all[other]), row.why);
-      out.push_back(std::move(match));
+      out.push_back(
+          {.kind = LibraryConflictKind::parts,
+           .confidence = *apart,
+           .headline = fmt::format("lib{} and lib{} are {}", row.library, row.part, how_apart(*apart)),
+           .because = fmt::format("{} uses {}: {}, so both must come from the same release",
+                                  with_place(all[i]), with_place(all[other]), row.why),
+           .libraries = {i, other}});
     }
   }
 }
@@ -82,13 +83,13 @@ void copies(const Libraries& all, std::vector<LibraryMatch>& out) {
       const CudaLibrary& b = all[k];
       if (file_of(a) != file_of(b) || a.path == b.path || of_one_build(a, b)) continue;
       if (is_stateless_library(a.family) || is_cudnn(a) || !told.insert(file_of(a)).second) continue;
-      LibraryMatch match{
-          Cause::mixed_cuda_libraries, LibraryConflictKind::copies, kTwoCopies, {}, {}, {i, k}, {}};
-      match.headline = fmt::format("the process loaded two copies of {}", file_of(a));
-      match.because =
-          fmt::format("{} and {} are both loaded: they do not share registered memory or open handles",
-                      with_place(a), with_place(b));
-      out.push_back(std::move(match));
+      out.push_back({.kind = LibraryConflictKind::copies,
+                     .confidence = kTwoCopies,
+                     .headline = fmt::format("the process loaded two copies of {}", file_of(a)),
+                     .because = fmt::format(
+                         "{} and {} are both loaded: they do not share registered memory or open handles",
+                         with_place(a), with_place(b)),
+                     .libraries = {i, k}});
     }
   }
 }
@@ -100,7 +101,7 @@ void majors(const Libraries& all, std::vector<LibraryMatch>& out) {
     if (all[i].major == 0 || is_cudnn(all[i]) || is_stateless_library(all[i].family)) continue;
     families[all[i].family].try_emplace(all[i].major, i);
   }
-  LibraryMatch match{Cause::mixed_cuda_libraries, LibraryConflictKind::majors, kSideBySide, {}, {}, {}, {}};
+  LibraryMatch match{.kind = LibraryConflictKind::majors, .confidence = kSideBySide};
   std::vector<std::string> names;
   for (const auto& [family, found] : families) {
     if (found.size() < 2) continue;
@@ -141,19 +142,19 @@ void apart(const Libraries& all, std::vector<LibraryMatch>& out) {
       other = k;
     }
     if (!other || own) continue;
-    LibraryMatch match{Cause::mixed_cuda_libraries, LibraryConflictKind::apart, kSuspicion, {}, {}, {}, {}};
-    match.libraries = {static_cast<std::size_t>(user - all.begin()), *other};
-    match.headline =
-        fmt::format("lib{} and the lib{} that it uses are from different places", row.library, row.used);
-    match.because = fmt::format("{} uses {}, which belongs to another installation", with_place(*user),
-                                with_place(all[*other]));
-    out.push_back(std::move(match));
+    out.push_back({.kind = LibraryConflictKind::apart,
+                   .confidence = kSuspicion,
+                   .headline = fmt::format("lib{} and the lib{} that it uses are from different places",
+                                           row.library, row.used),
+                   .because = fmt::format("{} uses {}, which belongs to another installation",
+                                          with_place(*user), with_place(all[*other])),
+                   .libraries = {static_cast<std::size_t>(user - all.begin()), *other}});
   }
 }
 
 void cudnn_parts(const Libraries& all, const std::vector<std::size_t>& cudnn,
                  std::vector<LibraryMatch>& out) {
-  LibraryMatch worst{Cause::cudnn_mismatch, LibraryConflictKind::parts, 0, {}, {}, {}, {}};
+  LibraryMatch worst{.cause = Cause::cudnn_mismatch, .kind = LibraryConflictKind::parts};
   for (std::size_t i = 0; i < cudnn.size(); ++i) {
     for (std::size_t k = i + 1; k < cudnn.size(); ++k) {
       const CudaLibrary& a = all[cudnn[i]];
@@ -177,13 +178,15 @@ void cudnn_majors(const Libraries& all, const std::vector<std::size_t>& cudnn,
   const auto other = std::ranges::find_if(
       cudnn, [&](std::size_t index) { return all[index].major != all[cudnn.front()].major; });
   if (other == cudnn.end()) return;
-  LibraryMatch match{
-      Cause::cudnn_mismatch, LibraryConflictKind::majors, kSideBySide, {}, {}, {cudnn.front(), *other}, {}};
-  match.headline =
-      fmt::format("cuDNN {} and cuDNN {} are in one process", all[cudnn.front()].major, all[*other].major);
-  match.because = fmt::format("{} and {} are both loaded: this works only if each library uses its own cuDNN",
-                              with_place(all[cudnn.front()]), with_place(all[*other]));
-  out.push_back(std::move(match));
+  out.push_back(
+      {.cause = Cause::cudnn_mismatch,
+       .kind = LibraryConflictKind::majors,
+       .confidence = kSideBySide,
+       .headline = fmt::format("cuDNN {} and cuDNN {} are in one process", all[cudnn.front()].major,
+                               all[*other].major),
+       .because = fmt::format("{} and {} are both loaded: this works only if each library uses its own cuDNN",
+                              with_place(all[cudnn.front()]), with_place(all[*other])),
+       .libraries = {cudnn.front(), *other}});
 }
 
 void cudnn_built_for(const Libraries& all, const std::vector<std::size_t>& cudnn,
@@ -199,13 +202,14 @@ void cudnn_built_for(const Libraries& all, const std::vector<std::size_t>& cudnn
     blas = i;
   }
   if (!blas) return;
-  LibraryMatch match{
-      Cause::cudnn_mismatch, LibraryConflictKind::built, kBuiltForAnother, {}, {}, {*told, *blas}, {}};
-  match.headline =
-      fmt::format("cuDNN is the build for CUDA {}, and the process runs CUDA {}", wanted, all[*blas].major);
-  match.because = fmt::format("{} is built for CUDA {}, and the cuBLAS that is loaded is {}",
-                              with_place(all[*told]), wanted, with_place(all[*blas]));
-  out.push_back(std::move(match));
+  out.push_back({.cause = Cause::cudnn_mismatch,
+                 .kind = LibraryConflictKind::built,
+                 .confidence = kBuiltForAnother,
+                 .headline = fmt::format("cuDNN is the build for CUDA {}, and the process runs CUDA {}",
+                                         wanted, all[*blas].major),
+                 .because = fmt::format("{} is built for CUDA {}, and the cuBLAS that is loaded is {}",
+                                        with_place(all[*told]), wanted, with_place(all[*blas])),
+                 .libraries = {*told, *blas}});
 }
 
 void cudnn_drops(const Libraries& all, const std::vector<std::size_t>& cudnn,
@@ -220,14 +224,11 @@ void cudnn_drops(const Libraries& all, const std::vector<std::size_t>& cudnn,
     const bool too_old = *support == Support::too_old_gpu;
     const auto* row = too_old ? last_library_for("cuDNN", cc) : first_library_for("cuDNN", cc);
     const image::ShortName gpu = image::to_name(cc);
-    LibraryMatch match{Cause::cudnn_mismatch,
-                       LibraryConflictKind::dropped,
-                       too_old ? kDroppedByTable : kNotYetByTable,
-                       {},
-                       {},
-                       {*told},
-                       {}};
-    match.device = cc;
+    LibraryMatch match{.cause = Cause::cudnn_mismatch,
+                       .kind = LibraryConflictKind::dropped,
+                       .confidence = too_old ? kDroppedByTable : kNotYetByTable,
+                       .libraries = {*told},
+                       .device = cc};
     match.headline =
         fmt::format("cuDNN {} does not support compute capability {}", library.version, gpu.view());
     match.because = fmt::format("{}: NVIDIA's list of what that release serves has no {}{}",

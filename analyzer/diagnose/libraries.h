@@ -3,7 +3,6 @@
 // match: copies that a wheel has renamed, compilers of several releases, parts that are released apart.
 #pragma once
 
-#include "analyzer/core/finding.h"
 #include "analyzer/input/report/cuda_library.h"
 #include "kshim/image/arch.h"
 

@@ -2,19 +2,10 @@
 // mixed-cuda-libraries and cudnn-mismatch: what the mapped libraries are, against what failed.
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/data/wheels.h"
 #include "analyzer/device_code/elf_file.h"
-#include "analyzer/device_code/object_file.h"
 #include "analyzer/diagnose/advice_input.h"
-#include "analyzer/diagnose/aftermath.h"
-#include "analyzer/diagnose/libraries.h"
-#include "analyzer/diagnose/merge.h"
-#include "analyzer/diagnose/places.h"
 #include "analyzer/diagnose/program.h"
 #include "analyzer/diagnose/report_findings.h"
-#include "analyzer/diagnose/scene.h"
-#include "analyzer/input/report/cuda_library.h"
-#include "analyzer/owner/databases.h"
 
 namespace kshim::analysis {
 namespace {
@@ -223,7 +214,6 @@ void add_evidence(const Scene& scene, const LibraryMatch& match, const std::vect
 void set_conflict(const Scene& scene, const LibraryMatch& match, std::vector<CudaLibrary> libraries,
                   Finding& out) {
   AdviceInput at;
-  at.cause = out.cause;
   at.conflict = LibraryConflict{match.kind,   std::move(libraries), env_of(scene, "LD_LIBRARY_PATH"), {},
                                 match.shadow, match.wanted,         env_of(scene, "CONDA_PREFIX")};
   const auto& driver = scene.report.driver;
@@ -242,7 +232,7 @@ void set_conflict(const Scene& scene, const LibraryMatch& match, std::vector<Cud
     at.program.clear();
     at.python_env = {};
   }
-  out.about = std::make_shared<const AdviceInput>(std::move(at));
+  set_about(std::move(at), out);
 }
 
 // The failure becomes the finding's: its call, place and words, and the finding by its code alone goes.
@@ -349,19 +339,11 @@ void add_library_findings(const Scene& scene, const std::vector<Judged>& judged,
   for (Finding& finding : found) merge_into(known, std::move(finding));
 }
 
-namespace {
-
-constexpr double kLinkerSays = 0.97;
-
-}  // namespace
-
 Finding missing_library(const MissingLibrary& missing) {
-  Finding out;
-  out.cause = Cause::library_not_found;
-  out.severity = row_of(out.cause).severity;
-  out.confidence = kLinkerSays;
-  out.headline =
-      fmt::format("{1} needs {0}, which was not found", missing.name, basename_of(missing.needed_by));
+  constexpr double kLinkerSays = 0.97;
+  Finding out = new_finding(
+      Cause::library_not_found, kLinkerSays,
+      fmt::format("{1} needs {0}, which was not found", missing.name, basename_of(missing.needed_by)));
   out.object = missing.name;
   out.evidence.push_back({EvidenceId::library_missing,
                           fmt::format("{} exited with status 127 before main(), and the dynamic linker does "
@@ -376,9 +358,8 @@ Finding missing_library(const MissingLibrary& missing) {
          {},
          {{"folder", missing.folder}}});
   AdviceInput at;
-  at.cause = out.cause;
   at.missing = missing;
-  out.about = std::make_shared<const AdviceInput>(std::move(at));
+  set_about(std::move(at), out);
   return out;
 }
 
@@ -386,17 +367,11 @@ Finding missing_library(const MissingLibrary& missing) {
 // there is no report.
 Finding no_driver(const std::string& program) {
   constexpr double kAllFits = 0.85;
-  AdviceInput at;
-  at.cause = Cause::no_device;
-  at.code = 35;
-  at.object = program;
-  Finding out;
-  out.cause = at.cause;
-  out.severity = row_of(out.cause).severity;
-  out.confidence = kAllFits;
+  Finding out =
+      new_finding(Cause::no_device, kAllFits,
+                  fmt::format("{} contains GPU code, but libcuda.so.1 (the driver) is not installed",
+                              basename_of(program)));
   out.object = program;
-  out.headline = fmt::format("{} contains GPU code, but libcuda.so.1 (the driver) is not installed",
-                             basename_of(program));
   out.evidence.push_back(
       {EvidenceId::library_missing,
        fmt::format(
@@ -404,7 +379,10 @@ Finding no_driver(const std::string& program) {
            basename_of(program)),
        {},
        {{"library", "libcuda.so.1"}, {"needed_by", program}}});
-  out.about = std::make_shared<const AdviceInput>(std::move(at));
+  AdviceInput at;
+  at.code = kInsufficientDriver;
+  at.object = program;
+  set_about(std::move(at), out);
   return out;
 }
 

@@ -4,9 +4,8 @@
 #include <stdexcept>
 
 #include "analyzer/core/gpu_conditions.h"
-#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/input/machine/facts.h"
+#include "analyzer/input/report/cuda_library.h"
 #include "kshim/base/visible_devices.h"
 
 namespace kshim::doctor {
@@ -14,16 +13,11 @@ namespace {
 
 /// `id`: of a row of machine_checks; what stands behind a slash tells rows of one check apart.
 void add_check(std::string_view id, Facts& facts, const TemplateWords& words = {}) {
-  const auto row = std::ranges::find(machine_checks(), id, &MachineCheckRow::id);
-  if (row == machine_checks().end())
+  const auto* row = first_row(machine_checks(), [&](const MachineCheckRow& each) { return each.id == id; });
+  if (row == nullptr)
     throw std::runtime_error(fmt::format("the tables in use have no machine check `{}`", id));
   facts.checks.push_back({row->severity, std::string(id.substr(0, id.find('/'))), expand(row->text, words),
                           expand(row->advice, words)});
-}
-
-const Library* find(const std::vector<Library>& libraries, std::string_view name) {
-  const auto found = std::ranges::find(libraries, name, &Library::name);
-  return found == libraries.end() ? nullptr : &*found;
 }
 
 /// libcuda.so.1 of the toolkit's folder `compat` (cuda-compat): a newer user part for an older kernel module.
@@ -50,10 +44,101 @@ void check_versions(const Library& driver, Facts& facts) {
             {{"file", driver.file.path}, {"version", driver.version}, {"module", kernel}});
 }
 
+/// "libcudart" and "13" of libcudart.so.13.
+std::pair<std::string, std::string> parts_of(const std::string& name) {
+  const std::size_t mark = name.find(".so.");
+  if (mark == std::string::npos) return {name, {}};
+  const std::string version = name.substr(mark + 4);
+  return {name.substr(0, mark), version.substr(0, version.find('.'))};
+}
+
+/// The wheels' and conda's folders: their own programs and modules look there first, by RPATH, unless
+/// LD_LIBRARY_PATH goes before it.
+std::vector<std::string> environment_folders(const Machine& machine, const Facts& facts) {
+  std::vector<std::string> out;
+  for (const Python& python : facts.pythons)
+    out.insert(out.end(), python.library_folders.begin(), python.library_folders.end());
+  if (const std::string_view conda = machine.env("CONDA_PREFIX"); !conda.empty())
+    out.push_back(join_path(conda, "lib"));
+  return out;
+}
+
+/// Files in LD_LIBRARY_PATH that stand before a different copy of an environment's.
+void check_shadows(const Machine& machine, const Loader& loader, Facts& facts) {
+  for (const std::string& folder : environment_folders(machine, facts)) {
+    std::vector<std::string> shadowed;
+    std::string by;
+    for (const std::string& name : machine.names(folder)) {
+      if (!is_cuda_library(name) || parts_of(name).second.empty()) continue;
+      const auto found = loader.find(name);
+      const std::string own = machine.real(join_path(folder, name));
+      if (!found || found->how != "LD_LIBRARY_PATH" || found->real == own) continue;
+      shadowed.push_back(name);
+      by = found->path.substr(0, found->path.rfind('/'));
+    }
+    if (shadowed.empty()) continue;
+    const std::size_t count = shadowed.size();
+    if (count > 3) shadowed.resize(3);
+    add_check("shadowed-libraries", facts,
+              {{"files", enumerate(shadowed)},
+               {"by", by},
+               {"which", count == 1 ? "the one" : "those"},
+               {"folder", folder}});
+  }
+}
+
+void check_copies(const Loader& loader, Facts& facts) {
+  for (const Library& library : facts.libraries) {
+    for (const FoundFile& other : loader.all(library.name)) {
+      const std::string version = version_in_name(other.real);
+      if (other.real == library.file.real || !releases_differ(library.version, version)) continue;
+      add_check("two-copies", facts,
+                {{"name", library.name},
+                 {"file", library.file.path},
+                 {"version", library.version},
+                 {"how", library.file.how},
+                 {"other", other.path},
+                 {"other_version", version},
+                 {"other_how", other.how}});
+    }
+  }
+}
+
+/// Wheels built for several majors of CUDA, in one environment: nvidia-cublas-cu12 beside -cu11.
+void check_wheels(Facts& facts) {
+  for (const Python& python : facts.pythons) {
+    std::map<std::string, std::set<std::string>> majors;
+    for (const PythonWheel& wheel : python.wheels) {
+      const std::size_t mark = wheel.name.rfind("-cu");
+      if (!wheel.name.starts_with("nvidia-") || mark == std::string::npos) continue;
+      const std::string major = wheel.name.substr(mark + 3);
+      if (major.find_first_not_of("0123456789") == std::string::npos && !major.empty())
+        majors[wheel.name.substr(0, mark)].insert(major);
+    }
+    for (const auto& [name, found] : majors) {
+      if (found.size() < 2) continue;
+      add_check("mixed-wheels", facts,
+                {{"python", python.interpreter},
+                 {"name", name},
+                 {"majors", enumerate({found.begin(), found.end()})},
+                 {"first", *found.begin()}});
+    }
+  }
+}
+
+void check_preloads(Facts& facts) {
+  for (const Preload& preload : facts.preloads) {
+    if (!preload.there) add_check("preload-missing", facts, {{"file", preload.path}});
+    if (preload.has_dlsym)
+      add_check("preload-dlsym", facts, {{"file", preload.path}, {"what", preload.note}});
+  }
+}
+
 }  // namespace
 
 void check_driver(const Loader& loader, Facts& facts) {
-  const Library* driver = find(facts.libraries, "libcuda.so.1");
+  const Library* driver =
+      first_row(facts.libraries, [](const Library& library) { return library.name == "libcuda.so.1"; });
   check_stub(loader, driver, facts);
   if (driver == nullptr) {
     const bool hardware = !facts.place.pci.empty() || facts.place.module_loaded || !facts.gpus.empty();
@@ -167,110 +252,6 @@ void check_toolkits(const Machine& machine, Facts& facts) {
     }
   }
 }
-
-namespace {
-
-/// "libcudart" and "13" of libcudart.so.13.
-std::pair<std::string, std::string> parts_of(const std::string& name) {
-  const std::size_t mark = name.find(".so.");
-  if (mark == std::string::npos) return {name, {}};
-  const std::string version = name.substr(mark + 4);
-  return {name.substr(0, mark), version.substr(0, version.find('.'))};
-}
-
-/// "12.8.4.1" and "12.9" differ, "12.8" and "12.8.4.1" do not: a file's name may say less than it is.
-bool differ(const std::string& a, const std::string& b) {
-  if (a.empty() || b.empty()) return false;
-  const std::vector<std::string> left = split(a, ".");
-  const std::vector<std::string> right = split(b, ".");
-  return !std::equal(left.begin(),
-                     left.begin() + static_cast<std::ptrdiff_t>(std::min(left.size(), right.size())),
-                     right.begin());
-}
-
-/// The wheels' and conda's folders: their own programs and modules look there first, by RPATH, unless
-/// LD_LIBRARY_PATH goes before it.
-std::vector<std::string> environment_folders(const Machine& machine, const Facts& facts) {
-  std::vector<std::string> out;
-  for (const Python& python : facts.pythons)
-    out.insert(out.end(), python.library_folders.begin(), python.library_folders.end());
-  if (const std::string_view conda = machine.env("CONDA_PREFIX"); !conda.empty())
-    out.push_back(join_path(conda, "lib"));
-  return out;
-}
-
-/// Files in LD_LIBRARY_PATH that stand before a different copy of an environment's.
-void check_shadows(const Machine& machine, const Loader& loader, Facts& facts) {
-  for (const std::string& folder : environment_folders(machine, facts)) {
-    std::vector<std::string> shadowed;
-    std::string by;
-    for (const std::string& name : machine.names(folder)) {
-      if (!is_cuda_library(name) || parts_of(name).second.empty()) continue;
-      const auto found = loader.find(name);
-      const std::string own = machine.real(join_path(folder, name));
-      if (!found || found->how != "LD_LIBRARY_PATH" || found->real == own) continue;
-      shadowed.push_back(name);
-      by = found->path.substr(0, found->path.rfind('/'));
-    }
-    if (shadowed.empty()) continue;
-    const std::size_t count = shadowed.size();
-    if (count > 3) shadowed.resize(3);
-    add_check("shadowed-libraries", facts,
-              {{"files", enumerate(shadowed)},
-               {"by", by},
-               {"which", count == 1 ? "the one" : "those"},
-               {"folder", folder}});
-  }
-}
-
-void check_copies(const Loader& loader, Facts& facts) {
-  for (const Library& library : facts.libraries) {
-    for (const FoundFile& other : loader.all(library.name)) {
-      const std::string version = version_in_name(other.real);
-      if (other.real == library.file.real || !differ(library.version, version)) continue;
-      add_check("two-copies", facts,
-                {{"name", library.name},
-                 {"file", library.file.path},
-                 {"version", library.version},
-                 {"how", library.file.how},
-                 {"other", other.path},
-                 {"other_version", version},
-                 {"other_how", other.how}});
-    }
-  }
-}
-
-/// Wheels built for several majors of CUDA, in one environment: nvidia-cublas-cu12 beside -cu11.
-void check_wheels(Facts& facts) {
-  for (const Python& python : facts.pythons) {
-    std::map<std::string, std::set<std::string>> majors;
-    for (const PythonWheel& wheel : python.wheels) {
-      const std::size_t mark = wheel.name.rfind("-cu");
-      if (!wheel.name.starts_with("nvidia-") || mark == std::string::npos) continue;
-      const std::string major = wheel.name.substr(mark + 3);
-      if (major.find_first_not_of("0123456789") == std::string::npos && !major.empty())
-        majors[wheel.name.substr(0, mark)].insert(major);
-    }
-    for (const auto& [name, found] : majors) {
-      if (found.size() < 2) continue;
-      add_check("mixed-wheels", facts,
-                {{"python", python.interpreter},
-                 {"name", name},
-                 {"majors", enumerate({found.begin(), found.end()})},
-                 {"first", *found.begin()}});
-    }
-  }
-}
-
-void check_preloads(Facts& facts) {
-  for (const Preload& preload : facts.preloads) {
-    if (!preload.there) add_check("preload-missing", facts, {{"file", preload.path}});
-    if (preload.has_dlsym)
-      add_check("preload-dlsym", facts, {{"file", preload.path}, {"what", preload.note}});
-  }
-}
-
-}  // namespace
 
 void check_libraries(const Machine& machine, const Loader& loader, Facts& facts) {
   check_shadows(machine, loader, facts);

@@ -2,7 +2,6 @@
 // What is wrong with a machine, or will surprise: each check looks at the facts and adds what it has to say.
 #pragma once
 #include "analyzer/input/machine/facts.h"
-#include "analyzer/input/machine/machine.h"
 
 namespace kshim::doctor {
 

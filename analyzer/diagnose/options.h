@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What reports are judged by, beside what stands in them.
 #pragma once
-#include <chrono>
-#include <functional>
 
 #include "analyzer/core/prelude.h"
 #include "kshim/image/arch.h"

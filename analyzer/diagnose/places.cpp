@@ -2,7 +2,6 @@
 #include "analyzer/diagnose/places.h"
 
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "analyzer/core/text.h"
@@ -40,12 +39,7 @@ bool is_own_python(const PythonFrame& frame, const Report& report) {
 }
 
 Place place_of(const PythonFrame& frame) {
-  Place place;
-  place.file = frame.file;
-  place.line = frame.line;
-  place.function = frame.function;
-  place.python = true;
-  return place;
+  return {.file = frame.file, .line = frame.line, .function = frame.function, .python = true};
 }
 
 // The program of `python -c` is text like much that libraries make; it is the user's where it began
@@ -60,19 +54,9 @@ bool is_plumbing_file(std::string_view path) { return owner_of_object(path) == F
 
 std::string symbol_of(const NativeFrame& frame, ObjectFiles& files) {
   if (!frame.symbol.empty() || frame.object.empty()) return frame.symbol;
-  ObjectRecord object;
-  object.path = frame.object;
-  object.build_id = frame.build_id;
-  const ObjectFile* file = files.find(object);
+  const ObjectFile* file = files.find(object_record(frame.object, frame.build_id));
   // A frame's offset is where its call returns to: the byte before belongs to the call.
   return file != nullptr && frame.offset > 0 ? file->symbol_at(frame.offset - 1) : std::string();
-}
-
-ObjectRecord object_of(const NativeFrame& frame) {
-  ObjectRecord out;
-  out.path = frame.object;
-  out.build_id = frame.build_id;
-  return out;
 }
 
 bool is_own_object(const NativeFrame& frame, const Report& report) {
@@ -102,10 +86,7 @@ void read_sources(const std::vector<const NativeFrame*>& frames, ObjectFiles& fi
     if (frame->offset > 0) wanted[{frame->object, frame->build_id}].push_back(frame->offset - 1);
   }
   for (const auto& [key, addresses] : wanted) {
-    ObjectRecord object;
-    object.path = key.first;
-    object.build_id = key.second;
-    files.read_sources(object, addresses);
+    files.read_sources(object_record(key.first, key.second), addresses);
   }
 }
 
@@ -118,8 +99,8 @@ std::vector<Place> own_native_places(const FailureRecord& failure, const Report&
   std::vector<Place> out;
   for (const NativeFrame* frame : frames) {
     if (out.size() >= kMaxPlaces) break;
-    const source::SourceFrames& sources =
-        files.source_at(object_of(*frame), frame->offset > 0 ? frame->offset - 1 : 0);
+    const source::SourceFrames& sources = files.source_at(object_record(frame->object, frame->build_id),
+                                                          frame->offset > 0 ? frame->offset - 1 : 0);
     const source::SourceFrame* source = own_source(sources, failure.kernel);
     if (!sources.empty() && source == nullptr)
       continue;  // a header's function, compiled into the user's file
@@ -144,6 +125,42 @@ std::vector<Place> own_native_places(const FailureRecord& failure, const Report&
   // A frame with a name says more than an address; the order within each kind stays.
   std::ranges::stable_partition(out, [](const Place& place) { return !place.function.empty(); });
   return out;
+}
+
+// "pytorch 2.5.1 (conda, build py3.11_cuda12.4, channel pytorch, environment ml)"
+std::string long_text(const PackageRecord& package) {
+  std::string details = package.manager;
+  if (!package.build.empty()) details += ", build " + package.build;
+  if (!package.channel.empty()) details += ", channel " + package.channel;
+  if (package.manager == "conda" && !package.environment.empty())
+    details += fmt::format(", environment {}", basename_of(package.environment));
+  if (!package.source.empty()) details += ", built from " + package.source;
+  return fmt::format("{} ({})", package_name(package).label(), details);
+}
+
+std::string sentence(const PackageRecord& package, const std::string& path) {
+  const std::string_view file = basename_of(path);
+  if (const std::string copy = packages::vendored_library(path); !copy.empty())
+    return fmt::format("{} is a copy of {} inside {}.", file, copy, long_text(package));
+  // What the row with the package says already is not said twice.
+  const bool more = !package.build.empty() || !package.source.empty() || package.manager == "dpkg" ||
+                    package.manager == "rpm";
+  return more ? fmt::format("{} belongs to {}.", file, long_text(package)) : std::string();
+}
+
+/// Whether only the caller and root put files where this one lies: what the records of packages there say is
+/// then not the word of another user.
+bool is_among_trusted_files(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  for (std::filesystem::path part = real; !error; part = part.parent_path()) {
+    struct stat status {};
+    if (::stat(part.c_str(), &status) != 0 || report::is_another_user(status.st_uid, ::geteuid()) ||
+        ((status.st_mode & S_ISVTX) == 0 && report::others_may_write(status, ::geteuid())))
+      return false;
+    if (part == part.root_path()) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -193,50 +210,6 @@ OriginFacts origin_of(std::string_view path) {
   return {Origin::program, {}};
 }
 
-namespace {
-
-std::string label(const PackageRecord& package) {
-  return package.version.empty() ? package.name : package.name + " " + package.version;
-}
-
-// "pytorch 2.5.1 (conda, build py3.11_cuda12.4, channel pytorch, environment ml)"
-std::string long_text(const PackageRecord& package) {
-  std::string details = package.manager;
-  if (!package.build.empty()) details += ", build " + package.build;
-  if (!package.channel.empty()) details += ", channel " + package.channel;
-  if (package.manager == "conda" && !package.environment.empty())
-    details += fmt::format(", environment {}", basename_of(package.environment));
-  if (!package.source.empty()) details += ", built from " + package.source;
-  return fmt::format("{} ({})", label(package), details);
-}
-
-std::string sentence(const PackageRecord& package, const std::string& path) {
-  const std::string_view file = basename_of(path);
-  if (const std::string copy = packages::vendored_library(path); !copy.empty())
-    return fmt::format("{} is a copy of {} inside {}.", file, copy, long_text(package));
-  // What the row with the package says already is not said twice.
-  const bool more = !package.build.empty() || !package.source.empty() || package.manager == "dpkg" ||
-                    package.manager == "rpm";
-  return more ? fmt::format("{} belongs to {}.", file, long_text(package)) : std::string();
-}
-
-/// Whether only the caller and root put files where this one lies: what the records of packages there say is
-/// then not the word of another user.
-bool is_among_trusted_files(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path real = std::filesystem::canonical(path, error);
-  for (std::filesystem::path part = real; !error; part = part.parent_path()) {
-    struct stat status {};
-    if (::stat(part.c_str(), &status) != 0 || report::is_another_user(status.st_uid, ::geteuid()) ||
-        ((status.st_mode & S_ISVTX) == 0 && report::others_may_write(status, ::geteuid())))
-      return false;
-    if (part == part.root_path()) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
 PackageRecord record_of(const packages::Package& package, std::uint64_t object) {
   PackageRecord out;
   out.object = object;
@@ -248,11 +221,6 @@ PackageRecord record_of(const packages::Package& package, std::uint64_t object) 
   out.environment = package.environment;
   out.source = package.source;
   return out;
-}
-
-bool is_of_this_machine(const Report& report) {
-  utsname system{};
-  return uname(&system) == 0 && report.process.host == system.nodename;
 }
 
 std::optional<PackageRecord> package_of(const Scene& scene, const ObjectRecord& object) {

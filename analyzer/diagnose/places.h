@@ -2,9 +2,7 @@
 // Whose code a frame is: the user's own, a framework's, the system's. And where a file comes from.
 #pragma once
 
-#include "analyzer/core/finding.h"
 #include "analyzer/diagnose/scene.h"
-#include "analyzer/input/report/report_index.h"
 
 namespace kshim::analysis {
 
@@ -36,7 +34,6 @@ OriginFacts origin_of(std::string_view object_path);
 
 /// Whether the report was written here: databases of this machine tell of another's files only where these
 /// are the same.
-bool is_of_this_machine(const Report& report);
 /// The object's owner: as the report says, else as the packages of this machine do, for the very file or, of
 /// a report of this machine, for what had been there.
 std::optional<PackageRecord> package_of(const Scene& scene, const ObjectRecord& object);

@@ -91,45 +91,6 @@ bool is_cleanup_at_end(const Scene& scene, const FailureRecord& failure) {
   });
 }
 
-}  // namespace
-
-std::vector<Finding> findings_of(const Scene& scene) {
-  FindingSet gathered;
-  std::vector<Judged> judged;
-  const std::size_t count = std::min(scene.report.failures.size(), kMaxReported);
-  for (std::size_t i = 0; i < count; ++i) {
-    const FailureRecord& failure = scene.report.failures[i];
-    if (is_cleanup_at_end(scene, failure)) continue;
-    Subject subject = subject_of(scene, failure);
-    if (scene.options.assume_cc && would_work(subject)) continue;
-    const Diagnosis diagnosis = diagnose(subject.facts);
-    // A compiler that knows the architecture rejected something else: the program's own business.
-    if (subject.facts.compiler && diagnosis.cause == Cause::unknown) continue;
-    if (may_follow(failure, diagnosis)) {
-      if (Finding* cause = earlier_cause(gathered.findings(), failure, subject)) {
-        add_follow_up(scene, failure, *cause);
-        continue;
-      }
-    }
-    judged.push_back({&failure, diagnosis.cause, diagnosis.match.confidence});
-    Finding finding = finding_of(scene, failure, subject, diagnosis, gathered);
-    quieten(scene, finding);
-    gathered.add(std::move(finding));
-  }
-  std::vector<Finding> findings = std::move(gathered.findings());
-  for (Finding& finding : stale_errors(scene, judged)) merge_into(findings, std::move(finding));
-  if (auto unchecked = unchecked_failure(scene, judged)) findings.push_back(std::move(*unchecked));
-  add_libraries(scene, judged, findings);
-  for (Finding& finding : compiled_out(scene)) merge_into(findings, std::move(finding));
-  std::vector<Finding> latent = latent_gaps(scene, findings);
-  add_coverage(scene, latent);
-  for (Finding& finding : latent) merge_into(findings, std::move(finding));
-  for (Finding& finding : jit_taxes(scene)) findings.push_back(std::move(finding));
-  return findings;
-}
-
-namespace {
-
 constexpr std::size_t kNamed = 8;  // files; the rest is one sum
 constexpr double kSelectedByRule = 0.9;
 
@@ -171,16 +132,9 @@ Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
   subject.module = share.first;
   subject.device = scene.index.device(share.first->device);
   subject.images = find_images({subject.object, share.first->offset, nullptr, {}}, scene.files);
-  subject.facts.device = cc_of(scene, subject.device);
-  subject.facts.driver = driver_of(scene);
-  subject.facts.switches = switches_in(scene.report.process.env);
-  subject.facts.images = subject.images.images;
-  subject.facts.scope = subject.images.scope;
-  subject.facts.loose = subject.object == nullptr;
-  Finding finding;
-  finding.cause = Cause::jit_tax;
+  set_facts(scene, subject);
+  Finding finding = new_finding(Cause::jit_tax, kSelectedByRule);
   finding.severity = severity;
-  finding.confidence = kSelectedByRule;
   finding.count = share.modules;
   if (subject.object != nullptr) {
     finding.object = subject.object->path;
@@ -202,35 +156,6 @@ Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
   set_advice_input(scene, subject, finding);
   return finding;
 }
-
-}  // namespace
-
-std::vector<Finding> jit_taxes(const Scene& scene) {
-  std::vector<Finding> out;
-  std::vector<Share> shares = shares_of(scene);
-  double total = 0;
-  for (const Share& share : shares) total += share.milliseconds;
-  const Severity severity = total > kNoticeableJit ? Severity::warning : Severity::info;
-  for (std::size_t i = 0; i < shares.size() && i < kNamed; ++i)
-    out.push_back(tax_of(scene, shares[i], severity));
-  if (shares.size() > kNamed) {
-    std::uint64_t modules = 0;
-    double rest = 0;
-    for (std::size_t i = kNamed; i < shares.size(); ++i) {
-      modules += shares[i].modules;
-      rest += shares[i].milliseconds;
-    }
-    out.back().evidence.push_back(
-        {EvidenceId::more,
-         fmt::format("So were {} of {}{}.", counted(modules, "module"),
-                     counted(shares.size() - kNamed, "other file"), took(scene, rest)),
-         location(scene.report, shares[kNamed].first->line),
-         {{"count", std::to_string(shares.size() - kNamed)}}});
-  }
-  return out;
-}
-
-namespace {
 
 constexpr double kSure = 0.9;
 
@@ -264,26 +189,84 @@ bool asked_the_shim(const Report& report, image::ComputeCapability cc) {
 }
 
 Finding finding_for(const std::string& need, const std::vector<std::string>& paths, bool assumed) {
-  Finding out;
-  out.cause = Cause::unknown;
+  Finding out = new_finding(
+      Cause::unknown, kSure,
+      fmt::format("kshim cannot tell whether this runs on {}: some loaded files are not on this machine, and "
+                  "the report does not list their contents",
+                  need));
   out.severity = Severity::warning;
-  out.confidence = kSure;
   out.need = need;
   const auto arch = image::parse_arch(need);
   out.devices = {target_device(arch ? std::optional(arch->cc) : std::nullopt)};
   if (assumed) out.devices.front().kind = Device::Kind::assumed;
-  out.headline = fmt::format(
-      "kshim cannot tell whether this runs on {}: some loaded files are not on this machine, and the report "
-      "does not list their contents",
-      need);
   AdviceInput at;
   at.need = need;
   at.unread = paths;
-  out.about = std::make_shared<const AdviceInput>(std::move(at));
+  set_about(std::move(at), out);
   return out;
 }
 
 }  // namespace
+
+std::vector<Finding> findings_of(const Scene& scene) {
+  FindingSet gathered;
+  std::vector<Judged> judged;
+  const std::size_t count = std::min(scene.report.failures.size(), kMaxReported);
+  for (std::size_t i = 0; i < count; ++i) {
+    const FailureRecord& failure = scene.report.failures[i];
+    if (is_cleanup_at_end(scene, failure)) continue;
+    Subject subject = subject_of(scene, failure);
+    if (scene.options.assume_cc && would_work(subject)) continue;
+    const Diagnosis diagnosis = diagnose(subject.facts);
+    // A compiler that knows the architecture rejected something else: the program's own business.
+    if (subject.facts.compiler && diagnosis.cause == Cause::unknown) continue;
+    if (may_follow(failure, diagnosis)) {
+      if (Finding* cause = earlier_cause(gathered.findings(), failure, subject)) {
+        add_follow_up(scene, failure, *cause);
+        continue;
+      }
+    }
+    judged.push_back({&failure, diagnosis.cause, diagnosis.match.confidence});
+    Finding finding = finding_of(scene, failure, subject, diagnosis, gathered);
+    quieten(scene, finding);
+    gathered.add(std::move(finding));
+  }
+  std::vector<Finding> findings = std::move(gathered.findings());
+  for (Finding& finding : stale_errors(scene, judged)) merge_into(findings, std::move(finding));
+  if (auto unchecked = unchecked_failure(scene, judged)) findings.push_back(std::move(*unchecked));
+  add_libraries(scene, judged, findings);
+  for (Finding& finding : compiled_out(scene)) merge_into(findings, std::move(finding));
+  std::vector<Finding> latent = latent_gaps(scene, findings);
+  add_coverage(scene, latent);
+  for (Finding& finding : latent) merge_into(findings, std::move(finding));
+  for (Finding& finding : jit_taxes(scene)) findings.push_back(std::move(finding));
+  return findings;
+}
+
+std::vector<Finding> jit_taxes(const Scene& scene) {
+  std::vector<Finding> out;
+  std::vector<Share> shares = shares_of(scene);
+  double total = 0;
+  for (const Share& share : shares) total += share.milliseconds;
+  const Severity severity = total > kNoticeableJit ? Severity::warning : Severity::info;
+  for (std::size_t i = 0; i < shares.size() && i < kNamed; ++i)
+    out.push_back(tax_of(scene, shares[i], severity));
+  if (shares.size() > kNamed) {
+    std::uint64_t modules = 0;
+    double rest = 0;
+    for (std::size_t i = kNamed; i < shares.size(); ++i) {
+      modules += shares[i].modules;
+      rest += shares[i].milliseconds;
+    }
+    out.back().evidence.push_back(
+        {EvidenceId::more,
+         fmt::format("So were {} of {}{}.", counted(modules, "module"),
+                     counted(shares.size() - kNamed, "other file"), took(scene, rest)),
+         location(scene.report, shares[kNamed].first->line),
+         {{"count", std::to_string(shares.size() - kNamed)}}});
+  }
+  return out;
+}
 
 std::vector<Finding> unjudged(const Scene& scene, const std::vector<image::ComputeCapability>& wanted,
                               const std::set<std::pair<std::string, std::string>>& told) {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "analyzer/core/finding.h"
 #include "analyzer/diagnose/aftermath.h"
-#include "analyzer/diagnose/scene.h"
 
 namespace kshim::analysis {
 

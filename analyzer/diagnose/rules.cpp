@@ -3,7 +3,6 @@
 
 #include "analyzer/core/log.h"
 #include "analyzer/core/text.h"
-#include "analyzer/data/tables.h"
 #include "analyzer/diagnose/compilers.h"
 #include "kshim/image/decompress.h"
 
@@ -69,10 +68,6 @@ constexpr double kModuleKnown = 0.97;
 constexpr double kFileKnown = 0.75;
 constexpr double kContradiction = 0.5;  // the code is one that this cause does not usually give
 constexpr double kNameable = 0.35;      // below, `unknown` is the honest answer
-
-std::string name(const Candidate& image) {
-  return std::string(image::to_name(image.kind, image.arch).view());
-}
 
 bool about_images(const Facts& facts) {
   // Any other code is judged by itself.
@@ -335,9 +330,8 @@ std::optional<Diagnosis> by_code(const Facts& facts) {
 std::span<const RuleRow> rules() { return kRules; }
 
 std::string_view headline_of_code(int code) {
-  for (const CodeMeaningRow& row : code_meanings())
-    if (row.code == code) return row.headline;
-  return {};
+  const auto* row = first_row(code_meanings(), [&](const CodeMeaningRow& each) { return each.code == code; });
+  return row == nullptr ? std::string_view() : row->headline;
 }
 
 Diagnosis diagnose(const Facts& facts) {

@@ -43,14 +43,6 @@ bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& su
   });
 }
 
-void add_common(const Scene& scene, Subject& subject) {
-  subject.facts.driver = driver_of(scene);
-  subject.facts.switches = switches_in(scene.report.process.env);
-  subject.facts.images = subject.images.images;
-  subject.facts.scope = subject.images.scope;
-  subject.facts.damage = subject.images.damage;
-}
-
 // The runtime asks for the names that its compiler registered. A program that asks by itself may have the
 // name as the source has it, which is not the mangled one.
 void add_names(const Scene& scene, const std::string& kernel, Subject& subject) {
@@ -113,14 +105,8 @@ image::Version failing_runtime(const Report& report, const FailureRecord& failur
 std::optional<PackageRecord> caller_package(const Scene& scene, const FailureRecord& failure) {
   for (const NativeFrame& frame : failure.native) {
     const auto known = std::ranges::find(scene.report.objects, frame.object, &ObjectRecord::path);
-    ObjectRecord object;
-    if (known != scene.report.objects.end()) {
-      object = *known;
-    } else {
-      object.path = frame.object;
-      object.build_id = frame.build_id;
-    }
-    auto package = package_of(scene, object);
+    auto package = package_of(
+        scene, known != scene.report.objects.end() ? *known : object_record(frame.object, frame.build_id));
     if (package && (package->manager == "pip" || package->manager == "conda") &&
         !package->name.starts_with("nvidia-"))
       return package;
@@ -150,6 +136,175 @@ std::optional<CompilerFacts> compiler_of(const FailureRecord& failure) {
     if (const auto known_arch = image::parse_arch(known)) out.known.push_back(*known_arch);
   }
   std::ranges::sort(out.known);
+  return out;
+}
+
+using image::Candidate;
+using image::ImageKind;
+
+// The PTX ISA that the list of the whole file has for an architecture, where it has one only.
+image::Version isa_of(std::string_view arch, const ObjectRecord* object) {
+  image::Version isa;
+  if (object == nullptr || !object->images) return isa;
+  for (const ImageEntry& entry : *object->images) {
+    if (entry.arch != arch) continue;
+    const auto version = image::parse_version(entry.isa).value_or(image::Version{});
+    if (isa.known() && isa != version) return {};
+    isa = version;
+  }
+  return isa;
+}
+
+void set_source(ImageScope scope, std::string_view source, std::uint32_t line, ModuleImages& out) {
+  if (out.images.empty()) return;
+  out.scope = scope;
+  out.source = source;
+  out.line = line;
+}
+
+void from_gap(const GapRecord& gap, const ObjectRecord* object, ModuleImages& out) {
+  for (const std::string& name : gap.have) {
+    const auto candidate = candidate_of(name);
+    if (!candidate) continue;
+    out.images.push_back({.candidate = *candidate});
+    out.images.back().candidate.isa = isa_of(name, object);
+  }
+  set_source(ImageScope::module, "as the shim saw it", gap.line, out);
+}
+
+// If an image fits, there is no gap, and only the selected image is known.
+void from_selection(const ModuleRecord& module, ModuleImages& out) {
+  const auto candidate = candidate_of(module.selected);
+  if (!candidate) return;
+  out.toolkit = image::parse_version(module.toolkit).value_or(image::Version{});
+  out.images.push_back({.candidate = *candidate, .toolkit = out.toolkit});
+  set_source(ImageScope::module, "as the shim saw it", module.line, out);
+}
+
+void from_report(const ObjectRecord& object, ModuleImages& out) {
+  if (!object.images) return;
+  for (const ImageEntry& entry : *object.images) {
+    if (const auto candidate = candidate_of(entry.arch, entry.isa))
+      out.images.push_back({.candidate = *candidate, .count = entry.count});
+  }
+  set_source(object.fatbins == 1 ? ImageScope::module : ImageScope::file, "as the shim listed the file",
+             object.line, out);
+}
+
+ImageFact fact_of(const FileImage& image) {
+  return {.candidate = image.candidate, .compression = image.compression, .toolkit = image.toolkit};
+}
+
+bool is_complete(const FileModule& module) {
+  return std::ranges::all_of(module.images, [](const FileImage& image) {
+    return image.kernels_read || image.candidate.kind == ImageKind::ltoir;
+  });
+}
+
+void from_module(FileModule module, const ObjectRecord& object, const std::string& kernel,
+                 ModuleImages& out) {
+  out.damage = std::move(module.damage);
+  for (const FileImage& image : module.images) {
+    out.images.push_back(fact_of(image));
+    if (image.kernels_read && !kernel.empty()) out.images.back().has_kernel = contains(image.kernels, kernel);
+    out.toolkit = std::max(out.toolkit, image.toolkit);
+  }
+  out.complete_kernels = is_complete(module);
+  out.file_images = std::move(module.images);
+  set_source(ImageScope::module, "read from the file", object.line, out);
+}
+
+void from_counts(const std::vector<ImageCount>& counts, const ObjectRecord& object, std::size_t modules,
+                 ModuleImages& out) {
+  for (const ImageCount& row : counts) out.images.push_back({.candidate = row.candidate, .count = row.count});
+  set_source(modules == 1 ? ImageScope::module : ImageScope::file, "read from the whole file", object.line,
+             out);
+}
+
+using image::Suffix;
+
+image::Platform plain(const Facts& facts) { return {*facts.device, facts.driver, {}}; }
+
+// The same image as if it were neither arch- nor family-specific, and of an old PTX ISA.
+Candidate base_of(Candidate image) {
+  image.arch.suffix = Suffix::none;
+  image.isa = {};
+  return image;
+}
+
+std::string why_not_suffix(const Candidate& image) {
+  if (image.arch.suffix == Suffix::a)
+    return fmt::format("runs on {} and on nothing else", name(image.arch.cc));
+  return fmt::format("runs in the family of {} only", name(image.arch.cc));
+}
+
+std::string why_not_cubin(const Candidate& image, ComputeCapability device) {
+  if (image.arch.suffix != Suffix::none) return why_not_suffix(image);
+  const ComputeCapability cc = image.arch.cc;
+  if (cc.major != device.major && image::is_tegra(cc)) return fmt::format("runs on {} GPUs only", name(cc));
+  if (cc.major != device.major && cc.minor == 0) return fmt::format("runs on {}.x GPUs only", cc.major);
+  if (cc.major != device.major || cc.minor > device.minor)
+    return fmt::format("runs on {} and later {}.x GPUs only", name(cc), cc.major);
+  return "desktop and Jetson code do not mix";
+}
+
+std::string why_not_ptx(const Candidate& image, const Facts& facts) {
+  if (image.arch.suffix != Suffix::none && !judge(Candidate{image.kind, image.arch, {}}, plain(facts)).fits) {
+    return why_not_suffix(image);
+  }
+  if (!judge(base_of(image), plain(facts)).fits)
+    return fmt::format("compiles for {} and later GPUs only", name(image.arch.cc));
+  return fmt::format("PTX {} is newer than the driver reads ({})", name(image.isa),
+                     name(image::ptx_isa_of_cuda(facts.driver)));
+}
+
+bool jit_forbidden(const image::JitSwitches& on) {
+  return on.disable_ptx_jit || (on.disable_jit && !on.force_ptx_jit);
+}
+
+// What is remembered, in bytes of names; beyond, a file is read again.
+constexpr std::size_t kMaxNames = std::size_t{64} << 20;
+constexpr std::size_t kMaxKnown = 16384;
+
+struct Unserved {
+  std::vector<FileModule> modules;
+  std::size_t served = 0;
+  bool complete = true;  ///< every payload of them could be read
+};
+
+Unserved unserved_modules(std::string_view path, const ObjectFile& file, ComputeCapability cc,
+                          image::Version driver) {
+  Unserved out;
+  const FileCoverage coverage = cover(file.code(), {{cc, image::Suffix::none}}, driver, nullptr);
+  out.served = coverage.targets[0].sass + coverage.targets[0].jit;
+  std::uint64_t budget = kMaxPayload;
+  for (const std::uint32_t index :
+       missed_modules(path, file.code(), coverage.lacking[0], out.served).modules) {
+    FileModule module = file.module(index, budget);
+    out.complete = out.complete && is_complete(module);
+    if (module.has_kernels()) out.modules.push_back(std::move(module));
+  }
+  return out;
+}
+
+FileGap summary_of(const Unserved& unserved) {
+  FileGap out;
+  out.complete = unserved.complete;
+  out.modules = {unserved.modules.size(), unserved.served};
+  std::set<std::string> kernels;
+  std::map<Program, std::size_t> known;
+  for (const FileModule& module : unserved.modules) {
+    for (const FileImage& image : module.images) {
+      kernels.insert(image.kernels.begin(), image.kernels.end());
+      out.toolkit = std::max(out.toolkit, image.toolkit);
+      const auto [at, first] = known.try_emplace(program_of(image.candidate), out.images.size());
+      if (first)
+        out.images.push_back(fact_of(image));
+      else
+        ++out.images[at->second].count;
+    }
+  }
+  out.kernels.assign(kernels.begin(), kernels.end());
   return out;
 }
 
@@ -217,6 +372,16 @@ std::string object_text(const Subject& subject) {
   return subject.object == nullptr ? "the image" : std::string(basename_of(subject.object->path));
 }
 
+void set_facts(const Scene& scene, Subject& subject) {
+  subject.facts.device = cc_of(scene, subject.device);
+  subject.facts.loose = subject.object == nullptr;
+  subject.facts.driver = driver_of(scene);
+  subject.facts.switches = switches_in(scene.report.process.env);
+  subject.facts.images = subject.images.images;
+  subject.facts.scope = subject.images.scope;
+  subject.facts.damage = subject.images.damage;
+}
+
 Subject subject_of(const Scene& scene, const FailureRecord& failure) {
   Subject subject;
   subject.module = scene.index.module(failure.module);
@@ -241,9 +406,8 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
     if (layer.code != 0 && !subject.facts.compiler) subject.facts.codes.push_back(layer.code);
   }
   subject.facts.stage = failure.stage;
-  subject.facts.device = cc_of(scene, subject.device);
+  set_facts(scene, subject);
   subject.facts.loose = subject.object == nullptr && subject.module != nullptr;
-  add_common(scene, subject);
   add_names(scene, failure.kernel, subject);
   find_in_caches(scene, subject);
   subject.facts.probing_caller = called_by_probing_library(failure);
@@ -261,10 +425,8 @@ Subject subject_of(const Scene& scene, const ObjectRecord& object, ComputeCapabi
   Subject subject;
   subject.object = &object;
   subject.images = std::move(images);
+  set_facts(scene, subject);
   subject.facts.device = cc;
-  subject.facts.driver = driver_of(scene);
-  subject.facts.images = subject.images.images;
-  subject.facts.scope = subject.images.scope;
   return subject;
 }
 
@@ -281,105 +443,10 @@ Subject subject_of(const Scene& scene, const GapRecord& gap, ComputeCapability c
   subject.images = find_images(
       {subject.object, gap.offset, &gap, gap.kernels.empty() ? std::string() : gap.kernels.front()},
       scene.files);
+  set_facts(scene, subject);
   subject.facts.device = cc;
-  subject.facts.loose = subject.object == nullptr;
-  add_common(scene, subject);
   return subject;
 }
-
-namespace {
-
-using image::Candidate;
-using image::ImageKind;
-
-// The PTX ISA that the list of the whole file has for an architecture, where it has one only.
-image::Version isa_of(std::string_view arch, const ObjectRecord* object) {
-  image::Version isa;
-  if (object == nullptr || !object->images) return isa;
-  for (const ImageEntry& entry : *object->images) {
-    if (entry.arch != arch) continue;
-    const auto version = image::parse_version(entry.isa).value_or(image::Version{});
-    if (isa.known() && isa != version) return {};
-    isa = version;
-  }
-  return isa;
-}
-
-void from_gap(const GapRecord& gap, const ObjectRecord* object, ModuleImages& out) {
-  for (const std::string& name : gap.have) {
-    const auto candidate = candidate_of(name);
-    if (!candidate) continue;
-    out.images.push_back({.candidate = *candidate, .has_kernel = {}, .toolkit = {}});
-    out.images.back().candidate.isa = isa_of(name, object);
-  }
-  if (out.images.empty()) return;
-  out.scope = ImageScope::module;
-  out.source = "as the shim saw it";
-  out.line = gap.line;
-}
-
-// If an image fits, there is no gap, and only the selected image is known.
-void from_selection(const ModuleRecord& module, ModuleImages& out) {
-  const auto candidate = candidate_of(module.selected);
-  if (!candidate) return;
-  out.toolkit = image::parse_version(module.toolkit).value_or(image::Version{});
-  out.images.push_back({.candidate = *candidate, .has_kernel = {}, .toolkit = out.toolkit});
-  out.scope = ImageScope::module;
-  out.source = "as the shim saw it";
-  out.line = module.line;
-}
-
-void from_report(const ObjectRecord& object, ModuleImages& out) {
-  if (!object.images) return;
-  for (const ImageEntry& entry : *object.images) {
-    if (const auto candidate = candidate_of(entry.arch, entry.isa))
-      out.images.push_back({.candidate = *candidate, .count = entry.count, .has_kernel = {}, .toolkit = {}});
-  }
-  if (out.images.empty()) return;
-  out.scope = object.fatbins == 1 ? ImageScope::module : ImageScope::file;
-  out.source = "as the shim listed the file";
-  out.line = object.line;
-}
-
-bool has_kernel(const FileImage& image, const std::string& kernel) { return contains(image.kernels, kernel); }
-
-void from_module(FileModule module, const ObjectRecord& object, const std::string& kernel,
-                 ModuleImages& out) {
-  out.damage = std::move(module.damage);
-  for (const FileImage& image : module.images) {
-    ImageFact fact;
-    fact.candidate = image.candidate;
-    fact.compression = image.compression;
-    fact.toolkit = image.toolkit;
-    if (image.kernels_read && !kernel.empty()) fact.has_kernel = has_kernel(image, kernel);
-    if (image.toolkit > out.toolkit) out.toolkit = image.toolkit;
-    out.images.push_back(fact);
-  }
-  out.file_images = std::move(module.images);
-  out.complete_kernels = std::ranges::all_of(out.file_images, [](const FileImage& image) {
-    return image.kernels_read || image.candidate.kind == ImageKind::ltoir;
-  });
-  if (out.images.empty()) return;
-  out.scope = ImageScope::module;
-  out.source = "read from the file";
-  out.line = object.line;
-}
-
-void from_counts(const std::vector<ImageCount>& counts, const ObjectRecord& object, std::size_t modules,
-                 ModuleImages& out) {
-  for (const ImageCount& row : counts) {
-    ImageFact fact;
-    fact.candidate = row.candidate;
-    fact.count = row.count;
-    out.images.push_back(fact);
-  }
-  if (out.images.empty()) return;
-  out.scope = modules == 1 ? ImageScope::module : ImageScope::file;
-  out.source = "read from the whole file";
-  out.line = object.line;
-}
-
-}  // namespace
 
 std::optional<Candidate> candidate_of(std::string_view name, std::string_view isa) {
   const auto arch = image::parse_arch(name);
@@ -430,56 +497,11 @@ std::vector<std::string> lacking_kernels(const ModuleImages& module, const Facts
   if (!first.empty()) out.push_back(first);
   for (const auto& [kernel, images] : by_kernel) {
     const bool served =
-        chosen.choice != image::Choice::none && has_kernel(module.file_images[chosen.index], kernel);
+        chosen.choice != image::Choice::none && contains(module.file_images[chosen.index].kernels, kernel);
     if (!served && kernel != first) out.push_back(kernel);
   }
   return out;
 }
-
-namespace {
-
-using image::Suffix;
-
-image::Platform plain(const Facts& facts) { return {*facts.device, facts.driver, {}}; }
-
-// The same image as if it were neither arch- nor family-specific, and of an old PTX ISA.
-Candidate base_of(Candidate image) {
-  image.arch.suffix = Suffix::none;
-  image.isa = {};
-  return image;
-}
-
-std::string why_not_suffix(const Candidate& image) {
-  if (image.arch.suffix == Suffix::a)
-    return fmt::format("runs on {} and on nothing else", name(image.arch.cc));
-  return fmt::format("runs in the family of {} only", name(image.arch.cc));
-}
-
-std::string why_not_cubin(const Candidate& image, ComputeCapability device) {
-  if (image.arch.suffix != Suffix::none) return why_not_suffix(image);
-  const ComputeCapability cc = image.arch.cc;
-  if (cc.major != device.major && image::is_tegra(cc)) return fmt::format("runs on {} GPUs only", name(cc));
-  if (cc.major != device.major && cc.minor == 0) return fmt::format("runs on {}.x GPUs only", cc.major);
-  if (cc.major != device.major || cc.minor > device.minor)
-    return fmt::format("runs on {} and later {}.x GPUs only", name(cc), cc.major);
-  return "desktop and Jetson code do not mix";
-}
-
-std::string why_not_ptx(const Candidate& image, const Facts& facts) {
-  if (image.arch.suffix != Suffix::none && !judge(Candidate{image.kind, image.arch, {}}, plain(facts)).fits) {
-    return why_not_suffix(image);
-  }
-  if (!judge(base_of(image), plain(facts)).fits)
-    return fmt::format("compiles for {} and later GPUs only", name(image.arch.cc));
-  return fmt::format("PTX {} is newer than the driver reads ({})", name(image.isa),
-                     name(image::ptx_isa_of_cuda(facts.driver)));
-}
-
-bool jit_forbidden(const image::JitSwitches& on) {
-  return on.disable_ptx_jit || (on.disable_jit && !on.force_ptx_jit);
-}
-
-}  // namespace
 
 ImageJudgment judge_image(const ImageFact& fact, const Facts& facts) {
   const Candidate& image = fact.candidate;
@@ -515,67 +537,6 @@ image::Selection select(const std::vector<ImageFact>& images, const Facts& facts
   for (const ImageFact& image : images) candidates.push_back(image.candidate);
   return select_image(candidates, {facts.device.value_or(ComputeCapability{}), facts.driver, switches});
 }
-
-namespace {
-
-// What is remembered, in bytes of names; beyond, a file is read again.
-constexpr std::size_t kMaxNames = std::size_t{64} << 20;
-constexpr std::size_t kMaxKnown = 16384;
-
-struct Unserved {
-  std::vector<FileModule> modules;
-  std::size_t served = 0;
-  bool complete = true;  ///< every payload of them could be read
-};
-
-bool is_complete(const FileModule& module) {
-  return std::ranges::all_of(module.images, [](const FileImage& image) {
-    return image.kernels_read || image.candidate.kind == image::ImageKind::ltoir;
-  });
-}
-
-Unserved unserved_modules(std::string_view path, const ObjectFile& file, ComputeCapability cc,
-                          image::Version driver) {
-  Unserved out;
-  const FileCoverage coverage = cover(file.code(), {{cc, image::Suffix::none}}, driver, nullptr);
-  out.served = coverage.targets[0].sass + coverage.targets[0].jit;
-  std::uint64_t budget = kMaxPayload;
-  for (const std::uint32_t index :
-       missed_modules(path, file.code(), coverage.lacking[0], out.served).modules) {
-    FileModule module = file.module(index, budget);
-    out.complete = out.complete && is_complete(module);
-    if (module.has_kernels()) out.modules.push_back(std::move(module));
-  }
-  return out;
-}
-
-FileGap summary_of(const Unserved& unserved) {
-  FileGap out;
-  out.complete = unserved.complete;
-  out.modules = {unserved.modules.size(), unserved.served};
-  std::set<std::string> kernels;
-  std::map<Program, std::size_t> known;
-  for (const FileModule& module : unserved.modules) {
-    for (const FileImage& image : module.images) {
-      kernels.insert(image.kernels.begin(), image.kernels.end());
-      ImageFact fact;
-      fact.candidate = image.candidate;
-      fact.compression = image.compression;
-      fact.toolkit = image.toolkit;
-      out.toolkit = std::max(out.toolkit, image.toolkit);
-      const auto [at, first] = known.try_emplace(program_of(fact.candidate), out.images.size());
-      if (first) {
-        out.images.push_back(fact);
-      } else {
-        ++out.images[at->second].count;
-      }
-    }
-  }
-  out.kernels.assign(kernels.begin(), kernels.end());
-  return out;
-}
-
-}  // namespace
 
 std::shared_ptr<const FileGap> FileGaps::find(const ObjectRecord& object, const ObjectFile& file,
                                               ComputeCapability cc, image::Version driver) {

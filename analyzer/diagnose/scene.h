@@ -2,12 +2,9 @@
 // The inputs of a diagnosis: one report, its index, and the files and options it is judged with.
 #pragma once
 
-#include "analyzer/core/facts.h"
-#include "analyzer/device_code/object_file.h"
 #include "analyzer/diagnose/merge.h"
 #include "analyzer/diagnose/options.h"
 #include "analyzer/diagnose/rules.h"
-#include "analyzer/input/report/report.h"
 #include "analyzer/input/report/report_index.h"
 
 namespace kshim::analysis {
@@ -97,6 +94,8 @@ struct Subject {
       caller;  ///< of a compiler's failure and a refused driver's: the Python package whose file called
 };
 
+/// The facts of device code on a device, as its images and the report have them, without any failure.
+void set_facts(const Scene& scene, Subject& subject);
 Subject subject_of(const Scene& scene, const FailureRecord& failure);
 /// Images of a file on a GPU. No codes: nothing ran into it.
 Subject subject_of(const Scene& scene, const ObjectRecord& object, image::ComputeCapability cc,

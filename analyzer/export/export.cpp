@@ -588,7 +588,7 @@ class Rows {
       const File* file = nullptr;
       std::uint64_t count = 0;
       std::uint32_t number = 0;
-      std::optional<unsigned> device;
+      std::optional<std::uint64_t> device;
       std::string selected;
       bool one_device = true, one_image = true;
     };
@@ -597,7 +597,7 @@ class Rows {
     for (const analysis::ModuleRecord& module : of.report.modules) {
       const File& file = file_of(of, module.object);
       const std::string& id = file.id.empty() ? module.content_hash : file.id;
-      Sum& sum = sums[{id, module.result, module.jit.value_or(false)}];
+      Sum& sum = sums[{id, module.result, module.jit}];
       if (sum.count == 0) {
         sum.file = &file;
         sum.device = module.device;

@@ -83,15 +83,6 @@ void each_line(std::string_view text, const std::function<bool(std::string_view)
   }
 }
 
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> out;
-  each_line(text, [&](std::string_view line) {
-    if (!line.empty()) out.emplace_back(line);
-    return true;
-  });
-  return out;
-}
-
 std::string normal_path(std::string_view path) {
   if (!path.starts_with('/') || path.size() >= kMaxPathLength || contains(path, '\0')) return {};
   // Most are normal, and taking one apart costs more than most of what is done with it.

@@ -27,9 +27,6 @@ std::vector<std::string> names_in(const std::filesystem::path& folder, Budget& b
 /// Calls visit(line) for each line, without its end ("\n" or "\r\n"), until it answers false.
 void each_line(std::string_view text, const std::function<bool(std::string_view)>& visit);
 
-/// The lines that are not empty.
-std::vector<std::string> lines_of(std::string_view text);
-
 /// An absolute path without "." and ".."; empty for anything else a report may hold in its place.
 std::string normal_path(std::string_view path);
 

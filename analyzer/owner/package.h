@@ -41,10 +41,6 @@ struct Package {
 /// they are there.
 void read_metadata(std::string_view text, Package& package);
 
-/// Whether a file, by its path below the folder of a distribution's modules, is one of them or lies in one:
-/// "flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so", "vllm/_C.abi3.so".
-bool lists_module(const std::vector<std::string>& modules, std::string_view below);
-
 /// Whether a text can be the name of a package of any manager: what else stands in its place may be an option
 /// or an address to the command that it is put into.
 bool is_package_name(std::string_view text);

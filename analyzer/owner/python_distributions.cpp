@@ -3,6 +3,7 @@
 // name normalization"; auditwheel's README for NAME.libs.
 
 #include "analyzer/core/text.h"
+#include "analyzer/data/wheels.h"
 #include "analyzer/owner/databases.h"
 #include "analyzer/owner/json_text.h"
 
@@ -55,17 +56,6 @@ RecordLine parse_record_line(std::string_view line) {
   return out;
 }
 
-// "Foo.Bar_baz" and "foo-bar-baz" are one name.
-std::string normalized(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    const bool joint = c == '-' || c == '_' || c == '.';
-    if (joint && !out.empty() && out.back() == '-') continue;
-    out += joint ? '-' : to_lower(c);
-  }
-  return out;
-}
-
 // "torch-2.9.1.dist-info"
 Package named_by(std::string_view folder) {
   Package out;
@@ -113,9 +103,7 @@ std::string folder_of_url(std::string_view url) {
 }
 
 bool only_has(std::string_view text, std::string_view marks) {
-  return std::ranges::all_of(text, [&](unsigned char c) {
-    return (c < 0x80 && std::isalnum(c) != 0) || contains(marks, static_cast<char>(c));
-  });
+  return std::ranges::all_of(text, [&](char c) { return is_alnum(c) || contains(marks, c); });
 }
 
 std::string address_of_repository(std::string_view url) {
@@ -261,15 +249,16 @@ std::optional<Package> PythonDistributions::by_name(const SitePath& place, const
   const std::string_view first = std::string_view(place.relative).substr(0, place.relative.find('/'));
   if (first.size() == place.relative.size()) return std::nullopt;
   const bool libs = first.ends_with(kLibs) && first.size() > kLibs.size();
-  const std::string wanted = normalized(libs ? first.substr(0, first.size() - kLibs.size()) : first);
+  const std::string wanted = normal_name(libs ? first.substr(0, first.size() - kLibs.size()) : first);
   for (const Distribution& each : site.distributions) {
-    if (!each.recorded && normalized(named_by(each.folder).name) == wanted)
+    if (!each.recorded && normal_name(named_by(each.folder).name) == wanted)
       return describe(place.folder, each);
   }
   if (!libs) return std::nullopt;
   // The folder's name alone: no version, but there is no other reason for such a folder.
-  const bool known = std::ranges::any_of(
-      site.distributions, [&](const auto& each) { return normalized(named_by(each.folder).name) == wanted; });
+  const bool known = std::ranges::any_of(site.distributions, [&](const auto& each) {
+    return normal_name(named_by(each.folder).name) == wanted;
+  });
   if (known) return std::nullopt;  // its RECORD is there and does not list the file: somebody else's
   Package out;
   out.name = wanted;
@@ -294,7 +283,10 @@ void PythonDistributions::find_editables(const std::string& folder) {
     out.site = folder;
     out.folder = folder_of_source(out.package.source);
     if (const auto modules = read_bounded(info / "top_level.txt", kMaxNoteBytes, budget_))
-      out.modules = lines_of(*modules);
+      each_line(*modules, [&](std::string_view line) {
+        if (!line.empty()) out.modules.emplace_back(line);
+        return true;
+      });
     editables_.push_back(std::move(out));
   }
 }
@@ -310,7 +302,9 @@ std::optional<Package> PythonDistributions::editable(const std::string& path) {
     if (!path.starts_with(each.folder + "/") || !noted_.contains(each.site)) continue;
     std::string_view below = std::string_view(path).substr(each.folder.size() + 1);
     if (below.starts_with(kSourceFolder)) below.remove_prefix(kSourceFolder.size());
-    const bool lists = each.modules.empty() ? extension : lists_module(each.modules, below);
+    // flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so is a module, vllm/_C.abi3.so lies in one.
+    const bool lists =
+        each.modules.empty() ? extension : contains(each.modules, below.substr(0, below.find_first_of("/.")));
     if (lists && (best == nullptr || each.folder.size() > best->folder.size())) best = &each;
   }
   return best == nullptr ? std::nullopt : std::optional(best->package);
@@ -327,8 +321,7 @@ std::string vendored_library(std::string_view path) {
   // auditwheel puts some hexadecimal digits of the content's hash behind the name.
   const std::size_t dash = name.rfind('-');
   if (dash != std::string_view::npos && dash > 0 && name.size() - dash > 4 &&
-      std::all_of(name.begin() + static_cast<std::ptrdiff_t>(dash) + 1, name.end(),
-                  [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }))
+      std::ranges::all_of(name.substr(dash + 1), is_hex))
     name = name.substr(0, dash);
   return std::string(name);
 }

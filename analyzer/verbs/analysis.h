@@ -31,7 +31,7 @@ struct ProcessSummary {
   std::string run;     ///< that it belongs to; empty where nothing says so
   std::string host;
   long pid = 0;
-  std::optional<unsigned> rank;
+  std::optional<std::uint64_t> rank;
   std::string exe;
   std::vector<std::string> argv;
   unsigned failures = 0;

@@ -15,7 +15,7 @@ constexpr std::size_t kRunsTold = 3;
 constexpr std::size_t kDescribed =
     512;  // findings whose processes are put into words: it takes a walk over all of them
 
-Member member_of(const ProcessSummary& process) {
+RunMember member_of(const ProcessSummary& process) {
   return {process.host, process.rank, static_cast<std::uint64_t>(process.pid)};
 }
 
@@ -65,16 +65,16 @@ std::size_t weight_of(const Finding& finding) {
 constexpr std::size_t kMaxHosts = 4;
 constexpr std::size_t kMaxRanges = 8;
 
-std::set<unsigned> ranks_of(const std::vector<Member>& members) {
-  std::set<unsigned> out;
-  for (const Member& member : members)
+std::set<std::uint64_t> ranks_of(const std::vector<RunMember>& members) {
+  std::set<std::uint64_t> out;
+  for (const RunMember& member : members)
     if (member.rank) out.insert(*member.rank);
   return out;
 }
 
-std::set<std::string_view> hosts_of(const std::vector<Member>& members) {
+std::set<std::string_view> hosts_of(const std::vector<RunMember>& members) {
   std::set<std::string_view> out;
-  for (const Member& member : members) out.insert(member.host);
+  for (const RunMember& member : members) out.insert(member.host);
   return out;
 }
 
@@ -85,9 +85,9 @@ std::string on_hosts(const std::set<std::string_view>& hosts) {
 
 // Hosts in the order of the numbers on them.
 std::vector<std::pair<std::string_view, std::vector<std::uint64_t>>> by_host(
-    const std::vector<Member>& members, bool ranks) {
+    const std::vector<RunMember>& members, bool ranks) {
   std::map<std::string_view, std::set<std::uint64_t>> hosts;
-  for (const Member& member : members) hosts[member.host].insert(ranks ? *member.rank : member.pid);
+  for (const RunMember& member : members) hosts[member.host].insert(ranks ? *member.rank : member.pid);
   std::vector<std::pair<std::string_view, std::vector<std::uint64_t>>> out;
   for (const auto& [host, numbers] : hosts)
     out.emplace_back(host, std::vector<std::uint64_t>(numbers.begin(), numbers.end()));
@@ -157,7 +157,7 @@ void Processes::summarize_runs() {
     RunSummary summary;
     summary.run = run.id;
     std::set<std::string> hosts;
-    std::set<unsigned> ranks;
+    std::set<std::uint64_t> ranks;
     for (const std::uint32_t index : run.processes) {
       const ProcessSummary& process = out_.processes[index];
       hosts.insert(process.host);
@@ -215,8 +215,8 @@ void Processes::describe(const FindingTable::Row& row, Finding& finding) {
   for (const std::uint32_t number : touched) {
     if (++runs > kRunsTold) continue;
     const Run& run = runs_[number];
-    std::vector<Member> some;
-    std::vector<Member> all;
+    std::vector<RunMember> some;
+    std::vector<RunMember> all;
     for (const std::uint32_t index : run.processes) {
       all.push_back(member_of(out_.processes[index]));
       if (seen[index]) some.push_back(all.back());
@@ -297,11 +297,11 @@ std::string ranges_text(std::vector<std::uint64_t> numbers) {
   return out;
 }
 
-std::string members_text(const std::vector<Member>& some, const std::vector<Member>& all) {
+std::string members_text(const std::vector<RunMember>& some, const std::vector<RunMember>& all) {
   if (some.empty()) return {};
   // A launcher (torchrun) has no rank of its own: where it does not matter, ranks are told all the same.
   const bool ranks = ranks_of(all).size() > 1 &&
-                     std::ranges::all_of(some, [](const Member& member) { return member.rank.has_value(); });
+                     std::ranges::all_of(some, [](const RunMember& member) { return member.rank.has_value(); });
   const std::size_t of = ranks ? ranks_of(all).size() : all.size();
   const std::size_t count = ranks ? ranks_of(some).size() : some.size();
   const char* noun = ranks ? "rank" : "process";

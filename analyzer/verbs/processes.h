@@ -82,15 +82,15 @@ std::string ranges_text(std::vector<std::uint64_t> numbers);
 /// "1,024".
 std::string grouped_number(std::uint64_t number);
 
-struct Member {
+struct RunMember {
   std::string_view host;
-  std::optional<unsigned> rank;
+  std::optional<std::uint64_t> rank;
   std::uint64_t pid = 0;
 };
 /// Which members of one run that has `all`: "ranks 0-7 on node01, 8-15 on node02 (16 of
 /// 32)", "all 8 ranks on node01", "rank 3 only, on node02 (1 of 8)"; by process ids where one of `some` has
 /// no rank or all have the same.
-std::string members_text(const std::vector<Member>& some, const std::vector<Member>& all);
+std::string members_text(const std::vector<RunMember>& some, const std::vector<RunMember>& all);
 
 /// Notes of many reports: what is said of several is said once, with the first place and how many there are.
 class NoteList {

@@ -65,7 +65,7 @@ void each_member(ContainerKind kind, Bytes container, const std::string& name, c
   Walk walk(limits, visitor, name);
   if (kind != ContainerKind::zip && !walk.takes_whole({})) return;
   walk.container(kind, container, {});
-  if (walk.budget().exhausted())
+  if (walk.budget.exhausted())
     walk.note({}, {}, 0,
               fmt::format("inflates to more than {} bytes: the rest is not read", limits.total_bytes));
 }

@@ -2,7 +2,7 @@
 #pragma once
 #include <filesystem>
 
-#include "kshim/base/bytes.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::scan {
 
@@ -11,25 +11,16 @@ class UnnamedFile {
  public:
   /// False where none can be made.
   bool create();
-  UnnamedFile() = default;
-  UnnamedFile(UnnamedFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UnnamedFile& operator=(UnnamedFile&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  UnnamedFile(const UnnamedFile&) = delete;
-  UnnamedFile& operator=(const UnnamedFile&) = delete;
-  ~UnnamedFile() { close(); }
-  bool exists() const noexcept { return fd_ >= 0; }
+  bool exists() const noexcept { return static_cast<bool>(fd_); }
   /// False where the disk is full.
   bool append(Bytes bytes) const;
-  void close() noexcept;
+  void close() noexcept { fd_ = files::Descriptor(); }
   /// Where this process can open it.
   std::filesystem::path path() const;
-  int descriptor() const noexcept { return fd_; }
+  int descriptor() const noexcept { return fd_.get(); }
 
  private:
-  int fd_ = -1;
+  files::Descriptor fd_;
 };
 
 /// Where a member is inflated to: memory that grows with what arrives, never with what a header announces,

@@ -22,7 +22,7 @@ using image::ArchiveReader;
 
 /// A thin archive's member is a file beside it, or a member of an archive beside it.
 void thin_member(Walk& walk, const Place& place, const Candidate& candidate, const ArchiveMember& member) {
-  const auto path = std::filesystem::path(walk.path()).parent_path() / std::string(member.name);
+  const auto path = std::filesystem::path(walk.path).parent_path() / std::string(member.name);
   // The kernel would stop at a NUL and open something else.
   if (member.name.find('\0') != std::string_view::npos)
     return walk.note(place, candidate.name, candidate.offset, "has a name that no file has");
@@ -47,7 +47,7 @@ void thin_member(Walk& walk, const Place& place, const Candidate& candidate, con
     if (walk.wanted(place, named)) walk.member(place, named, bytes);
     return;
   }
-  if (bytes.size() > walk.limits().member_bytes)
+  if (bytes.size() > walk.limits.member_bytes)
     return walk.note(place, candidate.name, candidate.offset, "is larger than what is read of one member");
   walk.member(place, candidate, bytes);
 }
@@ -85,9 +85,9 @@ void skip_rest(Stream& stream, EntrySource& source) {
 
 void present_entry(Walk& walk, Stream& stream, Bytes memory, Buffer& buffer, const Place& place) {
   const Candidate member = candidate_of(stream);
-  if (place.depth == 0 && walk.visitor().entry)
-    walk.visitor().entry(member.name, archive_entry_filetype(stream.entry()) == AE_IFDIR);
-  EntrySource source(stream, member.size, walk.budget());
+  if (place.depth == 0 && walk.visitor.entry)
+    walk.visitor.entry(member.name, archive_entry_filetype(stream.entry()) == AE_IFDIR);
+  EntrySource source(stream, member.size, walk.budget);
   if (!is_file(stream.entry()) || !walk.wanted(place, member)) return skip_rest(stream, source);
   if (archive_entry_is_encrypted(stream.entry()) != 0) {
     walk.note(place, member.name, member.offset, "is encrypted");
@@ -113,38 +113,38 @@ std::string_view link_of(archive_entry* entry) {
 }  // namespace
 
 void Walk::note(const Place& place, std::string_view name, std::uint64_t offset, std::string clause) const {
-  if (visitor_.damaged) visitor_.damaged(full_name(place, name), offset, std::move(clause));
+  if (visitor.damaged) visitor.damaged(full_name(place, name), offset, std::move(clause));
 }
 
 void Walk::progress(const Place& place, std::uint64_t done) const {
-  if (place.depth == 0 && visitor_.progress) visitor_.progress(done);
+  if (place.depth == 0 && visitor.progress) visitor.progress(done);
 }
 
 bool Walk::count_member(const Place& place) {
   if (stopped()) return false;
-  if (++members_ <= limits_.members) return true;
+  if (++members_ <= limits.members) return true;
   stopped_ = true;
   note_too_many(place);
   return false;
 }
 
 void Walk::note_too_many(const Place& place) const {
-  note(place, {}, 0, fmt::format("holds more than {} members: the rest is not read", limits_.members));
+  note(place, {}, 0, fmt::format("holds more than {} members: the rest is not read", limits.members));
 }
 
 bool Walk::takes_whole(const Place& place) const noexcept {
-  return place.depth != 0 || visitor_.queue == nullptr || visitor_.queue->take_whole();
+  return place.depth != 0 || visitor.queue == nullptr || visitor.queue->take_whole();
 }
 
 bool Walk::asked(const Place& place, const Candidate& member) const {
-  return !visitor_.wants || visitor_.wants(full_name(place, member.name), member.size);
+  return !visitor.wants || visitor.wants(full_name(place, member.name), member.size);
 }
 
 bool Walk::wanted(const Place& place, const Candidate& member) const {
   if (member.size == 0 || (!is_container_name(member.name) && !asked(place, member))) return false;
-  if (member.size == kUnknownSize || member.size <= limits_.member_bytes) return true;
+  if (member.size == kUnknownSize || member.size <= limits.member_bytes) return true;
   note(place, member.name, member.offset,
-       fmt::format("has {} bytes; members of more than {} are not read", member.size, limits_.member_bytes));
+       fmt::format("has {} bytes; members of more than {} are not read", member.size, limits.member_bytes));
   return false;
 }
 
@@ -155,9 +155,9 @@ bool Walk::pull(const Place& place, const Candidate& member, Source& source, Buf
   while (buffer.size() < until) {
     const Bytes block = source.next();
     if (block.empty()) break;
-    if (block.size() > limits_.member_bytes - buffer.size()) {
+    if (block.size() > limits.member_bytes - buffer.size()) {
       note(place, member.name, member.offset,
-           fmt::format("inflates to more than {} bytes", limits_.member_bytes));
+           fmt::format("inflates to more than {} bytes", limits.member_bytes));
       return false;
     }
     if (member.size != kUnknownSize && block.size() > member.size - buffer.size())
@@ -181,9 +181,9 @@ bool Walk::pull(const Place& place, const Candidate& member, Source& source, Buf
 
 void Walk::member(const Place& place, const Candidate& member, Bytes bytes) {
   MemorySource nothing_left({}, {});
-  Buffer unused(memory());
+  Buffer unused(visitor.member_memory);
   if (bytes.empty()) return;
-  if (budget_.spend(bytes.size())) return this->member(place, member, nothing_left, unused, bytes);
+  if (budget.spend(bytes.size())) return this->member(place, member, nothing_left, unused, bytes);
   note(place, member.name, member.offset, "is beyond the limit of what is read of one container");
 }
 
@@ -196,7 +196,7 @@ void Walk::member(const Place& place, const Candidate& member, Source& source, B
   if (kind != ContainerKind::none) return nested(place, member, kind, source, buffer, whole);
   if (is_container_name(member.name) && !asked(place, member)) return;
   const std::string name = full_name(place, member.name);
-  if (visitor_.wants_content && !visitor_.wants_content(name, front(head, kTellsContent))) return;
+  if (visitor.wants_content && !visitor.wants_content(name, front(head, kTellsContent))) return;
   if (whole.empty()) {
     if (!pull(place, member, source, buffer, SIZE_MAX)) return;
     whole = buffer.bytes();
@@ -205,14 +205,14 @@ void Walk::member(const Place& place, const Candidate& member, Source& source, B
     }
     if (!source.failure().empty()) return note(place, member.name, member.offset, source.failure());
   }
-  if (visitor_.visit) visitor_.visit({name, whole});
+  if (visitor.visit) visitor.visit({name, whole});
 }
 
 void Walk::nested(const Place& place, const Candidate& member, ContainerKind kind, Source& source,
                   Buffer& buffer, Bytes whole) {
-  if (place.depth >= limits_.depth)
+  if (place.depth >= limits.depth)
     return note(place, member.name, member.offset,
-                fmt::format("lies in more than {} containers: not opened", limits_.depth));
+                fmt::format("lies in more than {} containers: not opened", limits.depth));
   const Place inner{full_name(place, member.name) + "!", place.depth + 1};
   if (!whole.empty()) return container(kind, whole, inner);
   if (kind != ContainerKind::tar) {
@@ -234,7 +234,7 @@ void Walk::container(ContainerKind kind, Bytes bytes, const Place& place) {
     case ContainerKind::zip:
       return walk_zip(*this, bytes, place);
     case ContainerKind::tar: {
-      MemorySource source({}, bytes, visitor_.passed);
+      MemorySource source({}, bytes, visitor.passed);
       return walk_stream(*this, Stream::Format::tar, source, bytes, place);
     }
   }
@@ -294,11 +294,11 @@ void list_tar(Bytes tar, const std::function<bool(const TarEntry&)>& visit) {
 
 void walk_stream(Walk& walk, Stream::Format format, Source& input, Bytes memory, const Place& place) {
   Stream stream(format, input);
-  Buffer buffer(walk.memory());
+  Buffer buffer(walk.visitor.member_memory);
   bool damage_told = false;
   for (;;) {
     const Stream::Step step = stream.next_entry();
-    if (!walk.count_member(place) || !walk.budget().spend(kHeaderBytes)) return;
+    if (!walk.count_member(place) || !walk.budget.spend(kHeaderBytes)) return;
     walk.progress(place, stream.input_done());
     switch (step) {
       case Stream::Step::end:

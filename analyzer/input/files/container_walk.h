@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the walks of the different containers share: limits, names, and what becomes of one member.
 #pragma once
-#include <atomic>
 #include <mutex>
 
 #include "analyzer/input/files/container.h"
@@ -28,12 +27,12 @@ bool is_container_name(std::string_view name) noexcept;
 
 class Walk {
  public:
-  Walk(const Limits& limits, const ContainerVisitor& visitor, std::string path)
-      : limits_(limits),
-        visitor_(visitor),
-        path_(std::move(path)),
-        own_(limits.total_bytes),
-        budget_(visitor.budget != nullptr ? *visitor.budget : own_) {}
+  Walk(const Limits& all_limits, const ContainerVisitor& its_visitor, std::string its_path)
+      : limits(all_limits),
+        visitor(its_visitor),
+        path(std::move(its_path)),
+        own_budget(limits.total_bytes),
+        budget(visitor.budget != nullptr ? *visitor.budget : own_budget) {}
 
   void container(ContainerKind kind, Bytes bytes, const Place& place);
 
@@ -43,7 +42,7 @@ class Walk {
   void note_too_many(const Place& place) const;
   /// Whether a container that cannot be shared is this thread's.
   bool takes_whole(const Place& place) const noexcept;
-  bool stopped() const noexcept { return stopped_ || budget_.exhausted(); }
+  bool stopped() const noexcept { return stopped_ || budget.exhausted(); }
   void note(const Place& place, std::string_view name, std::uint64_t offset, std::string clause) const;
   void progress(const Place& place, std::uint64_t done) const;
   /// Whether the member needs to be looked at: by name and size.
@@ -53,11 +52,11 @@ class Walk {
   void member(const Place& place, const Candidate& member, Source& source, Buffer& buffer, Bytes whole = {});
   /// A member that lies in memory, with nothing to prove.
   void member(const Place& place, const Candidate& member, Bytes bytes);
-  const Limits& limits() const noexcept { return limits_; }
-  const ContainerVisitor& visitor() const noexcept { return visitor_; }
-  const std::string& path() const noexcept { return path_; }
-  Budget& budget() noexcept { return budget_; }
-  std::uint64_t memory() const noexcept { return visitor_.member_memory; }
+  const Limits& limits;
+  const ContainerVisitor& visitor;
+  const std::string path;
+  Budget own_budget;  ///< where the visitor brings none
+  Budget& budget;
 
  private:
   bool asked(const Place& place, const Candidate& member) const;
@@ -65,11 +64,6 @@ class Walk {
   void nested(const Place& place, const Candidate& member, ContainerKind kind, Source& source, Buffer& buffer,
               Bytes whole);
 
-  const Limits& limits_;
-  const ContainerVisitor& visitor_;
-  std::string path_;
-  Budget own_;
-  Budget& budget_;
   std::uint64_t members_ = 0;
   bool stopped_ = false;
 };

@@ -221,7 +221,7 @@ bool known_method(std::uint16_t method) {
 class ZipWalk {
  public:
   ZipWalk(Walk& walk, Bytes bytes, const Place& place, const ZipIndex& index)
-      : walk_(walk), bytes_(bytes), place_(place), index_(index), buffer_(walk.memory()) {}
+      : walk_(walk), bytes_(bytes), place_(place), index_(index), buffer_(walk.visitor.member_memory) {}
 
   void run() {
     for (;;) {
@@ -253,7 +253,7 @@ class ZipWalk {
       const std::uint64_t position = index.position();
       const auto entry = index.next();
       if (!entry && entry.error().code == Errc::not_found) break;
-      if (queue.rows_.size() == walk_.limits().members) {
+      if (queue.rows_.size() == walk_.limits.members) {
         walk_.note_too_many(place_);
         break;
       }
@@ -293,10 +293,10 @@ class ZipWalk {
     if (stored && entry.size != entry.compressed_size) return note(describe(Errc::bad_header));
 
     const std::vector<std::byte> header = local_header(entry);
-    MemorySource input(header, *data, walk_.visitor().passed);
+    MemorySource input(header, *data, walk_.visitor.passed);
     Stream stream(Stream::Format::zip, input);
     if (stream.next_entry() != Stream::Step::entry) return note("cannot be read (" + stream.failure() + ")");
-    EntrySource source(stream, entry.size, walk_.budget());
+    EntrySource source(stream, entry.size, walk_.budget);
     walk_.member(place_, candidate, source, buffer_, stored ? *data : Bytes());
   }
 
@@ -314,12 +314,12 @@ void walk_zip(Walk& walk, Bytes bytes, const Place& place) {
   const auto index = ZipIndex::open(bytes);
   if (index) {
     ZipWalk zip(walk, bytes, place, *index);
-    MemberQueue* queue = place.depth == 0 ? walk.visitor().queue : nullptr;
+    MemberQueue* queue = place.depth == 0 ? walk.visitor.queue : nullptr;
     return queue != nullptr ? zip.run(*queue) : zip.run();
   }
   if (!walk.takes_whole(place)) return;
   walk.note(place, {}, bytes.size(), "has no directory at its end: read from its start, as far as that goes");
-  MemorySource source({}, bytes, walk.visitor().passed);
+  MemorySource source({}, bytes, walk.visitor.passed);
   walk_stream(walk, Stream::Format::zip, source, {}, place);
 }
 

@@ -2,6 +2,7 @@
 #include "analyzer/input/files/image_archive.h"
 
 #include "analyzer/core/foreign_json.h"
+#include "analyzer/core/text.h"
 #include "analyzer/input/files/container.h"
 
 namespace kshim::scan {
@@ -32,9 +33,7 @@ std::string platform_of(const Json& json) {
 std::string blob_name(std::string_view digest) {
   const std::size_t colon = digest.find(':');
   const auto plain = [](std::string_view text) {
-    return !text.empty() && std::ranges::all_of(text, [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    });
+    return !text.empty() && std::ranges::all_of(text, is_alnum);
   };
   if (colon == std::string_view::npos || !plain(digest.substr(0, colon)) || !plain(digest.substr(colon + 1)))
     return {};
@@ -45,9 +44,7 @@ std::uint64_t hash_of(std::string_view path) { return std::hash<std::string_view
 
 bool is_hash(std::string_view name) {
   constexpr std::size_t kDigits = 64;
-  return name.size() >= kDigits && std::all_of(name.begin(), name.begin() + kDigits, [](char c) {
-           return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9');
-         });
+  return name.size() >= kDigits && std::ranges::all_of(name.substr(0, kDigits), is_hex);
 }
 
 /// The images of an index or manifest may name blobs that are there or not.

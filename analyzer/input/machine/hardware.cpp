@@ -2,9 +2,6 @@
 // GPUs, their driver, and what stands between them and a program: device nodes, containers, WSL.
 #include <unistd.h>
 
-#include <algorithm>
-
-#include "analyzer/core/text.h"
 #include "analyzer/data/gpu_names.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/input/machine/facts.h"

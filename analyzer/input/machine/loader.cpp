@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/core/text.h"
 #include "analyzer/input/machine/facts.h"
 
 namespace kshim::doctor {

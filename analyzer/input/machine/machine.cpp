@@ -5,9 +5,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/device_code/elf_file.h"
 #include "analyzer/input/machine/facts.h"
 #include "analyzer/owner/bounded.h"
 #include "kshim/files/open_file.h"
@@ -46,30 +44,7 @@ constexpr std::string_view kNames[] = {
     "libcufft.so.12",     "libcurand.so.10",    "libcusolver.so.11", "libcusolver.so.12",
     "libcusparse.so.11",  "libcusparse.so.12",  "libnccl.so.2",      "libnvidia-ptxjitcompiler.so.1"};
 
-constexpr int kScriptDepth = 5;          // Linux follows at most 5
 constexpr std::size_t kMaxFiles = 2000;  // of one program's libraries
-
-/// `#!/usr/bin/env -S NAME ...`: what env(1) starts.
-std::string started_by_env(const Machine& machine, std::string_view argument) {
-  if (argument.substr(0, 3) == "-S ") argument.remove_prefix(3);
-  return in_path(machine, argument.substr(0, argument.find(' ')));
-}
-
-/// The last file of the chain; its interpreters are added to `program`.
-std::optional<cli::Executable> follow(const Machine& machine, Program& program) {
-  for (int depth = 0; depth <= kScriptDepth; ++depth) {
-    if (!machine.is_file(program.path)) return std::nullopt;
-    auto executable = cli::inspect(machine.at(program.path));
-    if (!executable || executable->kind != cli::Executable::Kind::script) return executable;
-    program.chain.push_back(program.path);
-    program.path = executable->interpreter;
-    if (basename_of(program.path) == "env" && !executable->argument.empty()) {
-      std::string started = started_by_env(machine, executable->argument);
-      if (!started.empty()) program.path = std::move(started);
-    }
-  }
-  return std::nullopt;
-}
 
 struct Open {
   std::string path;
@@ -267,7 +242,12 @@ Program look_at_program(const Machine& machine, const Loader& loader, const std:
     program.path = name;
     return program;
   }
-  const auto executable = follow(machine, program);
+  const auto executable = cli::follow_scripts(
+      program.path, program.chain,
+      [&](const std::string& path) {
+        return machine.is_file(path) ? cli::inspect(machine.at(path)) : std::nullopt;
+      },
+      [&](const std::string& name_in_path) { return in_path(machine, name_in_path); });
   program.found = executable.has_value();
   if (!program.found) return program;
   program.elf = executable->kind == cli::Executable::Kind::elf;

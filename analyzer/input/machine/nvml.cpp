@@ -51,77 +51,66 @@ std::string text_of_call(const Nvml& library, const char* name, Arguments... arg
   return result == 0 ? std::string(text.data()) : std::string();
 }
 
-Gpu look_at(const Nvml& library, Device device) {
-  Gpu gpu;
-  gpu.name = text_of_call(library, "nvmlDeviceGetName", device);
-  gpu.uuid = text_of_call(library, "nvmlDeviceGetUUID", device);
+Json look_at(const Nvml& library, Device device) {
+  const std::string name = text_of_call(library, "nvmlDeviceGetName", device);
   int major = 0;
   int minor = 0;
-  if (library.call("nvmlDeviceGetCudaComputeCapability", device, &major, &minor) == 0)
-    gpu.cc = image::ComputeCapability{static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
+  if (library.call("nvmlDeviceGetCudaComputeCapability", device, &major, &minor) != 0) major = 0;
   PciInfo pci{};
-  if (library.call("nvmlDeviceGetPciInfo_v3", device, &pci) == 0)
-    gpu.pci = std::string(pci.bus_id, strnlen(pci.bus_id, sizeof pci.bus_id));
+  const bool placed = library.call("nvmlDeviceGetPciInfo_v3", device, &pci) == 0;
   unsigned current = 0;
   unsigned pending = 0;
-  gpu.mig = library.call("nvmlDeviceGetMigMode", device, &current, &pending) == 0 && current == 1;
-  gpu.simulated = gpu.name.ends_with(" (simulated)");
-  return gpu;
+  const bool mig = library.call("nvmlDeviceGetMigMode", device, &current, &pending) == 0 && current == 1;
+  return {{"name", name},
+          {"uuid", text_of_call(library, "nvmlDeviceGetUUID", device)},
+          {"major", major},
+          {"minor", minor},
+          {"pci", placed ? std::string(pci.bus_id, strnlen(pci.bus_id, sizeof pci.bus_id)) : ""},
+          {"mig", mig}};
 }
 
-NvmlAnswers ask_here(const std::string& path) {
-  NvmlAnswers out;
+Json ask_here(const std::string& path) {
   const Nvml library(path);
+  Json out = {{"answered", false}, {"error", ""}};
   if (!library.there()) return out;
   if (const Result result = library.call("nvmlInit_v2"); result != 0) {
     const std::string text = library.error_text(result);
-    out.error = "answers: " + (text.empty() ? std::to_string(result) : text);
+    out["error"] = "answers: " + (text.empty() ? std::to_string(result) : text);
     return out;
   }
-  out.answered = true;
-  out.driver = text_of_call(library, "nvmlSystemGetDriverVersion");
+  out["answered"] = true;
+  out["driver"] = text_of_call(library, "nvmlSystemGetDriverVersion");
   int cuda = 0;
-  if (library.call("nvmlSystemGetCudaDriverVersion_v2", &cuda) == 0)
-    out.cuda = image::Version::from_cuda_number(cuda);
+  out["cuda"] = library.call("nvmlSystemGetCudaDriverVersion_v2", &cuda) == 0 ? cuda : 0;
+  out["gpus"] = Json::array();
   unsigned count = 0;
   if (library.call("nvmlDeviceGetCount_v2", &count) != 0) count = 0;
   for (unsigned i = 0; i < count && i < kMaxDevices; ++i) {
     Device device = nullptr;
     if (library.call("nvmlDeviceGetHandleByIndex_v2", i, &device) == 0)
-      out.gpus.push_back(look_at(library, device));
+      out["gpus"].push_back(look_at(library, device));
   }
   library.call("nvmlShutdown");
   return out;
 }
 
-// Between the two processes.
-std::string written(const NvmlAnswers& answers) {
-  Json gpus = Json::array();
-  for (const Gpu& gpu : answers.gpus)
-    gpus.push_back({gpu.name, gpu.uuid, gpu.pci, gpu.mig, gpu.simulated, gpu.cc.has_value(),
-                    gpu.cc ? gpu.cc->major : 0, gpu.cc ? gpu.cc->minor : 0});
-  return Json({answers.answered, answers.error, answers.driver, answers.cuda.major, answers.cuda.minor, gpus})
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 NvmlAnswers parsed(const std::string& text) {
-  NvmlAnswers out;
   const Json all = Json::parse(text);
-  all.at(0).get_to(out.answered);
-  all.at(1).get_to(out.error);
-  all.at(2).get_to(out.driver);
-  all.at(3).get_to(out.cuda.major);
-  all.at(4).get_to(out.cuda.minor);
-  for (const Json& row : all.at(5)) {
-    Gpu gpu;
-    row.at(0).get_to(gpu.name);
-    row.at(1).get_to(gpu.uuid);
-    row.at(2).get_to(gpu.pci);
-    row.at(3).get_to(gpu.mig);
-    row.at(4).get_to(gpu.simulated);
-    if (row.at(5).get<bool>())
-      gpu.cc = image::ComputeCapability{row.at(6).get<std::uint16_t>(), row.at(7).get<std::uint16_t>()};
-    out.gpus.push_back(std::move(gpu));
+  NvmlAnswers out;
+  out.answered = all.at("answered").get<bool>();
+  out.error = all.at("error").get<std::string>();
+  if (!out.answered) return out;
+  out.driver = all.at("driver").get<std::string>();
+  out.cuda = image::Version::from_cuda_number(all.at("cuda").get<int>());
+  for (const Json& row : all.at("gpus")) {
+    Gpu& gpu = out.gpus.emplace_back();
+    gpu.name = row.at("name").get<std::string>();
+    gpu.uuid = row.at("uuid").get<std::string>();
+    gpu.pci = row.at("pci").get<std::string>();
+    gpu.mig = row.at("mig").get<bool>();
+    gpu.simulated = gpu.name.ends_with(" (simulated)");
+    const auto major = row.at("major").get<std::uint16_t>();
+    if (major != 0) gpu.cc = image::ComputeCapability{major, row.at("minor").get<std::uint16_t>()};
   }
   return out;
 }
@@ -131,8 +120,9 @@ NvmlAnswers parsed(const std::string& text) {
 NvmlAnswers ask_nvml(const std::string& path, std::chrono::seconds patience) {
   using source::ProcessAnswer;
   const auto seconds = static_cast<std::uint64_t>(patience.count());
-  const ProcessAnswer answer = source::ask_in_own_process([&] { return written(ask_here(path)); },
-                                                          {.cpu_seconds = seconds, .patience = patience});
+  const ProcessAnswer answer = source::ask_in_own_process(
+      [&](int) { return ask_here(path).dump(-1, ' ', false, Json::error_handler_t::replace); },
+      {.cpu_seconds = seconds, .patience = patience});
   NvmlAnswers out;
   switch (answer.end) {
     case ProcessAnswer::End::whole:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Installed toolkits, by the variables and folders that build systems look at, and Python environments with
 // CUDA's wheels in them.
-#include "analyzer/core/text.h"
 #include "analyzer/input/machine/facts.h"
 #include "analyzer/owner/package.h"
 #include "kshim/files/open_file.h"

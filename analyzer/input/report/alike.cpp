@@ -2,34 +2,18 @@
 #include "analyzer/input/report/alike.h"
 
 #include <fmt/format.h>
-#include <sys/utsname.h>
 
-#include <algorithm>
 #include <bit>
-#include <charconv>
-#include <cstring>
-#include <functional>
-#include <iterator>
-#include <map>
 #include <random>
-#include <system_error>
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/wheels.h"
+#include "analyzer/input/report/report_index.h"
 
 namespace kshim::analysis {
 namespace {
 
 constexpr std::size_t kMaxValueLength = 64;
-
-bool is_of_this_machine(const ProcessRecord& process) {
-  static const utsname system = [] {
-    utsname out{};
-    ::uname(&out);
-    return out;
-  }();
-  return process.host == system.nodename;
-}
 
 void put(std::string& out, std::string_view text) {
   out += text;
@@ -52,7 +36,7 @@ void put(std::string& out, const Report& report, std::string_view lines) {
                                                   "LOCAL_RANK",   "PMI_RANK",     "OMPI_COMM_WORLD_RANK"};
   const ProcessRecord& process = report.process;
   for (const bool is :
-       {report.foreign, report.linked, process.hidden, process.rank.has_value(), is_of_this_machine(process)})
+       {report.foreign, report.linked, process.hidden, process.rank.has_value(), is_of_this_machine(report)})
     out += is ? '1' : '0';
   put(out, process.shim);
   for (const auto& [name, value] : process.env) {

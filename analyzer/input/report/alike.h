@@ -4,12 +4,6 @@
 // which file's compilation took longest and whether all took long. Reports whose other bytes are equal are
 // judged once.
 #pragma once
-#include <array>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/input/report/report.h"
 

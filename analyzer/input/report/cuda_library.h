@@ -4,7 +4,6 @@
 // file.
 #pragma once
 
-#include "analyzer/input/report/report.h"
 #include "analyzer/input/report/report_index.h"
 
 namespace kshim::analysis {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/report/fields.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <limits>
 
 #include "analyzer/core/redacted.h"
@@ -44,10 +41,8 @@ bool fits(Kind kind, element value) {
   switch (kind) {
     case Kind::kind_string:
       return value.is<std::string_view>();
-    case Kind::kind_uint: {
-      std::uint64_t number = 0;
-      return value.get(number) == SUCCESS;
-    }
+    case Kind::kind_uint:
+      return value.is<std::uint64_t>();
     case Kind::kind_number: {
       double number = 0;
       return value.get(number) == SUCCESS && number >= 0;
@@ -61,21 +56,11 @@ bool fits(Kind kind, element value) {
   }
 }
 
+constexpr std::string_view kWords[] = {
+    "a text", "a whole number from 0 up", "a number from 0 up", "true or false", "a list", "an object"};
 std::string_view words(Kind kind) {
-  switch (kind) {
-    case Kind::kind_string:
-      return "a text";
-    case Kind::kind_uint:
-      return "a whole number from 0 up";
-    case Kind::kind_number:
-      return "a number from 0 up";
-    case Kind::kind_bool:
-      return "true or false";
-    case Kind::kind_env:
-      return "an object";
-    default:
-      return "a list";
-  }
+  const auto row = static_cast<std::size_t>(kind);
+  return row < std::size(kWords) ? kWords[row] : "a list";
 }
 
 void add(std::string& to, std::string_view clause) {
@@ -126,6 +111,14 @@ void Fields::take(std::size_t index, element value) {
     return;
   }
   if (value.is_null()) return;
+  // Codes, ordinals and the like: what is larger is none.
+  static constexpr std::string_view kSmall[] = {"code",   "device", "ordinal", "rank",
+                                                "result", "signal", "status"};
+  if (std::uint64_t number = 0; value.get(number) == SUCCESS && number > INT32_MAX &&
+                                contains(kSmall, report::kFieldShapes[first_ + index].name)) {
+    nonsense_ = true;
+    return;
+  }
   if (!fits(report::kFieldShapes[first_ + index].kind, value)) {
     strange_ |= bit;
     return;
@@ -166,18 +159,7 @@ template void Fields::value(Field, std::uint64_t&) const;
 template void Fields::value(Field, bool&) const;
 template void Fields::value(Field, double&) const;
 
-template <class T>
-void Fields::narrow(Field field, T& out) const {
-  std::uint64_t value = 0;
-  get(field, value);
-  misfit_ = value > static_cast<std::uint64_t>(std::numeric_limits<T>::max());
-  nonsense_ = nonsense_ || misfit_;
-  if (!misfit_ && find(field) != nullptr) out = static_cast<T>(value);
-}
-template void Fields::narrow(Field, unsigned&) const;
-template void Fields::narrow(Field, int&) const;
-
-template <class Visit>
+template <class Item, class Visit>
 void Fields::each(Field field, Visit&& visit) const {
   const element* value = find(field);
   array values;
@@ -188,20 +170,11 @@ void Fields::each(Field field, Visit&& visit) const {
       listed_ = true;
       break;
     }
-    visit(item);
-  }
-}
-
-template <class Visit>
-void Fields::each_object(Field field, Visit&& visit) const {
-  each(field, [&](element value) {
-    object inner;
-    if (value.get(inner) == SUCCESS) {
+    if (Item inner; item.get(inner) == SUCCESS)
       visit(inner);
-    } else {
+    else
       nonsense_ = true;
-    }
-  });
+  }
 }
 
 std::string Fields::text_in(object from, std::string_view key) const {
@@ -219,19 +192,12 @@ std::uint64_t Fields::number_in(object from, std::string_view key, std::uint64_t
 }
 
 void Fields::get(Field field, std::vector<std::string>& out) const {
-  each(field, [&](element value) {
-    std::string_view item;
-    if (value.get(item) == SUCCESS) {
-      out.push_back(cut(item));
-    } else {
-      nonsense_ = true;
-    }
-  });
+  each<std::string_view>(field, [&](std::string_view item) { out.push_back(cut(item)); });
 }
 
 // Elements that say nothing are not kept: the memory that a list takes stays in proportion to its text.
 void Fields::get(Field field, std::vector<PythonFrame>& out) const {
-  each_object(field, [&](object from) {
+  each<object>(field, [&](object from) {
     const std::uint64_t line = number_in(from, "line", 0);
     PythonFrame frame{text_in(from, "file"),
                       line <= std::numeric_limits<unsigned>::max() ? static_cast<unsigned>(line) : 0,
@@ -241,13 +207,13 @@ void Fields::get(Field field, std::vector<PythonFrame>& out) const {
 }
 
 void Fields::get(Field field, std::vector<ProcessEntry>& out) const {
-  each_object(field, [&](object from) {
+  each<object>(field, [&](object from) {
     out.push_back({number_in(from, "pid", 0), number_in(from, "start", 0), text_in(from, "exe")});
   });
 }
 
 void Fields::get(Field field, std::vector<NativeFrame>& out) const {
-  each_object(field, [&](object from) {
+  each<object>(field, [&](object from) {
     NativeFrame frame{text_in(from, "object"), text_in(from, "build_id"), number_in(from, "offset", 0),
                       text_in(from, "symbol")};
     if (!frame.object.empty() || !frame.symbol.empty()) out.push_back(std::move(frame));
@@ -255,7 +221,7 @@ void Fields::get(Field field, std::vector<NativeFrame>& out) const {
 }
 
 void Fields::get(Field field, std::vector<Layer>& out) const {
-  each_object(field, [&](object from) {
+  each<object>(field, [&](object from) {
     std::uint64_t code = number_in(from, "code", 0);
     if (code > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
       nonsense_ = true;
@@ -267,7 +233,7 @@ void Fields::get(Field field, std::vector<Layer>& out) const {
 }
 
 void Fields::get(Field field, std::vector<ImageEntry>& out) const {
-  each_object(field, [&](object from) {
+  each<object>(field, [&](object from) {
     ImageEntry image{text_in(from, "kind"), text_in(from, "arch"), text_in(from, "isa"),
                      number_in(from, "count", 1), number_in(from, "bytes", 0)};
     if (!image.arch.empty()) out.push_back(std::move(image));

@@ -5,7 +5,6 @@
 #include <simdjson.h>
 
 #include "analyzer/input/report/report.h"
-#include "kshim/report/writer.h"
 
 namespace kshim::analysis {
 
@@ -25,8 +24,6 @@ class Fields {
   // record has none, or one that does not fit.
   void get(report::Field field, std::string& out) const;
   void get(report::Field field, std::uint64_t& out) const { value(field, out); }
-  void get(report::Field field, unsigned& out) const { narrow(field, out); }
-  void get(report::Field field, int& out) const { narrow(field, out); }
   void get(report::Field field, bool& out) const { value(field, out); }
   void get(report::Field field, double& out) const { value(field, out); }
   void get(report::Field field, std::vector<std::string>& out) const;
@@ -38,10 +35,7 @@ class Fields {
   void get(report::Field field, std::map<std::string, std::string>& out) const;
   template <class T>
   void get(report::Field field, std::optional<T>& out) const {
-    misfit_ = false;
-    if (find(field) == nullptr) return;
-    get(field, out.emplace());
-    if (misfit_) out.reset();
+    if (find(field) != nullptr) get(field, out.emplace());
   }
   std::optional<std::uint64_t> number(report::Field field) const {
     std::optional<std::uint64_t> out;
@@ -64,12 +58,8 @@ class Fields {
   std::uint64_t number_in(simdjson::dom::object from, std::string_view key, std::uint64_t otherwise) const;
   template <class T>
   void value(report::Field field, T& out) const;
-  template <class T>
-  void narrow(report::Field field, T& out) const;
-  template <class Visit>
+  template <class Item, class Visit>
   void each(report::Field field, Visit&& visit) const;
-  template <class Visit>
-  void each_object(report::Field field, Visit&& visit) const;
 
   report::RecordType type_;
   std::size_t first_ = 0;  ///< of the record's rows in report::kFieldShapes
@@ -84,7 +74,6 @@ class Fields {
   mutable bool cut_ = false;       ///< a text was too long
   mutable bool listed_ = false;    ///< a list was too long
   mutable bool nonsense_ = false;  ///< a number is none that can be
-  mutable bool misfit_ = false;    ///< the last number that was asked for
 };
 
 }  // namespace kshim::analysis

@@ -43,15 +43,13 @@ bool same_kernel(const CoverageRecord& a, const CoverageRecord& b) {
   return a.kernel == b.kernel && a.object == b.object && a.module == b.module;
 }
 
-// What the schema and the record in memory have in common, by name.
 template <RecordType kType, class T>
 T filled(const Fields& from, std::uint32_t line) {
   T out;
   out.line = line;
 #define KSHIM_RECORD(type, meaning)
-#define KSHIM_FIELD(record, field, kind, required, meaning)             \
-  if constexpr (kType == RecordType::record && requires { out.field; }) \
-    from.get(Field::record##_##field, out.field);
+#define KSHIM_FIELD(record, field, kind, required, meaning) \
+  if constexpr (kType == RecordType::record) from.get(Field::record##_##field, out.field);
 #include "kshim/report/schema.def"
 #undef KSHIM_RECORD
 #undef KSHIM_FIELD
@@ -87,9 +85,8 @@ class Filler {
     for (const FailureRecord& row : report.failures) by_id_.emplace(row.id, &row);
   }
 
-  template <class Frame>
-  void fill(std::string_view what, std::vector<Frame> FailureRecord::*frames,
-            std::optional<std::uint64_t> FailureRecord::*of) {
+  /// `frames`, `of`: members of FailureRecord.
+  void fill(std::string_view what, auto frames, auto of) {
     for (FailureRecord& row : report_.failures) {
       if (!(row.*of)) continue;
       if (!(row.*frames).empty()) {
@@ -165,26 +162,23 @@ void check_references(Report& report, Whole whole) {
   for (const ObjectRecord& row : report.objects) objects.add(row.id, row.line);
   for (const ModuleRecord& row : report.modules) modules.add(row.id, row.line);
   for (const DeviceRecord& row : report.devices) devices.add(row.ordinal, row.line);
-  for (const ModuleRecord& row : report.modules) {
-    objects.check(row.object, row, "module");
-    devices.check(row.device, row, "module");
-  }
-  for (const FailureRecord& row : report.failures) {
-    objects.check(row.object, row, "failure");
-    modules.check(row.module, row, "failure");
-    // Asking for a GPU that is not there is a failure of its own.
-    if (row.stage != "init" && row.stage != "other") devices.check(row.device, row, "failure");
-  }
-  for (const ReadRecord& row : report.reads) objects.check(row.object, row, "read");
-  for (const GapRecord& row : report.gaps) {
-    objects.check(row.object, row, "gap");
-    devices.check(row.device, row, "gap");
-  }
-  for (const PackageRecord& row : report.packages) objects.check(row.object, row, "package");
-  for (const CoverageRecord& row : report.coverage) {
-    objects.check(row.object, row, "coverage");
-    modules.check(row.module, row, "coverage");
-  }
+  const auto check = [&](const auto& rows, std::string_view who) {
+    for (const auto& row : rows) {
+      objects.check(row.object, row, who);
+      if constexpr (requires { row.module; }) modules.check(row.module, row, who);
+      bool has_device = true;
+      // Asking for a GPU that is not there is a failure of its own.
+      if constexpr (requires { row.stage; }) has_device = row.stage != "init" && row.stage != "other";
+      if constexpr (requires { row.device; })
+        if (has_device) devices.check(row.device, row, who);
+    }
+  };
+  check(report.modules, "module");
+  check(report.failures, "failure");
+  check(report.reads, "read");
+  check(report.gaps, "gap");
+  check(report.packages, "package");
+  check(report.coverage, "coverage");
   objects.note(whole.objects);
   modules.note(whole.modules);
   devices.note(whole.devices);
@@ -336,8 +330,16 @@ bool RecordParser::keep(std::vector<T>& list, T&& record) {
 }
 
 template <RecordType kType, class T>
-bool RecordParser::add(std::vector<T>& list, const Fields& from, std::uint32_t line) {
-  return !full(kType) && keep<kType>(list, filled<kType, T>(from, line));
+std::string RecordParser::add(std::vector<T>& list, const Fields& from, std::uint32_t line) {
+  if (!full(kType)) keep<kType>(list, filled<kType, T>(from, line));
+  return {};
+}
+
+template <RecordType kType, class T>
+std::string RecordParser::set(std::optional<T>& to, const Fields& from, std::uint32_t line) {
+  if (to) return fmt::format("a second `{}` record, ignored", report::name_of(kType));
+  report_.kept += weight_of<kType>(to.emplace(filled<kType, T>(from, line)));
+  return {};
 }
 
 std::string RecordParser::process(const Fields& from, std::uint32_t line) {
@@ -351,22 +353,16 @@ std::string RecordParser::process(const Fields& from, std::uint32_t line) {
 }
 
 std::string RecordParser::driver(const Fields& from, std::uint32_t line) {
-  auto out = filled<RecordType::driver, DriverRecord>(from, line);
-  if (!report_.driver) {
-    report_.kept += weight_of<RecordType::driver>(out);
-    report_.driver = std::move(out);
-    return {};
-  }
+  if (!report_.driver) return set<RecordType::driver>(report_.driver, from, line);
   const DriverRecord& known = *report_.driver;
+  const auto out = filled<RecordType::driver, DriverRecord>(from, line);
   if (known.cuda_version == out.cuda_version && known.kernel_module == out.kernel_module) return {};
   return fmt::format("a second `driver` record, for CUDA {} and not {}, ignored", out.cuda_version,
                      known.cuda_version);
 }
 
 std::string RecordParser::device(const Fields& from, std::uint32_t line) {
-  std::optional<unsigned> ordinal;
-  from.get(Field::device_ordinal, ordinal);
-  if (!ordinal) return "`device` without `ordinal`, ignored";
+  if (!from.number(Field::device_ordinal)) return "`device` without `ordinal`, ignored";
   if (full(RecordType::device)) return {};
   auto out = filled<RecordType::device, DeviceRecord>(from, line);
   const auto known = std::ranges::find_if(
@@ -387,7 +383,9 @@ std::string RecordParser::add_named(Field id_field, Ids& ids, std::vector<T>& li
   if (!id) return fmt::format("`{}` without `id`, ignored", report::name_of(kType));
   if (ids.contains(*id))
     return fmt::format("`{}` {} for the second time, ignored", report::name_of(kType), *id);
-  if (add<kType>(list, from, line)) ids.emplace(*id, list.size() - 1);
+  const std::size_t before = list.size();
+  add<kType>(list, from, line);
+  if (list.size() != before) ids.emplace(*id, before);
   return {};
 }
 
@@ -425,12 +423,13 @@ std::string RecordParser::read(const Fields& from, std::uint32_t line) {
   if (!failed) return "`read` without `failure`, ignored";
   if (failures_.count(*failed) == 0)
     return left_out(RecordType::failure) != 0 ? "" : "`read` of a failure that is not there, ignored";
-  add<RecordType::read>(report_.reads, from, line);
-  return {};
+  return add<RecordType::read>(report_.reads, from, line);
 }
 
 std::string RecordParser::gap(const Fields& from, std::uint32_t line) {
-  if (!add<RecordType::gap>(report_.gaps, from, line)) return {};
+  const std::size_t before = report_.gaps.size();
+  add<RecordType::gap>(report_.gaps, from, line);
+  if (report_.gaps.size() == before) return {};
   std::optional<std::uint64_t>& total = report_.gaps.back().total;
   if (total.value_or(0) <= kMaxTold) return {};
   total.reset();
@@ -438,26 +437,20 @@ std::string RecordParser::gap(const Fields& from, std::uint32_t line) {
 }
 
 std::string RecordParser::library(const Fields& from, std::uint32_t line) {
-  add<RecordType::library>(report_.libraries, from, line);
-  return {};
+  return add<RecordType::library>(report_.libraries, from, line);
 }
 
 std::string RecordParser::bypass(const Fields& from, std::uint32_t line) {
-  add<RecordType::bypass>(report_.bypasses, from, line);
-  return {};
+  return add<RecordType::bypass>(report_.bypasses, from, line);
 }
 
 std::string RecordParser::package(const Fields& from, std::uint32_t line) {
-  const auto id = from.number(Field::package_object);
-  if (!id) return "`package` without `object`, ignored";
-  add<RecordType::package>(report_.packages, from, line);
-  return {};
+  if (!from.number(Field::package_object)) return "`package` without `object`, ignored";
+  return add<RecordType::package>(report_.packages, from, line);
 }
 
 std::string RecordParser::exit(const Fields& from, std::uint32_t line) {
-  if (report_.exit) return "a second `exit` record, ignored";
-  report_.exit = filled<RecordType::exit, ExitRecord>(from, line);
-  return {};
+  return set<RecordType::exit>(report_.exit, from, line);
 }
 
 std::string RecordParser::coverage(const Fields& from, std::uint32_t line) {
@@ -478,21 +471,15 @@ std::string RecordParser::coverage(const Fields& from, std::uint32_t line) {
 }
 
 std::string RecordParser::compiler(const Fields& from, std::uint32_t line) {
-  if (report_.compiler) return "a second `compiler` record, ignored";
-  report_.compiler = filled<RecordType::compiler, CompilerRecord>(from, line);
-  report_.kept += weight_of<RecordType::compiler>(*report_.compiler);
-  return {};
+  return set<RecordType::compiler>(report_.compiler, from, line);
 }
 
 std::string RecordParser::child(const Fields& from, std::uint32_t line) {
-  add<RecordType::child>(report_.children, from, line);
-  return {};
+  return add<RecordType::child>(report_.children, from, line);
 }
 
 std::string RecordParser::end(const Fields& from, std::uint32_t line) {
-  if (report_.end) return "a second `end` record, ignored";
-  report_.end = filled<RecordType::end, EndRecord>(from, line);
-  return {};
+  return set<RecordType::end>(report_.end, from, line);
 }
 
 void RecordParser::note(std::string text, std::uint32_t line) {

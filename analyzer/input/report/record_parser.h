@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "analyzer/input/report/fields.h"
-#include "analyzer/input/report/report.h"
 
 namespace kshim::analysis {
 
@@ -67,7 +66,7 @@ std::size_t weight_of(const T& record) {
   std::size_t out = sizeof(record) + kNode;
 #define KSHIM_RECORD(type, meaning)
 #define KSHIM_FIELD(of, field, kind, required, meaning) \
-  if constexpr (kType == report::RecordType::of && requires { record.field; }) out += heap_of(record.field);
+  if constexpr (kType == report::RecordType::of) out += heap_of(record.field);
 #include "kshim/report/schema.def"
 #undef KSHIM_RECORD
 #undef KSHIM_FIELD
@@ -103,9 +102,12 @@ class RecordParser {
   template <report::RecordType kType, class T>
   std::string add_named(report::Field id_field, Ids& ids, std::vector<T>& list, const Fields& from,
                         std::uint32_t line);
-  /// False where there is no room for it.
+  /// Where there is room for it.
   template <report::RecordType kType, class T>
-  bool add(std::vector<T>& list, const Fields& from, std::uint32_t line);
+  std::string add(std::vector<T>& list, const Fields& from, std::uint32_t line);
+  /// A record that is there once.
+  template <report::RecordType kType, class T>
+  std::string set(std::optional<T>& to, const Fields& from, std::uint32_t line);
   /// False where there is no room for one more; then it is counted as left out.
   bool full(report::RecordType type);
   template <report::RecordType kType, class T>

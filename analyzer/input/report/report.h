@@ -2,11 +2,12 @@
 // A report in memory: kshim-report/1 as include/kshim/report/schema.def lists it, with the line each record
 // stands on. Optional fields that are absent, null or of a wrong type are empty.
 #pragma once
-#include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
+
+#include "kshim/report/writer.h"
 
 namespace kshim::analysis {
 
@@ -45,109 +46,53 @@ struct Record {
   std::uint32_t line = 0;  ///< in the file, from 1
   bool operator==(const Record&) const = default;
 };
-struct ProcessRecord : Record {
-  std::string shim, run, host, uid, time, exe, cwd;
-  std::uint64_t pid = 0, start = 0, ppid = 0;
-  std::optional<unsigned> rank;
-  std::optional<std::uint64_t> sample;
-  bool hidden = false;  ///< written with KSHIM_PRIVATE
-  std::vector<std::string> argv;
-  std::map<std::string, std::string> env, job;
+/// What a field is in memory, by its kind: nothing where a report need not have it, and absence matters.
+template <bool kRequired, class T>
+using IfThere = std::conditional_t<kRequired, T, std::optional<T>>;
+template <report::Kind kKind, bool kRequired>
+using Member = std::tuple_element_t<
+    static_cast<std::size_t>(kKind),
+    std::tuple<std::string, IfThere<kRequired, std::uint64_t>, double, bool, std::vector<std::string>,
+               std::map<std::string, std::string>, IfThere<kRequired, std::vector<ImageEntry>>,
+               std::vector<Layer>, std::vector<NativeFrame>, std::vector<PythonFrame>,
+               std::vector<ProcessEntry>>>;
+/// The records of schema.def.
+template <report::RecordType kType>
+struct RecordOf : Record {
+#define KSHIM_RECORD(type, meaning)                    \
+  }                                                    \
+  ;                                                    \
+  template <>                                          \
+  struct RecordOf<report::RecordType::type> : Record { \
+    bool operator==(const RecordOf&) const = default;
+#define KSHIM_FIELD(record, field, kind, required, meaning) \
+  Member<report::Kind::kind_##kind, (required) != 0> field{};
+#include "kshim/report/schema.def"
+#undef KSHIM_RECORD
+#undef KSHIM_FIELD
 };
-struct DriverRecord : Record {
-  std::string path, cuda_version, kernel_module;
-  bool simulated = false;
-};
-struct DeviceRecord : Record {
-  unsigned ordinal = 0;
-  std::string name, compute_capability, uuid, pci;
-};
-struct ObjectRecord : Record {
-  std::uint64_t id = 0;
-  std::string path, build_id, runtime;
-  std::optional<std::uint64_t> fatbins;
-  std::optional<std::vector<ImageEntry>> images;
-};
-struct ModuleRecord : Record {
-  std::uint64_t id = 0;
-  std::optional<std::uint64_t> object, offset, size;
-  std::optional<unsigned> device;
-  std::string content_hash, api, selected, toolkit;
-  int result = 0;
-  std::optional<bool> jit;
-  double ms = 0;
+using ProcessRecord = RecordOf<report::RecordType::process>;
+using DriverRecord = RecordOf<report::RecordType::driver>;
+using DeviceRecord = RecordOf<report::RecordType::device>;
+using ObjectRecord = RecordOf<report::RecordType::object>;
+using ModuleRecord = RecordOf<report::RecordType::module>;
+using ReadRecord = RecordOf<report::RecordType::read>;
+using GapRecord = RecordOf<report::RecordType::gap>;
+using LibraryRecord = RecordOf<report::RecordType::library>;
+using BypassRecord = RecordOf<report::RecordType::bypass>;
+using PackageRecord = RecordOf<report::RecordType::package>;
+using ExitRecord = RecordOf<report::RecordType::exit>;
+using CoverageRecord = RecordOf<report::RecordType::coverage>;  ///< one however many lines speak of a kernel
+using CompilerRecord = RecordOf<report::RecordType::compiler>;
+using ChildRecord = RecordOf<report::RecordType::child>;
+using EndRecord = RecordOf<report::RecordType::end>;
+/// Its frames are there where it names another failure for them, too; filled in by the reader
+/// (record_parser.h).
+struct FailureRecord : RecordOf<report::RecordType::failure> {
+  std::uint64_t count = 1;
 };
 /// Milliseconds that the driver may compile in one process: more is worth a warning.
 constexpr double kNoticeableJit = 1000;
-
-struct FailureRecord : Record {
-  std::uint64_t id = 0, count = 1;
-  std::string stage, kernel;
-  std::vector<Layer> layers;  ///< innermost first
-  std::optional<unsigned> device;
-  std::optional<std::uint64_t> module, object;
-  std::vector<NativeFrame> native;
-  std::vector<PythonFrame> python, python_main;
-  /// The failure whose frames these are, where the record names one; filled in by the reader
-  /// (record_parser.h).
-  std::optional<std::uint64_t> native_of, python_of, python_main_of;
-  std::string asked, compiler;      ///< of a compiler library: the architecture, the library's version
-  std::vector<std::string> known;   ///< what it compiles for, where it tells
-  std::string jit_log, driver_log;  ///< what the driver itself says
-};
-/// The caller that asked for the error that a failure had left.
-struct ReadRecord : Record {
-  std::uint64_t failure = 0;
-  std::string api;
-  int code = 0;
-  std::optional<std::uint64_t> object;
-  std::vector<NativeFrame> native;
-  std::vector<PythonFrame> python;
-};
-struct GapRecord : Record {
-  std::optional<std::uint64_t> object, offset;
-  std::optional<unsigned> device;
-  std::vector<std::string> kernels, have;
-  std::optional<std::uint64_t> total;  ///< kernels, where `kernels` may name a few of them
-  bool complete = false;
-  std::string need;
-};
-struct LibraryRecord : Record {
-  std::string soname, path, version, build_id;
-  bool operator==(const LibraryRecord&) const = default;
-};
-struct BypassRecord : Record {
-  std::string path, how;
-  std::vector<std::string> names;
-};
-struct PackageRecord : Record {
-  std::uint64_t object = 0;
-  std::string name, version, manager, build, channel, environment, source;
-};
-struct ExitRecord : Record {
-  std::optional<unsigned> status, signal;
-};
-/// A kernel that was launched; one row however many lines speak of it.
-struct CoverageRecord : Record {
-  std::string kernel;
-  std::optional<std::uint64_t> object, module;
-  std::uint64_t launches = 0;
-};
-/// The process is a compiler that failed.
-struct CompilerRecord : Record {
-  std::string program, version, path, input_isa;
-  std::vector<std::string> asked;
-  unsigned status = 0;
-  std::vector<ProcessEntry> parent;  ///< its parent, that one's parent ...
-};
-struct ChildRecord : Record {
-  std::uint64_t pid = 0;
-  std::optional<unsigned> status, signal;
-  std::vector<PythonFrame> python, python_main;
-};
-struct EndRecord : Record {
-  std::uint64_t failures = 0, modules = 0, dropped = 0;
-};
 
 /// What was odd about a report: a sentence, and the line that it is about (0: the whole).
 struct ReportNote {

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/report/report_index.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <iterator>
-#include <system_error>
+#include <sys/utsname.h>
 
 #include "analyzer/core/log.h"
 #include "analyzer/core/text.h"
-#include "analyzer/owner/bounded.h"
 #include "kshim/base/hash.h"
 
 namespace kshim::analysis {
@@ -23,7 +17,7 @@ auto lookup(const Map& map, std::optional<std::uint64_t> id) -> typename Map::ma
   return found == map.end() ? nullptr : found->second;
 }
 
-const GapRecord* nearest(const std::vector<const GapRecord*>& gaps, std::optional<unsigned> device,
+const GapRecord* nearest(const std::vector<const GapRecord*>& gaps, std::optional<std::uint64_t> device,
                          std::uint32_t line) {
   const auto suits = [&](const GapRecord* row) { return !device || row->device == device; };
   const auto middle = std::lower_bound(gaps.begin(), gaps.end(), line,
@@ -102,8 +96,7 @@ bool has_content(const std::string& path, std::uint64_t hash, std::uint64_t size
 bool is_key(std::string_view folder) {
   constexpr std::size_t kShortest = 26;
   return folder.size() >= kShortest && std::ranges::all_of(folder, [](char letter) {
-           return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
-                  (letter >= 'A' && letter <= 'Z') || letter == '_' || letter == '-';
+           return is_alnum(letter) || letter == '_' || letter == '-';
          });
 }
 
@@ -114,6 +107,22 @@ std::string entry_of(const CacheRow& row, const std::string& file, const std::st
 }
 
 }  // namespace
+
+ObjectRecord object_record(std::string path, std::string build_id) {
+  ObjectRecord out;
+  out.path = std::move(path);
+  out.build_id = std::move(build_id);
+  return out;
+}
+
+bool is_of_this_machine(const Report& report) {
+  static const utsname system = [] {
+    utsname out{};
+    ::uname(&out);
+    return out;
+  }();
+  return report.process.host == system.nodename;
+}
 
 ReportIndex::ReportIndex(const Report& report) : report_(report) {
   for (const ObjectRecord& row : report.objects) objects_.emplace(row.id, &row);
@@ -158,7 +167,7 @@ void ReportIndex::note_languages() {
   }
 }
 
-bool ReportIndex::loaded(std::uint64_t object, std::optional<unsigned> device) const {
+bool ReportIndex::loaded(std::uint64_t object, std::optional<std::uint64_t> device) const {
   return loaded_.count({object, device}) != 0;
 }
 
@@ -168,7 +177,7 @@ bool ReportIndex::launch_failed(std::optional<std::uint64_t> object,
          (module && launch_failed_modules_.count(*module) != 0);
 }
 
-const DeviceRecord* ReportIndex::device(std::optional<unsigned> ordinal) const {
+const DeviceRecord* ReportIndex::device(std::optional<std::uint64_t> ordinal) const {
   if (!ordinal) return report_.devices.size() == 1 ? &report_.devices.front() : nullptr;
   for (const DeviceRecord& row : report_.devices) {
     if (row.ordinal == *ordinal) return &row;
@@ -177,7 +186,7 @@ const DeviceRecord* ReportIndex::device(std::optional<unsigned> ordinal) const {
 }
 
 const GapRecord* ReportIndex::gap(std::optional<std::uint64_t> object, std::optional<std::uint64_t> offset,
-                                  std::optional<unsigned> device, std::uint32_t line) const {
+                                  std::optional<std::uint64_t> device, std::uint32_t line) const {
   const auto in = [&](const auto& map, const auto& key) -> const GapRecord* {
     const auto found = map.find(key);
     const GapRecord* row = found == map.end() ? nullptr : nearest(found->second, device, line);

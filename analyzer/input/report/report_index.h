@@ -5,7 +5,6 @@
 
 #include "analyzer/data/tables.h"
 #include "analyzer/device_code/object_file.h"
-#include "analyzer/device_code/source_lines.h"
 #include "analyzer/input/report/report.h"
 #include "analyzer/owner/finder.h"
 
@@ -113,6 +112,10 @@ class ObjectFiles {
   CacheSearch caches_;
 };
 
+/// What refers to a file beside the report's own objects.
+ObjectRecord object_record(std::string path, std::string build_id);
+bool is_of_this_machine(const Report& report);
+
 class ReportIndex {
  public:
   explicit ReportIndex(const Report& report);
@@ -121,13 +124,13 @@ class ReportIndex {
   const ModuleRecord* module(std::optional<std::uint64_t> id) const;
   const PackageRecord* package(std::uint64_t object) const;
   /// The device of that ordinal; the only one where the ordinal is not known.
-  const DeviceRecord* device(std::optional<unsigned> ordinal) const;
+  const DeviceRecord* device(std::optional<std::uint64_t> ordinal) const;
   /// The gap that speaks of this module of this object on this device; of several, the one written nearest to
   /// `line`, or one that names more of the same module's kernels.
   const GapRecord* gap(std::optional<std::uint64_t> object, std::optional<std::uint64_t> offset,
-                       std::optional<unsigned> device, std::uint32_t line) const;
+                       std::optional<std::uint64_t> device, std::uint32_t line) const;
   /// Whether a module of this object was loaded on this device.
-  bool loaded(std::uint64_t object, std::optional<unsigned> device) const;
+  bool loaded(std::uint64_t object, std::optional<std::uint64_t> device) const;
   /// Whether a Python frame is on the stack of any failure, and one of PyTorch's; whether a file of it is
   /// mapped.
   bool has_python() const { return python_; }
@@ -146,8 +149,8 @@ class ReportIndex {
   std::map<Id, Gaps> gaps_;                    ///< of devices, by object
   std::map<std::pair<Id, Id>, Gaps> gaps_at_;  ///< the same by object and offset
   /// By object, offset and device: of one module's gaps the one that names most kernels.
-  std::map<std::tuple<Id, Id, std::optional<unsigned>>, const GapRecord*> fullest_;
-  std::set<std::pair<std::uint64_t, std::optional<unsigned>>> loaded_;
+  std::map<std::tuple<Id, Id, std::optional<std::uint64_t>>, const GapRecord*> fullest_;
+  std::set<std::pair<std::uint64_t, std::optional<std::uint64_t>>> loaded_;
   bool python_ = false;
   bool torch_ = false;
   std::unordered_set<std::uint64_t> launch_failed_objects_;

@@ -2,13 +2,11 @@
 #include "analyzer/input/report/report_reader.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <simdjson.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <limits>
-#include <system_error>
 
 #include "analyzer/core/memory_limit.h"
 #include "analyzer/core/text.h"

@@ -6,12 +6,9 @@
 // bytes for each of the longest), whatever the size of the file.
 #pragma once
 #include <bit>
-#include <cstddef>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <string_view>
 #include <variant>
 
 #include "analyzer/input/report/report.h"

@@ -97,7 +97,6 @@ TEST(DeviceCode, OfCubinsInDataIsAModuleEach) {
   const Buffer file = elf.build();
   const DeviceCode code = find_device_code(file);
   EXPECT_EQ(test::labels(code), "sm_70 sm_80 sm_90") << "what only starts like a cubin is none";
-  EXPECT_EQ(code.loose_cubins, 2U);
   EXPECT_EQ(code.fatbins, 1U);
   ASSERT_THAT(code.modules, SizeIs(3));
   EXPECT_FALSE(code.modules[0].embedded);

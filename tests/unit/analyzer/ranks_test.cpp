@@ -33,12 +33,12 @@ class Members : public ::testing::Test {
     for (unsigned host = 0; host < 16; ++host) hosts_.push_back(fmt::format("node{:02}", host));
   }
   /// Ranks of a run with `width` of them on each host.
-  std::vector<Member> ranks(const std::vector<unsigned>& ranks, unsigned width = 8) const {
-    std::vector<Member> out;
+  std::vector<RunMember> ranks(const std::vector<unsigned>& ranks, unsigned width = 8) const {
+    std::vector<RunMember> out;
     for (const unsigned rank : ranks) out.push_back({hosts_[rank / width], rank, 4000U + rank % width});
     return out;
   }
-  std::vector<Member> first(unsigned count, unsigned width = 8) const {
+  std::vector<RunMember> first(unsigned count, unsigned width = 8) const {
     std::vector<unsigned> all(count);
     for (unsigned i = 0; i < count; ++i) all[i] = i;
     return ranks(all, width);
@@ -64,27 +64,27 @@ TEST_F(Members, AllAreAll) {
 }
 
 TEST_F(Members, ManyHostsAreCounted) {
-  const std::vector<Member> all = first(64, 4);
-  const std::vector<Member> some(all.begin(), all.end() - 4);
+  const std::vector<RunMember> all = first(64, 4);
+  const std::vector<RunMember> some(all.begin(), all.end() - 4);
   EXPECT_EQ(members_text(some, all),
             "ranks 0-3 on node00, 4-7 on node01, 8-11 on node02, 12-15 on node03 and 44 on 11 more hosts (60 "
             "of 64)");
 }
 
 TEST_F(Members, ARankWithSeveralProcessesCountsOnce) {
-  std::vector<Member> all = first(4);
-  for (const Member& child : first(4)) all.push_back({child.host, child.rank, child.pid + 100});
+  std::vector<RunMember> all = first(4);
+  for (const RunMember& child : first(4)) all.push_back({child.host, child.rank, child.pid + 100});
   EXPECT_EQ(members_text({all[1], all[5]}, all), "rank 1 only, on node00 (1 of 4)");
 }
 
 TEST_F(Members, WithoutRanksTheyAreProcesses) {
-  std::vector<Member> all = {{"a", {}, 11}, {"a", {}, 12}, {"b", {}, 11}};
+  std::vector<RunMember> all = {{"a", {}, 11}, {"a", {}, 12}, {"b", {}, 11}};
   EXPECT_EQ(members_text(all, all), "all 3 processes on a and b");
   EXPECT_EQ(members_text({all[2]}, all), "process 11 only, on b (1 of 3)");
   EXPECT_EQ(members_text({all[0], all[2]}, all), "processes 11 on a, 11 on b (2 of 3)");
   EXPECT_EQ(members_text({all[0]}, {all[0]}), "process 11 on a");
   // RANK is 0 everywhere where nobody set it.
-  for (Member& member : all) member.rank = 0;
+  for (RunMember& member : all) member.rank = 0;
   EXPECT_EQ(members_text({all[1]}, all), "process 12 only, on a (1 of 3)");
 }
 
