@@ -201,6 +201,13 @@ TEST(Builds, AreFoundByPackageNameAndFolder) {
   EXPECT_EQ(recipe("", ""), std::nullopt);
 }
 
+// PyPI has torch up to 1.7 for the CUDA that its rows name.
+TEST(Installers, OfOldPyTorchAskPypi) {
+  EXPECT_FALSE(contains(find_installer("torch", "pip", "1.2")->command, "--index-url"));
+  EXPECT_TRUE(contains(find_installer("torch", "pip", "1.13")->command, "--index-url"));
+  EXPECT_TRUE(contains(find_installer("torch", "pip")->command, "--index-url"));
+}
+
 TEST(Toolkits, OfADriverBranch) {
   EXPECT_EQ(toolkit_of_branch(580)->version, (Version{13, 0}));
   EXPECT_EQ(toolkit_of_branch(571)->version, (Version{12, 8})) << "of Windows";
