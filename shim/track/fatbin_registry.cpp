@@ -52,19 +52,28 @@ Ring* open_ring() noexcept {
   return ring;
 }
 
+/// How often read_entry() yields. Under load, each may take all other threads' time slices: after a wait in
+/// vain, half as many. An entry that a signal handler has left by siglongjmp is never written.
+constexpr int kMaxYields = 10;
+std::atomic<int> g_yields{kMaxYields};
+
 /// False where the entry is not whole. Its thread may be about to write it: waits for a moment.
 bool read_entry(Ring& ring, std::uint64_t number, Registration& out) noexcept {
-  constexpr int kTries = 100;
-  constexpr int kYields = 10;  // under load, each may take a time slice
+  constexpr int kSpins = 90;
+  const int yields = g_yields.load(std::memory_order_relaxed);
   Staged& entry = ring.entries[number % kStaged];
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kSpins + yields; ++i) {
     const std::uint64_t check = entry.check.load(std::memory_order_acquire);
     out = {reinterpret_cast<abi::FatbinHandle>(entry.handle.load(std::memory_order_relaxed)),
            entry.address.load(std::memory_order_relaxed), entry.fatbin.load(std::memory_order_relaxed),
            reinterpret_cast<const char*>(entry.kernel.load(std::memory_order_relaxed))};
-    if (check == check_of(number, out)) return true;
-    if (i >= kTries - kYields) raw::call(SYS_sched_yield);
+    if (check == check_of(number, out)) {
+      if (i != 0) g_yields.store(kMaxYields, std::memory_order_relaxed);
+      return true;
+    }
+    if (i >= kSpins) raw::call(SYS_sched_yield);
   }
+  g_yields.store(yields / 2, std::memory_order_relaxed);
   return false;
 }
 
