@@ -81,11 +81,6 @@ bool is_variant(std::string_view rest) {
   return digits >= 2 && digits <= 3 && (rest.empty() || rest == "x" || rest == "-plugin" || rest == "-pjrt");
 }
 
-bool is_variant_of(std::string_view package, std::string_view project) {
-  const std::string name = normal_name(project);
-  return !name.empty() && package.starts_with(name) && is_variant(package.substr(name.size()));
-}
-
 /// Of the rows that serve the GPU the first (-1) or last (1) one.
 const LibrarySupportRow* outermost(std::string_view library, ComputeCapability cc, int side) {
   const LibrarySupportRow* found = nullptr;
@@ -153,24 +148,10 @@ WheelName wheel_name(std::string_view package, std::string_view version, std::st
   return out;
 }
 
-namespace {
-
-// What makers put behind a project's name: "-gpu", "-cu12", "-cuda12x", "-cuda12-plugin".
-bool is_variant(std::string_view rest) {
-  if (rest.empty() || rest == "-gpu") return true;
-  if (!rest.starts_with("-cu")) return false;
-  rest.remove_prefix(rest.starts_with("-cuda") ? 5 : 3);
-  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  rest.remove_prefix(digits);
-  return digits >= 2 && digits <= 3 && (rest.empty() || rest == "x" || rest == "-plugin" || rest == "-pjrt");
-}
-
-}  // namespace
-
 bool is_variant_of(std::string_view package, std::string_view project) {
-  return !project.empty() && package.size() >= project.size() &&
-         normal_name(package.substr(0, project.size())) == normal_name(project) &&
-         is_variant(normal_name(package.substr(project.size())));
+  const std::string name = normal_name(package);
+  const std::string own = normal_name(project);
+  return !own.empty() && name.starts_with(own) && is_variant(std::string_view(name).substr(own.size()));
 }
 
 std::string_view known_project(std::string_view package) {
