@@ -356,7 +356,7 @@ class FindingWriter {
     std::vector<std::string> assumed;
     for (const Assumed what : fix.assumed) assumed.emplace_back(words_of(what));
     if (!assumed.empty())
-      doc_.paragraph({strong("Assumed,"), {fmt::format("as the log does not say: {}.", enumerate(assumed))}},
+      doc_.paragraph({strong("Assumed,"), {fmt::format(" as the log does not say: {}.", enumerate(assumed))}},
                      2);
   }
 
