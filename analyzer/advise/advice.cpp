@@ -292,6 +292,23 @@ void add_container_note(std::vector<Fix>& fixes) {
                           : "a container has the driver of its host: update it there";
 }
 
+// A finished image is exchanged as a whole, and not what is in it.
+void add_image_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+  if (at.container_image.empty() || !lacks_code(at.cause) || !at.device || at.builds) return;
+  const ToolkitRow* last = last_with_code_for(*at.device);
+  const ToolkitRow* first = first_toolkit_for({*at.device, image::Suffix::none});
+  if (last == nullptr || first == nullptr) return;
+  const bool dropped = last != &toolkits().back();
+  fixes.insert(
+      fixes.begin(),
+      fix_of("use-other-tag", {{"image", at.container_image},
+                               {"repository", at.container_image.substr(0, at.container_image.find(':'))},
+                               {"age", dropped ? "an older" : "a newer"},
+                               {"gpu", sm_name(*at.device)},
+                               {"cuda", dropped ? fmt::format("CUDA {} or older", name(last->version))
+                                                : fmt::format("CUDA {} or newer", name(first->version))}}));
+}
+
 // What follows from what is said: the package from the software, the toolkit from the wheel's variant.
 AdviceInput completed(const AdviceInput& given) {
   AdviceInput at = given;
@@ -420,7 +437,14 @@ Advice advise(const AdviceInput& given) {
   }
   add_hiding_fix(at, advice.fixes);
   add_fallback(at, advice.fixes);
-  if (at.container) add_container_note(advice.fixes);
+  add_image_fix(at, advice.fixes);
+  if (at.container) {
+    // What gives a container its GPU comes before what looks for one.
+    std::ranges::stable_partition(advice.fixes, [](const Fix& fix) {
+      return !fix.commands.empty() && fix.commands.front().find("docker run") != std::string::npos;
+    });
+    add_container_note(advice.fixes);
+  }
   add_dead_ends(at, serving, advice);
   add_remarks(told, serving, advice);
   explain::add_remedies(at, advice);

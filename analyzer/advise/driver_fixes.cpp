@@ -375,6 +375,19 @@ bool add_ptxas_fix(const AdviceInput& at, Version good, std::vector<Fix>& fixes)
   return true;
 }
 
+// What the user's nvcc builds of the same generation, and the GPU runs: 8.6 for an 8.9.
+std::optional<image::ComputeCapability> older_of_generation(const AdviceInput& at, image::Arch asked) {
+  const ToolkitRow* here = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
+  if (here == nullptr || asked.suffix != image::Suffix::none || image::is_tegra(asked.cc))
+    return std::nullopt;
+  std::optional<image::ComputeCapability> out;
+  for (const GpuRow& gpu : gpus())
+    if (gpu.cc.major == asked.cc.major && gpu.cc < asked.cc && !gpu.tegra &&
+        builds_for(*here, {gpu.cc, image::Suffix::none}) && (!out || *out < gpu.cc))
+      out = gpu.cc;
+  return out;
+}
+
 // The build named an architecture that this nvcc does not have: another nvcc, or another list.
 void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool dropped,
                   std::vector<Fix>& fixes) {
@@ -403,6 +416,15 @@ void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool d
               : "only where your GPU is of another: nvidia-smi --query-gpu=name,compute_cap --format=csv"}}));
     if (at.device) return;
   }
+  if (const auto own = older_of_generation(at, asked); own && !dropped)
+    fixes.push_back(
+        fix_of(at.torch || !at.arch_variable.empty() ? "build-for-older/variable" : "build-for-older/nvcc",
+               {{"own", sm_name(*own)},
+                {"digits", sm_name(*own).substr(3)},
+                {"variable", at.arch_variable.empty() ? "TORCH_CUDA_ARCH_LIST" : at.arch_variable},
+                {"value", at.arch_variable.empty() || at.arch_dots ? name(*own) : sm_name(*own).substr(3)},
+                {"asked", sm_name(asked.cc)},
+                {"cuda", name(at.toolkit)}}));
   Fix fix;
   fix.id = "build-with-other-cuda";
   fix.cuda = good;
@@ -559,6 +581,10 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
     for (const ToolkitRow& row : toolkits())
       if (builds_for(row, wanted) && !(at.driver < row.version)) good = row.version;
   const bool same_major = compiler.version.known() && good.major == compiler.version.major;
+  // The toolkit that is there has a ptxas that does.
+  if (compiler.name == "ptxas" && !dropped && read != nullptr && builds_for(*read, wanted) &&
+      add_ptxas_fix(at, read->version, advice.fixes))
+    return;
   // No wheel exchanges the nvcc of a build.
   if (at.torch && compiler.name != "nvcc") add_wheel_fix(at, advice.fixes, "torch");
   if (compiler.name == "ptxas" && !dropped && add_ptxas_fix(at, good, advice.fixes)) return;

@@ -47,6 +47,22 @@ std::string list_of(const AdviceInput& at, ArchList style) {
   return plan ? arch_list(*plan, style) : style == ArchList::torch ? "X.Y" : "XY";
 }
 
+// Of NVIDIA's packages: of the program, else what the driver runs. From 13 on, most names have no number.
+unsigned cuda_major(const AdviceInput& at) {
+  const unsigned major = at.toolkit.known() ? at.toolkit.major : at.driver.known() ? at.driver.major : 12;
+  return std::clamp(major, 11U, at.toolkit.known() ? 13U : 12U);
+}
+
+// The newest that compiles for the GPU and that the driver runs.
+std::string cuda_for_gpu(const AdviceInput& at) {
+  image::Version out;
+  for (const analysis::ToolkitRow& row : analysis::toolkits())
+    if (at.device && builds_for(row, {*at.device, image::Suffix::none}) &&
+        can_run(at.device, at.driver, row.version))
+      out = row.version;
+  return image::to_name(out).c_str();
+}
+
 // "below 5.0", "from 5.0", "unknown"; empty: of all.
 bool is_of_gpu(std::string_view gpus, const std::optional<image::ComputeCapability>& device) {
   if (gpus.empty() || !device) return gpus.empty() || gpus == "unknown";
@@ -58,7 +74,9 @@ bool is_of_gpu(std::string_view gpus, const std::optional<image::ComputeCapabili
 std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
   const std::optional<image::ComputeCapability>& device = at.device;
   const bool about_one = asks_for(row.title, "sm");
-  if (!is_of_gpu(row.gpu, device)) return std::nullopt;
+  const bool of_other = (!row.package.empty() && row.package != at.software) ||
+                        (!row.cuda.empty() && row.cuda != std::to_string(at.toolkit.major));
+  if (!is_of_gpu(row.gpu, device) || of_other) return std::nullopt;
   if (about_one && (!device || first_toolkit_for({*device, image::Suffix::a}) == nullptr))
     return std::nullopt;
   const std::string& package = !at.package.empty()    ? at.package
@@ -70,7 +88,10 @@ std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
                          {"torch_list", list_of(at, ArchList::torch)},
                          {"cmake_list", list_of(at, ArchList::numbers)},
                          {"torch_index", torch_index(at)},
-                         {"library", shell_quote(at.object)}};
+                         {"library", shell_quote(at.object)},
+                         {"gpu_cuda", cuda_for_gpu(at)},
+                         {"cu", fmt::format("{}", cuda_major(at))},
+                         {"-cu", cuda_major(at) < 13 ? fmt::format("-cu{}", cuda_major(at)) : std::string()}};
   if (device)
     words.insert(words.end(), {{"sm", fmt::format("{}{}", device->major, device->minor)},
                                {"cc", image::to_name(*device).c_str()}});
@@ -121,10 +142,13 @@ void add_remedies(const AdviceInput& at, Advice& advice) {
   if (at.message.empty()) return;
   std::vector<Fix> own;
   Rest rest = Rest::also;
+  std::vector<Fix> of_package;
   for (const Remedy& row : message_fixes()) {
     if (!is_for(row, at.message)) continue;
-    rest = row.rest;
-    if (auto fix = fix_of(row, at)) own.push_back(std::move(*fix));
+    auto fix = fix_of(row, at);
+    if (!fix) continue;
+    if (of_package.empty() || !row.package.empty()) rest = row.rest;
+    (row.package.empty() ? own : of_package).push_back(std::move(*fix));
   }
   // A row for this very GPU makes the one that asks which it is needless; so does a release that is named.
   const bool named =
@@ -134,8 +158,9 @@ void add_remedies(const AdviceInput& at, Advice& advice) {
               return is_for(row, at.message) && asks_for(row.title, "sm") && fix_of(row, at).has_value();
             });
   if (named) std::erase_if(own, asks_for_gpu);
-  if (own.empty() && (rest == Rest::also || rest == Rest::last)) return;
+  if (own.empty() && of_package.empty() && (rest == Rest::also || rest == Rest::last)) return;
   if (rest == Rest::alone) advice.fixes.clear();
+  if (rest == Rest::alone && !of_package.empty()) own.clear();
   if (rest == Rest::alone || rest == Rest::releases) {
     advice.dead_ends.clear();
     advice.remarks.clear();
@@ -147,6 +172,8 @@ void add_remedies(const AdviceInput& at, Advice& advice) {
                                         [](const Fix& fix) { return fix.kind == FixKind::fallback; })
                          : advice.fixes.begin();
   advice.fixes.insert(where, std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+  advice.fixes.insert(advice.fixes.begin(), std::make_move_iterator(of_package.begin()),
+                      std::make_move_iterator(of_package.end()));
 }
 
 std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment) {

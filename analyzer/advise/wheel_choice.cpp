@@ -43,6 +43,7 @@ bool is_better(const WheelRow& a, const WheelRow& b, ComputeCapability device) {
   const bool sass_a = serves(a, device) == image::Choice::sass;
   const bool sass_b = serves(b, device) == image::Choice::sass;
   if (sass_a != sass_b) return sass_a;
+  if (a.verified != b.verified) return a.verified;
   return cuda_of(a.variant) < cuda_of(b.variant);
 }
 
@@ -163,6 +164,8 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
   const auto is_refused = [&](const WheelRow* row) { return last_with_companions(*row, device).empty(); };
   if (!std::ranges::all_of(rows, is_refused)) std::erase_if(rows, is_refused);
   if (rows.empty()) return std::nullopt;
+  const auto compiled = [&](const WheelRow* row) { return serves(*row, device) == image::Choice::jit; };
+  if (!std::ranges::all_of(rows, compiled)) std::erase_if(rows, compiled);
   if (is_plain(wheel.version)) {
     std::vector<const WheelRow*> same;
     for (const WheelRow* row : rows) {

@@ -14,11 +14,11 @@ struct WheelChoice {
   bool same = false;                        ///< the release that is installed
   std::string release;                      ///< which it is; empty: the newest
 };
-/// Of the release that is there, else of the nearest that has code for the GPU (newer ones before older ones),
-/// and the newest where none is known to be there; machine code before PTX, and
-/// the oldest CUDA of these, which runs on most drivers. nullopt where no row serves it. `python`: "3.10",
-/// which has a wheel of the newer release, where any that serves has one for it.
-/// `others`: GPUs that the build is to serve too, if any does.
+/// Of the release that is there, else of the nearest that has code for the GPU (newer ones before older
+/// ones), and the newest where none is known to be there; machine code before PTX, and the oldest CUDA of
+/// these, which runs on most drivers. nullopt where no row serves it. `python`: "3.10", which has a wheel of
+/// the newer release, where any that serves has one for it. `others`: GPUs that the build is to serve too, if
+/// any does.
 std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view manager,
                                         image::ComputeCapability device, std::string_view platform,
                                         image::Version driver, std::string_view python = {},

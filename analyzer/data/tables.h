@@ -24,9 +24,9 @@ KSHIM_WORDS(MessageScope, anywhere, hint, brief, vague)
 KSHIM_WORDS(ClueKind, cc, cc_found, cc2, sm, driver_module, driver_cuda, toolkit, toolkit_said, toolkit_tag,
             cc_major, cc_minor, compiler_package, arch_variable, arch_flags, cubin, ptx, file, arch_list,
             arch_option, arch_words, ptx_words, arch100, traceback, frame, env, container, nccl, sanitizer,
-            run_time_compiler, python, python_release, package_manager, windows, posix, portable, released, gpu_number,
-            ordinal, shared, builds, build_make, build_cmake, build_meson, build_bazel, build_cargo,
-            build_spack)
+            run_time_compiler, python, python_release, package_manager, container_image, windows, posix,
+            portable, released, gpu_number, ordinal, shared, builds, build_make, build_cmake, build_meson,
+            build_bazel, build_cargo, build_spack)
 KSHIM_WORDS(Sign, goes_on, works, finished, dies, thrown, warns)
 KSHIM_WORDS(Answer, cc2, arch_list, toolkit, torch)
 /// What becomes of the fixes of the cause beside one for the message.

@@ -54,6 +54,7 @@ struct AdviceInput : Facts {
   bool arch_dots = false;     ///< with values such as 8.6
   bool arch_flags = false;    ///< with options of nvcc as its value
   bool container = false;     ///< it ran in a container
+  std::string container_image;  ///< by name, where a log has it
   std::vector<Assumed> unsaid;  ///< what the log does not say; of a report or a file: nothing
   std::string device_name;
   std::vector<image::ComputeCapability> other_devices;  ///< of the machine, that are not to lose their code

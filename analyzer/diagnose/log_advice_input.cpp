@@ -102,6 +102,7 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
   at.arch_dots = clues.arch_dots;
   at.arch_flags = clues.arch_flags;
   at.container = clues.container;
+  at.container_image = clues.container_image;
   at.released = clues.released && clues.build_system.empty() && (!clues.python || clues.packages.empty());
   at.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";
   // A file of its own that was looked at is not PyTorch's.
@@ -133,6 +134,14 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
     at.from_source = package->from_source;
     at.package_version = package->version;
     at.variant = package->variant;
+    // "PyTorch 1.8.1, CUDA 10.2": the build that is there, which is not to be installed again.
+    if (package->name == "torch" && at.variant.empty() && at.device && clues.toolkit.known()) {
+      const std::string variant = fmt::format("cu{}{}", clues.toolkit.major, clues.toolkit.minor);
+      const analysis::WheelRow* row =
+          analysis::find_wheel("torch", package->version, variant, analysis::platform_of(at));
+      if (row != nullptr && row->variant == variant && serves(*row, *at.device) == image::Choice::sass)
+        at.variant = variant;
+    }
     const bool of_pip = package->known_as() != package->name;  // cupy-cuda12x, onnxruntime-gpu
     if ((clues.python || of_pip || !package->variant.empty()) && !package->from_source) {
       at.package = package->known_as();

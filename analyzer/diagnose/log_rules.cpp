@@ -79,6 +79,13 @@ std::optional<CauseCandidate> compiled_for_newer_driver(const Surroundings& at) 
                   at.clues.compiler, name(at.clues.toolkit), name(at.clues.driver))};
 }
 
+bool is_finished(const LogFacts& clues) {
+  return std::ranges::any_of(clues.packages, [](const PackageMention& each) {
+    return std::ranges::any_of(analysis::software(),
+                               [&](const auto& row) { return row.package == each.name && row.released; });
+  });
+}
+
 std::optional<CauseCandidate> image_newer_than_driver(const Surroundings& at) {
   if (at.hit.code != 200) return std::nullopt;
   // Of a fatbin the driver takes what fits, and says 209 where nothing does.
@@ -104,7 +111,10 @@ std::optional<CauseCandidate> image_newer_than_driver(const Surroundings& at) {
   if (!(at.clues.driver < image::kFirstZstdDriver)) return std::nullopt;
   constexpr Version kFirstZstdToolkit{12, 8};
   const bool may_compress = at.clues.toolkit.known() && !(at.clues.toolkit < kFirstZstdToolkit);
-  if (!may_compress && at.clues.toolkit.known() && !(at.clues.driver < at.clues.toolkit)) return std::nullopt;
+  // Of a finished program, the driver's own number says nothing of what built it.
+  const bool said =
+      at.clues.toolkit.known() && !(is_finished(at.clues) && at.clues.toolkit == at.clues.driver);
+  if (!may_compress && said && !(at.clues.driver < at.clues.toolkit)) return std::nullopt;
   return CauseCandidate{
       Cause::driver_too_old_for_image,
       may_compress ? 0.75

@@ -13,6 +13,8 @@ constexpr double kLikely = 0.6;  // below, the title says "probably"
 std::string_view title_pattern(const Finding& finding) {
   // What was said of this one finding tells more than what is said of all of its cause.
   if (!finding.headline.empty()) return finding.headline;
+  if (finding.cause == Cause::arch_specific_image && finding.have.empty())
+    return row_of(finding.cause).headline;
   switch (finding.cause) {
 #define KSHIM_TITLE(cause, text) \
   case Cause::cause:             \
@@ -247,7 +249,8 @@ struct FindingWriter {
     std::vector<std::string> assumed;
     for (const Assumed what : fix.assumed) assumed.emplace_back(words_of(what));
     if (!assumed.empty())
-      doc_.paragraph({strong("Assumed,"), {fmt::format("as the log does not say: {}.", enumerate(assumed))}}, 2);
+      doc_.paragraph({strong("Assumed,"), {fmt::format(" as the log does not say: {}.", enumerate(assumed))}},
+                     2);
   }
 
   void other_fixes() {

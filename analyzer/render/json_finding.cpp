@@ -44,7 +44,8 @@ inline Json to_json(const Place& from) {
 
 inline Json to_json(const Fix& from) {
   Json out = {{"kind", to_name(from.kind)}};
-  KSHIM_JSON_FIELDS(title, commands, why, caveat, id, assumed)
+  KSHIM_JSON_FIELDS(title, commands, why, caveat, id)
+  if (!from.assumed.empty()) out["assumed"] = json_of(from.assumed);
   out["arguments"] = arguments_json(from.arguments);
   return out;
 }

@@ -58,6 +58,51 @@ def driver_lines(answer, fix, windows):
             yield f"driver {number} of Linux for Windows"
 
 
+def needless_driver(answer, fix):
+    """An update of the driver, although the one that was read runs the CUDA that was read."""
+    driver = next((match[1] for fact in answer["facts"] if (match := re.match(r"driver .*CUDA (\d+\.\d+)\)?$", fact))), None)
+    cuda = next((match[1] for fact in answer["facts"] if (match := re.fullmatch(r"CUDA (\d+\.\d+)", fact))), None)
+    if fix["kind"] == "upgrade-driver" and driver and cuda and key(cuda) <= key(driver) and answer["findings"][0]["cause"] == "driver-too-old":
+        yield f"a driver update, although that of CUDA {driver} runs CUDA {cuda}"
+
+
+def repeated(log, answer, text):
+    """What the commands ask for although the log shows it: a release that is installed, a variable's value."""
+    for name, release, variant in re.findall(r"'?([A-Za-z][\w-]*)(?:\[[^\]]*\])?==(\d[\d.]*\d)(?!\.?\*)(?:.*?/whl/(cu\d+))?", text):
+        fact = next((fact for fact in answer["facts"] if re.fullmatch(rf"{re.escape(name)}(?:lib)? {re.escape(release)}(?:\+(\w+))?", fact)), None)
+        there = fact and fact.rpartition("+")[2] if fact and "+" in fact else None
+        if fact and (not variant or variant == there):
+            yield f"{name} {release} is there"
+    for name, value in re.findall(r"^(?:export |\$env:)?([A-Z][A-Z0-9_]{3,})=(\"[^\"]*\"|'[^']*'|[^\s;]+)", text, re.MULTILINE):
+        value = value.strip("\"'")
+        if value and re.search(rf"(?:^|[\s$]){name}=[\"']?{re.escape(value)}(?:[\"'\s;]|$)", log):
+            yield f"{name} has the value {value}"
+
+
+def other_cuda(answer, text):
+    """Packages for a CUDA that is not the one that was read."""
+    read = next((match[1] for fact in answer["facts"] if (match := re.fullmatch(r"CUDA (\d+)\.\d+", fact))), None)
+    packages = re.findall(r"\bnvidia-\w[\w-]*-cu(1\d)\b", "\n".join(line for line in text.splitlines() if "install" in line and "uninstall" not in line))
+    return sorted(number for number in set(packages) if read and int(read) >= 11 and number != read)
+
+
+LINUX = re.compile(r"\bsudo |\bexport |\bunset |/usr/|/dev/|\bldconfig\b|\benv -u\b|\| grep\b")
+ANY_SYSTEM = re.compile(r"\b[A-Z]:[\\/]|\.dll\b|\.pyd\b|\bWindows\b|win_amd64|\b[Ww]in(?:dows)?[ -]?1[01]\b|/home/|/usr/|/opt/|/mnt/|/workspace/|\.so\b|\bWSL|MSVC/")
+
+
+def unsaid(finding, log):
+    """What the first fix takes for granted, and does not say."""
+    fix = finding["fixes"][0]
+    text = "\n".join(fix["commands"])
+    assumed = fix.get("assumed", [])
+    if assumed and finding["confidence"] > 0.8:
+        yield f"sure ({finding['confidence']}) of what it assumes ({', '.join(assumed)})"
+    if LINUX.search(text) and not ANY_SYSTEM.search(log) and "system" not in assumed:
+        yield "a command of Linux for a log of no system"
+    if not finding.get("device") and re.search(r"ARCH_LIST=|[=_](?:sm|compute)_\d", text) and "gpu" not in assumed:
+        yield "an architecture for no GPU"
+
+
 def broken(case, answer):
     """Each promise that a fix breaks, as a line."""
     if not answer["findings"]:
@@ -89,6 +134,15 @@ def broken(case, answer):
             say("quotes within quotes")
         for line in driver_lines(answer, fix, windows):
             say(line)
+        for line in needless_driver(answer, fix):
+            say(line)
+        for line in repeated(log, answer, text):
+            say(line)
+        for number in other_cuda(answer, text):
+            say(f"a package of CUDA {number}")
+        if fix is finding["fixes"][0]:
+            for line in unsaid(finding, log):
+                say(line)
         for cuda in cudas(text):
             if driver and key(cuda)[0] > key(driver)[0] and "driver" not in (fix["caveat"] or "") + fix["title"]:
                 say(f"CUDA {cuda} for a driver of CUDA {driver}")

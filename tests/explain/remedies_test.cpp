@@ -2,6 +2,7 @@
 // The tables of what to do: by message, by code, and for Windows.
 #include "analyzer/advise/remedies.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,6 +45,28 @@ bool any_command(const Finding& finding, const char* part) {
     return std::any_of(fix.commands.begin(), fix.commands.end(),
                        [&](const std::string& command) { return command.find(part) != std::string::npos; });
   });
+}
+
+TEST(Remedies, AFixThatAssumesIsNotSure) {
+  const Finding bare = finding_of("ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'");
+  ASSERT_FALSE(bare.fixes.empty());
+  EXPECT_THAT(bare.fixes.front().assumed, ::testing::Contains(analysis::Assumed::system));
+  EXPECT_LE(bare.confidence, analysis::kMostIfAssumed);
+  const Finding told = finding_of(
+      "/usr/local/cuda/bin/ptxas -arch=sm_120 k.ptx\n"
+      "ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'");
+  ASSERT_FALSE(told.fixes.empty());
+  EXPECT_THAT(told.fixes.front().assumed, ::testing::IsEmpty());
+  EXPECT_GT(told.confidence, analysis::kMostIfAssumed);
+}
+
+// The user's own nvcc comes before another CUDA where it builds for the GPU's generation.
+TEST(Remedies, TheToolkitThatIsThereMayDo) {
+  const Finding finding = finding_of(
+      "nvcc fatal   : Unsupported gpu architecture 'compute_89'\n"
+      "Cuda compilation tools, release 11.4, V11.4.152");
+  ASSERT_FALSE(finding.fixes.empty());
+  EXPECT_EQ(finding.fixes.front().id, "build-for-older");
 }
 
 TEST(Remedies, EveryRowIsOfAMessage) {

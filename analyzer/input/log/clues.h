@@ -126,13 +126,14 @@ struct LogFacts {
   std::map<std::string, std::string> env;
   std::vector<std::string> files;  ///< libraries and programs named in failing lines
   bool container = false;
+  std::string container_image;  ///< "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"
   bool nccl = false;
   bool sanitizer = false;
   bool shared_folder = false;      ///< machines have one folder together
   bool run_time_compiler = false;  ///< compiles for the GPU that is there: Triton, XLA, CuPy ...
   std::string compiler;            ///< which
   bool python = false;
-  std::string python_release;  ///< "3.10", the first that is named
+  std::string python_release;    ///< "3.10", the first that is named
   bool package_manager = false;  ///< it shows what installs packages, or where they are installed
   bool windows = false;
   bool portable = false;  ///< ComfyUI's Python of its own, python_embeded

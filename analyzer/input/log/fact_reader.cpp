@@ -32,7 +32,7 @@ constexpr std::size_t kMaxOrdinals = 256;
 // >= 9.11", and the columns of a list.
 std::string software_pattern(const analysis::SoftwareRow& row) {
   return fmt::format(
-      R"((?:^|[^\w.])({})(?:(?: wheel| version| aarch64| \(?source\)?)?(?:[ =:@>(v*`|-]{{0,6}}| {{7,60}})(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
+      R"((?:^|[^\w.])({})(?:(?: wheel| version| aarch64| \(?source\)?)?(?::? \(`?\w+\.__version__`?\))?(?:[ =:@>(v*`|-]{{0,6}}| {{7,60}})(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
       row.pattern);
 }
 
@@ -425,6 +425,9 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
     case ClueKind::build_spack:
       if (clues_.build_system.empty()) clues_.build_system = build_system_of(kind);
       return;
+    case ClueKind::container_image:
+      if (clues_.container_image.empty()) clues_.container_image = fact;
+      [[fallthrough]];
     case ClueKind::container:
       clues_.container = true;
       return;

@@ -58,6 +58,18 @@ bool is_telling_number(int code) {
   return code_has(code, code_trait::telling_number) || code == kNoImageBeforeCuda10;
 }
 
+// "[Bug]: it fails": the words of a person, which no program printed.
+bool is_title(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of("#[ ");
+  if (begin == std::string_view::npos || begin > 4) return false;
+  const std::string_view word = line.substr(begin, line.find_first_of("]:", begin) - begin);
+  constexpr std::array kKinds = {"bug", "issue", "question", "help", "usage", "installation", "title"};
+  return line.size() > begin + word.size() && word.size() <= 12 &&
+         std::ranges::any_of(kKinds, [&](std::string_view kind) {
+           return std::ranges::equal(kind, word, [](char a, char b) { return a == to_lower(b); });
+         });
+}
+
 std::string cut(std::string text) {
   const std::size_t start = text.find_first_not_of(' ');
   text.erase(0, std::min(start, text.size()));
@@ -174,6 +186,7 @@ struct LogParser::State {
     hit.thrown = has(Sign::thrown);
     hit.hint = hit.hint || has(Sign::warns);
     hit.quote = cut(text);
+    hit.brief = hit.brief || is_title(text);
     if (clues.hits.size() < kMaxTracebacks) hit.frames = facts.traceback();
     for (LogMatch& known : clues.hits) {
       if (known.line != hit.line || !known.id.empty() || !hit.id.empty()) {
@@ -312,7 +325,9 @@ void LogParser::line(std::string_view bytes) {
     ++state.clues.cut_lines;
     bytes = bytes.substr(0, kMaxLineLength);
   }
-  const std::string text = plain_line(bytes);
+  std::string text = plain_line(bytes);
+  // Of issue forms: "**Driver:** 535.54".
+  for (std::size_t at = text.find("**"); at != std::string::npos; at = text.find("**", at)) text.erase(at, 2);
   const Vocabulary& words = state.words;
   words.patterns.match(text, state.found);
   state.facts.begin_line(text);

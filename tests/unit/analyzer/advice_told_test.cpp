@@ -248,13 +248,13 @@ TEST(Told, HidingAGpuFromALaunchersProcesses) {
 TEST(Told, AReleaseThatThePythonHas) {
   AdviceInput at = told(Cause::no_image_for_arch, "torch", "2.0.1", ComputeCapability{12, 0});
   at.driver = {13, 0};
-  expect(at, {"'torch==2.15.*'"}, {"it needs Python"});
-  at.python_version = "3.10";
-  expect(at, {"Install PyTorch 2.14 for CUDA 13.0", "'torch==2.14.*'"}, {"it needs Python"});
+  expect(at, {"'torch==2.7.*'", "whl/cu128"}, {"it needs Python"});
+  at.python_version = "3.14";  // from 2.9 on
+  expect(at, {"Install PyTorch 2.9 for CUDA 12.8", "'torch==2.9.*'"}, {"it needs Python"});
   at.python_version = "3.9";
-  expect(at, {"'torch==2.8.*'", "whl/cu128"}, {"it needs Python"});
+  expect(at, {"'torch==2.7.*'", "whl/cu128"}, {"it needs Python"});
   at.python_version = "3.8";  // nothing for Blackwell
-  expect(at, {"'torch==2.15.*'", "it needs Python 3.11 or newer, and this is 3.8"}, {});
+  expect(at, {"'torch==2.7.*'", "it needs Python 3.9 or newer, and this is 3.8"}, {});
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST(OlderReleases, ComeBeforeABuild) {
            Case{"torch", "2.11.0+cu130", {7, 0}, "whl/cu126"},
            Case{"onnxruntime-gpu", "1.30.0", {6, 1}, "'onnxruntime-gpu==1.26.*'"},
            Case{"onnxruntime-gpu", "1.30.0", {7, 0}, "'onnxruntime-gpu==1.26.*'"},
-           Case{"onnxruntime-gpu", "1.20.1", {12, 0}, "'onnxruntime-gpu==1.31.*'"},
+           Case{"onnxruntime-gpu", "1.20.1", {12, 0}, "'onnxruntime-gpu==1.27.*'"},
            Case{"cudf-cu12", "26.10.0", {6, 1}, "'cudf-cu12==23.12.*'"},
            Case{"cudf-cu12", "24.12.0", {6, 1}, "'cudf-cu12==23.12.*'"},
            Case{"libcudf-cu12", "26.10.2", {6, 1}, "'cudf-cu12==23.12.*'"},
