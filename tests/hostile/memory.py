@@ -171,7 +171,7 @@ class Memory(hostile.Case):
                 "place = ctypes.addressof(ctypes.c_char.from_buffer(memory))\n"
                 "driver = ctypes.CDLL('libcuda.so.1')\ndriver.cuInit(0)\nctypes.c_int.in_dll(driver, 'plain_driver').value = 209\n"
                 "print(driver.cuModuleLoadData(ctypes.byref(ctypes.c_void_p()), ctypes.c_void_p(place)))\n"
-                "print(re.search(f'^{place:x}-.*?Rss: +(\\\\d+)', open('/proc/self/smaps').read(), re.M | re.S)[1])\n")
+                "print(re.search('^%x-.*?Rss: +([0-9]+)' % place, open('/proc/self/smaps').read(), re.M | re.S).group(1))\n")
         bare, shimmed = self.effect(code)
         self.assertEqual((bare[0], shimmed[0]), ("209", "209"))
         self.assertLess(int(bare[1]), 1024)

@@ -230,7 +230,9 @@ void hold() {
   }
   if (g_hold != "canceled") return;
   pthread_cancel(thread);
-  while (poll(&notice, 1, 50) == 1 && (notice.revents & POLLIN) != 0) {
+  // It may be a while on a busy machine until it writes again.
+  while (pthread_tryjoin_np(thread, nullptr) != 0) {
+    if (poll(&notice, 1, 50) != 1 || (notice.revents & POLLIN) == 0) continue;
     alignas(8) char asked[sizeof(seccomp_notif) + 64] = {};
     alignas(8) char answer[sizeof(seccomp_notif_resp) + 64] = {};
     auto* const question = reinterpret_cast<seccomp_notif*>(asked);
@@ -240,7 +242,6 @@ void hold() {
     reply->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     ioctl(g_notices, SECCOMP_IOCTL_NOTIF_SEND, reply);
   }
-  pthread_join(thread, nullptr);
 }
 
 // --- what is entered
