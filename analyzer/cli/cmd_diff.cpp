@@ -42,15 +42,13 @@ int compare(const DiffOptions& options) {
     diff.a = diff::read_side(options.a, wanted);
     diff.b = diff::read_side(options.b, wanted);
   }
-  bool unreadable = false;
   for (const diff::Side* side : {&diff.a, &diff.b}) {
     if (!side->nothing_there) continue;
-    unreadable = true;
     for (const std::string& note : side->notes) print_error(note);
     if (side->notes.empty())
       print_error(fmt::format("{}: nothing that can be compared is there", side->path));
   }
-  if (unreadable) return exit_status::kNoInput;
+  if (diff.a.nothing_there || diff.b.nothing_there) return exit_status::kNoInput;
   if (diff.a.kind != diff.b.kind)
     throw UserError(fmt::format("{} is {}, {} is {}: compare two of a kind", options.a, kind_text(diff.a),
                                 options.b, kind_text(diff.b)));

@@ -132,13 +132,15 @@ bool compare(const requirements::Served& served, const requirements::Declaration
   return difference.broken.empty();
 }
 
-std::vector<std::string> requirement_names() { return {"nvidia-require", "nfd", "wheel-variant", "conda"}; }
+constexpr std::string_view kOpenMetrics = "openmetrics";
+/// Those of requirements::To in its order, and one more.
+constexpr std::string_view kSystems[] = {"nvidia-require", "nfd", "wheel-variant", "conda", kOpenMetrics};
 
 int export_requirements(const ExportOptions& options) {
   using requirements::To;
-  const std::vector<std::string> names = requirement_names();
   std::optional<To> to;
-  if (!options.to.empty()) to = static_cast<To>(std::ranges::find(names, options.to) - names.begin());
+  if (!options.to.empty())
+    to = static_cast<To>(std::ranges::find(kSystems, options.to) - std::begin(kSystems));
   if (options.declared && !to)
     throw UserError("--declared needs --to SYSTEM: the system whose notation it is");
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
@@ -178,14 +180,6 @@ int export_requirements(const ExportOptions& options) {
   return kept && !unread ? exit_status::kOk : exit_status::kFindings;
 }
 
-constexpr const char* kOpenMetrics = "openmetrics";
-
-std::vector<std::string> systems() {
-  std::vector<std::string> out = requirement_names();
-  out.emplace_back(kOpenMetrics);
-  return out;
-}
-
 int export_open_metrics(const ExportOptions& options) {
   if (options.verify || options.declared)
     throw UserError("--to openmetrics: there is nothing to compare; leave out --verify and --declared");
@@ -203,7 +197,7 @@ std::function<int()> set_up_export(Arguments& arguments) {
   auto options = std::make_shared<ExportOptions>();
   arguments.add_rest("PATH", options->paths)->required();
   arguments.add("-o,--output", options->output);
-  arguments.add("--to", options->to)->check(one_of(systems()));
+  arguments.add("--to", options->to)->check(one_of({std::begin(kSystems), std::end(kSystems)}));
   arguments.add("--verify", options->verify);
   arguments.add("--declared", options->declared);
   arguments.add("--zstd", options->zstd);

@@ -99,8 +99,9 @@ std::string Arguments::page() const {
 }
 
 void Arguments::add(Written& to, std::span<const Format> formats) {
-  std::vector<std::string> names;
-  for (const Format& format : formats) names.push_back(analysis::format_names({&format, 1}));
+  const auto names = mapped(formats, [](const Format& format) {
+    return analysis::format_names({&format, 1});
+  });
   formats_ = join(names, ", ");
   with_type(app_.add_option_function<std::string>("--format", [&to](const std::string& name) {
     to.format = analysis::parse_format(name).value();

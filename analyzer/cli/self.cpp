@@ -3,6 +3,7 @@
 
 #include <sys/auxv.h>
 
+#include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
 
 namespace kshim::cli {
@@ -50,10 +51,8 @@ Located find_beside_shim(const char* file) {
 std::string search_of(const Located& located) {
   if (located.searched.empty())
     return "where this command lies cannot be told: /proc is not mounted, nor did its caller say";
-  std::string out = "looked for ";
-  for (const fs::path& place : located.searched)
-    out += (&place == &located.searched.front() ? "" : ", ") + place.string();
-  return out;
+  return "looked for " +
+         join(mapped(located.searched, [](const fs::path& path) { return path.string(); }), ", ");
 }
 
 Located find_shim() { return find_beside_shim("libkshim.so"); }

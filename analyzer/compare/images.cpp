@@ -42,16 +42,7 @@ std::string what_of(ImageKind kind) {
   return kind == ImageKind::cubin ? "architecture" : std::string(image::to_name(kind));
 }
 
-class Comparison {
- public:
-  Comparison(const Pair& pair, std::size_t number, const Options& options, std::vector<Change>& changes)
-      : pair_(pair),
-        number_(number),
-        options_(options),
-        changes_(changes),
-        before_(by_arch(*pair.a)),
-        after_(by_arch(*pair.b)) {}
-
+struct Comparison {
   void run() {
     for (const Arch target : options_.targets) judge_target(target);
     for (const auto& [key, images] : before_) {
@@ -69,7 +60,6 @@ class Comparison {
     compare_sizes();
   }
 
- private:
   void add(Effect effect, std::string what, std::string arch, std::string text, std::string before = {},
            std::string after = {}) {
     changes_.push_back({.effect = effect,
@@ -255,9 +245,9 @@ class Comparison {
   std::size_t number_;
   const Options& options_;
   std::vector<Change>& changes_;
-  ByArch before_;
-  ByArch after_;
-  std::set<image::ComputeCapability> judged_;  ///< GPUs whose own code changed, which says enough
+  ByArch before_ = by_arch(*pair_.a);
+  ByArch after_ = by_arch(*pair_.b);
+  std::set<image::ComputeCapability> judged_ = {};  ///< GPUs whose own code changed, which says enough
 };
 
 }  // namespace
@@ -286,7 +276,7 @@ std::string outcome_text(Outcome outcome, bool before) {
 
 void compare_images(const Pair& pair, std::size_t number, const Options& options,
                     std::vector<Change>& changes) {
-  Comparison(pair, number, options, changes).run();
+  Comparison{pair, number, options, changes}.run();
 }
 
 }  // namespace kshim::diff

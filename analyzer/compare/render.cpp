@@ -15,11 +15,10 @@ std::string place_of(const Object& object) {
 }
 
 std::size_t lost_files(const Diff& diff) {
-  std::vector<bool> lost(diff.pairs.size());
-  for (const Change& change : diff.changes) {
-    if (change.effect == Effect::lost && change.pair && change.what != "finding") lost[*change.pair] = true;
-  }
-  return static_cast<std::size_t>(std::ranges::count(lost, true));
+  std::set<std::size_t> lost;
+  for (const Change& change : diff.changes)
+    if (change.effect == Effect::lost && change.pair && change.what != "finding") lost.insert(*change.pair);
+  return lost.size();
 }
 
 std::size_t findings(const Diff& diff, Effect effect) {

@@ -9,8 +9,8 @@ namespace {
 using namespace cause_trait;
 
 constexpr CauseRow kCauses[] = {
-#define KSHIM_CAUSE(id, name, severity, traits, when, headline) \
-  {Cause::id, name, Severity::severity, traits, when, headline},
+#define KSHIM_CAUSE(id, name, severity, traits, when, headline, title) \
+  {Cause::id, name, Severity::severity, traits, when, headline, title},
 #include "analyzer/core/causes.def"
 #undef KSHIM_CAUSE
 };

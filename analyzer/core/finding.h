@@ -11,7 +11,7 @@ enum class Severity : std::uint8_t { none, info, warning, error };
 std::string_view to_name(Severity severity);
 
 enum class Cause : std::uint8_t {
-#define KSHIM_CAUSE(id, name, severity, traits, when, headline) id,
+#define KSHIM_CAUSE(id, name, severity, traits, when, headline, title) id,
 #include "analyzer/core/causes.def"
 #undef KSHIM_CAUSE
 };
@@ -37,6 +37,7 @@ struct CauseRow {
   unsigned traits;  ///< cause_trait::Trait, joined by |
   std::string_view when;
   std::string_view headline;
+  std::string_view title;  ///< a pattern, with {file}, {gpu} and {have}; empty: the headline
 };
 std::span<const CauseRow> causes();
 const CauseRow& row_of(Cause cause);

@@ -13,17 +13,9 @@ constexpr double kLikely = 0.6;  // below, the title says "probably"
 std::string_view title_pattern(const Finding& finding) {
   // What was said of this one finding tells more than what is said of all of its cause.
   if (!finding.headline.empty()) return finding.headline;
-  if (finding.cause == Cause::arch_specific_image && finding.have.empty())
-    return row_of(finding.cause).headline;
-  switch (finding.cause) {
-#define KSHIM_TITLE(cause, text) \
-  case Cause::cause:             \
-    return text;
-#include "analyzer/say/titles.def"
-#undef KSHIM_TITLE
-    default:
-      return row_of(finding.cause).headline;
-  }
+  const CauseRow& row = row_of(finding.cause);
+  const bool unnamed = finding.cause == Cause::arch_specific_image && finding.have.empty();
+  return row.title.empty() || unnamed ? row.headline : row.title;
 }
 
 // Without the ordinal and the word, which the row below the title has.

@@ -19,9 +19,9 @@ std::optional<Format> parse_format(std::string_view name, std::span<const Format
 }
 
 std::string format_names(std::span<const Format> of) {
-  std::vector<std::string> names;
-  for (const Format format : of) names.emplace_back(kNames.at(static_cast<std::size_t>(format)));
-  return join(names, ", ");
+  return join(
+      mapped(of, [](Format format) { return std::string(kNames.at(static_cast<std::size_t>(format))); }),
+      ", ");
 }
 
 std::string render(const Analysis& analysis, Format format, const RenderOptions& options) {

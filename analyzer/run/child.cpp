@@ -153,28 +153,21 @@ pid_t start(const ChildSpec& spec, Environment& environment, const SignalState& 
 }
 
 /// Ends everything that CMD started: SIGTERM, and SIGKILL where that was not enough.
-class TimeLimit {
- public:
-  explicit TimeLimit(std::optional<milliseconds> limit) {
-    if (limit.has_value()) next_ = Clock::now() + *limit;
-  }
-  std::optional<Clock::time_point> next() const noexcept { return next_; }
-  bool reached() const noexcept { return signal_ != 0; }
-  /// SIGKILL did not end what is left: it is another user's by now, waits in a driver, or forks all the time.
-  bool is_over() const noexcept { return kills_ > kMaxKills; }
+struct TimeLimit {
+  bool reached() const noexcept { return signal != 0; }
   void check() {
-    if (!next_.has_value() || Clock::now() < *next_) return;
-    signal_ = signal_ == 0 ? SIGTERM : SIGKILL;
-    if (signal_ == SIGKILL) ++kills_;
-    for (const pid_t pid : descendants(getpid())) kill(pid, signal_);
-    next_ = Clock::now() + kGrace;
+    if (!next || Clock::now() < *next) return;
+    signal = signal == 0 ? SIGTERM : SIGKILL;
+    if (signal == SIGKILL) ++kills;
+    for (const pid_t pid : descendants(getpid())) kill(pid, signal);
+    next = Clock::now() + kGrace;
   }
+  /// SIGKILL did not end what is left: it is another user's by now, waits in a driver, or forks all the time.
+  bool is_over() const noexcept { return kills > 2; }
 
- private:
-  static constexpr int kMaxKills = 2;
-  std::optional<Clock::time_point> next_;
-  int signal_ = 0;
-  int kills_ = 0;
+  std::optional<Clock::time_point> next;
+  int signal = 0;
+  int kills = 0;
 };
 
 void pass_on(int signal_fd, pid_t child) {
@@ -207,7 +200,8 @@ ChildOutcome run_child(const ChildSpec& spec, Environment environment) {
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   const SignalState signals;
   ChildOutcome outcome;
-  TimeLimit limit(spec.time_limit);
+  TimeLimit limit;
+  if (spec.time_limit) limit.next = Clock::now() + *spec.time_limit;
   outcome.pid = start(spec, environment, signals);
   while (true) {
     reap(outcome);
@@ -218,8 +212,8 @@ ChildOutcome run_child(const ChildSpec& spec, Environment environment) {
       break;
     }
     milliseconds wait = kSlowestLook;
-    if (limit.next().has_value())
-      wait = std::clamp(std::chrono::ceil<milliseconds>(*limit.next() - Clock::now()), milliseconds{0}, wait);
+    if (limit.next)
+      wait = std::clamp(std::chrono::ceil<milliseconds>(*limit.next - Clock::now()), milliseconds{0}, wait);
     pollfd ready{signals.fd(), POLLIN, 0};
     poll(&ready, 1, static_cast<int>(wait.count()));
     pass_on(signals.fd(), outcome.pid);

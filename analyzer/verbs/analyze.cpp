@@ -173,13 +173,7 @@ void drop_answered_doubts(std::vector<Finding>& findings) {
 class Run {
  public:
   Run(const Options& options, Analysis& out, ObjectFiles& files, AdviceCache* given = nullptr)
-      : options_(options),
-        out_(out),
-        files_(files),
-        given_(given),
-        processes_(out),
-        devices_(out.devices),
-        compilers_(options, files_, notes_) {}
+      : options_(options), out_(out), files_(files), given_(given) {}
 
   void read(const std::vector<ReportFile>& files) {
     for (const ReportFile& file : files) total_ += file.bytes;
@@ -344,11 +338,11 @@ class Run {
   Advised advised_;
   AdviceCache* given_;
   FileGaps file_gaps_;
-  Processes processes_;
-  DeviceTable devices_;
+  Processes processes_{out_};
+  DeviceTable devices_{out_.devices};
   UnusedGpus unused_;
   NoteList notes_;
-  CompilerFailures compilers_;
+  CompilerFailures compilers_{options_, files_, notes_};
   ListedImages listed_;
   /// Process key -> program hash. A child with another program called exec, so it initializes its own driver.
   std::unordered_map<std::uint64_t, std::uint64_t> initialized_;

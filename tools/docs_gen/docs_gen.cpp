@@ -39,7 +39,7 @@ std::string report_records() {
 
 std::string causes() {
   std::string out = "| cause | severity | when |\n| --- | --- | --- |\n";
-#define KSHIM_CAUSE(id, name, severity, traits, when, headline) \
+#define KSHIM_CAUSE(id, name, severity, traits, when, headline, title) \
   out += std::string("| `") + name + "` | " #severity " | " + cell(when) + " |\n";
 #include "analyzer/core/causes.def"
 #undef KSHIM_CAUSE

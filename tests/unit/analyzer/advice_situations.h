@@ -14,7 +14,7 @@ using image::Suffix;
 using image::Version;
 
 inline constexpr Cause kCauses[] = {
-#define KSHIM_CAUSE(id, name, severity, traits, when, headline) Cause::id,
+#define KSHIM_CAUSE(id, name, severity, traits, when, headline, title) Cause::id,
 #include "analyzer/core/causes.def"
 #undef KSHIM_CAUSE
 };
