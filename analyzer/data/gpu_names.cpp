@@ -44,8 +44,14 @@ const std::vector<GpuName>& all_names() {
 }
 
 std::string quoted(const std::string& name) {
-  std::string out = RE2::QuoteMeta(name);
-  RE2::GlobalReplace(&out, R"(\\ )", "[ -]?");
+  std::string out;
+  for (const char letter : name) {
+    if (letter != ' ' && !is_alnum(letter)) out += '\\';
+    if (letter == ' ')
+      out += "[ -]?";
+    else
+      out += letter;
+  }
   return out;
 }
 

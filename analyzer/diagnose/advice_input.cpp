@@ -11,10 +11,6 @@
 namespace kshim::analysis {
 namespace {
 
-bool runs_python(const Scene& scene) {
-  return basename_of(scene.report.process.exe).starts_with("python") || scene.index.has_python();
-}
-
 // Another GPU of the process for which the same images do. By UUID, which CUDA_VISIBLE_DEVICES in the
 // environment cannot renumber; a simulated GPU has none that another tool knows.
 std::string serving_device(const Scene& scene, const Subject& subject) {
@@ -192,7 +188,7 @@ void set_advice_input(const Scene& scene, const Subject& subject, Finding& findi
   at.jit_cache_off = cache != env.end() && cache->second == "1";
   at.switch_names = switch_names(scene.report);
   at.serving_device = serving_device(scene, subject);
-  at.python = runs_python(scene);
+  at.python = basename_of(scene.report.process.exe).starts_with("python") || scene.index.has_python();
   at.python_version = python_of_path(at.object);
   if (at.python_version.empty()) at.python_version = python_of_path(scene.report.process.exe);
   at.ranked = scene.report.process.rank.has_value();

@@ -108,11 +108,6 @@ void add_surroundings(const Scene& scene, const Subject& subject, Cause cause, s
   }
 }
 
-std::string need_of(const Subject& subject, Cause cause) {
-  if (!has_trait(cause, cause_trait::needs_arch) || !subject.facts.device) return {};
-  return sm_name(*subject.facts.device);
-}
-
 void set_kernels(std::vector<std::string> mangled, std::uint64_t total, Finding& finding) {
   finding.kernels_total = std::max(total, std::uint64_t{mangled.size()});
   if (mangled.size() > kMaxKernels) {
@@ -132,7 +127,8 @@ void set_subject(const Scene& scene, const Subject& subject, Cause cause, Findin
   } else if (subject.caller && cause == Cause::driver_too_old) {
     finding.package = package_name(*subject.caller);
   }
-  finding.need = need_of(subject, cause);
+  if (has_trait(cause, cause_trait::needs_arch) && subject.facts.device)
+    finding.need = sm_name(*subject.facts.device);
   if (auto device = device_of(scene, subject.device)) finding.devices.push_back(std::move(*device));
   describe_images(subject, finding);
 }

@@ -111,12 +111,7 @@ std::optional<Finding> gap_in_report(const Scene& scene, const GapRecord& gap, c
   // every program of nvcc has such a one.
   if (object != nullptr && scene.files.find(*object) != nullptr)
     return gap_in_file(scene, *object, {need->cc, gap.device ? scene.index.device(gap.device) : nullptr});
-  if (gap.complete && gap.kernels.empty()) return std::nullopt;
-  const Subject subject = subject_of(scene, gap, need->cc);
-  if (!lacks(subject)) return std::nullopt;
-  std::vector<std::string> kernels =
-      subject.images.file_images.empty() ? gap.kernels : lacking_kernels(subject.images, subject.facts, {});
-  return latent_finding(scene, subject, std::move(kernels), subject.images.complete_kernels);
+  return gap_for(scene, gap, need->cc);
 }
 
 void as_target(Finding& finding) {
@@ -201,14 +196,8 @@ Launches launches_of(const Scene& scene) {
   return out;
 }
 
-std::size_t launched_of(const Launches& launches, const std::string& path) {
-  const auto found = launches.find(path);
-  return found == launches.end() ? 0 : found->second;
-}
-
 // The whole file lacks something that this run did not need.
-void not_needed(const Launches& launches, Finding& finding) {
-  const std::size_t launched = launched_of(launches, finding.object);
+void not_needed(std::size_t launched, Finding& finding) {
   std::string but = "none of its kernels was launched in this run";
   if (launched != 0 && find_probing_library(finding.object) != nullptr) {
     but = "such a GPU is served by other kernels of it";
@@ -222,9 +211,8 @@ void not_needed(const Launches& launches, Finding& finding) {
       fmt::format("{}: modules without code for {}; {}", basename_of(finding.object), finding.need, but);
 }
 
-Finding launched_gap(const Scene& scene, const Launches& launches, const ObjectRecord& object, Gap&& gap) {
+Finding launched_gap(const Scene& scene, std::size_t launched, const ObjectRecord& object, Gap&& gap) {
   const std::size_t lacking = gap.kernels.size();
-  const std::size_t launched = launched_of(launches, object.path);
   Finding finding = latent_finding(scene, gap.subject, std::move(gap.kernels), true, {}, kLaunchedAndLacking);
   finding.severity = Severity::warning;
   finding.devices = {target_device(gap.subject.facts.device)};
@@ -283,12 +271,12 @@ std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>&
 void add_coverage(const Scene& scene, std::vector<Finding>& latent) {
   if (scene.report.coverage.empty() || scene.options.targets.empty()) return;
   const std::vector<Launched> modules = launched_modules(scene);
-  const Launches launches = launches_of(scene);
+  Launches launches = launches_of(scene);
   std::set<std::pair<std::string, std::string>> told;
   std::vector<Finding> found;
   for (const image::Arch& target : scene.options.targets) {
     for (auto& [object, gap] : gaps_for(scene, modules, target.cc)) {
-      found.push_back(launched_gap(scene, launches, *object, std::move(gap)));
+      found.push_back(launched_gap(scene, launches[object->path], *object, std::move(gap)));
       told.insert({found.back().object, found.back().need});
     }
   }
@@ -299,7 +287,7 @@ void add_coverage(const Scene& scene, std::vector<Finding>& latent) {
   const bool whole = scene.report.end && scene.report.end->dropped == 0;
   for (Finding& finding : latent) {
     if (whole && finding.severity == Severity::warning && !finding.object.empty())
-      not_needed(launches, finding);
+      not_needed(launches[finding.object], finding);
   }
   latent.insert(latent.begin(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
 }

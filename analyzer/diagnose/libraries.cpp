@@ -19,14 +19,13 @@ constexpr double kNotYetByTable = 0.5;  // PTX may carry an older release over t
 constexpr double kSideBySide = 0.4;     // works, where each library keeps to its own
 constexpr double kSuspicion = 0.4;
 
-std::string file_of(const CudaLibrary& library) { return library.record.soname; }
-
 bool is_cudnn(const CudaLibrary& library) { return library.family.starts_with("cudnn"); }
 
 // "libcublas.so.12 12.4.5.8 in /usr/lib"
 std::string with_place(const CudaLibrary& library) {
   const bool says_more = contains(library.version, '.');
-  return fmt::format("{}{} in {}", file_of(library), says_more ? " " + library.version : "", library.folder);
+  return fmt::format("{}{} in {}", library.record.soname, says_more ? " " + library.version : "",
+                     library.folder);
 }
 
 bool of_one_build(const CudaLibrary& a, const CudaLibrary& b) {
@@ -81,11 +80,11 @@ void copies(const Libraries& all, std::vector<LibraryMatch>& out) {
     for (std::size_t k = i + 1; k < all.size(); ++k) {
       const CudaLibrary& a = all[i];
       const CudaLibrary& b = all[k];
-      if (file_of(a) != file_of(b) || a.path == b.path || of_one_build(a, b)) continue;
-      if (is_stateless_library(a.family) || is_cudnn(a) || !told.insert(file_of(a)).second) continue;
+      if (a.record.soname != b.record.soname || a.path == b.path || of_one_build(a, b)) continue;
+      if (is_stateless_library(a.family) || is_cudnn(a) || !told.insert(a.record.soname).second) continue;
       out.push_back({.kind = LibraryConflictKind::copies,
                      .confidence = kTwoCopies,
-                     .headline = fmt::format("the process loaded two copies of {}", file_of(a)),
+                     .headline = fmt::format("the process loaded two copies of {}", a.record.soname),
                      .because = fmt::format(
                          "{} and {} are both loaded: they do not share registered memory or open handles",
                          with_place(a), with_place(b)),
@@ -107,7 +106,7 @@ void majors(const Libraries& all, std::vector<LibraryMatch>& out) {
     if (found.size() < 2) continue;
     for (const auto& [major, index] : found) {
       match.libraries.push_back(index);
-      names.push_back(file_of(all[index]));
+      names.push_back(all[index].record.soname);
     }
   }
   if (names.empty()) return;

@@ -260,11 +260,6 @@ bool failed_in_cudnn(const std::vector<Finding>& known) {
   });
 }
 
-bool any_error(const std::vector<Finding>& known) {
-  return std::ranges::any_of(known,
-                             [](const Finding& finding) { return finding.severity == Severity::error; });
-}
-
 // Sets the severity by what failed; false if no evidence supports the suspicion.
 bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<CudaLibrary>& libraries,
            const std::vector<Unexplained>& unexplained, std::vector<Finding>& known, Finding& out) {
@@ -300,7 +295,8 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
     out.severity = Severity::error;
     return true;
   }
-  if (gave_up && is_strong(match.kind) && !any_error(known)) {
+  if (gave_up && is_strong(match.kind) &&
+      std::ranges::find(known, Severity::error, &Finding::severity) == known.end()) {
     out.severity = Severity::error;
     out.confidence = match.confidence * kLibraryGaveUp;
     out.evidence.push_back(

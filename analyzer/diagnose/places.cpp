@@ -50,8 +50,6 @@ std::optional<Place> own_command(const std::vector<PythonFrame>& frames) {
   return place_of(frames.back());
 }
 
-bool is_plumbing_file(std::string_view path) { return owner_of_object(path) == FrameOwner::plumbing; }
-
 std::string symbol_of(const NativeFrame& frame, ObjectFiles& files) {
   if (!frame.symbol.empty() || frame.object.empty()) return frame.symbol;
   const ObjectFile* file = files.find(object_record(frame.object, frame.build_id));
@@ -181,7 +179,7 @@ std::vector<Place> own_places(const FailureRecord& failure, const Report& report
 
 bool called_by_probing_library(const FailureRecord& failure) {
   for (const NativeFrame& frame : failure.native) {
-    if (frame.object.empty() || is_plumbing_file(frame.object)) continue;
+    if (frame.object.empty() || owner_of_object(frame.object) == FrameOwner::plumbing) continue;
     return find_probing_library(frame.object) != nullptr;
   }
   return false;

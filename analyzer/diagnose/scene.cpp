@@ -258,10 +258,6 @@ std::string why_not_ptx(const Candidate& image, const Facts& facts) {
                      name(image::ptx_isa_of_cuda(facts.driver)));
 }
 
-bool jit_forbidden(const image::JitSwitches& on) {
-  return on.disable_ptx_jit || (on.disable_jit && !on.force_ptx_jit);
-}
-
 // What is remembered, in bytes of names; beyond, a file is read again.
 constexpr std::size_t kMaxNames = std::size_t{64} << 20;
 constexpr std::size_t kMaxKnown = 16384;
@@ -519,9 +515,11 @@ ImageJudgment judge_image(const ImageFact& fact, const Facts& facts) {
   }
   if (!judge(image, {*facts.device, facts.driver, facts.switches}).fits) {
     if (image.kind == ImageKind::cubin) return {false, "would fit, but is ignored by a switch", true};
+    const image::JitSwitches& on = facts.switches;
+    const bool forbidden = on.disable_ptx_jit || (on.disable_jit && !on.force_ptx_jit);
     return {false,
-            jit_forbidden(facts.switches) ? "would fit, but a switch forbids compiling"
-                                          : "would fit, but the PTX compiler is missing",
+            forbidden ? "would fit, but a switch forbids compiling"
+                      : "would fit, but the PTX compiler is missing",
             true};
   }
   if (!image::driver_reads(fact.compression, facts.driver))

@@ -12,10 +12,6 @@ constexpr std::uint64_t kMaxCondaRecordBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kMaxCondaPackages = 10'000;
 constexpr int kMaxPrefixParents = 64;
 
-void cut_end(std::string& text, std::string_view end) {
-  if (text.ends_with(end)) text.erase(text.size() - end.size());
-}
-
 // As `conda -c` takes it: "https://conda.anaconda.org/conda-forge/linux-64" is conda-forge, and the channels
 // of Anaconda itself are "defaults". An address may hold a password or a token
 // (https://host/t/TOKEN/channel): neither is kept.
@@ -24,7 +20,7 @@ std::string channel_of(std::string channel) {
   const std::size_t least = scheme == std::string::npos ? 0 : scheme + 3;
   while (channel.size() > least && channel.ends_with('/')) channel.pop_back();
   for (const std::string_view platform : {"/linux-64", "/linux-aarch64", "/noarch"})
-    cut_end(channel, platform);
+    if (channel.ends_with(platform)) channel.erase(channel.size() - platform.size());
   std::string host;
   std::string path = channel;
   if (scheme != std::string::npos) {

@@ -140,8 +140,6 @@ Stream::Step Stream::next_entry() {
 
 bool Stream::compressed() const noexcept { return archive_filter_count(archive_.get()) > 1; }
 
-std::uint64_t Stream::header_offset() const noexcept { return header_start_; }
-
 std::uint64_t Stream::input_done() const noexcept {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(archive_filter_bytes(archive_.get(), -1), 0));
 }

@@ -93,7 +93,7 @@ class Stream {
   ::archive* handle() const noexcept { return archive_.get(); }
   bool compressed() const noexcept;
   /// Of the present entry's header, in the uncompressed archive.
-  std::uint64_t header_offset() const noexcept;
+  std::uint64_t header_offset() const noexcept { return header_start_; }
   std::uint64_t input_done() const noexcept;
   /// Why the last call failed: a clause.
   std::string failure() const;

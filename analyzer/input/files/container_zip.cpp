@@ -210,12 +210,6 @@ std::vector<std::byte> local_header(const ZipEntry& entry) {
   return out;
 }
 
-bool known_method(std::uint16_t method) {
-  for (const std::uint16_t known : kMethods)
-    if (method == known) return true;
-  return false;
-}
-
 }  // namespace
 
 class ZipWalk {
@@ -279,7 +273,7 @@ class ZipWalk {
       walk_.note(place_, entry.name, entry.offset, std::move(clause));
     };
     if (entry.encrypted) return note("is encrypted");
-    if (!known_method(entry.method))
+    if (std::ranges::find(kMethods, entry.method) == std::end(kMethods))
       return note(fmt::format("is compressed by method {}, which is not read", entry.method));
     const auto data = index_.data(entry);
     if (!data) return note(describe(data.error().code));

@@ -42,12 +42,6 @@ void take_longer(std::string_view version, CudaLibrary& out) {
   if (numbers && places_of(version) > places_of(out.version)) out.version = version;
 }
 
-// What follows .so. in the name of the file behind all links.
-std::string_view version_in(std::string_view name) {
-  const std::size_t mark = name.find(".so.");
-  return mark == std::string_view::npos ? std::string_view() : name.substr(mark + 4);
-}
-
 void set_place(ObjectFiles& files, CudaLibrary& out) {
   const fs::path plain = fs::path(out.record.path).lexically_normal();
   out.path = plain.string();
@@ -55,7 +49,9 @@ void set_place(ObjectFiles& files, CudaLibrary& out) {
   out.real = files.real_path(out.path);
   if (out.real.empty()) return;
   out.folder = out.real.substr(0, std::max<std::size_t>(out.real.rfind('/'), 1));
-  take_longer(version_in(basename_of(out.real)), out);
+  const std::string_view name = basename_of(out.real);
+  if (const std::size_t mark = name.find(".so."); mark != std::string_view::npos)
+    take_longer(name.substr(mark + 4), out);
 }
 
 // nvidia-cudnn-cu12 is of CUDA 12. Since CUDA 13 wheels of the toolkit have no such ending.

@@ -24,8 +24,6 @@ constexpr std::size_t kChunk = std::size_t{1} << 20;
 constexpr std::size_t kNotesKept = 16;
 constexpr std::string_view kNoReport = "is not a kshim report: its first line is no `process` record of one";
 
-std::string system_text(int error) { return std::generic_category().message(error); }
-
 /// What the first line says about the file; empty when it is a report that we read.
 std::string judge_schema(std::string_view schema) {
   if (schema == report::kReportSchema) return {};
@@ -220,7 +218,7 @@ std::string read_lines(const files::OpenFile& file, LineBuffer& buffer, LineRead
     if (skipping && ::lseek(fd, ::lseek(fd, 0, SEEK_CUR), SEEK_DATA) < 0 && errno == ENXIO) break;
     const ssize_t got = ::read(fd, buffer.room(chunk), chunk);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fmt::format("cannot be read: {}", system_text(errno));
+    if (got < 0) return fmt::format("cannot be read: {}", std::generic_category().message(errno));
     if (got == 0) break;
     buffer.filled(static_cast<std::size_t>(got));
     if (done == 0) {
