@@ -95,9 +95,10 @@ class DeviceTable {
     known_.emplace(place, out_.size());
     const auto arch = image::parse_arch(device.compute_capability);
     const DriverRecord driver = report.driver.value_or(DriverRecord());
-    out_.push_back({report.process.host, static_cast<unsigned>(device.ordinal), device.name.substr(0, kMaxNameLength),
-                    arch ? std::optional(arch->cc) : std::nullopt, device.uuid.substr(0, kMaxNameLength),
-                    device.pci.substr(0, kMaxNameLength), driver.cuda_version.substr(0, kMaxNameLength),
+    out_.push_back({report.process.host, static_cast<unsigned>(device.ordinal),
+                    device.name.substr(0, kMaxNameLength), arch ? std::optional(arch->cc) : std::nullopt,
+                    device.uuid.substr(0, kMaxNameLength), device.pci.substr(0, kMaxNameLength),
+                    driver.cuda_version.substr(0, kMaxNameLength),
                     driver.kernel_module.substr(0, kMaxNameLength), driver.simulated, findings});
   }
 

@@ -300,8 +300,9 @@ std::string ranges_text(std::vector<std::uint64_t> numbers) {
 std::string members_text(const std::vector<RunMember>& some, const std::vector<RunMember>& all) {
   if (some.empty()) return {};
   // A launcher (torchrun) has no rank of its own: where it does not matter, ranks are told all the same.
-  const bool ranks = ranks_of(all).size() > 1 &&
-                     std::ranges::all_of(some, [](const RunMember& member) { return member.rank.has_value(); });
+  const bool ranks = ranks_of(all).size() > 1 && std::ranges::all_of(some, [](const RunMember& member) {
+                       return member.rank.has_value();
+                     });
   const std::size_t of = ranks ? ranks_of(all).size() : all.size();
   const std::size_t count = ranks ? ranks_of(some).size() : some.size();
   const char* noun = ranks ? "rank" : "process";
