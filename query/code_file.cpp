@@ -74,9 +74,12 @@ Reason CodeFile::read(SourceFile& file) noexcept {
   if (const Reason reason = find_device_code(file, code_); reason != Reason::none) return reason;
   Payload payload;
   std::uint64_t budget = kMaxOpened;
-  for (CodeModule& module : code_.modules)
-    if (const Reason reason = has_kernels(file, payload, module, &budget); reason != Reason::none)
+  for (CodeModule& module : code_.modules) {
+    if (module.fragment)
+      module.kernels = Kernels::no;
+    else if (const Reason reason = has_kernels(file, payload, module, &budget); reason != Reason::none)
       return reason;
+  }
   return file.check();
 }
 

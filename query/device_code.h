@@ -30,6 +30,8 @@ struct CodeModule {
   std::uint32_t first = 0, count = 0;
   std::uint32_t first_part = 0, part_count = 0;
   Kernels kernels = Kernels::assumed;
+  bool registered = false;  ///< a wrapper names it: the CUDA runtime loads it
+  bool fragment = false;    ///< not registered where others are, and with LTO-IR: the library links it itself
 };
 
 struct DeviceCode {

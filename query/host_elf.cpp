@@ -44,9 +44,10 @@ class HostElf {
     if (const Reason reason = read_tables(); reason != Reason::none) return reason;
     Collector collector(file_, out_);
     if (const Reason reason = collector.collect(code_); reason != Reason::none) return reason;
-    if (has_linked_wrapper()) {
+    if (asks_for_wrappers()) {
       if (const Reason reason = read_relocations(); reason != Reason::none) return reason;
       if (const Reason reason = link(collector.parts()); reason != Reason::none) return reason;
+      mark_fragments();
     }
     return file_.trouble();
   }
@@ -55,10 +56,12 @@ class HostElf {
   Reason read_tables() noexcept;
   Reason add_section(const ElfSection& section) noexcept;
   Reason add_segments(const ElfReader& elf) noexcept;
-  bool has_linked_wrapper() noexcept;
+  /// Whether any wrapper has version 2, or there is LTO-IR: reading relocations costs more than all else.
+  bool asks_for_wrappers() noexcept;
   Reason read_relocations() noexcept;
   Reason link(const Array<CodePart>& parts) noexcept;
-  Reason link(std::uint64_t wrapper, const Array<CodePart>& parts) noexcept;
+  Reason link(std::uint64_t wrapper, bool linked, const Array<CodePart>& parts) noexcept;
+  void mark_fragments() noexcept;
   Reason add_part(CodeModule& module, const CodePart& part) noexcept;
 
   bool offset_of(std::uint64_t address, std::uint64_t& out) const noexcept;
@@ -153,7 +156,9 @@ Reason HostElf::add_segments(const ElfReader& elf) noexcept {
   return Reason::none;
 }
 
-bool HostElf::has_linked_wrapper() noexcept {
+bool HostElf::asks_for_wrappers() noexcept {
+  const auto is_lto = [](const CodeImage& image) { return image.candidate.kind == image::ImageKind::ltoir; };
+  if (wrappers_.size() != 0 && std::any_of(out_.images.begin(), out_.images.end(), is_lto)) return true;
   for (const Segment& section : wrappers_) {
     if (!file_.fetch(section.offset, section.size)) return true;  // trouble() says why
     for (std::uint64_t at = 0; at + sizeof(FatbinWrapper) <= section.size; at += sizeof(FatbinWrapper)) {
@@ -232,23 +237,27 @@ Reason HostElf::link(const Array<CodePart>& parts) noexcept {
     for (std::uint64_t at = 0; at + sizeof(FatbinWrapper) <= section.size; at += sizeof(FatbinWrapper)) {
       if (!file_.fetch(section.offset + at, sizeof(FatbinWrapper))) return file_.trouble();
       const auto wrapper = read_le<FatbinWrapper>(file_.bytes(), section.offset + at);
-      if (!wrapper || wrapper->magic != image::kWrapperMagic || wrapper->version != 2) continue;
-      if (const Reason reason = link(section.offset + at, parts); reason != Reason::none) return reason;
+      if (!wrapper || wrapper->magic != image::kWrapperMagic) continue;
+      const Reason reason = link(section.offset + at, wrapper->version == 2, parts);
+      if (reason != Reason::none) return reason;
     }
   }
   return file_.trouble();
 }
 
-Reason HostElf::link(std::uint64_t wrapper, const Array<CodePart>& parts) noexcept {
+/// `linked`: of relocatable device code.
+Reason HostElf::link(std::uint64_t wrapper, bool linked, const Array<CodePart>& parts) noexcept {
+  const Reason lost = linked ? Reason::damaged : Reason::none;
   std::uint64_t address = 0;
   std::uint64_t fatbin = 0;
-  if (!address_of(wrapper, address)) return Reason::damaged;
-  if (!offset_of(pointer_at(address + offsetof(FatbinWrapper, fatbin)), fatbin)) return Reason::damaged;
+  if (!address_of(wrapper, address)) return lost;
+  if (!offset_of(pointer_at(address + offsetof(FatbinWrapper, fatbin)), fatbin)) return lost;
   auto* module =
       std::lower_bound(out_.modules.begin(), out_.modules.end(), fatbin,
                        [](const CodeModule& each, std::uint64_t wanted) { return each.offset < wanted; });
-  if (module == out_.modules.end() || module->offset != fatbin) return Reason::damaged;
-  if (module->part_count != 0) return Reason::none;  // two wrappers of one fatbin are one module
+  if (module == out_.modules.end() || module->offset != fatbin) return lost;
+  module->registered = true;
+  if (!linked || module->part_count != 0) return Reason::none;  // two wrappers of one fatbin are one module
   module->first_part = static_cast<std::uint32_t>(out_.parts.size());
   std::uint64_t list = pointer_at(address + offsetof(FatbinWrapper, prelinked));
   std::uint64_t offset = 0;
@@ -268,6 +277,19 @@ Reason HostElf::link(std::uint64_t wrapper, const Array<CodePart>& parts) noexce
   for (const CodePart& part : parts)
     if (const Reason reason = add_part(*module, part); reason != Reason::none) return reason;
   return Reason::none;
+}
+
+void HostElf::mark_fragments() noexcept {
+  const auto is_registered = [](const CodeModule& module) { return module.registered; };
+  if (std::none_of(out_.modules.begin(), out_.modules.end(), is_registered)) return;
+  for (CodeModule& module : out_.modules) {
+    bool executable = false;
+    bool links = false;
+    each_image_of(out_, module, [&](std::uint32_t index) {
+      (out_.images[index].candidate.kind == image::ImageKind::ltoir ? links : executable) = true;
+    });
+    module.fragment = !module.registered && links && executable;
+  }
 }
 
 /// Of a relocatable part only the PTX can be loaded; its cubins are what the linker made the module's from.
