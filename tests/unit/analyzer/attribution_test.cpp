@@ -176,16 +176,11 @@ TEST_F(Attribution, AFixForACondaPackageIsCondasInItsEnvironment) {
                                                                     : got.fixes[0].commands);
 }
 TEST_F(Attribution, AnEditableInstallationIsBuiltAgainInItsFolder) {
+  machine_.write("src/my ext/setup.py", "");
+  machine_.write("src/my ext/my_ext.egg-info/PKG-INFO", "Name: my-ext\nVersion: 0.3\n\n");
+  machine_.write("src/my ext/my_ext.egg-info/top_level.txt", "my_ext\n");
+  const Finding got = failed(write("src/my ext/my_ext/_C.abi3.so"));
   const std::string folder = (machine_.path() / "src/my ext").string();
-  const std::string info = site_ + "my_ext-0.3.dist-info/";
-  machine_.write(info + "METADATA", "Name: my-ext\nVersion: 0.3\n\n");
-  machine_.write(info + "top_level.txt", "my_ext\n");
-  machine_.write(info + "direct_url.json", R"({"dir_info":{"editable":true},"url":"file://)" +
-                                               (machine_.path() / "src/my%20ext").string() + "\"}");
-  const std::string also = fmt::format(
-      R"({{"type":"library","seq":9,"t":9,"soname":"libx.so","path":"{}","version":null,"build_id":"cd"}})",
-      (machine_.path() / site_ / "x/libx.so").string());
-  const Finding got = failed(write("src/my ext/my_ext/_C.abi3.so"), "box", also + "\n");
   EXPECT_EQ(got.package.text(), "my-ext 0.3 (pip)");
   EXPECT_THAT(text_of(got),
               HasSubstr("_C.abi3.so belongs to my-ext 0.3 (pip, built from -e " + folder + ")."));
