@@ -561,6 +561,16 @@ constexpr Row kRows[] = {
     {"Failed to load CUDA driver `libcuda.so.1`", Cause::no_device, 0},
     {"Could not load the CUDA runtime library. Is it on the path?", Cause::library_not_found, 0},
     {"CUDA toolkit not found; building without it", Cause::library_not_found, 0},
+    {"OSError: /opt/env/lib/python3.11/site-packages/bitsandbytes/libbitsandbytes_cuda124.so: cannot open "
+     "shared "
+     "object file: No such file or directory",
+     Cause::library_not_found, 0},
+    {"OSError: /opt/env/lib/python3.11/site-packages/some_ops/lib_ops.so: cannot open shared object file: No "
+     "such file or directory",
+     Cause::library_not_found, 0},
+    {"Value 'sm_110a' is not defined for option 'gpu-name'", Cause::nvrtc_arch_unsupported, 0},
+    {"java.lang.UnsatisfiedLinkError: no jnicudart in java.library.path", Cause::library_not_found, 0},
+    {"INTERNAL: Failed to load PTX text as a module: CUDA_ERROR_INVALID_IMAGE", Cause::invalid_image, 200},
 };
 
 TEST(Messages, AreTakenForWhatTheyAre) {

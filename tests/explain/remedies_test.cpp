@@ -53,6 +53,8 @@ TEST(Remedies, AFixThatAssumesIsNotSure) {
   EXPECT_THAT(bare.fixes.front().assumed, ::testing::Contains(analysis::Assumed::system));
   EXPECT_LE(bare.confidence, analysis::kMostIfAssumed);
   const Finding told = finding_of(
+      "NVIDIA-SMI 570.86.10   Driver Version: 570.86.10   CUDA Version: 12.8\n"
+      "Cuda compilation tools, release 12.4, V12.4.131\n"
       "/usr/local/cuda/bin/ptxas -arch=sm_120 k.ptx\n"
       "ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'");
   ASSERT_FALSE(told.fixes.empty());
