@@ -120,5 +120,7 @@ int memory();
 int barrier();
 int serves_memory();
 int while_asking();
+int traps();
+int stepped();
 
 }  // namespace hostile
