@@ -114,8 +114,7 @@ void work_on_signal_stack(const void* given) noexcept {
 namespace stacks {
 
 void protect_end(std::byte* memory) noexcept {
-  const auto low = (reinterpret_cast<std::uintptr_t>(memory) + kMaxPageBytes - 1) & ~(kMaxPageBytes - 1);
-  raw::protect(low, kMaxPageBytes, PROT_NONE);
+  raw::protect(reinterpret_cast<std::uintptr_t>(memory), kMaxPageBytes, PROT_NONE);
 }
 
 void call(void (*work)(const void*), const void* context, std::byte* memory, std::size_t size) noexcept {

@@ -13,7 +13,8 @@ void protect_end(std::byte* memory) noexcept;
 void call(void (*work)(const void*), const void* context, std::byte* memory, std::size_t size) noexcept;
 }  // namespace stacks
 
-/// Part of memory that the shim has mapped, where untouched pages cost nothing. One thread at a time.
+/// The beginning of memory that the shim has mapped, where untouched pages cost nothing. One thread at a
+/// time.
 template <std::size_t kSize>
 class Stack {
  public:

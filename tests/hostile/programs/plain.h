@@ -111,6 +111,7 @@ int worker();
 int garbage();
 int truncated();
 int mappings();
+int few_mappings();
 int tight();
 int names();
 int generated();

@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
       {"garbage", garbage},
       {"truncated", truncated},
       {"mappings", mappings},
+      {"few-mappings", few_mappings},
       {"tight", tight},
       {"names", names},
       {"generated", generated},

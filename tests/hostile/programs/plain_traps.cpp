@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that cannot be blocked inside the shim: SIGSYS, which a seccomp filter of the program raises for the
-// shim's own system calls, and SIGTRAP.
+// Signals that cannot be blocked inside the shim: SIGSYS, which a seccomp filter of the program raises for
+// the shim's own system calls, and SIGTRAP.
+#include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <link.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -107,9 +107,10 @@ int find_shim(dl_phdr_info* info, std::size_t, void*) {
 
 }  // namespace
 
-/// "waits": a call fails in a handler on the signal stack; SIGSYS has a handler on the same stack; "jumps": it
-/// leaves the shim by siglongjmp; "nodefer": the handlers block nothing. "fails": calls fail in the handler of
-/// a SIGSYS that the shim's own system call raises. "inside": a call fails in the handler of another SIGSYS.
+/// "waits": a call fails in a handler on the signal stack; SIGSYS has a handler on the same stack; "jumps":
+/// it leaves the shim by siglongjmp; "nodefer": the handlers block nothing. "fails": calls fail in the
+/// handler of a SIGSYS that the shim's own system call raises. "inside": a call fails in the handler of
+/// another SIGSYS.
 int traps() {
   const stack_t stack{g_stack, 0, sizeof g_stack};
   const int flags = has_word("nodefer") ? SA_NODEFER : 0;
