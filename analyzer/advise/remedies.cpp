@@ -6,10 +6,9 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 
-namespace kshim::explain {
+namespace kshim::advise {
 namespace {
 
-using analysis::ArchList;
 using Remedy = MessageFixRow;
 
 // "libcudart.so.12": 12, CUDA's for the libraries that have its number.
@@ -22,24 +21,24 @@ std::string major_of_library(std::string_view file) {
 
 // What a list is to have: the GPU, else the newest that the CUDA of the log builds for; of no known CUDA,
 // what all of its releases since 11.1 build.
-std::optional<analysis::BuildPlan> list_plan(const AdviceInput& at) {
-  const analysis::ToolkitRow* named = at.toolkit.known() ? analysis::toolkit_at_most(at.toolkit) : nullptr;
+std::optional<BuildPlan> list_plan(const AdviceInput& at) {
+  const ToolkitRow* named = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   // A builder that does not know an architecture: what all since PyTorch 1.7 know.
   const bool refused = at.message == "torch_arch_word";
-  const analysis::ToolkitRow* last = at.device ? analysis::last_with_code_for(*at.device) : nullptr;
-  const analysis::ToolkitRow& toolkit = refused            ? *analysis::find_toolkit({11, 0})
-                                        : named != nullptr ? *named
-                                        : last != nullptr  ? *last
-                                                           : *analysis::find_toolkit({11, 1});
+  const ToolkitRow* last = at.device ? last_with_code_for(*at.device) : nullptr;
+  const ToolkitRow& toolkit = refused            ? *find_toolkit({11, 0})
+                              : named != nullptr ? *named
+                              : last != nullptr  ? *last
+                                                 : *find_toolkit({11, 1});
   if (at.device)
-    if (auto plan = analysis::plan_build({}, *at.device, toolkit, {})) return plan;
+    if (auto plan = plan_build({}, *at.device, toolkit, {})) return plan;
   std::vector<image::Candidate> common;
   for (const image::ComputeCapability cc :
        {image::ComputeCapability{7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {12, 0}})
     if (builds_for(toolkit, {cc, image::Suffix::none}))
       common.push_back({image::ImageKind::cubin, {cc, image::Suffix::none}, {}});
   if (common.empty()) return std::nullopt;
-  return analysis::plan_build(common, common.back().arch.cc, toolkit, {});
+  return plan_build(common, common.back().arch.cc, toolkit, {});
 }
 
 std::string list_of(const AdviceInput& at, ArchList style) {
@@ -56,7 +55,7 @@ unsigned cuda_major(const AdviceInput& at) {
 // The newest that compiles for the GPU and that the driver runs.
 std::string cuda_for_gpu(const AdviceInput& at) {
   image::Version out;
-  for (const analysis::ToolkitRow& row : analysis::toolkits())
+  for (const ToolkitRow& row : toolkits())
     if (at.device && builds_for(row, {*at.device, image::Suffix::none}) &&
         can_run(at.device, at.driver, row.version))
       out = row.version;
@@ -123,10 +122,10 @@ bool asks_for_gpu(const Fix& fix) {
 }  // namespace
 
 std::string torch_index(const AdviceInput& at) {
-  analysis::WheelName torch;
+  WheelName torch;
   torch.distribution = "torch";
   if (at.device)
-    if (const auto choice = choose_wheel(torch, "pip", *at.device, analysis::platform_of(at), at.driver,
+    if (const auto choice = choose_wheel(torch, "pip", *at.device, platform_of(at), at.driver,
                                          at.python_version, at.other_devices))
       return std::string(choice->row->variant);
   return at.driver.known() && at.driver.major < 12 ? "cu118" : "cu128";
@@ -207,4 +206,4 @@ std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment
   return out;
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::advise

@@ -4,7 +4,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/reach.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 namespace {
 
 using image::ComputeCapability;
@@ -256,4 +256,4 @@ const WheelRow* serving_already(const AdviceInput& at) {
   return refuted ? nullptr : there;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

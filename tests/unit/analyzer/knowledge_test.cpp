@@ -16,7 +16,7 @@
 #include "analyzer/data/wheels.h"
 #include "kshim/image/compute_capability.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using image::Version;
@@ -222,7 +222,7 @@ TEST(RecipeRows, HoldOnlyPlaceholdersThatAreFilled) {
   filled.toolkit = "/t";
   filled.output = "o";
   for (const RecipeRow& row : recipes()) {
-    const std::string command = expand(row, *plan, filled);
+    const std::string command = expand_recipe(row, *plan, filled);
     EXPECT_EQ(command.find('{'), std::string::npos) << command;
     const std::string list = arch_list(*plan, row.list);
     EXPECT_FALSE(list.empty()) << row.name;
@@ -243,7 +243,7 @@ TEST(RecipeRows, AValueIsNotExpandedAgain) {
   const auto plan = plan_build({}, {8, 6}, toolkits().back(), {});
   RecipeWords words;
   words.output = "{list}";
-  EXPECT_NE(expand(find_recipe("nvcc"), *plan, words).find("-o {list} "), std::string::npos);
+  EXPECT_NE(expand_recipe(find_recipe("nvcc"), *plan, words).find("-o {list} "), std::string::npos);
 }
 
 TEST(RecipeRows, RelocatableCodeStaysRelocatable) {
@@ -251,9 +251,9 @@ TEST(RecipeRows, RelocatableCodeStaysRelocatable) {
   RecipeWords words;
   words.mode = " -rdc=true";
   for (const char* recipe : {"nvcc", "nvcc_library"}) {
-    EXPECT_TRUE(expand(find_recipe(recipe), *plan, words).starts_with("nvcc -rdc=true -"));
+    EXPECT_TRUE(expand_recipe(find_recipe(recipe), *plan, words).starts_with("nvcc -rdc=true -"));
   }
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test
