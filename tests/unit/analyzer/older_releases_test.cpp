@@ -137,6 +137,16 @@ TEST(OlderReleases, AnotherPyTorchIsNoAnswerForAPackageThatLacksTheCode) {
   EXPECT_TRUE(torch("0.49.1", {6, 1})) << "its libraries for CUDA 11.8 to 12.6 have sm_60";
 }
 
+// What ran with CUDA 12.8 has a driver for 12.6: that build comes before the one for 11.8, which serves the
+// GPU as well.
+TEST(OlderReleases, TheNearestCudaBelowTheOneInUseIsTaken) {
+  AdviceInput at = installed("torch", "2.7.1", {6, 1});
+  at.variant = "cu128";
+  EXPECT_NE(commands_of(advise(at)).find("/whl/cu126"), std::string::npos) << commands_of(advise(at));
+  at.driver = {11, 8};
+  EXPECT_NE(commands_of(advise(at)).find("/whl/cu118"), std::string::npos) << commands_of(advise(at));
+}
+
 TEST(OlderReleases, AReleaseThatIsNewerThanTheTablesIsNamedSo) {
   const auto said = [](const char* version) {
     const Advice advice = advise(installed("torch", version, {6, 1}));
