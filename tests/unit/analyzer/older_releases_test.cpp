@@ -60,6 +60,7 @@ TEST(OlderReleases, ComeBeforeABuild) {
            Case{"cudf-cu12", "24.12.0", {6, 1}, "'cudf-cu12==23.12.*'"},
            Case{"libcudf-cu12", "26.10.2", {6, 1}, "'cudf-cu12==23.12.*'"},
            Case{"cuml-cu12", "26.8.0", {6, 1}, "'cuml-cu12==23.12.*'"},
+           Case{"libcugraph-cu12", "26.10.0", {6, 0}, "'cugraph-cu12==23.12.*'"},
            Case{"warp-lang", "1.19.0", {6, 1}, "'warp-lang==1.15.*'"},
            Case{"warp_lang", "1.19.0", {7, 0}, "'warp-lang==1.15.*'"},
            Case{"bitsandbytes", "0.49.1", {5, 2}, "'bitsandbytes==0.47.*'"},  // sm_50 runs on 5.2
