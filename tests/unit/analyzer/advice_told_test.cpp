@@ -150,8 +150,8 @@ TEST(Told, PackagesThatNoRebuildMends) {
   numba.origin = Origin::memory;
   numba.ptx = {8, 5};
   numba.reads = {8, 2};
-  expect(numba, {"CUDA_HOME=/usr/local/cuda-12.2", "fix Update the driver to 555.42.02"},
-         {"pip install", "an older CUDA runtime"});
+  expect(numba, {"'cuda-toolkit[nvcc,nvvm,nvrtc]==12.2.*'", "fix Update the driver to 555.42.02"},
+         {"CUDA_HOME=", "an older CUDA runtime"});
   expect(told(Cause::no_image_for_arch, "paddlepaddle-gpu", "3.2.0", ComputeCapability{5, 2}),
          {"-DCUDA_ARCH_NAME=Manual -DCUDA_ARCH_BIN=\"52\""}, {"--no-binary"});
   expect(told(Cause::no_image_for_arch, "ggml", "", ComputeCapability{6, 1}), {"DGGML_CUDA=ON"},

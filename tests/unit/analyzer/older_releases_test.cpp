@@ -60,6 +60,7 @@ TEST(OlderReleases, ComeBeforeABuild) {
            Case{"cudf-cu12", "24.12.0", {6, 1}, "'cudf-cu12==23.12.*'"},
            Case{"libcudf-cu12", "26.10.2", {6, 1}, "'cudf-cu12==23.12.*'"},
            Case{"cuml-cu12", "26.8.0", {6, 1}, "'cuml-cu12==23.12.*'"},
+           Case{"libcugraph-cu12", "26.10.0", {6, 0}, "'cugraph-cu12==23.12.*'"},
            Case{"warp-lang", "1.19.0", {6, 1}, "'warp-lang==1.15.*'"},
            Case{"warp_lang", "1.19.0", {7, 0}, "'warp-lang==1.15.*'"},
            Case{"bitsandbytes", "0.49.1", {5, 2}, "'bitsandbytes==0.47.*'"},  // sm_50 runs on 5.2
@@ -136,6 +137,16 @@ TEST(OlderReleases, AnotherPyTorchIsNoAnswerForAPackageThatLacksTheCode) {
   };
   EXPECT_FALSE(torch("0.49.1", {5, 2}));
   EXPECT_TRUE(torch("0.49.1", {6, 1})) << "its libraries for CUDA 11.8 to 12.6 have sm_60";
+}
+
+// What ran with CUDA 12.8 has a driver for 12.6: that build comes before the one for 11.8, which serves the
+// GPU as well.
+TEST(OlderReleases, TheNearestCudaBelowTheOneInUseIsTaken) {
+  AdviceInput at = installed("torch", "2.7.1", {6, 1});
+  at.variant = "cu128";
+  EXPECT_NE(commands_of(advise(at)).find("/whl/cu126"), std::string::npos) << commands_of(advise(at));
+  at.driver = {11, 8};
+  EXPECT_NE(commands_of(advise(at)).find("/whl/cu118"), std::string::npos) << commands_of(advise(at));
 }
 
 TEST(OlderReleases, AReleaseThatIsNewerThanTheTablesIsNamedSo) {
