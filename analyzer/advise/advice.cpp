@@ -39,6 +39,10 @@ std::string remove_command(const AdviceInput& at) {
   return at.removable.empty() ? std::string() : "rm -r " + shell_quote(at.removable);
 }
 
+bool is_shown(std::string_view when, const AdviceInput& at) {
+  return when.empty() || std::ranges::find(at.shows, when) != at.shows.end();
+}
+
 void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   // Uses the rows of this error code, or otherwise the rows that apply to every code of the cause.
   int code = at.code.value_or(0);
@@ -56,7 +60,8 @@ void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
     if (!row.command.empty()) fix.commands.push_back(for_program(row.command, at.program));
     fixes.push_back(std::move(fix));
   };
-  for (const CauseFixRow& row : cause_fixes()) add(row);
+  for (const CauseFixRow& row : cause_fixes())
+    if (is_shown(row.when, at)) add(row);
   for (const CodeMeaningRow& row : code_meanings()) add(row);
 }
 
@@ -448,6 +453,7 @@ Advice advise_on(const AdviceInput& given) {
   add_dead_ends(at, serving, advice);
   add_remarks(told, serving, advice);
   add_remedies(at, advice);
+  add_by_listing(at, advice.fixes);
   keep_feasible(at, advice.fixes);
   note_assumed(at, advice.fixes);
   add_newer_than_known(told, advice.remarks);

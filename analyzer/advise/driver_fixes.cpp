@@ -68,6 +68,8 @@ void add_driver_fix(const AdviceInput& at, Advice& advice) {
                     gpu->last_branch, gpu->family, name(last), name(needed))));
     return;
   }
+  // No JetPack brings a newer one to a Jetson whose own have ended.
+  if (gpu != nullptr && gpu->tegra && needed.known() && !can_ever_run(at.device, needed)) return;
   // Nor one that does not know the GPU.
   if (gpu != nullptr && needed.known() && needed < gpu->first_toolkit) needed = gpu->first_toolkit;
   Fix fix{FixKind::upgrade_driver, "Update the driver", {}, "a newer driver reads newer PTX", "",
@@ -367,9 +369,18 @@ void add_other_package(const AdviceInput& at, std::string_view compiler, Version
                                                 {"major", std::to_string(version.major)}}));
 }
 
-// Triton asks its own ptxas, which is a program: another one does as well.
+constexpr unsigned kFirstWithPackages = 12;  // the first CUDA that pip has JAX and a compiler for
+
+// Triton asks its own ptxas, which is a program: another one does as well. XLA's comes with a package of
+// NVIDIA's beside JAX.
 bool add_ptxas_fix(const AdviceInput& at, Version good, std::vector<Fix>& fixes) {
   const bool selected = at.compiler && at.compiler->selects.starts_with("TRITON_");
+  const bool of_xla = at.message.starts_with("xla_") || at.software == "jax" || at.package == "jax";
+  if (of_xla && !selected && good.major >= kFirstWithPackages) {
+    fixes.push_back(
+        fix_of("use-newer-xla-ptxas", {{"cuda", name(good)}, {"cu", std::to_string(good.major)}}));
+    return true;
+  }
   if (!selected && !at.python && !at.torch && at.package != "triton" && at.software != "triton") return false;
   fixes.push_back(fix_of("use-newer-ptxas", {{"cuda", name(good)}}));
   return true;
@@ -404,19 +415,24 @@ void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool d
                             {"cuda", name(good)}}));
     return;
   }
-  if (dropped && !for_device) {
+  // What is newer than the GPU, a build for it can leave out as well.
+  const bool beyond = !dropped && at.device && *at.device < asked.cc && !at.released;
+  if ((dropped && !for_device) || beyond) {
+    const std::string word(image::to_name(image::ImageKind::cubin, asked).view());
     fixes.push_back(fix_of(
         "drop-architecture",
-        {{"asked", std::string(image::to_name(image::ImageKind::cubin, asked).view())},
-         {"cuda", name(good)},
+        {{"asked", word},
+         {"since",
+          fmt::format("CUDA {} {} to build for it", name(good), beyond ? "is the first" : "was the last")},
          {"not_this", at.device ? "this GPU does not need it, and " : ""},
          {"caveat",
           at.device
               ? ""
               : "only where your GPU is of another: nvidia-smi --query-gpu=name,compute_cap --format=csv"}}));
-    if (at.device) return;
+    if (at.device && dropped) return;
   }
-  if (const auto own = older_of_generation(at, asked); own && !dropped)
+  // A finished program names the architecture itself: no variable of a build reaches it.
+  if (const auto own = older_of_generation(at, asked); own && !dropped && !at.released)
     fixes.push_back(
         fix_of(at.torch || !at.arch_variable.empty() ? "build-for-older/variable" : "build-for-older/nvcc",
                {{"own", sm_name(*own)},

@@ -14,6 +14,9 @@ Fix fix_of(std::string_view id, const TemplateWords& words = {}, std::string_vie
 /// Deletes what of the caller's own caches may be deleted; empty where nothing may.
 std::string remove_command(const AdviceInput& at);
 
+/// Whether the log shows what a row's key `when` names; empty: it always does.
+bool is_shown(std::string_view when, const AdviceInput& at);
+
 /// What the tables have for the cause, whatever else is known.
 void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes);
 

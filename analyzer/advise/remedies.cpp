@@ -2,6 +2,7 @@
 #include "analyzer/advise/remedies.h"
 
 #include "analyzer/advise/build_plan.h"
+#include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
@@ -62,11 +63,26 @@ std::string cuda_for_gpu(const AdviceInput& at) {
   return image::to_name(out).c_str();
 }
 
-// "below 5.0", "from 5.0", "unknown"; empty: of all.
-bool is_of_gpu(std::string_view gpus, const std::optional<image::ComputeCapability>& device) {
-  if (gpus.empty() || !device) return gpus.empty() || gpus == "unknown";
-  const auto limit = image::parse_arch(gpus.substr(gpus.find(' ') + 1));
-  return limit && (*device < limit->cc) == gpus.starts_with("below");
+// "below 5.0", "from 5.0", "below message" (what it asks for), "unknown"; empty: of all.
+bool is_of_gpu(std::string_view gpus, const AdviceInput& at) {
+  if (gpus.empty() || !at.device) return gpus.empty() || gpus == "unknown";
+  const std::string_view number = gpus.substr(gpus.find(' ') + 1);
+  const auto needs = at.said.find("needs");
+  if (number == "message" && needs == at.said.end()) return false;
+  const auto limit = image::parse_arch(number == "message" ? std::string_view(needs->second) : number);
+  return limit && (*at.device < limit->cc) == gpus.starts_with("below");
+}
+
+// A row that asks for a word which neither the message nor the lines beside it have.
+bool has_gap(std::string_view text, const TemplateWords& words) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
+  for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1)) {
+    const std::size_t end = text.find_first_not_of(kLetters, at + 1);
+    if (end == std::string_view::npos || end == at + 1 || text[end] != '}') continue;
+    const std::string_view word = text.substr(at + 1, end - at - 1);
+    if (std::ranges::find(words, word, &TemplateWords::value_type::first) == words.end()) return true;
+  }
+  return false;
 }
 
 // nullopt for a row that is about a GPU of another kind, or asks which one it is where that is known.
@@ -75,7 +91,7 @@ std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
   const bool about_one = asks_for(row.title, "sm");
   const bool of_other = (!row.package.empty() && row.package != at.software) ||
                         (!row.cuda.empty() && row.cuda != std::to_string(at.toolkit.major));
-  if (!is_of_gpu(row.gpu, device) || of_other) return std::nullopt;
+  if (!is_of_gpu(row.gpu, at) || of_other || !is_shown(row.when, at)) return std::nullopt;
   if (about_one && (!device || first_toolkit_for({*device, image::Suffix::a}) == nullptr))
     return std::nullopt;
   const std::string& package = !at.package.empty()    ? at.package
@@ -94,6 +110,8 @@ std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
   if (device)
     words.insert(words.end(), {{"sm", fmt::format("{}{}", device->major, device->minor)},
                                {"cc", image::to_name(*device).c_str()}});
+  for (const auto& [word, text] : at.said) words.emplace_back(word, text);
+  if (has_gap(row.title, words) || has_gap(row.command, words)) return std::nullopt;
   const auto filled = [&](std::string_view text) { return expand(text, words); };
   Fix fix{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message};
   const bool unnamed = package.empty() && asks_for(row.command, "package");
@@ -146,8 +164,9 @@ void add_remedies(const AdviceInput& at, Advice& advice) {
     if (!is_for(row, at.message)) continue;
     auto fix = fix_of(row, at);
     if (!fix) continue;
-    if (of_package.empty() || !row.package.empty()) rest = row.rest;
-    (row.package.empty() ? own : of_package).push_back(std::move(*fix));
+    const bool for_all = row.package.empty() && row.when.empty();
+    if (of_package.empty() || !for_all) rest = row.rest;
+    (for_all ? own : of_package).push_back(std::move(*fix));
   }
   // A row for this very GPU makes the one that asks which it is needless; so does a release that is named.
   const bool named =
@@ -173,6 +192,20 @@ void add_remedies(const AdviceInput& at, Advice& advice) {
   advice.fixes.insert(where, std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
   advice.fixes.insert(advice.fixes.begin(), std::make_move_iterator(of_package.begin()),
                       std::make_move_iterator(of_package.end()));
+}
+
+void add_by_listing(const AdviceInput& at, std::vector<Fix>& fixes) {
+  TemplateWords words = {{"package", shell_quote(at.package.empty() ? at.extension : at.package)}};
+  for (const auto& [word, text] : at.said) words.emplace_back(word, text);
+  const auto put_first = [&](Fix fix) { fixes.insert(fixes.begin(), std::move(fix)); };
+  const auto said = [&](const char* word) { return at.said.contains(word); };
+  const bool named = !at.package.empty() || !at.extension.empty();
+  if (at.cause == Cause::library_not_found && said("newer_there") && named)
+    put_first(fix_of("update-for-library", words));
+  if (at.cause == Cause::mixed_cuda_libraries && said("remove"))
+    put_first(fix_of("remove-other-cuda", words));
+  if (at.cause == Cause::driver_mismatch && said("releases") && is_shown("restarted", at))
+    put_first(fix_of("one-driver-release", words));
 }
 
 std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment) {

@@ -15,6 +15,8 @@ std::string torch_index(const AdviceInput& at);
 std::string_view title_of_message(std::string_view message);
 /// Puts what helps with the message of a log's deciding line before the fixes of its cause, or in their
 /// place.
+/// What the log lists as installed decides which side to change: that fix comes first.
+void add_by_listing(const AdviceInput& at, std::vector<Fix>& fixes);
 void add_remedies(const AdviceInput& at, Advice& advice);
 
 // What to run in order to know more than a log tells.

@@ -36,24 +36,28 @@ struct AdviceInput : Facts {
   std::string build_folder;  ///< Origin::cmake
   std::string package;       ///< as its manager calls it, where known
   std::string package_version;
-  std::string manager;        ///< pip, conda, dpkg, rpm; empty = pip where it is Python's, else not known
-  std::string environment;    ///< prefix of the conda or virtual environment that the file lies in
-  std::string channel;        ///< of a conda package
-  std::string source;         ///< what pip built it from here (owner/direct_url.h); empty: it came built
-  std::string variant;        ///< for which CUDA the package is: cu128; empty where its version or name tells
-  std::string platform;       ///< "linux x86_64"; empty = by the GPU
-  std::string software;       ///< what failed, where no file is known: "torch", "cuDNN"
-  std::string message;        ///< the row of the table messages that decides, where a log has it
-  bool from_source = false;   ///< the user built `software` from its source
-  bool released = false;      ///< a finished program: its user builds nothing
-  bool builds = true;         ///< false where nothing shows that the user built it
-  bool windows = false;       ///< its commands are to be those of Windows
-  std::string interpreter;    ///< what starts Python there, where a log names one of its own
-  std::string build_system;   ///< make, cmake, meson, bazel, cargo or spack, where a log tells; else empty
-  std::string arch_variable;  ///< of that build, for its architectures; empty: not known
-  bool arch_dots = false;     ///< with values such as 8.6
-  bool arch_flags = false;    ///< with options of nvcc as its value
-  bool container = false;     ///< it ran in a container
+  std::string manager;      ///< pip, conda, dpkg, rpm; empty = pip where it is Python's, else not known
+  std::string environment;  ///< prefix of the conda or virtual environment that the file lies in
+  std::string channel;      ///< of a conda package
+  std::string source;       ///< what pip built it from here (owner/direct_url.h); empty: it came built
+  std::string variant;      ///< for which CUDA the package is: cu128; empty where its version or name tells
+  std::string platform;     ///< "linux x86_64"; empty = by the GPU
+  std::string software;     ///< what failed, where no file is known: "torch", "cuDNN"
+  std::string message;      ///< the row of the table messages that decides, where a log has it
+  std::map<std::string, std::string> said;  ///< what that message and the lines beside it name, by the word
+                                            ///< that fixes ask for
+  std::vector<std::string> shows;  ///< what else the log shows: wsl, container, windows, jetson, restarted,
+                                   ///< launched
+  bool from_source = false;        ///< the user built `software` from its source
+  bool released = false;           ///< a finished program: its user builds nothing
+  bool builds = true;              ///< false where nothing shows that the user built it
+  bool windows = false;            ///< its commands are to be those of Windows
+  std::string interpreter;         ///< what starts Python there, where a log names one of its own
+  std::string build_system;     ///< make, cmake, meson, bazel, cargo or spack, where a log tells; else empty
+  std::string arch_variable;    ///< of that build, for its architectures; empty: not known
+  bool arch_dots = false;       ///< with values such as 8.6
+  bool arch_flags = false;      ///< with options of nvcc as its value
+  bool container = false;       ///< it ran in a container
   std::string container_image;  ///< by name, where a log has it
   std::vector<Assumed> unsaid;  ///< what the log does not say; of a report or a file: nothing
   std::string device_name;

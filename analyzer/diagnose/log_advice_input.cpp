@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the advice depends on, as far as a log tells.
+#include <re2/re2.h>
+
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/wheels.h"
@@ -61,6 +63,83 @@ const PackageMention* lacking_extension(const LogFacts& clues, const AdviceInput
   };
   const auto found = std::find_if(clues.packages.begin(), clues.packages.end(), lacks);
   return found == clues.packages.end() ? nullptr : &*found;
+}
+
+struct LibraryFile {
+  std::string name;   ///< cudnn
+  std::string major;  ///< 8
+};
+
+// "libcudnn_ops_infer.so.8", "cudart64_110.dll".
+std::optional<LibraryFile> library_of(const std::string& file) {
+  static const RE2 kFile(
+      R"((?i)(?:^|[/\\])(?:lib)?(cudnn|cublas|cudart|cufft|curand|cusolver|cusparse|nvrtc|nvJitLink|nccl|nvinfer)[a-z_]*(?:\.so\.|64_)(\d{1,2}))");
+  LibraryFile out;
+  if (!RE2::PartialMatch(file, kFile, &out.name, &out.major)) return std::nullopt;
+  out.name = to_lower(out.name);
+  return out;
+}
+
+// The major version of that library that the log lists as there: these have CUDA's number.
+std::string listed_major(const LogFacts& clues, const std::string& name) {
+  if (const auto there = clues.libraries.find(name); there != clues.libraries.end()) return there->second;
+  if (name == "cudnn") {
+    const PackageMention* package = find_package(clues, "cuDNN");
+    return package == nullptr ? std::string() : package->version.substr(0, package->version.find('.'));
+  }
+  const bool numbered = name == "cublas" || name == "cudart" || name == "nvrtc";
+  return numbered && clues.toolkit.known() ? std::to_string(clues.toolkit.major) : std::string();
+}
+
+// Packages of NVIDIA's for two major versions of CUDA; the process can load one. Those that stay are of
+// PyTorch's, else the newer.
+void say_wheels(const LogFacts& clues, AdviceInput& at) {
+  std::set<std::string> majors;
+  for (const std::string& wheel : clues.cuda_wheels) majors.insert(wheel.substr(wheel.size() - 2));
+  if (majors.size() != 2) return;
+  const std::string own = clues.toolkit.known() ? std::to_string(clues.toolkit.major) : std::string();
+  const std::string kept = majors.contains(own) ? own : *majors.rbegin();
+  std::vector<std::string> out;
+  std::vector<std::string> in;
+  for (const std::string& wheel : clues.cuda_wheels) {
+    if (wheel.ends_with(kept)) continue;
+    out.push_back(wheel);
+    in.push_back(wheel.substr(0, wheel.size() - 2) + kept);
+  }
+  at.said["remove"] = join(out, " ");
+  at.said["keep"] = join(in, " ");
+  at.said["kept_cuda"] = kept;
+}
+
+// Words that fixes may ask for: what the message names, and what is listed beside it.
+void set_said(const LogFacts& clues, const LogMatch* message, AdviceInput& at) {
+  constexpr std::array kWords = {"want", "have", "variable", "needs", "symbol", "named"};
+  if (message != nullptr)
+    for (const char* word : kWords)
+      if (std::string text = group(*message, word); !text.empty()) at.said[word] = std::move(text);
+  if (const auto missing = library_of(at.object); missing && at.cause == Cause::library_not_found) {
+    at.said["library_name"] = missing->name == "cudnn" ? "cuDNN" : missing->name;
+    at.said["library_major"] = missing->major;
+    unsigned wanted = 0;
+    unsigned there = 0;
+    const std::string listed = listed_major(clues, missing->name);
+    std::from_chars(missing->major.data(), missing->major.data() + missing->major.size(), wanted);
+    std::from_chars(listed.data(), listed.data() + listed.size(), there);
+    if (there != 0 && there != wanted) at.said[there > wanted ? "newer_there" : "older_there"] = listed;
+  }
+  say_wheels(clues, at);
+  if (clues.driver_releases.size() == 2) at.said["releases"] = enumerate(clues.driver_releases);
+  if (const auto visible = clues.env.find("CUDA_VISIBLE_DEVICES"); visible != clues.env.end()) {
+    const auto commas = std::ranges::count_if(visible->second, [](char c) { return c == ',' || c == ';'; });
+    if (!visible->second.empty()) at.said["visible"] = std::to_string(commas + 1);
+  }
+  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+  const std::pair<const char*, bool> shown[] = {
+      {"wsl", clues.wsl},           {"container", clues.container},
+      {"windows", at.windows},      {"jetson", gpu != nullptr && gpu->tegra},
+      {"launched", clues.launched}, {"restarted", clues.restarted}};
+  for (const auto& [what, is] : shown)
+    if (is) at.shows.emplace_back(what);
 }
 
 bool is_released(std::string_view package) {
@@ -145,6 +224,9 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
   }
   at.builds = clues.builds || !clues.build_system.empty() || !clues.arch_variable.empty() || at.from_source ||
               !at.images.empty() || clues.env.contains("TORCH_CUDA_ARCH_LIST");
+  // A program of a name that its makers build, alone in the log, though no package failed.
+  if (package == nullptr && clues.packages.size() == 1 && is_released(clues.packages.front().name))
+    at.released = true;
   // A package that no table of ours knows: pip brought it built, and nobody here has its sources.
   if (package == nullptr && !at.torch && !at.extension.empty()) at.released = true;
   // Only what PyTorch's extension builder builds reads it.
@@ -178,6 +260,7 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
   if (finding.cause == Cause::ptx_newer_than_driver) set_ptx(clues, at);
   if (finding.cause == Cause::driver_too_old) set_runtime(judgment.hit, at);
   at.windows = clues.of_windows();
+  set_said(clues, message, at);
   const auto note = [&](Assumed what, bool said) {
     if (!said) at.unsaid.push_back(what);
   };

@@ -14,6 +14,8 @@ constexpr double kDecides = 0.35;
 // The confidence if a message and the other facts in the log contradict each other.
 constexpr double kContradicted = 0.5;
 constexpr double kStrong = 0.7;
+// Up to here a cause is a guess, which an earlier line may be better at.
+constexpr double kUnsure = 0.55;
 
 Facts facts_of(const LogFacts& clues, const std::vector<int>& codes, const DeviceMention* device,
                const ImageList* list) {
@@ -36,6 +38,19 @@ Facts facts_of(const LogFacts& clues, const std::vector<int>& codes, const Devic
 bool serves(const Facts& facts) {
   return facts.device && !facts.images.empty() &&
          select(facts.images, facts, facts.switches).choice != image::Choice::none;
+}
+
+// PyTorch's builds end their list with the PTX of their oldest GPU ("compute_37"), which is of a few of its
+// libraries alone.
+bool serves_in_full(const Facts& facts) {
+  if (!serves(facts)) return false;
+  const auto is_old_ptx = [](const ImageFact& one) {
+    return one.candidate.kind == image::ImageKind::ptx &&
+           one.candidate.arch.cc < image::ComputeCapability{5, 0};
+  };
+  Facts rest = facts;
+  std::erase_if(rest.images, is_old_ptx);
+  return serves(rest);
 }
 
 double number_of(const std::string& text) { return text.empty() ? 0 : std::strtod(text.c_str(), nullptr); }
@@ -68,7 +83,7 @@ CauseCandidate judge_words(const LogFacts& clues, const LogMatch& hit, const Fac
   // "Minimum and Maximum cuda capability ... (8.0) - (12.0)" is no rule: code for 12.0 runs on 12.1. What is
   // judged is the list where there is one.
   const bool range = hit.id == "torch_range";
-  if ((range || hit.id == "torch_not_compatible" || hit.id == "torch_needs_cuda") && serves(facts)) {
+  if ((range || hit.id == "torch_not_compatible" || hit.id == "torch_needs_cuda") && serves_in_full(facts)) {
     harmless =
         fmt::format("the warning does not apply: the listed architectures include code that runs on {}",
                     name(*facts.device));
@@ -275,6 +290,17 @@ void join_hint(const Judgment& hint, Judgment& decided) {
     // What the warning foretold has come true.
     decided.suspect.confidence = std::max(decided.suspect.confidence, hint.hit->confidence);
   }
+  // What the program compiles itself has no kernel, or is refused: the compiler said before that it does not
+  // know the GPU.
+  if (hint.suspect.cause == Cause::nvrtc_arch_unsupported &&
+      is_image_cause(decided.suspect.cause) && decided.suspect.confidence <= kUnsure) {
+    const std::string failed = fmt::format("line {}: {}", decided.hit->line, decided.hit->quote);
+    std::vector<CauseCandidate> others = {{decided.suspect.cause, decided.suspect.confidence, failed}};
+    decided = hint;
+    decided.went_on.clear();
+    decided.others = std::move(others);
+    return;
+  }
   if (!same || hint.suspect.confidence <= decided.suspect.confidence) {
     decided.earlier = {hint.suspect.cause, hint.suspect.confidence, said};
     return;
@@ -306,6 +332,12 @@ bool is_requirement(const LogFacts& clues, const Judgment& decided) {
       message != nullptr && (!group(*message, "gpu").empty() || !group(*message, "cc").empty());
   return decided.suspect.cause == Cause::library_refuses && !decided.hit->thrown && !names_gpu &&
          decided.suspect.confidence < kStrong;
+}
+
+// What is listed as built in proves more than the words of a refusal.
+bool is_proved(const Judgment& judged) {
+  return is_image_cause(judged.suspect.cause) && judged.hit->hint && !judged.facts.images.empty() &&
+         judged.went_on.empty();
 }
 
 // What a program says of the GPU on its way, where it need not be what ended it.
@@ -345,7 +377,7 @@ class LineRanker {
     if (out.hit != nullptr && may_be_aside(out) && ended_otherwise(*out.hit))
       out.suspect.confidence = std::min(out.suspect.confidence, kContradicted);
     out.harmless = harmless_;
-    out.others = std::move(others_);
+    std::ranges::move(others_, std::back_inserter(out.others));
     return out;
   }
 
@@ -387,7 +419,10 @@ class LineRanker {
     }
     const bool warning = !judgment.went_on.empty() ||
                          std::all_of(line.begin(), line.end(), [](const LogMatch* hit) { return hit->hint; });
-    if (warning) {
+    if (warning && decided_ && is_proved(judgment) && decided_->suspect.cause == Cause::library_refuses &&
+        !decided_->hit->thrown && decided_->suspect.confidence < kStrong) {
+      hint_ = std::exchange(*decided_, std::move(judgment));
+    } else if (warning) {
       if (!hint_ && !decided_) hint_ = std::move(judgment);
     } else if (!decided_) {
       decided_ = std::move(judgment);

@@ -104,6 +104,11 @@ std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::
     std::erase_if(out, std::not_fn(has_role(DeviceRole::fails)));
   else if (!std::ranges::all_of(out, has_role(DeviceRole::works)))
     std::erase_if(out, has_role(DeviceRole::works));
+  // Of several that nothing tells apart: the one that builds leave out first, an old one, else the newest.
+  constexpr image::ComputeCapability kOld{7, 0};
+  const auto older = [](const DeviceMention* a, const DeviceMention* b) { return a->cc < b->cc; };
+  if (std::ranges::any_of(out, [&](const DeviceMention* each) { return each->cc < kOld; }))
+    std::ranges::stable_sort(out, older);
   return out;
 }
 

@@ -141,9 +141,15 @@ struct LogFacts {
   bool posix = false;     ///< paths of Linux stand there as well
   /// Its commands are to be those of Windows.
   bool of_windows() const { return windows && !posix; }
-  bool rocm = false;         ///< AMD's HIP is at work
-  std::string build_system;  ///< make, cmake, meson, bazel, cargo, spack
-  bool builds = false;       ///< something else that shows that the user builds the program
+  bool wsl = false;                              ///< it runs in Windows' Linux
+  bool restarted = false;                        ///< the machine was started again already
+  bool launched = false;                         ///< a launcher starts a process for each GPU
+  std::map<std::string, std::string> libraries;  ///< NVIDIA's that are listed as there: cudnn, and its 9
+  std::vector<std::string> cuda_wheels;          ///< that are listed: nvidia-nccl-cu12
+  std::vector<std::string> driver_releases;      ///< of files and packages: 570.124.06
+  bool rocm = false;                             ///< AMD's HIP is at work
+  std::string build_system;                      ///< make, cmake, meson, bazel, cargo, spack
+  bool builds = false;  ///< something else that shows that the user builds the program
   /// The variable by which the project's build is told its architectures, where a command line has it.
   std::string arch_variable;
   bool arch_dots = false;   ///< with values such as 8.6

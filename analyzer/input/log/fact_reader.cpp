@@ -58,6 +58,10 @@ const std::vector<std::unique_ptr<AnswerPatterns>>& answer_patterns() {
   return kPatterns;
 }
 
+void add_new(const std::string& item, std::vector<std::string>& items) {
+  if (items.size() < kMaxEnv && std::ranges::find(items, item) == items.end()) items.push_back(item);
+}
+
 // GPUs before Kepler have no row in the table, but logs still mention them.
 bool is_known(ComputeCapability cc) {
   return find_gpu(cc) != nullptr || cc.major == 1 || (cc.major == 2 && cc.minor < 2);
@@ -82,6 +86,8 @@ FactPatterns::FactPatterns(PatternSet& patterns) : first(patterns.size()) {
 }
 
 void FactReader::set_driver(Version version) {
+  constexpr Version kFirstWithKepler{4, 2};  // "driver 4.10" is meant to be 410
+  if (version < kFirstWithKepler) return;
   clues_.driver = version;
   clues_.driver_line = clues_.lines;
 }
@@ -330,10 +336,17 @@ std::optional<int> ordinal_in(const std::string& text) {
 
 void FactReader::add_named_devices(const std::string& text) {
   const auto ordinal = ordinal_in(text);
+  std::vector<GpuName> before;
   each_clause(text, [&](const std::string& clause, DeviceRole role) {
+    // "a Quadro RTX 8000, and it works well"
+    static const RE2 kIt(
+        R"((?i)^\W*(?:(?:and|which|where|there) )+(?:it |that one |everything )?(?:works?|worked|runs?|ran)\b)");
     const std::vector<GpuName> named = gpus_named_in(clause);
     for (const GpuName& gpu : named)
       add_device(gpu.cc, gpu.name, role, named.size() == 1 ? ordinal : std::nullopt);
+    if (named.empty() && role == DeviceRole::works && RE2::PartialMatch(clause, kIt))
+      for (const GpuName& gpu : before) add_device(gpu.cc, gpu.name, role);
+    before = named;
   });
 }
 
@@ -465,6 +478,24 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
     case ClueKind::released:
       clues_.released = true;
       return;
+    case ClueKind::wsl:
+      clues_.wsl = true;
+      return;
+    case ClueKind::restarted:
+      clues_.restarted = true;
+      return;
+    case ClueKind::launched:
+      clues_.launched = true;
+      return;
+    case ClueKind::library_there: {
+      const std::vector<std::string> groups = patterns_.groups(index, text);
+      if (groups.size() > 2 && clues_.libraries.size() < kMaxEnv) clues_.libraries.emplace(fact, groups[2]);
+      return;
+    }
+    case ClueKind::cuda_wheel:
+      return add_new(fact, clues_.cuda_wheels);
+    case ClueKind::driver_release:
+      return add_new(fact, clues_.driver_releases);
     case ClueKind::gpu_number:
       return add_number(index, text);
     case ClueKind::ordinal: {
