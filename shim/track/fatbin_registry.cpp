@@ -116,7 +116,7 @@ using Number = std::uint32_t;
 constexpr Number kFatbins = 1U << 15U;
 constexpr Number kKernels = 1U << 18U;
 constexpr unsigned kFatbinBits = 13;
-constexpr unsigned kHostBits = 17;
+constexpr unsigned kHostBits = 16;
 
 struct Fatbin {
   abi::FatbinHandle handle;
