@@ -144,9 +144,9 @@ TEST(OlderReleases, AnotherPyTorchIsNoAnswerForAPackageThatLacksTheCode) {
 TEST(OlderReleases, OfTwoOlderCudasThatWhichGoesOnIsTaken) {
   AdviceInput at = installed("torch", "2.7.1", {6, 1});
   at.variant = "cu128";
-  EXPECT_NE(commands_of(advise(at)).find("/whl/cu126"), std::string::npos) << commands_of(advise(at));
+  EXPECT_NE(commands_of(advise_on(at)).find("/whl/cu126"), std::string::npos) << commands_of(advise_on(at));
   at.driver = {11, 8};
-  EXPECT_NE(commands_of(advise(at)).find("/whl/cu118"), std::string::npos) << commands_of(advise(at));
+  EXPECT_NE(commands_of(advise_on(at)).find("/whl/cu118"), std::string::npos) << commands_of(advise_on(at));
 }
 
 TEST(OlderReleases, AReleaseThatIsNewerThanTheTablesIsNamedSo) {
