@@ -292,8 +292,8 @@ void join_hint(const Judgment& hint, Judgment& decided) {
   }
   // What the program compiles itself has no kernel, or is refused: the compiler said before that it does not
   // know the GPU.
-  if (hint.suspect.cause == Cause::nvrtc_arch_unsupported &&
-      is_image_cause(decided.suspect.cause) && decided.suspect.confidence <= kUnsure) {
+  if (hint.suspect.cause == Cause::nvrtc_arch_unsupported && is_image_cause(decided.suspect.cause) &&
+      decided.suspect.confidence <= kUnsure) {
     const std::string failed = fmt::format("line {}: {}", decided.hit->line, decided.hit->quote);
     std::vector<CauseCandidate> others = {{decided.suspect.cause, decided.suspect.confidence, failed}};
     decided = hint;
