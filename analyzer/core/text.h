@@ -103,14 +103,6 @@ auto mapped(const Items& items, Make&& make) {
   for (const auto& item : items) out.push_back(std::invoke(make, item));
   return out;
 }
-/// What `make` makes of each line, joined again.
-template <class Make>
-std::string each_line(std::string_view text, Make&& make) {
-  std::string out;
-  for (const std::string& line : split(text, "\n")) out.append(make(line)).append(1, '\n');
-  out.pop_back();
-  return out;
-}
 /// "a", "a and b", "a, b and c".
 std::string enumerate(const std::vector<std::string>& items);
 /// "0a1b": two digits a byte.
