@@ -4,7 +4,6 @@
 #include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
 
 namespace kshim::advise {
 namespace {

@@ -2,7 +2,6 @@
 // What the advice depends on, as far as a log tells.
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/data/wheels.h"
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/log_diagnosis.h"
 
