@@ -352,8 +352,7 @@ bool is_bare(const Judgment& judged) {
 
 // What is listed as built in proves more than the words of a refusal.
 bool is_proved(const Judgment& judged) {
-  return analysis::is_image_cause(judged.suspect.cause) && judged.hit->hint && !judged.facts.images.empty() &&
-         judged.went_on.empty();
+  return analysis::is_image_cause(judged.suspect.cause) && judged.hit->hint && !judged.facts.images.empty();
 }
 
 // What a program says of the GPU on its way, where it need not be what ended it.
@@ -436,7 +435,7 @@ class LineRanker {
     const bool warning = !judgment.went_on.empty() ||
                          std::all_of(line.begin(), line.end(), [](const LogMatch* hit) { return hit->hint; });
     if (warning && decided_ && is_proved(judgment) && decided_->suspect.cause == Cause::library_refuses &&
-        !decided_->hit->thrown && decided_->suspect.confidence < kStrong) {
+        !decided_->hit->thrown && decided_->suspect.confidence < judgment.suspect.confidence) {
       hint_ = std::exchange(*decided_, std::move(judgment));
     } else if (warning) {
       if (!hint_ && !decided_) hint_ = std::move(judgment);
@@ -473,7 +472,8 @@ const LogMatch* message_behind(const LogFacts& clues, const Judgment& judgment) 
   const LogMatch* out = nullptr;
   for (const LogMatch& hit : clues.hits) {
     // What the GPU beside it made a cause of.
-    const bool judged = hit.id == kOfTheGpu && judgment.suspect.cause == Cause::library_refuses;
+    const bool judged = (hit.id == kOfTheGpu && judgment.suspect.cause == Cause::library_refuses) ||
+                        (hit.id == "ggml_never" && judgment.suspect.cause == Cause::unknown);
     const bool same =
         hit.line == judgment.hit->line && !hit.id.empty() && (judged || hit.cause == judgment.suspect.cause);
     if (same && (out == nullptr || hit.confidence > out->confidence)) out = &hit;
