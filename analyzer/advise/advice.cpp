@@ -12,7 +12,7 @@
 #include "analyzer/diagnose/program.h"
 #include "kshim/image/decompress.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 
 Fix fix_of(std::string_view id, const TemplateWords& words, std::string_view program) {
   for (const FixRow& row : fixes()) {
@@ -344,7 +344,7 @@ void keep_usable(const AdviceInput& at, std::vector<Fix>& fixes) {
 
 }  // namespace
 
-Advice advise(const AdviceInput& given) {
+Advice advise_on(const AdviceInput& given) {
   Advice advice;
   if (given.conflict || given.missing || !given.unread.empty()) {
     if (given.conflict) add_library_advice(given, advice);
@@ -455,13 +455,13 @@ Advice advise(const AdviceInput& given) {
   }
   add_dead_ends(at, serving, advice);
   add_remarks(told, serving, advice);
-  explain::add_remedies(at, advice);
-  explain::add_by_listing(at, advice.fixes);
+  add_remedies(at, advice);
+  add_by_listing(at, advice.fixes);
   keep_feasible(at, advice.fixes);
   note_assumed(at, advice.fixes);
   add_newer_than_known(told, advice.remarks);
   keep_usable(at, advice.fixes);
-  if (at.windows) explain::translate(at, advice);
+  if (at.windows) translate(at, advice);
   return advice;
 }
 
@@ -484,18 +484,18 @@ const Advice& AdviceCache::of(AdviceInput at) {
   if (known != end) return known->second.advice;
   Row row{at, std::nullopt, {}};
   at.program = program;
-  row.advice = advise(at);
+  row.advice = advise_on(at);
   if (names_program(row.advice.fixes, program)) row.program = program;
   return rows_.emplace(at.object, std::move(row))->second.advice;
 }
 
-void advise(std::vector<Finding>& findings, AdviceCache* given) {
+void advise_on(std::vector<Finding>& findings, AdviceCache* given) {
   for (Finding& finding : findings) {
     if (!finding.about) continue;
     AdviceInput at = *finding.about;
     if (at.foreign.empty())
       at.removable = removable_cache_entry(at.cache_entry.empty() ? extension_folder(at) : at.cache_entry);
-    Advice advice = given != nullptr ? given->of(std::move(at)) : advise(at);
+    Advice advice = given != nullptr ? given->of(std::move(at)) : advise_on(at);
     finding.fixes = std::move(advice.fixes);
     if (!finding.fixes.empty() && !finding.fixes.front().assumed.empty())
       finding.confidence = std::min(finding.confidence, kMostIfAssumed);
@@ -585,4 +585,4 @@ void settle(std::vector<Finding>& findings) {
   }
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

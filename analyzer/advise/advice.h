@@ -4,7 +4,7 @@
 
 #include "analyzer/diagnose/advice_input.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 
 struct Advice {
   std::vector<Fix> fixes;  ///< ordered by what works soonest
@@ -15,7 +15,7 @@ struct Advice {
 DeadEnd no_driver_update(std::string why);
 
 /// A pure function of what is known.
-Advice advise(const AdviceInput& at);
+Advice advise_on(const AdviceInput& at);
 
 /// Whether a command holds the program that failed (program_of), or has a place for it.
 bool names_program(const std::vector<Fix>& fixes, std::string_view program);
@@ -37,7 +37,7 @@ class AdviceCache {
 
 /// Gives each finding that carries what is known of it (Finding::about) its fixes, dead ends and remarks. The
 /// findings are in the order in which they are shown.
-void advise(std::vector<Finding>& findings, AdviceCache* given = nullptr);
+void advise_on(std::vector<Finding>& findings, AdviceCache* given = nullptr);
 
 // What the fix of one finding means for those of the others.
 
@@ -45,4 +45,4 @@ void advise(std::vector<Finding>& findings, AdviceCache* given = nullptr);
 /// are in the order in which they are shown, with their fixes and with what these depend on.
 void settle(std::vector<Finding>& findings);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

@@ -5,7 +5,7 @@
 #include "analyzer/data/reach.h"
 #include "kshim/image/compute_capability.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 namespace {
 
 using image::Arch;
@@ -135,7 +135,7 @@ std::string_view pip_install(Pip how) {
                           : "pip install --no-cache-dir --force-reinstall --no-deps";
 }
 
-std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words) {
+std::string expand_recipe(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words) {
   const bool other = !words.toolkit.empty();
   return expand(recipe.command,
                 {{"pip", std::string(pip_install(recipe.pip))},
@@ -403,4 +403,4 @@ std::string arch_list(const BuildPlan& plan, ArchList style) {
   return {};
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

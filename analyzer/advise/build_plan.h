@@ -6,7 +6,7 @@
 #include "analyzer/data/knowledge.h"
 #include "kshim/image/select.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 
 struct PlannedArch {
   image::Arch arch;
@@ -57,7 +57,7 @@ struct RecipeWords {
 };
 /// `pip install` with the options that rebuild a package.
 std::string_view pip_install(Pip how);
-std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words);
+std::string expand_recipe(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words);
 
 // How each build system wants to be told which architectures to build: the lists of a plan, in its words.
 
@@ -68,4 +68,4 @@ PlannedArch* family_sibling(std::vector<PlannedArch>& archs, const PlannedArch& 
 /// "8.6": the newest without a suffix.
 std::string newest_plain(const BuildPlan& plan);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

@@ -9,7 +9,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 namespace {
 
 namespace fs = std::filesystem;
@@ -182,9 +182,6 @@ void for_interpreter(std::vector<Fix>& fixes, const PythonEnvironment& python) {
   }
 }
 
-}  // namespace kshim::analysis
-
-namespace kshim::explain {
 namespace {
 
 // The words, with quotes taken as sh takes them and written as both shells of Windows do; none where they
@@ -356,13 +353,13 @@ std::string for_own_python(std::string command, const std::string& interpreter) 
 
 }  // namespace
 
-void translate(const analysis::AdviceInput& at, analysis::Advice& advice) {
+void translate(const AdviceInput& at, Advice& advice) {
   // A program of Windows runs in no container of Linux.
   if (at.message.find("docker") == std::string::npos && at.message.find("container") == std::string::npos)
-    std::erase_if(advice.fixes, [](const analysis::Fix& fix) {
+    std::erase_if(advice.fixes, [](const Fix& fix) {
       return !fix.commands.empty() && fix.commands.front().starts_with("docker run");
     });
-  for (analysis::Fix& fix : advice.fixes) {
+  for (Fix& fix : advice.fixes) {
     std::vector<std::string> translated;
     for (const std::string& command : fix.commands) {
       if (auto other = for_windows(command))
@@ -372,4 +369,4 @@ void translate(const analysis::AdviceInput& at, analysis::Advice& advice) {
   }
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::advise

@@ -7,7 +7,7 @@
 #include "analyzer/input/report/report.h"
 #include "analyzer/owner/package.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 
 /// Takes out the commands that hold a word which not every shell takes as it is (shell_quote).
 void keep_printable(std::vector<Fix>& fixes);
@@ -30,16 +30,12 @@ std::string removable_cache_entry(std::string_view path);
 std::string for_interpreter(std::string_view command, const PythonEnvironment& python);
 void for_interpreter(std::vector<Fix>& fixes, const PythonEnvironment& python);
 
-}  // namespace kshim::analysis
-
-namespace kshim::explain {
-
 // Commands for a user that pasted a log of Windows.
 
 /// A command of sh as PowerShell takes it, which most of them are in cmd as well; nullopt for what Windows
 /// has nothing like.
 std::optional<std::string> for_windows(const std::string& command);
 /// All commands of an advice; those without a counterpart are dropped.
-void translate(const analysis::AdviceInput& at, analysis::Advice& advice);
+void translate(const AdviceInput& at, Advice& advice);
 
-}  // namespace kshim::explain
+}  // namespace kshim::advise

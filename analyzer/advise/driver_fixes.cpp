@@ -7,7 +7,7 @@
 #include "analyzer/diagnose/compilers.h"
 #include "kshim/image/decompress.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 namespace {
 
 using image::Version;
@@ -647,4 +647,4 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
                                 fmt::format("it does not compile for {} any more", asked)});
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

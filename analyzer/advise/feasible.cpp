@@ -3,7 +3,7 @@
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 
 using image::Version;
 
@@ -117,4 +117,4 @@ void keep_feasible(const AdviceInput& at, std::vector<Fix>& fixes) {
   }
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

@@ -7,7 +7,7 @@
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/reach.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 
 /// The row of the table fixes with its words filled in, and `program` for PROGRAM. "a/b": variant b of fix a.
 Fix fix_of(std::string_view id, const TemplateWords& words = {}, std::string_view program = {});
@@ -169,4 +169,4 @@ void add_remarks(const AdviceInput& at, DriverSupport serving, Advice& advice);
 /// A driver, toolkit, PTX or GPU that the answer depends on, and that is newer than the tables.
 void add_newer_than_known(const AdviceInput& at, std::vector<std::string>& remarks);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

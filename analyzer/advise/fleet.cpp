@@ -3,7 +3,7 @@
 
 #include "kshim/image/compute_capability.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 namespace {
 
 using image::Arch;
@@ -251,4 +251,4 @@ std::optional<FleetPlan> plan_fleet(FleetQuestion question) {
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

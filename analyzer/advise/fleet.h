@@ -8,7 +8,7 @@
 #include "analyzer/device_code/image_contents.h"
 #include "kshim/image/arch.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 
 /// One architecture of a list, as machine code.
 struct FleetArch {
@@ -58,17 +58,4 @@ struct FleetQuestion {
 /// `lacking` is completed with what no image at all serves. nullopt where nothing is lacking.
 std::optional<FleetPlan> plan_fleet(FleetQuestion question);
 
-/// "sm_70 sm_75 sm_80 (8.6, 8.9) sm_120": with the GPUs that an entry serves besides its own.
-std::string list_text(const FleetList& list);
-/// As CMAKE_CUDA_ARCHITECTURES takes it: "70-real;75-real;120".
-std::string cmake_text(const FleetPlan& plan);
-/// "CUDA 12.8 or 12.9 builds all of it", or why none does.
-std::string toolkits_text(const FleetPlan& plan);
-/// "adds about 12 MB (...)"; empty where there is no estimate.
-std::string size_text(const FleetPlan& plan, const FleetList& list);
-/// "node003 (Tesla T4, 7.5), 8 GPUs of node004 (Tesla T4, 7.5) and 12 more GPUs"; empty where none is known.
-std::string breaks_text(const FleetPlan& plan);
-/// "7.0, 7.5".
-std::string names_of(const std::vector<image::ComputeCapability>& gpus);
-
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

@@ -4,7 +4,7 @@
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/program.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 namespace {
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
@@ -192,4 +192,4 @@ void add_library_advice(const AdviceInput& input, Advice& out) {
   add_dead_ends(at, out);
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

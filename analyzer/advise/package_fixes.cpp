@@ -8,7 +8,7 @@
 #include "analyzer/diagnose/program.h"
 #include "analyzer/owner/databases.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 
 std::string extension_folder(const AdviceInput& at) {
   if (at.object.find("/../") != std::string::npos) return {};
@@ -76,8 +76,6 @@ void add_package_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
 
 namespace {
 
-using packages::kEditable;
-
 std::string quoted(std::string_view source) {
   if (!source.starts_with(kEditable)) return shell_quote(source);
   return std::string(kEditable) + shell_quote(source.substr(kEditable.size()));
@@ -97,7 +95,7 @@ std::string install_from(std::string_view source) {
 }
 
 RecipeCommand build(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words) {
-  RecipeCommand out{expand(recipe, plan, words), joined({recipe.where, recipe.caveat})};
+  RecipeCommand out{expand_recipe(recipe, plan, words), joined({recipe.where, recipe.caveat})};
   if (recipe.pip != Pip::here || words.package != RecipeWords{}.package) return out;
   // pip builds the checkout itself: there is no index to choose from.
   constexpr std::string_view kFromSource = " --no-binary :all:";
@@ -110,12 +108,12 @@ RecipeCommand build(const RecipeRow& recipe, const BuildPlan& plan, const Recipe
 
 RecipeCommand build_from(std::string_view source, const RecipeRow& recipe, const BuildPlan& plan,
                          const RecipeWords& words) {
-  const std::string folder = packages::folder_of_source(source);
+  const std::string folder = folder_of_source(source);
   const bool steps = recipe.pip != Pip::here && recipe.pip != Pip::isolated;
   if (steps && (folder.empty() || recipe.where.empty())) return build(recipe, plan, words);
   RecipeRow before = recipe;
   before.command = recipe.command.substr(0, recipe.command.find("{pip}"));
-  std::string command = expand(before, plan, words);
+  std::string command = expand_recipe(before, plan, words);
   if (steps) command = fmt::format("cd {} && {}", shell_quote(folder), command);
   if (before.command.size() != recipe.command.size())
     command += fmt::format("{} {}", pip_install(recipe.pip),
@@ -225,7 +223,7 @@ bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes) {
       fmt::format("Build PyTorch {} from its source with CUDA {}", source->release, name(source->cuda));
   fix.commands = {fmt::format("git clone --recursive --branch {} https://github.com/pytorch/pytorch",
                               tag_of(source->release)),
-                  "cd pytorch && " + expand(find_recipe(build->recipe), *plan, words)};
+                  "cd pytorch && " + expand_recipe(find_recipe(build->recipe), *plan, words)};
   const std::string_view beyond = first_beyond(kProject, source->cuda);
   const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
   const bool dropped = last != nullptr && last != &toolkits().back();
@@ -249,4 +247,4 @@ bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes) {
   return true;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

@@ -5,7 +5,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 namespace {
 
 using image::ComputeCapability;
@@ -333,9 +333,10 @@ void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (!plan) return;
   RecipeWords words = words_for(extension, {*plan, !here});
   words.package = at.extension.empty() ? "EXTENSION" : shell_quote(at.extension);
-  fixes.push_back(fix_of("rebuild-extension",
-                         {{"command", expand(find_recipe(here ? "torch" : "torch_toolkit"), *plan, words)},
-                          {"range", toolkit_range(*plan)}}));
+  fixes.push_back(
+      fix_of("rebuild-extension",
+             {{"command", expand_recipe(find_recipe(here ? "torch" : "torch_toolkit"), *plan, words)},
+              {"range", toolkit_range(*plan)}}));
 }
 
 void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
@@ -380,4 +381,4 @@ void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   add_package_fix(at, fixes);
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

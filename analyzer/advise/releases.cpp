@@ -2,7 +2,7 @@
 #include "analyzer/advise/fixes.h"
 #include "analyzer/core/text.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 namespace {
 
 using image::ComputeCapability;
@@ -199,4 +199,4 @@ void add_listed_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   fixes.push_back(std::move(fix));
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

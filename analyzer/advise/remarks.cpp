@@ -8,7 +8,7 @@
 #include "analyzer/data/wheels.h"
 #include "analyzer/diagnose/rules.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 namespace {
 
 // Says so if no rebuild can help.
@@ -227,4 +227,4 @@ void add_dead_ends(const AdviceInput& at, DriverSupport serving, Advice& advice)
   if (updates_driver(advice)) std::erase_if(out, [](const DeadEnd& row) { return row.of_driver; });
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

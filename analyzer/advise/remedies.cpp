@@ -7,10 +7,9 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 
-namespace kshim::explain {
+namespace kshim::advise {
 namespace {
 
-using analysis::ArchList;
 using Remedy = MessageFixRow;
 
 // "libcudart.so.12": 12, CUDA's for the libraries that have its number.
@@ -23,24 +22,24 @@ std::string major_of_library(std::string_view file) {
 
 // What a list is to have: the GPU, else the newest that the CUDA of the log builds for; of no known CUDA,
 // what all of its releases since 11.1 build.
-std::optional<analysis::BuildPlan> list_plan(const AdviceInput& at) {
-  const analysis::ToolkitRow* named = at.toolkit.known() ? analysis::toolkit_at_most(at.toolkit) : nullptr;
+std::optional<BuildPlan> list_plan(const AdviceInput& at) {
+  const ToolkitRow* named = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   // A builder that does not know an architecture: what all since PyTorch 1.7 know.
   const bool refused = at.message == "torch_arch_word";
-  const analysis::ToolkitRow* last = at.device ? analysis::last_with_code_for(*at.device) : nullptr;
-  const analysis::ToolkitRow& toolkit = refused            ? *analysis::find_toolkit({11, 0})
-                                        : named != nullptr ? *named
-                                        : last != nullptr  ? *last
-                                                           : *analysis::find_toolkit({11, 1});
+  const ToolkitRow* last = at.device ? last_with_code_for(*at.device) : nullptr;
+  const ToolkitRow& toolkit = refused            ? *find_toolkit({11, 0})
+                              : named != nullptr ? *named
+                              : last != nullptr  ? *last
+                                                 : *find_toolkit({11, 1});
   if (at.device)
-    if (auto plan = analysis::plan_build({}, *at.device, toolkit, {})) return plan;
+    if (auto plan = plan_build({}, *at.device, toolkit, {})) return plan;
   std::vector<image::Candidate> common;
   for (const image::ComputeCapability cc :
        {image::ComputeCapability{7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {12, 0}})
     if (builds_for(toolkit, {cc, image::Suffix::none}))
       common.push_back({image::ImageKind::cubin, {cc, image::Suffix::none}, {}});
   if (common.empty()) return std::nullopt;
-  return analysis::plan_build(common, common.back().arch.cc, toolkit, {});
+  return plan_build(common, common.back().arch.cc, toolkit, {});
 }
 
 std::string list_of(const AdviceInput& at, ArchList style) {
@@ -57,7 +56,7 @@ unsigned cuda_major(const AdviceInput& at) {
 // The newest that compiles for the GPU and that the driver runs.
 std::string cuda_for_gpu(const AdviceInput& at) {
   image::Version out;
-  for (const analysis::ToolkitRow& row : analysis::toolkits())
+  for (const ToolkitRow& row : toolkits())
     if (at.device && builds_for(row, {*at.device, image::Suffix::none}) &&
         can_run(at.device, at.driver, row.version))
       out = row.version;
@@ -92,7 +91,7 @@ std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
   const bool about_one = asks_for(row.title, "sm");
   const bool of_other = (!row.package.empty() && row.package != at.software) ||
                         (!row.cuda.empty() && row.cuda != std::to_string(at.toolkit.major));
-  if (!is_of_gpu(row.gpu, at) || of_other || !analysis::is_shown(row.when, at)) return std::nullopt;
+  if (!is_of_gpu(row.gpu, at) || of_other || !is_shown(row.when, at)) return std::nullopt;
   if (about_one && (!device || first_toolkit_for({*device, image::Suffix::a}) == nullptr))
     return std::nullopt;
   const std::string& package = !at.package.empty()    ? at.package
@@ -141,10 +140,10 @@ bool asks_for_gpu(const Fix& fix) {
 }  // namespace
 
 std::string torch_index(const AdviceInput& at) {
-  analysis::WheelName torch;
+  WheelName torch;
   torch.distribution = "torch";
   if (at.device)
-    if (const auto choice = choose_wheel(torch, "pip", *at.device, analysis::platform_of(at), at.driver,
+    if (const auto choice = choose_wheel(torch, "pip", *at.device, platform_of(at), at.driver,
                                          at.python_version, at.other_devices))
       return std::string(choice->row->variant);
   return at.driver.known() && at.driver.major < 12 ? "cu118" : "cu128";
@@ -202,11 +201,11 @@ void add_by_listing(const AdviceInput& at, std::vector<Fix>& fixes) {
   const auto said = [&](const char* word) { return at.said.contains(word); };
   const bool named = !at.package.empty() || !at.extension.empty();
   if (at.cause == Cause::library_not_found && said("newer_there") && named)
-    put_first(analysis::fix_of("update-for-library", words));
+    put_first(fix_of("update-for-library", words));
   if (at.cause == Cause::mixed_cuda_libraries && said("remove"))
-    put_first(analysis::fix_of("remove-other-cuda", words));
-  if (at.cause == Cause::driver_mismatch && said("releases") && analysis::is_shown("restarted", at))
-    put_first(analysis::fix_of("one-driver-release", words));
+    put_first(fix_of("remove-other-cuda", words));
+  if (at.cause == Cause::driver_mismatch && said("releases") && is_shown("restarted", at))
+    put_first(fix_of("one-driver-release", words));
 }
 
 std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment) {
@@ -240,4 +239,4 @@ std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment
   return out;
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::advise

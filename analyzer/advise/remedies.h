@@ -5,11 +5,11 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/diagnose/log_diagnosis.h"
 
-namespace kshim::explain {
+namespace kshim::advise {
 
 /// The index of PyTorch's builds that serves the GPU and the driver; that of most GPUs where neither is
 /// known.
-std::string torch_index(const analysis::AdviceInput& at);
+std::string torch_index(const AdviceInput& at);
 
 /// The first line for a message that has one of its own; empty else.
 std::string_view title_of_message(std::string_view message);
@@ -29,4 +29,4 @@ struct NextStep {
 /// Most telling first.
 std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment);
 
-}  // namespace kshim::explain
+}  // namespace kshim::advise

@@ -4,7 +4,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/reach.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 namespace {
 
 using image::ComputeCapability;
@@ -38,13 +38,15 @@ bool is_of_python(const WheelRow& row, const PythonRow* limit) {
          (compare_last(row.first, limit->last) <= 0 && compare_last(limit->first, row.last) <= 0);
 }
 
-// The better of two of the same release.
-bool is_better(const WheelRow& a, const WheelRow& b, ComputeCapability device) {
+// The better of two of the same release. A build for CUDA 13 that was in use means a driver for it: the
+// nearest CUDA below needs no other driver, and is updated longer than the oldest.
+bool is_better(const WheelRow& a, const WheelRow& b, ComputeCapability device, Version used) {
   const bool sass_a = serves(a, device) == image::Choice::sass;
   const bool sass_b = serves(b, device) == image::Choice::sass;
   if (sass_a != sass_b) return sass_a;
   if (a.verified != b.verified) return a.verified;
-  return cuda_of(a.variant) < cuda_of(b.variant);
+  const Version cuda_a = cuda_of(a.variant), cuda_b = cuda_of(b.variant);
+  return cuda_a < used && cuda_b < used ? cuda_b < cuda_a : cuda_a < cuda_b;
 }
 
 // PyPI has one variant of a release: another one is there only where the command can name it.
@@ -61,10 +63,10 @@ const InstallerRow* installer_of(const WheelRow& row, std::string_view manager) 
   return there.empty() || there == row.variant ? installer : nullptr;
 }
 
-const WheelRow* best_of(const std::vector<const WheelRow*>& rows, ComputeCapability device) {
+const WheelRow* best_of(const std::vector<const WheelRow*>& rows, ComputeCapability device, Version used) {
   const WheelRow* best = nullptr;
   for (const WheelRow* row : rows) {
-    if (best == nullptr || is_better(*row, *best, device)) best = row;
+    if (best == nullptr || is_better(*row, *best, device, used)) best = row;
   }
   return best;
 }
@@ -134,6 +136,7 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
   // The build that is there is not the answer, whatever the table says of it.
   const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
   const PythonRow* limit = find_python(wheel.distribution, python);
+  const Version cuda = cuda_of(wheel.variant);
   std::vector<const WheelRow*> rows = wheels_serving(wheel.distribution, device, platform);
   // With an old Python, its last release is as new as it can be.
   const bool limited = !is_plain(wheel.version) && limit != nullptr && limit->last != kNewest;
@@ -173,7 +176,7 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
           refusing_companion(*row, wheel.version, device) == nullptr)
         same.push_back(row);
     }
-    if (const WheelRow* best = best_of(same, device))
+    if (const WheelRow* best = best_of(same, device, cuda))
       return WheelChoice{best, installer_of(*best, manager), "==" + wheel.version, true, wheel.version};
   }
   const auto has_wheel = [&](const WheelRow* row) { return is_of_python(*row, limit); };
@@ -203,7 +206,7 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
     if (order > 0) nearest.clear();
     if (order >= 0) nearest.push_back(row);
   }
-  const WheelRow* best = best_of(nearest, device);
+  const WheelRow* best = best_of(nearest, device, cuda);
   const std::string_view release = release_of(best);
   if (release == kNewest) return WheelChoice{best, installer_of(*best, manager), "", false, ""};
   return WheelChoice{best, installer_of(*best, manager), fmt::format("=={}.*", release), false,
@@ -256,4 +259,4 @@ const WheelRow* serving_already(const AdviceInput& at) {
   return refuted ? nullptr : there;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

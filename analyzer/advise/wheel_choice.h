@@ -5,7 +5,7 @@
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/advice_input.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 
 struct WheelChoice {
   const WheelRow* row = nullptr;
@@ -40,4 +40,4 @@ image::Version cuda_of(std::string_view variant);
 /// Within a CUDA major version, an older driver runs what is newer.
 bool runs_on(const WheelRow& row, image::Version driver);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

@@ -6,7 +6,7 @@
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/data/wheels.h"
 
-namespace kshim::analysis {
+namespace kshim::advise {
 namespace {
 
 using image::ComputeCapability;
@@ -292,4 +292,4 @@ std::vector<std::string> useless_variants(const AdviceInput& at) {
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::advise

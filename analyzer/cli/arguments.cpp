@@ -42,8 +42,8 @@ std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<
         continue;
       }
       try {
-        archs.push_back({explain::choose_gpu(item).cc, image::Suffix::none});
-      } catch (const explain::UnknownGpu& error) {
+        archs.push_back({choose_gpu(item).cc, image::Suffix::none});
+      } catch (const UnknownGpu& error) {
         throw UserError(fmt::format("{}: {}", option, error.what()), status);
       }
     }

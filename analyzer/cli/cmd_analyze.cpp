@@ -19,8 +19,8 @@ struct AnalyzeOptions {
   std::vector<std::string> paths;
 };
 
-analysis::Options to_analysis(const AnalyzeOptions& options) {
-  analysis::Options result;
+AnalysisOptions to_analysis(const AnalyzeOptions& options) {
+  AnalysisOptions result;
   result.targets = parse_archs("--target", options.targets);
   options.assumed.apply(result);
   result.trust_reports = options.trust_reports;
@@ -61,14 +61,14 @@ std::pair<std::string, int> nagios_status(const Analysis& analysis) {
 }
 
 int analyze(const AnalyzeOptions& options) {
-  analysis::Options analysis_options = to_analysis(options);
+  AnalysisOptions analysis_options = to_analysis(options);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs(options.paths, "the reports to read");
   Analysis analysis;
   {
     ProgressBar bar("reading reports");
     analysis_options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    analysis = analysis::analyze({options.paths.begin(), options.paths.end()}, analysis_options);
+    analysis = verbs::analyze({options.paths.begin(), options.paths.end()}, analysis_options);
   }
   if (analysis.nothing_readable && !options.status.empty()) {
     output.write("KSHIM UNKNOWN: there is no report that can be read\n");
@@ -84,7 +84,7 @@ int analyze(const AnalyzeOptions& options) {
     output.write(line);
     return status;
   }
-  output.write(render(analysis, options.written.format, render_options(output, options.written)));
+  output.write(rendered(analysis, options.written.format, render_options(output, options.written)));
   return worst(analysis) == Severity::error ? exit_status::kFindings : exit_status::kOk;
 }
 

@@ -21,12 +21,12 @@ struct DiffOptions {
   std::string b;
 };
 
-const char* kind_text(const diff::Side& side) {
-  return side.kind == diff::SideKind::reports ? "a report (of a run)" : "a scan (of files)";
+const char* kind_text(const Side& side) {
+  return side.kind == SideKind::reports ? "a report (of a run)" : "a scan (of files)";
 }
 
 int compare(const DiffOptions& options) {
-  diff::Options wanted;
+  DiffRequest wanted;
   wanted.targets = parse_archs("--target", options.targets);
   for (image::Arch& target : wanted.targets) target.suffix = image::Suffix::none;  // a GPU has none
   if (options.driver) wanted.driver = parse_driver("--driver", *options.driver);
@@ -35,14 +35,14 @@ int compare(const DiffOptions& options) {
   wanted.jobs = options.jobs;
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs({options.a, options.b}, "the files to read");
-  diff::Diff diff;
+  Diff diff;
   {
     ProgressBar bar("reading");
     wanted.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    diff.a = diff::read_side(options.a, wanted);
-    diff.b = diff::read_side(options.b, wanted);
+    diff.a = read_side(options.a, wanted);
+    diff.b = read_side(options.b, wanted);
   }
-  for (const diff::Side* side : {&diff.a, &diff.b}) {
+  for (const Side* side : {&diff.a, &diff.b}) {
     if (!side->nothing_there) continue;
     for (const std::string& note : side->notes) print_error(note);
     if (side->notes.empty())
@@ -52,8 +52,8 @@ int compare(const DiffOptions& options) {
   if (diff.a.kind != diff.b.kind)
     throw UserError(fmt::format("{} is {}, {} is {}: compare two of a kind", options.a, kind_text(diff.a),
                                 options.b, kind_text(diff.b)));
-  diff::compare(wanted, diff);
-  output.write(diff::render(diff, options.written.format, render_options(output, options.written)));
+  compare_sides(wanted, diff);
+  output.write(rendered(diff, options.written.format, render_options(output, options.written)));
   return diff.lost() ? exit_status::kFindings : exit_status::kOk;
 }
 
@@ -63,7 +63,7 @@ std::function<int()> set_up_diff(Arguments& arguments) {
   auto options = std::make_shared<DiffOptions>();
   arguments.add_rest("A", options->a)->required();
   arguments.add_rest("B", options->b)->required();
-  arguments.add(options->written, diff::kFormats);
+  arguments.add(options->written, kDiffFormats);
   arguments.add("--target", options->targets);
   arguments.add("--driver", options->driver);
   arguments.add("--kernels", options->kernels);

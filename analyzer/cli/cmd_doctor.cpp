@@ -39,18 +39,18 @@ std::string program_path(const DoctorOptions& options) {
 int examine(const DoctorOptions& options) {
   const fs::path root = parse_root(options.root);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
-  auto variables = root == "/" ? doctor::own_environment() : foreign_environment();
+  auto variables = root == "/" ? own_environment() : foreign_environment();
   for (const std::string& row : options.variables) {
     const std::size_t equals = row.find('=');
     if (equals == std::string::npos || equals == 0)
       throw UserError(fmt::format("--env {}: give NAME=VALUE", sanitize(row)));
     variables[row.substr(0, equals)] = row.substr(equals + 1);
   }
-  const doctor::Machine machine(root, std::move(variables));
-  const doctor::Facts facts = doctor::examine(machine, program_path(options));
-  output.write(doctor::render(facts, options.written.format, render_options(output, options.written)));
-  const bool found = std::ranges::any_of(
-      facts.checks, [](const doctor::Check& check) { return check.severity == Severity::error; });
+  const Machine machine(root, std::move(variables));
+  const MachineFacts facts = verbs::examine(machine, program_path(options));
+  output.write(rendered(facts, options.written.format, render_options(output, options.written)));
+  const bool found =
+      std::ranges::any_of(facts.checks, [](const Check& check) { return check.severity == Severity::error; });
   return found ? exit_status::kFindings : exit_status::kOk;
 }
 

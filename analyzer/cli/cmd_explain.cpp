@@ -24,8 +24,8 @@ struct ExplainOptions {
   std::vector<std::string> words;
 };
 
-explain::Explanation read_log(const std::string& path, const explain::Options& options) {
-  if (path == "-") return explain::explain_log(std::cin, "stdin", options, {});
+Explanation read_log(const std::string& path, const ExplainRequest& options) {
+  if (path == "-") return explain_log(std::cin, "stdin", options, {});
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
     throw UserError(fmt::format("--log {}: {}", sanitize(path), std::strerror(errno)), exit_status::kNoInput);
@@ -38,18 +38,18 @@ explain::Explanation read_log(const std::string& path, const explain::Options& o
   files::FileStream in(std::move(file));
   ProgressBar bar("reading the log");
   const auto total = static_cast<std::uint64_t>(status.st_size);
-  explain::Explanation out = explain::explain_log(
-      in, path, options, [&](std::uint64_t done) { bar.update(done, std::max(done, total)); });
+  Explanation out =
+      explain_log(in, path, options, [&](std::uint64_t done) { bar.update(done, std::max(done, total)); });
   if (in.has_timed_out())
     print_error(fmt::format(
         "--log {}: nothing more came through this pipe for a minute; this is of what came", sanitize(path)));
   return out;
 }
 
-explain::Explanation explain_log(const std::string& path, const explain::Options& options) {
+Explanation explain_log(const std::string& path, const ExplainRequest& options) {
   try {
     return read_log(path, options);
-  } catch (const explain::NotALog& what) {
+  } catch (const NotALog& what) {
     throw UserError(fmt::format("--log {}: {}", path == "-" ? "stdin" : sanitize(path), what.what()),
                     exit_status::kNoInput);
   }
@@ -71,7 +71,7 @@ std::string named_log(const ExplainOptions& options) {
   const bool path =
       contains(word, '/') || std::ranges::any_of(kLogs, [&](auto end) { return word.ends_with(end); });
   if (path && word.find_first_of(" :\n") == std::string::npos)
-    throw UserError(fmt::format("{}: there is no such file, and it is no message", analysis::sanitize(word)),
+    throw UserError(fmt::format("{}: there is no such file, and it is no message", sanitize(word)),
                     exit_status::kNoInput);
   return {};
 }
@@ -82,21 +82,21 @@ int explain_it(const ExplainOptions& options) {
   if (named.empty() && options.words.empty() == log.empty())
     throw UserError(log.empty() ? "a number, a name or a message is missing; or --log FILE"
                                 : "either a message or --log FILE, not both");
-  explain::Options asked;
+  ExplainRequest asked;
   options.assumed.apply(asked);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   if (!log.empty() && output.is_same_file(log))
     throw UserError(fmt::format("--output {}: is the log to read", sanitize(log)));
-  const explain::Explanation explanation =
-      log.empty() ? explain::explain_text(join(options.words, " "), asked) : explain_log(log, asked);
+  const Explanation explanation =
+      log.empty() ? explain_text(join(options.words, " "), asked) : explain_log(log, asked);
   RenderOptions how = render_options(output, options.written);
   how.full = options.written.format == Format::text;
-  output.write(explain::render(explanation, options.written.format, how));
+  output.write(rendered(explanation, options.written.format, how));
   if (!explanation.recognized && log.empty()) return exit_status::kNoInput;
   // The meaning of a number is no failure; a log tells of one, or of none.
   const bool failed = std::ranges::any_of(
       explanation.findings, [](const auto& finding) { return finding.severity == Severity::error; });
-  return explanation.asked == explain::Asked::log && failed ? exit_status::kFindings : exit_status::kOk;
+  return explanation.asked == Asked::log && failed ? exit_status::kFindings : exit_status::kOk;
 }
 
 }  // namespace

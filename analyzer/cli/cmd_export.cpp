@@ -34,8 +34,8 @@ struct ExportOptions {
 
 std::atomic<bool> stop = false;
 
-void export_once(const ExportOptions& options, exports::Exporter& exporter, bool quiet) {
-  const exports::Result result = exporter.run({options.paths.begin(), options.paths.end()});
+void export_once(const ExportOptions& options, Exporter& exporter, bool quiet) {
+  const ExportResult result = exporter.run({options.paths.begin(), options.paths.end()});
   print_errors(result.notes, false);
   if (quiet && result.reports + result.scans + result.rejected == 0) return;
   std::uint64_t rows = 0;
@@ -52,7 +52,7 @@ void export_once(const ExportOptions& options, exports::Exporter& exporter, bool
 }
 
 /// KSHIM_PRIVATE, as the shim reads it.
-void hide_users(exports::Options& to) {
+void hide_users(ExportRequest& to) {
   constexpr std::size_t kShortestKey = 16;
   constexpr std::size_t kMaxKeyLength = 4096;
   const char* const given = std::getenv("KSHIM_PRIVATE");
@@ -62,21 +62,20 @@ void hide_users(exports::Options& to) {
   to.key = files::read_whole(value, kMaxKeyLength + 1).value_or("");
   while (to.key.ends_with('\n') || to.key.ends_with('\r')) to.key.pop_back();
   if (to.key.size() < kShortestKey || to.key.size() > kMaxKeyLength)
-    throw UserError(
-        fmt::format("KSHIM_PRIVATE: {} is no key: name a file of 16 to 4096 bytes that can be read",
-                    analysis::sanitize(value)));
+    throw UserError(fmt::format(
+        "KSHIM_PRIVATE: {} is no key: name a file of 16 to 4096 bytes that can be read", sanitize(value)));
 }
 
 int export_facts(const ExportOptions& options) {
   std::optional<ProgressBar> bar("exporting reports");
-  exports::Options to{
+  ExportRequest to{
       .folder = options.output, .zstd = options.zstd, .settle_s = options.settle_s, .jobs = options.jobs};
   if (bar->shows())
     to.progress = [&bar](std::uint64_t done, std::uint64_t total) {
       if (bar) bar->update(done, total);
     };
   hide_users(to);
-  exports::Exporter exporter(std::move(to));
+  Exporter exporter(std::move(to));
   export_once(options, exporter, options.watch);
   bar.reset();
   if (!options.watch) return exit_status::kOk;
@@ -92,20 +91,20 @@ int export_facts(const ExportOptions& options) {
 }
 
 /// `unread` becomes true where a file could not be read whole.
-requirements::Served served_by(const std::vector<std::string>& paths, bool& unread) {
-  scan::Options wanted;
-  wanted.targets = requirements::known_gpus();
-  scan::Scan found;
+Served served_by(const std::vector<std::string>& paths, bool& unread) {
+  ScanRequest wanted;
+  wanted.targets = known_gpus();
+  Scan found;
   {
     ProgressBar bar("scanning");
     wanted.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    found = scan::scan({paths.begin(), paths.end()}, wanted);
+    found = verbs::scan({paths.begin(), paths.end()}, wanted);
   }
-  print_errors(mapped(found.notes, &scan::ReadNote::text), false);
+  print_errors(mapped(found.notes, &ReadNote::text), false);
   if (found.objects.empty())
     throw UserError("there is no device code in what was named", exit_status::kNoInput);
   unread = unread || found.named_unread;
-  return requirements::served_by(found);
+  return served_by(found);
 }
 
 std::string declared_text(const std::string& text) {
@@ -117,9 +116,8 @@ std::string declared_text(const std::string& text) {
 }
 
 /// A line for what is kept, and one for each difference. Whether all is kept.
-bool compare(const requirements::Served& served, const requirements::Declaration& declared,
-             std::string& text) {
-  const requirements::Difference difference = requirements::verify(served, declared);
+bool compare(const Served& served, const Declaration& declared, std::string& text) {
+  const Difference difference = verify(served, declared);
   std::vector<std::string> conditions = declared.conditions;
   for (const std::string& driver : declared.drivers) conditions.push_back("CUDA " + driver);
   const std::string what = sanitize(fmt::format("{} ({})", declared.source, fmt::join(conditions, ", ")));
@@ -133,11 +131,10 @@ bool compare(const requirements::Served& served, const requirements::Declaration
 }
 
 constexpr std::string_view kOpenMetrics = "openmetrics";
-/// Those of requirements::To in its order, and one more.
+/// Those of To in its order, and one more.
 constexpr std::string_view kSystems[] = {"nvidia-require", "nfd", "wheel-variant", "conda", kOpenMetrics};
 
 int export_requirements(const ExportOptions& options) {
-  using requirements::To;
   std::optional<To> to;
   if (!options.to.empty())
     to = static_cast<To>(std::ranges::find(kSystems, options.to) - std::begin(kSystems));
@@ -148,21 +145,21 @@ int export_requirements(const ExportOptions& options) {
   bool kept = true;
   std::string text;
   if (options.declared) {
-    const auto declared = requirements::declaration_of(*to, declared_text(*options.declared));
+    const auto declared = declaration_of(*to, declared_text(*options.declared));
     kept = compare(served_by(options.paths, unread), declared, text);
   } else if (!options.verify) {
-    const requirements::Served served = served_by(options.paths, unread);
+    const Served served = served_by(options.paths, unread);
     // Nothing in a requirement means every GPU.
     if (std::ranges::none_of(served.runs, [](bool runs) { return runs; }))
       throw UserError(
           "there is no GPU that all of these files have code for: nothing to require; "
           "kshim scan says what each file has",
           exit_status::kFindings);
-    text = requirements::text_of(served, *to);
+    text = requirement_text(served, *to);
   } else {
     // Each by itself: one wheel does not keep what another promises.
     for (const std::string& path : options.paths) {
-      auto declared = requirements::declared_by(path);
+      auto declared = declared_by(path);
       if (to) std::erase_if(declared, [&](const auto& each) { return each.to != *to; });
       if (declared.empty())
         throw UserError(
@@ -172,8 +169,8 @@ int export_requirements(const ExportOptions& options) {
                         "promised",
                         sanitize(path)),
             exit_status::kNoInput);
-      const requirements::Served served = served_by({path}, unread);
-      for (const requirements::Declaration& each : declared) kept = compare(served, each, text) && kept;
+      const Served served = served_by({path}, unread);
+      for (const Declaration& each : declared) kept = compare(served, each, text) && kept;
     }
   }
   output.write(text);
@@ -185,7 +182,7 @@ int export_open_metrics(const ExportOptions& options) {
     throw UserError("--to openmetrics: there is nothing to compare; leave out --verify and --declared");
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   std::vector<std::string> notes;
-  const std::string text = exports::open_metrics({options.paths.begin(), options.paths.end()}, notes);
+  const std::string text = open_metrics({options.paths.begin(), options.paths.end()}, notes);
   print_errors(notes, false);
   output.write(text);
   return exit_status::kOk;

@@ -118,16 +118,16 @@ int judge(const RunOptions& options, const Analysis& analysis, const ChildOutcom
 // What the dynamic linker ends before its first instruction was not blind: it was not there. It may have been
 // gone before the watch looked.
 void explain_failed_start(const ChildOutcome& outcome, const fs::path& program,
-                          const std::string& search_path, analysis::Options& options) {
+                          const std::string& search_path, AnalysisOptions& options) {
   constexpr int kLinkerGaveUp = 127;
   if (outcome.exit_status != kLinkerGaveUp) return;
-  options.missing = doctor::missing_at_start(program, search_path);
+  options.missing = missing_at_start(program, search_path);
   if (!options.missing.empty())
     std::erase_if(options.blind, [&](const BlindProcess& row) { return row.pid == outcome.pid; });
 }
 
 int run(const RunOptions& options) {
-  analysis::Options analysis_options;
+  AnalysisOptions analysis_options;
   analysis_options.targets = parse_archs("--target", options.target, exit_status::kRunFailed);
   const Simulation simulation = parse_simulations(options.simulate);
   ChildSpec child{
@@ -172,7 +172,7 @@ int run(const RunOptions& options) {
   explain_failed_start(outcome, child.program, search_path, analysis_options);
   const bool failed = outcome.exit_status.value_or(1) != exit_status::kOk;
   if (failed && reports.empty() && options.simulate.empty() && analysis_options.missing.empty() &&
-      doctor::lacks_driver(child.program, search_path))
+      lacks_driver(child.program, search_path))
     analysis_options.driverless = child.program.string();
   analysis_options.idle = watch.idle(outcome.pid, child.program, reports);
   analysis_options.notes = watch.silent(reports);
@@ -186,14 +186,14 @@ int run(const RunOptions& options) {
         std::min<std::chrono::steady_clock::duration>(analysis_options.patience, *child.time_limit);
   analysis_options.exit_status = outcome.exit_status;
   analysis_options.term_signal = outcome.term_signal;
-  const Analysis analysis = analysis::analyze(reports, analysis_options);
+  const Analysis analysis = verbs::analyze(reports, analysis_options);
   const bool on_stderr = output.is_stream();
-  output.write(render(analysis, options.written.format,
-                      {.color = on_stderr && wants_color(STDERR_FILENO),
-                       .unicode = wants_unicode(),
-                       .width = on_stderr ? terminal_width(STDERR_FILENO) : kPageWidth,
-                       .verbose = false,
-                       .full = options.written.full}));
+  output.write(rendered(analysis, options.written.format,
+                        {.color = on_stderr && wants_color(STDERR_FILENO),
+                         .unicode = wants_unicode(),
+                         .width = on_stderr ? terminal_width(STDERR_FILENO) : kPageWidth,
+                         .verbose = false,
+                         .full = options.written.full}));
   return judge(options, analysis, outcome);
 }
 

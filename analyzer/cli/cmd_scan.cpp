@@ -57,8 +57,8 @@ std::vector<image::Arch> gpus_of(const std::vector<image::Arch>& archs,
   return gpus;
 }
 
-scan::Options to_scan(const ScanOptions& options) {
-  scan::Options result;
+ScanRequest to_scan(const ScanOptions& options) {
+  ScanRequest result;
   result.targets = gpus_of(parse_archs("--target", options.targets), options.targets);
   if (result.targets.size() > kMaxTargets)
     throw UserError(
@@ -71,7 +71,7 @@ scan::Options to_scan(const ScanOptions& options) {
   return result;
 }
 
-int status_of(const scan::Scan& scan, const std::string& fail_on) {
+int status_of(const Scan& scan, const std::string& fail_on) {
   const auto limit = fail_on == "warning" ? Severity::warning : Severity::error;
   const bool found =
       std::ranges::any_of(scan.findings, [&](const Finding& finding) { return finding.severity >= limit; });
@@ -82,21 +82,19 @@ int status_of(const scan::Scan& scan, const std::string& fail_on) {
 }
 
 /// What the files are held to: of a configuration, with what the options say instead.
-expect::Expectation expectation_of(const ScanOptions& options) {
+Expectation expectation_of(const ScanOptions& options) {
   const bool asked = options.expect || options.budget || options.ptx_floor;
   const bool quiet = !options.targets.empty() && !asked;  // "would it run" is another question
-  const std::string path = options.config ? *options.config : quiet ? std::string() : expect::find_config();
-  expect::Expectation out =
-      path.empty() && !options.config ? expect::Expectation() : expect::read_config(path);
+  const std::string path = options.config ? *options.config : quiet ? std::string() : find_config();
+  Expectation out = path.empty() && !options.config ? Expectation() : read_config(path);
   if (options.expect) {
-    out.all.list = expect::parse_arch_list(*options.expect, {"--expect"});
+    out.all.list = parse_arch_list(*options.expect, {"--expect"});
     out.all.source = "--expect";
   }
-  if (options.ptx_floor) out.all.ptx_floor = expect::parse_gpu(*options.ptx_floor, {"--ptx-floor"});
-  if (options.budget) out.budget = expect::parse_budget(*options.budget, {"--budget"});
+  if (options.ptx_floor) out.all.ptx_floor = parse_gpu(*options.ptx_floor, {"--ptx-floor"});
+  if (options.budget) out.budget = parse_budget(*options.budget, {"--budget"});
   if (out.all.source.empty()) out.all.source = options.ptx_floor ? "--ptx-floor" : "--budget";
   if (options.exactly) out.all.exactly = true;
-  using expect::Form;
   const bool formed = options.sass || options.ptx || options.either;
   if (formed) out.all.form = options.sass ? Form::sass : options.ptx ? Form::ptx : Form::either;
   if (!out.files.empty() && out.all.list.empty() && !out.all.ptx_floor)
@@ -114,14 +112,14 @@ expect::Expectation expectation_of(const ScanOptions& options) {
 /// Python in PATH, where no path is named.
 std::vector<std::filesystem::path> paths_of(const ScanOptions& options) {
   if (!options.paths.empty()) return {options.paths.begin(), options.paths.end()};
-  const doctor::Machine machine = doctor::this_machine();
-  std::string first = doctor::in_path(machine, "python3");
-  if (first.empty()) first = doctor::in_path(machine, "python");
+  const Machine machine = this_machine();
+  std::string first = in_path(machine, "python3");
+  if (first.empty()) first = in_path(machine, "python");
   for (const std::string& prefix :
        {std::string(machine.env("VIRTUAL_ENV")), std::string(machine.env("CONDA_PREFIX")),
         std::filesystem::path(first).parent_path().parent_path().string()}) {
     if (prefix.empty()) continue;
-    for (const doctor::Python& python : doctor::find_pythons(machine, prefix)) {
+    for (const Python& python : find_pythons(machine, prefix)) {
       if (python.folders.empty()) continue;
       print_note(fmt::format("the packages of {}", python.interpreter));
       return {python.folders.begin(), python.folders.end()};
@@ -132,14 +130,14 @@ std::vector<std::filesystem::path> paths_of(const ScanOptions& options) {
 }
 
 /// Those of this machine whose compute capability is known, each once, and its driver.
-void use_gpus_here(const ScanOptions& options, scan::Options& scan_options) {
-  const doctor::Machine machine = doctor::this_machine();
-  const doctor::Loader loader(machine);
-  doctor::Facts facts;
-  facts.place = doctor::look_at_place(machine);
-  doctor::find_gpus(machine, loader, facts);
+void use_gpus_here(const ScanOptions& options, ScanRequest& scan_options) {
+  const Machine machine = this_machine();
+  const Loader loader(machine);
+  MachineFacts facts;
+  facts.place = look_at_place(machine);
+  find_gpus(machine, loader, facts);
   std::vector<std::string> names;
-  for (const doctor::Gpu& gpu : facts.gpus) {
+  for (const Gpu& gpu : facts.gpus) {
     const image::Arch arch{gpu.cc.value_or(image::ComputeCapability{}), image::Suffix::none};
     if (!gpu.cc || contains(scan_options.targets, arch)) continue;
     scan_options.targets.push_back(arch);
@@ -156,37 +154,36 @@ void use_gpus_here(const ScanOptions& options, scan::Options& scan_options) {
 /// A file of a folder to scan is not named: `-o kernels.o build/` is a slip of the pen. What a scan writes is
 /// never device code nor an archive.
 void refuse_to_overwrite(const Output& output, const std::string& path) {
-  const std::string first = output.first_bytes(scan::kFirstBytes);
+  const std::string first = output.first_bytes(kFirstBytes);
   const Bytes bytes{reinterpret_cast<const std::byte*>(first.data()), first.size()};
   // Without its name, which may be foo.ptx.
-  if (scan::file_kind(bytes, {}, true) != scan::FileKind::other)
+  if (file_kind(bytes, {}, true) != FileKind::other)
     throw UserError(
         fmt::format("--output {}: holds device code or is an archive; it is not overwritten", path));
 }
 
 int scan_paths(const ScanOptions& options) {
-  scan::Options scan_options = to_scan(options);
-  const expect::Expectation expectation =
-      options.print_config ? expect::Expectation() : expectation_of(options);
+  ScanRequest scan_options = to_scan(options);
+  const Expectation expectation = options.print_config ? Expectation() : expectation_of(options);
   const std::vector<std::filesystem::path> paths = paths_of(options);
   if (options.targets.empty() && !expectation.asks() && !options.print_config)
     use_gpus_here(options, scan_options);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs(options.paths, "the files to scan");
   refuse_to_overwrite(output, options.written.output);
-  scan::Scan result;
+  Scan result;
   {
     ProgressBar bar("scanning");
     scan_options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    result = scan::scan(paths, scan_options);
+    result = verbs::scan(paths, scan_options);
   }
   // First of all: no file makes up for it.
-  std::vector<Finding> old = scan::old_driver_findings(result.targets, result.driver);
+  std::vector<Finding> old = old_driver_findings(result.targets, result.driver);
   result.findings.insert(result.findings.begin(), std::make_move_iterator(old.begin()),
                          std::make_move_iterator(old.end()));
   if (result.objects.empty())
     for (const std::string& path : options.paths)
-      if (analysis::holds_reports(path))
+      if (holds_reports(path))
         throw UserError(
             fmt::format(
                 "{}: holds reports of what ran, not files with device code; `kshim analyze {}` reads them",
@@ -195,17 +192,17 @@ int scan_paths(const ScanOptions& options) {
   if (options.print_config) {
     if (result.objects.empty())
       throw UserError("--print-config: there is no device code in what was named", exit_status::kNoInput);
-    output.write(expect::config_of(result, options.written.output.ends_with("pyproject.toml")));
+    output.write(config_of(result, options.written.output.ends_with("pyproject.toml")));
     return exit_status::kOk;
   }
-  if (expectation.asks()) expect::hold(result, expectation, paths);
+  if (expectation.asks()) hold(result, expectation, paths);
   if (result.nothing_readable) {
-    print_errors(mapped(result.notes, &scan::ReadNote::text), options.written.verbose);
+    print_errors(mapped(result.notes, &ReadNote::text), options.written.verbose);
     return exit_status::kNoInput;
   }
   RenderOptions how = render_options(output, options.written);
   if (output.is_stream() && isatty(STDOUT_FILENO) != 1) how.width = kWholeLines;
-  output.write(scan::render(result, options.written.format, how));
+  output.write(rendered(result, options.written.format, how));
   return status_of(result, options.fail_on);
 }
 

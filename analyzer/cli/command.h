@@ -48,7 +48,7 @@ class Arguments {
     return app_.add_option(name, to);
   }
   /// --format of these, and --output.
-  void add(Written& to, std::span<const Format> formats = analysis::kFormats);
+  void add(Written& to, std::span<const Format> formats = kFormats);
   /// UserError where something is wrong. False: help was asked for.
   bool parse(std::vector<std::string> words);
   std::string page() const;

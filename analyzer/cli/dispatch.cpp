@@ -92,7 +92,7 @@ int dispatch(std::vector<std::string> words) {
 int main(int argc, char** argv) {
   int status = exit_status::kRunFailed;
   try {
-    analysis::set_up_log();
+    set_up_log();
     status = dispatch(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   } catch (const UserError& error) {
     print_error(error.what());

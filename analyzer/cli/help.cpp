@@ -99,12 +99,10 @@ std::string Arguments::page() const {
 }
 
 void Arguments::add(Written& to, std::span<const Format> formats) {
-  const auto names = mapped(formats, [](const Format& format) {
-    return analysis::format_names({&format, 1});
-  });
+  const auto names = mapped(formats, [](const Format& format) { return format_names({&format, 1}); });
   formats_ = join(names, ", ");
   with_type(app_.add_option_function<std::string>("--format", [&to](const std::string& name) {
-    to.format = analysis::parse_format(name).value();
+    to.format = parse_format(name).value();
   }))->check(one_of(names));
   add("-o,--output", to.output);
 }

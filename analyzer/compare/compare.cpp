@@ -3,7 +3,7 @@
 
 #include "analyzer/compare/diff.h"
 
-namespace kshim::diff {
+namespace kshim::compare {
 namespace {
 
 constexpr std::size_t kNamed = 3;
@@ -56,7 +56,7 @@ void compare_kernels(const Pair& pair, std::size_t number, std::vector<Change>& 
 }
 
 /// An object that one side alone has. A process that did not load it lost nothing.
-void alone(const Pair& pair, std::size_t number, const Options& options, bool loaded,
+void alone(const Pair& pair, std::size_t number, const DiffRequest& options, bool loaded,
            std::vector<Change>& changes) {
   const Object& object = pair.any();
   const bool gone = pair.b == nullptr;
@@ -73,7 +73,7 @@ void alone(const Pair& pair, std::size_t number, const Options& options, bool lo
                 .before = gone ? archs : "",
                 .after = gone ? "" : archs};
   const auto serves = [&](image::Arch target) {
-    return outcome_on(object, target, options.driver) < scan::Outcome::part;
+    return outcome_on(object, target, options.driver) < Outcome::part;
   };
   if (!options.targets.empty() && std::ranges::none_of(options.targets, serves))
     change.effect = Effect::changed;
@@ -165,12 +165,12 @@ class Objects {
       if (pairs[i].b != nullptr) b_.try_emplace(pairs[i].b->name, i);
     }
   }
-  std::optional<std::size_t> pair(const Finding& finding, bool before) const {
+  std::optional<std::size_t> pair(const SideFinding& finding, bool before) const {
     const auto& names = before ? a_ : b_;
     const auto found = names.find(finding.object);
     return found == names.end() ? std::nullopt : std::optional(found->second);
   }
-  std::string word(const Finding& finding, bool before) const {
+  std::string word(const SideFinding& finding, bool before) const {
     if (const auto number = pair(finding, before)) return fmt::format("#{}", *number);
     const std::size_t mark = finding.object.rfind('!');
     return stem(basename_of(mark == std::string::npos ? finding.object : finding.object.substr(mark + 1)));
@@ -181,7 +181,7 @@ class Objects {
   std::unordered_map<std::string, std::size_t> b_;
 };
 
-bool counts(const Finding& finding, const Options& options) {
+bool counts(const SideFinding& finding, const DiffRequest& options) {
   if (options.targets.empty() || finding.need.empty()) return true;
   const auto need = image::parse_arch(finding.need);
   return !need || contains(mapped(options.targets, &image::Arch::cc), need->cc);
@@ -189,17 +189,17 @@ bool counts(const Finding& finding, const Options& options) {
 
 class Findings {
  public:
-  Findings(const Options& options, Diff& diff) : options_(options), diff_(diff), objects_(diff.pairs) {}
+  Findings(const DiffRequest& options, Diff& diff) : options_(options), diff_(diff), objects_(diff.pairs) {}
 
   void run() {
-    std::vector<const Finding*> before = wanted(diff_.a.findings);
-    std::vector<const Finding*> after = wanted(diff_.b.findings);
+    std::vector<const SideFinding*> before = wanted(diff_.a.findings);
+    std::vector<const SideFinding*> after = wanted(diff_.b.findings);
     // The same cause first; what is left and about the same trouble has another one now.
-    pair_up(before, after, [this](const Finding& finding, bool old) {
+    pair_up(before, after, [this](const SideFinding& finding, bool old) {
       return finding.cause + '\n' + objects_.word(finding, old) + '\n' + finding.need + '\n' +
              (finding.code ? std::to_string(*finding.code) : "");
     });
-    pair_up(before, after, [this](const Finding& finding, bool old) {
+    pair_up(before, after, [this](const SideFinding& finding, bool old) {
       return finding.object.empty() ? std::string() : objects_.word(finding, old) + '\n' + finding.need;
     });
     alone(before, true, Effect::gained, diff_.fixed);
@@ -208,17 +208,17 @@ class Findings {
 
  private:
   /// Without those of a scan that are about a target: what images say of it is compared as images.
-  std::vector<const Finding*> wanted(const std::vector<Finding>& findings) const {
-    std::vector<const Finding*> out;
-    for (const Finding& finding : findings)
+  std::vector<const SideFinding*> wanted(const std::vector<SideFinding>& findings) const {
+    std::vector<const SideFinding*> out;
+    for (const SideFinding& finding : findings)
       if (diff_.a.kind != SideKind::scan || diff_.targets.empty() || finding.need.empty())
         out.push_back(&finding);
     return out;
   }
 
-  void alone(const std::vector<const Finding*>& findings, bool old, Effect effect,
-             std::vector<Finding>& out) {
-    for (const Finding* finding : findings) {
+  void alone(const std::vector<const SideFinding*>& findings, bool old, Effect effect,
+             std::vector<SideFinding>& out) {
+    for (const SideFinding* finding : findings) {
       out.push_back(*finding);
       if (finding->severity > Severity::info)
         add(counts(*finding, options_) ? effect : Effect::changed, *finding, old, finding->text);
@@ -226,14 +226,14 @@ class Findings {
   }
 
   template <class Key>
-  void pair_up(std::vector<const Finding*>& before, std::vector<const Finding*>& after, Key key) {
-    std::unordered_multimap<std::string, const Finding*> theirs;
+  void pair_up(std::vector<const SideFinding*>& before, std::vector<const SideFinding*>& after, Key key) {
+    std::unordered_multimap<std::string, const SideFinding*> theirs;
     for (auto it = after.rbegin(); it != after.rend(); ++it) {
       if (std::string text = key(**it, false); !text.empty()) theirs.emplace(std::move(text), *it);
     }
-    std::vector<const Finding*> left;
-    std::unordered_set<const Finding*> used;
-    for (const Finding* finding : before) {
+    std::vector<const SideFinding*> left;
+    std::unordered_set<const SideFinding*> used;
+    for (const SideFinding* finding : before) {
       const std::string text = key(*finding, true);
       const auto found = text.empty() ? theirs.end() : theirs.find(text);
       if (found == theirs.end()) {
@@ -245,10 +245,10 @@ class Findings {
       theirs.erase(found);
     }
     before = std::move(left);
-    std::erase_if(after, [&](const Finding* finding) { return used.contains(finding); });
+    std::erase_if(after, [&](const SideFinding* finding) { return used.contains(finding); });
   }
 
-  void both(const Finding& a, const Finding& b) {
+  void both(const SideFinding& a, const SideFinding& b) {
     if (a.cause == b.cause && a.severity == b.severity) {
       diff_.stayed.push_back(b);
       return;
@@ -264,7 +264,7 @@ class Findings {
     change.after = b.cause;
   }
 
-  Change& add(Effect effect, const Finding& finding, bool before, std::string text) {
+  Change& add(Effect effect, const SideFinding& finding, bool before, std::string text) {
     diff_.changes.push_back({.effect = effect,
                              .what = "finding",
                              .pair = objects_.pair(finding, before),
@@ -275,7 +275,7 @@ class Findings {
     return diff_.changes.back();
   }
 
-  const Options& options_;
+  const DiffRequest& options_;
   Diff& diff_;
   Objects objects_;
 };
@@ -289,7 +289,7 @@ bool Diff::gained() const {
   return std::ranges::any_of(changes, [](const Change& change) { return change.effect == Effect::gained; });
 }
 
-void compare(const Options& options, Diff& diff) {
+void compare_sides(const DiffRequest& options, Diff& diff) {
   diff.targets = options.targets;
   diff.driver = options.driver;
   if (diff.a.has_objects && diff.b.has_objects)
@@ -373,6 +373,6 @@ std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>&
   return pairs;
 }
 
-void compare_findings(const Options& options, Diff& diff) { Findings(options, diff).run(); }
+void compare_findings(const DiffRequest& options, Diff& diff) { Findings(options, diff).run(); }
 
-}  // namespace kshim::diff
+}  // namespace kshim::compare

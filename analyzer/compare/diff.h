@@ -6,9 +6,9 @@
 #include "analyzer/render/scan/render.h"
 #include "analyzer/verbs/analysis.h"
 
-namespace kshim::diff {
+namespace kshim::compare {
 
-struct Options {
+struct DiffRequest {
   std::vector<image::Arch> targets;  ///< judge for these GPUs alone
   image::Version driver;             ///< of these; unknown = newest
   bool kernels = false;              ///< compare kernels as well: reads all payloads
@@ -29,10 +29,10 @@ struct Object {
   std::optional<std::map<std::string, std::vector<std::string>>> kernels =
       {};                                                ///< demangled, and their architectures
   std::map<std::string, std::uint64_t> code_bytes = {};  ///< of kernels, demangled, where they were asked for
-  std::map<image::Arch, scan::Outcome> targets = {};     ///< where modules were judged
+  std::map<image::Arch, Outcome> targets = {};           ///< where modules were judged
 };
 
-struct Finding {
+struct SideFinding {
   std::string cause = {};
   Severity severity = Severity::error;
   std::string object = {};  ///< Object::name
@@ -48,7 +48,7 @@ struct Side {
   bool has_objects = true;     ///< an analysis in JSON has none
   bool nothing_there = false;  ///< nothing of it could be read
   std::vector<Object> objects;
-  std::vector<Finding> findings;
+  std::vector<SideFinding> findings;
   std::vector<std::string> devices;  ///< "NVIDIA A100 (8.0)": what reports are of
   std::string verdict;               ///< of reports
   std::vector<std::string> notes;
@@ -76,8 +76,8 @@ struct Pair {
 };
 
 struct FindingPair {
-  Finding a;
-  Finding b;
+  SideFinding a;
+  SideFinding b;
 };
 
 struct Diff {
@@ -87,38 +87,38 @@ struct Diff {
   image::Version driver;
   std::vector<Pair> pairs;      ///< into a and b: neither copied nor moved any more
   std::vector<Change> changes;  ///< lost first, by pair
-  std::vector<Finding> fixed;
-  std::vector<Finding> broken;
+  std::vector<SideFinding> fixed;
+  std::vector<SideFinding> broken;
   std::vector<FindingPair> other;  ///< another cause, or another severity, of the same trouble
-  std::vector<Finding> stayed;
+  std::vector<SideFinding> stayed;
   std::vector<std::string> notes;
   bool lost() const;
   bool gained() const;
 };
 
 /// Reports, folders of them, an analysis or a scan in JSON, or whatever `kshim scan` reads.
-Side read_side(const std::string& path, const Options& options);
+Side read_side(const std::string& path, const DiffRequest& options);
 /// Of two sides of one kind.
-void compare(const Options& options, Diff& diff);
+void compare_sides(const DiffRequest& options, Diff& diff);
 
-inline constexpr std::array kFormats = {Format::text, Format::json, Format::markdown, Format::html,
-                                        Format::github};
-std::string render(const Diff& diff, Format format, const RenderOptions& options);
+inline constexpr std::array kDiffFormats = {Format::text, Format::json, Format::markdown, Format::html,
+                                            Format::github};
+std::string rendered(const Diff& diff, Format format, const RenderOptions& options);
 std::string_view to_name(Effect effect);
 /// "B lacks what A had in 1 of 3 files; 1 finding is new or worse"
 std::string summary_of(const Diff& diff);
 
-// The parts of compare().
+// The parts of compare_sides().
 
 /// What became of the images of an object that is on both sides, and what that means for GPUs.
-void compare_images(const Pair& pair, std::size_t number, const Options& options,
+void compare_images(const Pair& pair, std::size_t number, const DiffRequest& options,
                     std::vector<Change>& changes);
 /// The findings of both sides, by cause and by the objects that belong together.
-void compare_findings(const Options& options, Diff& diff);
+void compare_findings(const DiffRequest& options, Diff& diff);
 /// How an object does on a GPU: as its modules were judged, else by its images alone.
-scan::Outcome outcome_on(const Object& object, image::Arch target, image::Version driver);
+Outcome outcome_on(const Object& object, image::Arch target, image::Version driver);
 /// "had its own code", "was compiled from PTX" ...
-std::string outcome_text(scan::Outcome outcome, bool before);
+std::string outcome_text(Outcome outcome, bool before);
 
 /// Which object of `a` is which of `b`: by path, then by the part of the path inside a distribution, then by
 /// name, then by build id. What has no counterpart stands alone. In the order of `a`, then of `b`.
@@ -135,8 +135,8 @@ std::string distribution(std::string_view archive);
 
 /// "torch 2.9.1 (pip)" as torch.
 std::string package_name(std::string_view package);
-Finding to_diff(const analysis::Finding& finding);
+SideFinding to_diff(const Finding& finding);
 /// The text of a kshim-scan/1 or kshim-analysis/1; false where it is neither, with a clause in side.notes.
 bool read_json(const std::string& text, Side& side);
 
-}  // namespace kshim::diff
+}  // namespace kshim::compare

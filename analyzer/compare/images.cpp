@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/compare/diff.h"
 
-namespace kshim::diff {
+namespace kshim::compare {
 namespace {
 
 using image::Arch;
 using image::ImageKind;
 using image::Version;
-using scan::Outcome;
 
 /// All images of one kind and architecture.
 struct Images {
@@ -184,15 +183,14 @@ struct Comparison {
       const auto old = before_.find(key);
       const std::uint64_t bytes = old == before_.end() ? 0 : old->second.bytes;
       if (images.bytes > bytes && is_much(bytes, images.bytes))
-        parts.push_back(
-            fmt::format("{} +{}", name(key.first, key.second), scan::size_text(images.bytes - bytes)));
+        parts.push_back(fmt::format("{} +{}", name(key.first, key.second), size_text(images.bytes - bytes)));
     }
     if (options_.sizes) return list_sizes();
     if (was == 0 || is == 0 || !is_much(was, is)) return;
     const double percent =
         100 * (static_cast<double>(is) - static_cast<double>(was)) / static_cast<double>(was);
     std::string text =
-        fmt::format("device code {}, was {} ({:+.0f} %)", scan::size_text(is), scan::size_text(was), percent);
+        fmt::format("device code {}, was {} ({:+.0f} %)", size_text(is), size_text(was), percent);
     if (!parts.empty()) text += ": " + join(parts, ", ");
     add(Effect::changed, "size", {}, std::move(text), std::to_string(was), std::to_string(is));
   }
@@ -219,8 +217,8 @@ struct Comparison {
         const auto [was, is] = row.second;
         const std::string what = sizes == &kernels ? "kernel " + shorten(row.first, 60) : row.first;
         add(Effect::changed, "size", what,
-            fmt::format("{}: {}, was {} ({}{})", what, scan::size_text(is), scan::size_text(was),
-                        is > was ? '+' : '-', scan::size_text(far(row))),
+            fmt::format("{}: {}, was {} ({}{})", what, size_text(is), size_text(was), is > was ? '+' : '-',
+                        size_text(far(row))),
             std::to_string(was), std::to_string(is));
       }
     }
@@ -243,7 +241,7 @@ struct Comparison {
 
   const Pair& pair_;
   std::size_t number_;
-  const Options& options_;
+  const DiffRequest& options_;
   std::vector<Change>& changes_;
   ByArch before_ = by_arch(*pair_.a);
   ByArch after_ = by_arch(*pair_.b);
@@ -274,9 +272,9 @@ std::string outcome_text(Outcome outcome, bool before) {
   return before ? was : is;
 }
 
-void compare_images(const Pair& pair, std::size_t number, const Options& options,
+void compare_images(const Pair& pair, std::size_t number, const DiffRequest& options,
                     std::vector<Change>& changes) {
   Comparison{pair, number, options, changes}.run();
 }
 
-}  // namespace kshim::diff
+}  // namespace kshim::compare

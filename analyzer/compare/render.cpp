@@ -3,10 +3,14 @@
 #include "analyzer/render/ci_formats.h"
 #include "analyzer/render/document.h"
 
-namespace kshim::diff {
+namespace kshim::compare {
 
-KSHIM_JSON(Finding, cause, severity, object, need, code, text)
-KSHIM_JSON(FindingPair, a, b)
+inline Json to_json(const SideFinding& from) {
+  Json out;
+  KSHIM_JSON_FIELDS(cause, severity, object, need, code, text)
+  return out;
+}
+inline Json to_json(const FindingPair& from) { return {{"a", to_json(from.a)}, {"b", to_json(from.b)}}; }
 
 namespace {
 
@@ -67,7 +71,7 @@ std::vector<Group> grouped(const Diff& diff) {
   return groups;
 }
 
-std::string sentence_of(const Finding& finding) {
+std::string sentence_of(const SideFinding& finding) {
   return fmt::format("{}: {}", to_name(finding.severity), finding.text);
 }
 
@@ -106,9 +110,8 @@ Json change_json(const Diff& diff, const Change& from) {
 
 Json object_json(const Object* object) {
   if (object == nullptr) return nullptr;
-  return {{"name", object->name},
-          {"bytes", object->bytes},
-          {"images", json_list(object->images, scan::image_json)}};
+  return {
+      {"name", object->name}, {"bytes", object->bytes}, {"images", json_list(object->images, image_json)}};
 }
 
 std::string render_json(const Diff& from) {
@@ -152,7 +155,7 @@ struct DiffWriter {
   }
 
   std::size_t shown_of(std::size_t all, std::size_t few) const {
-    return analysis::shown_of(all, doc_.brief() ? few : doc_.limits().rows);
+    return render::shown_of(all, doc_.brief() ? few : doc_.limits().rows);
   }
   void more(std::size_t count, std::string_view what) {
     if (count != 0)
@@ -223,9 +226,9 @@ std::string summary_of(const Diff& diff) {
   return join(parts, "; ");
 }
 
-std::string render(const Diff& diff, Format format, const RenderOptions& options) {
+std::string rendered(const Diff& diff, Format format, const RenderOptions& options) {
   if (format == Format::json) return render_json(diff);
   return format == Format::github ? render_github(diff) : render_page(diff, format, options);
 }
 
-}  // namespace kshim::diff
+}  // namespace kshim::compare

@@ -6,7 +6,7 @@
 #include "analyzer/verbs/report_files.h"
 #include "kshim/files/open_file.h"
 
-namespace kshim::diff {
+namespace kshim::compare {
 namespace {
 
 namespace fs = std::filesystem;
@@ -42,8 +42,8 @@ void add_objects(const fs::path& path, Side& side) {
   }
 }
 
-void read_reports(const fs::path& path, const Options& options, Side& side) {
-  analysis::Options wanted;
+void read_reports(const fs::path& path, const DiffRequest& options, Side& side) {
+  AnalysisOptions wanted;
   wanted.targets = options.targets;
   if (options.driver.known()) wanted.assume_driver = options.driver;
   wanted.progress = options.progress;
@@ -66,20 +66,20 @@ std::string place_in(const std::string& path, const std::string& root, bool fold
   return begin == std::string::npos ? path : path.substr(begin);
 }
 
-void read_files(const fs::path& path, const Options& options, Side& side) {
-  scan::Options wanted;
+void read_files(const fs::path& path, const DiffRequest& options, Side& side) {
+  ScanRequest wanted;
   wanted.targets = options.targets;
   wanted.driver = options.driver;
   wanted.kernels = options.kernels || options.sizes;
   wanted.jobs = options.jobs;
   wanted.progress = options.progress;
-  scan::Scan scan = scan::scan({path}, wanted);
+  Scan scan = verbs::scan({path}, wanted);
   std::error_code error;
   const bool folder = fs::is_directory(path, error);
   side.nothing_there = scan.nothing_readable;
-  side.notes = mapped(scan.notes, &scan::ReadNote::text);
+  side.notes = mapped(scan.notes, &ReadNote::text);
   side.findings = mapped(scan.findings, to_diff);
-  for (scan::ScannedObject& from : scan.objects) {
+  for (ScannedObject& from : scan.objects) {
     Object object{.name = from.name(),
                   .place = place_in(from.path, side.path, folder),
                   .member = from.member,
@@ -87,13 +87,12 @@ void read_files(const fs::path& path, const Options& options, Side& side) {
                   .build_id = from.build_id,
                   .bytes = from.bytes,
                   .images = std::move(from.images)};
-    for (const scan::TargetVerdict& verdict : from.targets)
-      object.targets[verdict.target] = scan::outcome_of(verdict);
+    for (const TargetVerdict& verdict : from.targets) object.targets[verdict.target] = outcome_of(verdict);
     if (from.kernels) {
       object.kernels.emplace();
-      for (const scan::ScannedKernel& kernel : *from.kernels) {
+      for (const ScannedKernel& kernel : *from.kernels) {
         (*object.kernels)[kernel.demangled] = kernel.archs();
-        for (const scan::KernelNeeds& image : kernel.images)
+        for (const KernelNeeds& image : kernel.images)
           object.code_bytes[kernel.demangled] += image.code_bytes;
       }
     }
@@ -112,11 +111,11 @@ std::string sentence_of(const SavedJson& finding) {
   return text;
 }
 
-Finding finding_of(const SavedJson& json) {
-  Finding out{.cause = string_at(json, "cause"),
-              .object = string_at(json, "object"),
-              .need = string_at(json, "need"),
-              .text = sentence_of(json)};
+SideFinding finding_of(const SavedJson& json) {
+  SideFinding out{.cause = string_at(json, "cause"),
+                  .object = string_at(json, "object"),
+                  .need = string_at(json, "need"),
+                  .text = sentence_of(json)};
   const std::string severity = string_at(json, "severity");
   out.severity = severity == "error"     ? Severity::error
                  : severity == "warning" ? Severity::warning
@@ -151,11 +150,11 @@ Object object_of(const SavedJson& json) {
   for (const SavedJson& target : list_at(json, "targets")) {
     const auto arch = image::parse_arch(string_at(target, "target"));
     if (!arch) continue;
-    scan::TargetVerdict verdict{.target = *arch};
+    TargetVerdict verdict{.target = *arch};
     verdict.sass = number_at(target, "sass");
     verdict.jit = number_at(target, "jit");
     verdict.lacking = number_at(target, "lacking");
-    out.targets[*arch] = scan::outcome_of(verdict);
+    out.targets[*arch] = outcome_of(verdict);
   }
   return out;
 }
@@ -179,7 +178,7 @@ std::string package_name(std::string_view package) {
   return std::string(package.substr(0, package.find(' ')));
 }
 
-Finding to_diff(const analysis::Finding& finding) {
+SideFinding to_diff(const Finding& finding) {
   return {.cause = std::string(row_of(finding.cause).name),
           .severity = finding.severity,
           .object = finding.object,
@@ -188,7 +187,7 @@ Finding to_diff(const analysis::Finding& finding) {
           .text = title_of(finding)};
 }
 
-Side read_side(const std::string& path, const Options& options) {
+Side read_side(const std::string& path, const DiffRequest& options) {
   Side side;
   side.path = path;
   std::error_code error;
@@ -242,4 +241,4 @@ bool read_json(const std::string& text, Side& side) {
   return true;
 }
 
-}  // namespace kshim::diff
+}  // namespace kshim::compare

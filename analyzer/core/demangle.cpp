@@ -14,7 +14,7 @@ extern "C" int __gcclibcxx_demangle_callback(  // NOLINT(bugprone-reserved-ident
 
 #endif
 
-namespace kshim::analysis {
+namespace kshim::core {
 namespace {
 
 constexpr std::size_t kMaxSymbolLength = 65536;
@@ -82,4 +82,4 @@ std::string demangle(std::string_view symbol) {
   return name;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::core

@@ -8,7 +8,7 @@
 #include "kshim/image/image.h"
 #include "kshim/image/select.h"
 
-namespace kshim::analysis {
+namespace kshim::core {
 
 /// Where the list of images comes from; the nearer to the kernel, the more it proves.
 enum class ImageScope : std::uint8_t {
@@ -72,4 +72,4 @@ struct Facts {
   bool operator==(const Facts&) const = default;
 };
 
-}  // namespace kshim::analysis
+}  // namespace kshim::core

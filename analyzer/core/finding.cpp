@@ -3,7 +3,7 @@
 
 #include "analyzer/core/text.h"
 
-namespace kshim::analysis {
+namespace kshim::core {
 namespace {
 
 using namespace cause_trait;
@@ -84,4 +84,4 @@ std::string_view to_name(FixKind kind) {
   return index < std::size(kFixKinds) ? kFixKinds[index] : std::string_view();
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::core

@@ -5,7 +5,11 @@
 #include "analyzer/core/prelude.h"
 #include "kshim/image/select.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
+struct AdviceInput;
+}
+
+namespace kshim::core {
 
 enum class Severity : std::uint8_t { none, info, warning, error };
 std::string_view to_name(Severity severity);
@@ -166,8 +170,6 @@ struct SeenIn {
   std::uint64_t count = 1;
 };
 
-struct AdviceInput;
-
 /// What a finding lists of its kernels and places; the count of all is kept.
 constexpr std::size_t kMaxKernels = 1000;
 constexpr std::size_t kMaxPlaces = 3;
@@ -199,10 +201,11 @@ struct Finding {
   std::uint64_t processes_total = 0;
   std::string seen_in;  ///< of several: "ranks 0-7 on node01, 8-15 on node02"
   std::vector<Evidence> evidence;
-  std::vector<ReportLine> failures;          ///< each failure it accounts for; of many, the first
-  std::vector<Place> where;                  ///< innermost first; first is the user's own
-  Near near = Near::load;                    ///< what failed at the first of them, and with failed_kernel
-  std::shared_ptr<const AdviceInput> about;  ///< what its fixes depend on; null: nothing is to be advised
+  std::vector<ReportLine> failures;  ///< each failure it accounts for; of many, the first
+  std::vector<Place> where;          ///< innermost first; first is the user's own
+  Near near = Near::load;            ///< what failed at the first of them, and with failed_kernel
+  std::shared_ptr<const diagnose::AdviceInput>
+      about;  ///< what its fixes depend on; null: nothing is to be advised
   std::vector<Fix> fixes;
   std::vector<DeadEnd> dead_ends;
   std::vector<std::string> remarks;  ///< true and useful: "Your driver is fine."
@@ -218,4 +221,4 @@ inline constexpr int kInsufficientDriver = 35;
 
 inline bool is_problem(const Finding& finding) { return finding.severity > Severity::info; }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::core

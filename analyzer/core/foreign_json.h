@@ -5,7 +5,7 @@
 
 #include "analyzer/core/prelude.h"
 
-namespace kshim::analysis {
+namespace kshim::core {
 
 /// null where there is none.
 inline const nlohmann::json& part_of(const nlohmann::json& json, const char* key) {
@@ -27,4 +27,4 @@ inline std::uint64_t number_at(const nlohmann::json& json, const char* key) {
   return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::core

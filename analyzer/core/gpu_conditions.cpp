@@ -3,7 +3,7 @@
 
 #include "analyzer/core/text.h"
 
-namespace kshim::analysis {
+namespace kshim::core {
 namespace {
 
 constexpr std::string_view kOperators = "<>=!";
@@ -52,4 +52,4 @@ std::optional<bool> meets(image::ComputeCapability gpu, image::Version cuda, Con
   return any;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::core

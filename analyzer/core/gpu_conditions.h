@@ -7,7 +7,7 @@
 
 #include "kshim/image/arch.h"
 
-namespace kshim::analysis {
+namespace kshim::core {
 
 enum class Conditions : std::uint8_t { nvidia_require, conda };
 
@@ -16,4 +16,4 @@ enum class Conditions : std::uint8_t { nvidia_require, conda };
 std::optional<bool> meets(image::ComputeCapability gpu, image::Version cuda, Conditions form,
                           std::string_view text);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::core

@@ -6,7 +6,7 @@
 
 #include "analyzer/core/text.h"
 
-namespace kshim::analysis {
+namespace kshim::core {
 void set_up_log() {
   auto logger = spdlog::stderr_logger_st("kshim");
   logger->set_pattern("kshim: %l: %v");
@@ -22,4 +22,4 @@ void set_up_log() {
 bool logs_debug() { return spdlog::should_log(spdlog::level::debug); }
 void log_debug(std::string_view message) { spdlog::debug("{}", message); }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::core

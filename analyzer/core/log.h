@@ -5,7 +5,7 @@
 #pragma once
 #include <string_view>
 
-namespace kshim::analysis {
+namespace kshim::core {
 
 /// Reads KSHIM_LOG: off, error, warn (default), info or debug. A bad value is named, as the shim does, and
 /// warn is used.
@@ -15,4 +15,4 @@ void set_up_log();
 bool logs_debug();
 void log_debug(std::string_view message);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::core

@@ -8,7 +8,7 @@
 #include "analyzer/core/text.h"
 #include "kshim/files/open_file.h"
 
-namespace kshim {
+namespace kshim::core {
 namespace {
 
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
@@ -34,7 +34,7 @@ std::uint64_t number_of(const std::string& path, std::string_view name) {
   if (at == std::string::npos) return kUnlimited;
   at = text->find_first_not_of(" \t", at + name.size());
   if (at == std::string::npos) return kUnlimited;
-  return analysis::first_number<std::uint64_t>(std::string_view(*text).substr(at)).value_or(kUnlimited);
+  return first_number<std::uint64_t>(std::string_view(*text).substr(at)).value_or(kUnlimited);
 }
 
 /// What the groups of this process (cgroup v2, or the memory controller of v1) leave it.
@@ -77,7 +77,7 @@ std::uint64_t default_memory() {
 }
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
-  const auto number = analysis::take_number<std::uint64_t>(text);
+  const auto number = take_number<std::uint64_t>(text);
   if (!number) return std::nullopt;
   constexpr std::pair<std::string_view, unsigned> kUnits[] = {{"", 0},     {"K", 10},   {"M", 20},  {"G", 30},
                                                               {"KiB", 10}, {"MiB", 20}, {"GiB", 30}};
@@ -85,8 +85,6 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
     if (text == name) return *number > kUnlimited >> shift ? std::nullopt : std::optional(*number << shift);
   return std::nullopt;
 }
-
-std::string size_text(std::uint64_t bytes) { return fmt::format("{} MB", bytes / 1'000'000); }
 
 void limit_memory(std::uint64_t bytes) {
   g_limit = bytes;
@@ -118,4 +116,4 @@ std::string no_memory_clause() {
   return fmt::format("needs more than {} of memory (--max-memory)", size_text(g_limit));
 }
 
-}  // namespace kshim
+}  // namespace kshim::core

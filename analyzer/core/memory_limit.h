@@ -7,7 +7,7 @@
 
 #include "analyzer/core/prelude.h"
 
-namespace kshim {
+namespace kshim::core {
 
 constexpr std::uint64_t kMinMemory = std::uint64_t{64} << 20;
 
@@ -15,7 +15,6 @@ constexpr std::uint64_t kMinMemory = std::uint64_t{64} << 20;
 std::uint64_t default_memory();
 /// 512M, 2G, 1000000000; nullopt for anything else.
 std::optional<std::uint64_t> parse_size(std::string_view text);
-std::string size_text(std::uint64_t bytes);  ///< 512 MB
 
 /// Once, before work begins. A sanitizer's memory is not limited.
 void limit_memory(std::uint64_t bytes);
@@ -27,4 +26,4 @@ void lift_memory_limit() noexcept;
 /// "needs more than 512 MB of memory (--max-memory)".
 std::string no_memory_clause();
 
-}  // namespace kshim
+}  // namespace kshim::core

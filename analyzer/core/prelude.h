@@ -29,33 +29,49 @@
 #include <variant>
 #include <vector>
 
+// A folder is a namespace, and uses the names of the folders below it (tests/lint/layers.py has the order).
 namespace kshim {
-namespace analysis {}
+namespace core {}
+namespace data {
+using namespace core;
+}
+namespace device_code {
+using namespace data;
+}
+namespace owner {
+using namespace device_code;
+}
+namespace input {
+using namespace owner;
+}
+namespace diagnose {
+using namespace input;
+}
+namespace advise {
+using namespace diagnose;
+}
+namespace verbs {
+using namespace advise;
+}
+namespace run {
+using namespace verbs;
+}
+namespace say {
+using namespace run;
+}
+namespace render {
+using namespace say;
+}
+namespace compare {
+using namespace render;
+}
+namespace exports {
+using namespace compare;
+}
 namespace cli {
-using namespace analysis;
+using namespace exports;
 }
-namespace diff {
-using namespace analysis;
-}
-namespace doctor {
-using namespace analysis;
-}
-namespace expect {
-using namespace analysis;
-}
-namespace explain {
-using namespace analysis;
-}
-namespace packages {
-using namespace analysis;
-}
-namespace requirements {
-using namespace analysis;
-}
-namespace scan {
-using namespace analysis;
-}
-namespace source {
-using namespace analysis;
+namespace test {
+using namespace cli;
 }
 }  // namespace kshim

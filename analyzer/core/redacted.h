@@ -6,7 +6,7 @@
 #include "kshim/base/hash.h"
 #include "kshim/report/redact.h"
 
-namespace kshim::analysis {
+namespace kshim::core {
 
 /// A text with `…` in place of its secrets, by the rule of reports: people share what kshim prints. Reports
 /// repeat the same paths and names: a thread remembers some texts without a secret.
@@ -26,4 +26,4 @@ inline std::string redacted(std::string_view text) {
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::core

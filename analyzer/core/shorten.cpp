@@ -2,7 +2,7 @@
 // Demangled names of templates fill screens. What is cut here is what a reader skips anyway.
 #include "analyzer/core/text.h"
 
-namespace kshim::analysis {
+namespace kshim::core {
 namespace {
 
 // Kernel names come from files that anyone may have made: every step below takes time in proportion to the
@@ -142,4 +142,4 @@ std::string base_name(std::string_view demangled) {
   return std::string(demangled.substr(begin, end - begin));
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::core

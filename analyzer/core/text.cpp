@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-namespace kshim::analysis {
+namespace kshim::core {
 namespace {
 
 // Controls, and what is invisible or turns the direction of writing: general categories Cc and Cf of Unicode
@@ -294,4 +294,4 @@ std::string file_uri(std::string_view path) {
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::core

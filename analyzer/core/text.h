@@ -21,7 +21,7 @@ inline std::string sm_name(ComputeCapability cc) { return sm_name(Arch{cc, Suffi
 
 }  // namespace kshim::image
 
-namespace kshim::analysis {
+namespace kshim::core {
 
 struct Decoded {
   char32_t code = 0;
@@ -165,4 +165,4 @@ std::string file_uri(std::string_view path);
 /// code: names of files, kernels, calls. number: a cell of digits.
 enum class Tone : std::uint8_t { plain, strong, dim, error, warning, good, code, number };
 
-}  // namespace kshim::analysis
+}  // namespace kshim::core

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace kshim::cli::exit_status {
+namespace kshim::core::exit_status {
 
 // Exit statuses of the command, as docs and shell scripts know them.
 
@@ -18,9 +18,9 @@ constexpr int kNotExecutable = 126;
 constexpr int kNotFound = 127;
 constexpr int kSignalBase = 128;
 
-}  // namespace kshim::cli::exit_status
+}  // namespace kshim::core::exit_status
 
-namespace kshim::cli {
+namespace kshim::core {
 
 class UserError : public std::runtime_error {
  public:
@@ -32,4 +32,4 @@ class UserError : public std::runtime_error {
   int status_;
 };
 
-}  // namespace kshim::cli
+}  // namespace kshim::core

@@ -4,11 +4,11 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 
-namespace kshim::cli {
+namespace kshim::data {
 namespace {
 
 std::string known_toolkits() {
-  const auto rows = analysis::toolkits();
+  const auto rows = toolkits();
   return fmt::format("kshim knows those from {} to {}", name(rows.front().version),
                      name(rows.back().version));
 }
@@ -16,7 +16,7 @@ std::string known_toolkits() {
 // A release that this kshim is too old to have a row for is taken, up to the next major version.
 bool is_plausible(image::Version version) {
   constexpr unsigned kMaxMinor = 9;
-  const auto rows = analysis::toolkits();
+  const auto rows = toolkits();
   return version >= rows.front().version && version.major <= rows.back().version.major + 1 &&
          version.minor <= kMaxMinor;
 }
@@ -38,9 +38,8 @@ std::optional<unsigned> branch_in(std::string_view text) {
 image::Version parse_cuda_version(std::string_view option, const std::string& text, int status) {
   const auto version = image::parse_version(text);
   if (!version.ok()) {
-    throw UserError(
-        fmt::format("{}: `{}` is no CUDA version; write it as in 12.4", option, analysis::sanitize(text)),
-        status);
+    throw UserError(fmt::format("{}: `{}` is no CUDA version; write it as in 12.4", option, sanitize(text)),
+                    status);
   }
   if (!is_plausible(version.value())) {
     throw UserError(fmt::format("{}: there is no CUDA {}; {}, give one such as 12.4", option,
@@ -53,15 +52,15 @@ image::Version parse_cuda_version(std::string_view option, const std::string& te
 image::Version parse_driver(std::string_view option, const std::string& text, int status) {
   const auto branch = branch_in(text);
   if (!branch) return parse_cuda_version(option, text, status);
-  const analysis::ToolkitRow* row = analysis::toolkit_of_branch(*branch);
+  const ToolkitRow* row = toolkit_of_branch(*branch);
   if (row == nullptr) {
     throw UserError(
         fmt::format("{}: `{}` is a driver's version, and kshim does not know what R{} serves; give "
                     "the CUDA version that nvidia-smi shows, such as 12.4",
-                    option, analysis::sanitize(text), *branch),
+                    option, sanitize(text), *branch),
         status);
   }
   return row->version;
 }
 
-}  // namespace kshim::cli
+}  // namespace kshim::data

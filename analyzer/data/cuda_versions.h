@@ -6,7 +6,7 @@
 #include "analyzer/core/user_error.h"
 #include "kshim/image/arch.h"
 
-namespace kshim::cli {
+namespace kshim::data {
 
 /// "13.0"; UserError with `status` otherwise, also for a number that is no release of CUDA's, as 4.0
 /// and 99.9. `option` is its name in the message.
@@ -16,4 +16,4 @@ image::Version parse_cuda_version(std::string_view option, const std::string& te
 image::Version parse_driver(std::string_view option, const std::string& text,
                             int status = exit_status::kMisuse);
 
-}  // namespace kshim::cli
+}  // namespace kshim::data

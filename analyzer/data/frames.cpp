@@ -3,7 +3,7 @@
 
 #include "analyzer/core/text.h"
 
-namespace kshim::analysis {
+namespace kshim::data {
 namespace {
 
 // "/venv/bin/torchrun": what pip writes for a package's command has no ending and nothing but a call.
@@ -81,4 +81,4 @@ FrameOwner owner_of_source(std::string_view file) {
   });
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::data

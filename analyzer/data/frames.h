@@ -4,7 +4,7 @@
 
 #include "analyzer/data/tables.h"
 
-namespace kshim::analysis {
+namespace kshim::data {
 
 /// Of a Python frame, by its file and function.
 FrameOwner owner_of_python(std::string_view file, std::string_view function);
@@ -17,4 +17,4 @@ FrameOwner owner_of_symbol(std::string_view symbol);
 /// Of a source file that debug information names.
 FrameOwner owner_of_source(std::string_view file);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::data

@@ -11,7 +11,7 @@
 #include "analyzer/data/knowledge_file.h"
 #include "kshim/image/compute_capability.h"
 
-namespace kshim::explain {
+namespace kshim::data {
 namespace {
 
 // "M4" and "P4" have other meanings, so they count as GPUs only after "NVIDIA", "Tesla" or "GPU".
@@ -28,13 +28,11 @@ std::string folded(std::string_view name) {
 const std::vector<GpuName>& all_names() {
   static const std::vector<GpuName> kNames = [] {
     std::vector<GpuName> out;
-    for (const analysis::GpuNameRow& row : analysis::knowledge().gpu_names)
-      out.push_back({std::string(row.name), row.cc});
-    for (const analysis::OldGpuRow& row : analysis::old_gpus())
-      out.push_back({std::string(row.name), row.cc});
+    for (const GpuNameRow& row : knowledge().gpu_names) out.push_back({std::string(row.name), row.cc});
+    for (const OldGpuRow& row : old_gpus()) out.push_back({std::string(row.name), row.cc});
     // Newest first: a Thor's chip has two numbers, and the newer is that of CUDA 13.
     for (const auto& gpu : std::views::reverse(image::compat_tables().gpus))
-      for (const std::string& chip : analysis::split(gpu.chips, " "))
+      for (const std::string& chip : split(gpu.chips, " "))
         if (!chip.empty()) out.push_back({chip, gpu.cc, true});
     std::ranges::stable_sort(
         out, [](const GpuName& a, const GpuName& b) { return a.name.size() > b.name.size(); });
@@ -145,21 +143,20 @@ NamedGpus gpus_called(std::string_view name) {
   if (wanted.empty()) return out;
   const std::string key = join(wanted, " ");
   for (const GpuName& gpu : all_names())
-    if (join(words_of(gpu.name), " ") == key && analysis::find_gpu(gpu.cc) != nullptr)
-      out.found.push_back(gpu);
+    if (join(words_of(gpu.name), " ") == key && find_gpu(gpu.cc) != nullptr) out.found.push_back(gpu);
   if (!out.found.empty()) return out;
   for (const GpuName& gpu : all_names()) {
     const std::vector<std::string> words = words_of(gpu.name);
     const bool all =
         std::ranges::all_of(wanted, [&](const std::string& word) { return contains(words, word); });
-    if (all && analysis::find_gpu(gpu.cc) != nullptr) out.found.push_back(gpu);
+    if (all && find_gpu(gpu.cc) != nullptr) out.found.push_back(gpu);
   }
   std::ranges::stable_sort(out.found, {}, &GpuName::cc);
   if (!out.found.empty()) return out;
   std::vector<std::pair<std::size_t, std::string>> near;
   const std::size_t limit = std::max<std::size_t>(1, key.size() / 4);
   for (const GpuName& gpu : all_names()) {
-    const std::size_t far = analysis::edit_distance(key, join(words_of(gpu.name), " "), limit);
+    const std::size_t far = edit_distance(key, join(words_of(gpu.name), " "), limit);
     if (far <= limit) near.emplace_back(far, gpu.name);
   }
   std::ranges::stable_sort(near, {}, [](const auto& each) { return each.first; });
@@ -173,14 +170,14 @@ GpuChoice choose_gpu(std::string_view text) {
   const auto arch = image::parse_arch(text);
   if (arch && image::find_compute_capability(arch->cc) != nullptr) return {arch->cc, {}};
   const NamedGpus named = gpus_called(text);
-  const std::string typed = analysis::sanitize(text);
+  const std::string typed = sanitize(text);
   if (named.found.empty()) {
     throw UnknownGpu(
         named.similar.empty()
             ? fmt::format(
                   "`{}` is neither an architecture such as sm_86 or 8.6 (kshim knows those from {} to {}) "
                   "nor the name of a GPU; {}",
-                  typed, name(analysis::gpus().front().cc), name(analysis::gpus().back().cc), kWhere)
+                  typed, name(gpus().front().cc), name(gpus().back().cc), kWhere)
             : fmt::format("there is no GPU `{}`; did you mean {}? {}", typed, fmt::join(named.similar, ", "),
                           kWhere));
   }
@@ -194,4 +191,4 @@ GpuChoice choose_gpu(std::string_view text) {
   return {named.found.front().cc, named.found.front().name};
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::data

@@ -6,7 +6,7 @@
 #include "analyzer/core/prelude.h"
 #include "kshim/image/arch.h"
 
-namespace kshim::explain {
+namespace kshim::data {
 
 struct GpuName {
   std::string name;
@@ -39,4 +39,4 @@ struct UnknownGpu : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-}  // namespace kshim::explain
+}  // namespace kshim::data

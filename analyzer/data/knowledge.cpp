@@ -6,7 +6,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
-namespace kshim::analysis {
+namespace kshim::data {
 namespace {
 
 using image::ComputeCapability;
@@ -166,4 +166,4 @@ const InstallerRow* find_installer(std::string_view distribution, std::string_vi
   });
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::data

@@ -5,7 +5,7 @@
 
 #include "analyzer/data/wheels.h"
 
-namespace kshim::analysis {
+namespace kshim::data {
 
 struct SwitchRow {
   std::string_view variable;
@@ -63,4 +63,4 @@ const BuildRow* find_build(std::string_view package, std::string_view path);
 const InstallerRow* find_installer(std::string_view distribution, std::string_view manager,
                                    std::string_view release = {});
 
-}  // namespace kshim::analysis
+}  // namespace kshim::data

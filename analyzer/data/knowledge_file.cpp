@@ -23,7 +23,7 @@ KSHIM_TABLES(KSHIM_EMBEDDED)
 #undef KSHIM_EMBEDDED
 }
 
-namespace kshim::analysis {
+namespace kshim::data {
 namespace {
 
 /// What a folder may hold.
@@ -185,4 +185,4 @@ std::vector<std::string> load_knowledge(const std::string& named) {
   return warnings;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::data

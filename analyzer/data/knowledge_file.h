@@ -4,7 +4,7 @@
 
 #include "analyzer/data/knowledge.h"
 
-namespace kshim::analysis {
+namespace kshim::data {
 
 /// One name of a GPU: "RTX 5090".
 struct GpuNameRow {
@@ -47,4 +47,4 @@ void replace_knowledge(std::string_view text, const std::string& file);
 /// that cannot be read is passed over, and returned as a warning. A setuid program takes the built-in tables.
 std::vector<std::string> load_knowledge(const std::string& named);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::data

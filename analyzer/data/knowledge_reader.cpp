@@ -10,7 +10,7 @@
 #include "analyzer/core/text.h"
 #include "kshim/image/compute_capability.h"
 
-namespace kshim::analysis {
+namespace kshim::data {
 namespace {
 
 namespace dom = simdjson::dom;
@@ -329,4 +329,4 @@ void KnowledgeText::use(Knowledge& to, ImageLibrary images) {
   image::use_compat_tables(tables);
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::data

@@ -4,7 +4,7 @@
 #include "analyzer/data/knowledge_file.h"
 #include "kshim/image/compute_capability.h"
 
-namespace kshim::analysis {
+namespace kshim::data {
 
 inline constexpr std::size_t kMaxKnowledgeBytes = std::size_t{8} << 20;
 
@@ -33,4 +33,4 @@ class KnowledgeText {
   ImageTables images_;
 };
 
-}  // namespace kshim::analysis
+}  // namespace kshim::data

@@ -4,7 +4,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
-namespace kshim::analysis {
+namespace kshim::data {
 namespace {
 
 using image::Version;
@@ -96,4 +96,4 @@ std::optional<SourceRelease> source_release_for(std::string_view distribution, s
   return best;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::data

@@ -5,7 +5,7 @@
 
 #include "analyzer/data/knowledge.h"
 
-namespace kshim::analysis {
+namespace kshim::data {
 
 /// What a driver is to a GPU: by its branch where its kernel module is known, and by the CUDA that it is for.
 enum class DriverSupport : unsigned char { unknown, yes, too_old, too_new };
@@ -34,4 +34,4 @@ std::optional<SourceRelease> source_release_for(std::string_view distribution, s
                                                 image::ComputeCapability cc, image::Version driver,
                                                 std::string_view platform);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::data

@@ -6,7 +6,7 @@
 #include "kshim/image/arch.h"
 #include "kshim/image/select.h"
 
-namespace kshim::analysis {
+namespace kshim::data {
 
 /// An enum whose words stand in the tables as they are written here.
 #define KSHIM_WORDS(Name, ...)                    \
@@ -64,4 +64,4 @@ auto last_row(const Rows& rows, Fits&& fits) -> decltype(std::data(rows)) {
   return found;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::data

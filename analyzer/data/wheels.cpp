@@ -4,7 +4,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
-namespace kshim::analysis {
+namespace kshim::data {
 namespace {
 
 using image::ComputeCapability;
@@ -326,4 +326,4 @@ bool is_without_code(std::string_view package, std::string_view release, image::
          !release_serves(wheel, device, platform);
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::data

@@ -5,7 +5,7 @@
 
 #include "analyzer/data/tables.h"
 
-namespace kshim::analysis {
+namespace kshim::data {
 
 inline constexpr std::string_view kLinux = "linux x86_64";
 
@@ -84,4 +84,4 @@ bool release_serves(const WheelName& wheel, image::ComputeCapability device, std
 bool is_without_code(std::string_view package, std::string_view release, image::ComputeCapability device,
                      std::string_view platform);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::data

@@ -9,7 +9,7 @@
 #include "kshim/image/fatbin_search.h"
 #include "kshim/image/ptx.h"
 
-namespace kshim::analysis {
+namespace kshim::device_code {
 namespace {
 
 using image::BlobKind;
@@ -335,4 +335,4 @@ void CodeCollector::add_module(CodeModule group, bool relocatable) {
   }
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::device_code

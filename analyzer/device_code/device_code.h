@@ -8,7 +8,7 @@
 #include "kshim/image/image.h"
 #include "kshim/image/select.h"
 
-namespace kshim::analysis {
+namespace kshim::device_code {
 
 /// One image. A view into the file's bytes.
 struct CodeImage {
@@ -79,4 +79,4 @@ std::optional<std::size_t> find_module(const DeviceCode& code, std::uint64_t off
 /// view: a program may load any of its bytes. One module at most; a wrapper and anything else have none.
 DeviceCode read_device_code(Bytes file, std::uint64_t offset);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::device_code

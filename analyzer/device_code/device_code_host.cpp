@@ -6,7 +6,7 @@
 #include "analyzer/core/text.h"
 #include "kshim/image/fatbin_search.h"
 
-namespace kshim::analysis {
+namespace kshim::device_code {
 namespace {
 
 using image::ElfReader;
@@ -361,4 +361,4 @@ std::uint64_t PointerMap::read(std::uint64_t address) const {
   return stored >= base_ ? stored - base_ : kElsewhere;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::device_code

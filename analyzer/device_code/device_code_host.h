@@ -7,7 +7,7 @@
 #include "kshim/image/fatbin.h"
 #include "kshim/image/pe.h"
 
-namespace kshim::analysis {
+namespace kshim::device_code {
 
 /// An ELF file, with as much of its headers as is there and makes sense.
 void find_in_elf(Bytes file, DeviceCode& out);
@@ -116,4 +116,4 @@ void link_parts(const std::vector<CodeRange>& wrappers, const PointerMap& pointe
 /// else.
 bool asks_for_wrappers(const std::vector<CodeRange>& wrappers, Bytes file, const DeviceCode& code);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::device_code

@@ -10,7 +10,7 @@
 #include "analyzer/device_code/source_lines.h"
 #include "kshim/files/open_file.h"
 
-namespace kshim::source {
+namespace kshim::device_code {
 namespace {
 
 namespace fs = std::filesystem;
@@ -135,4 +135,4 @@ std::vector<SourceFrames> read_dwarf(const HostFile& file, const std::vector<std
   return out;
 }
 
-}  // namespace kshim::source
+}  // namespace kshim::device_code

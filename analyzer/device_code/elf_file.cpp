@@ -11,7 +11,7 @@
 #include "kshim/files/open_file.h"
 #include "kshim/image/elf.h"
 
-namespace kshim::cli {
+namespace kshim::device_code {
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,10 +38,10 @@ void read_script(int file, Executable& executable) {
   std::string line(kMax, '\0');
   line.resize(files::read_at(file, 2, line).value_or(0));
   line.resize(std::min(line.size(), line.find('\n')));
-  const std::string_view text = analysis::trim(line);
+  const std::string_view text = trim(line);
   const std::size_t space = text.find_first_of(" \t");
   executable.interpreter = text.substr(0, space);
-  if (space != std::string_view::npos) executable.argument = analysis::trim(text.substr(space));
+  if (space != std::string_view::npos) executable.argument = trim(text.substr(space));
 }
 
 bool is_executable(const fs::path& path) {
@@ -71,7 +71,7 @@ std::optional<Executable> follow_scripts(
     scripts.push_back(path);
     path = executable->interpreter;
     std::string_view name = executable->argument;
-    if (analysis::basename_of(path) != "env" || name.empty()) continue;
+    if (basename_of(path) != "env" || name.empty()) continue;
     if (name.starts_with("-S ")) name.remove_prefix(3);
     if (std::string found = search(std::string(name.substr(0, name.find(' ')))); !found.empty())
       path = std::move(found);
@@ -109,7 +109,7 @@ std::optional<Executable> inspect(const fs::path& path) {
   executable.gains_rights = gains_rights(path);
   if (std::memcmp(magic.data(), ELFMAG, SELFMAG) == 0) {
     // What ends within its headers stays Kind::other: the kernel refuses it, and that says enough.
-    const auto facts = analysis::elf_facts(path);
+    const auto facts = elf_facts(path);
     if (!facts) return executable;
     executable.kind = Executable::Kind::elf;
     executable.same_class = facts->same_class;
@@ -146,9 +146,6 @@ bool must_not_preload(const fs::path& path) {
 
 bool wants_asan(const fs::path& path) { return resolve(path).wants_asan; }
 
-}  // namespace kshim::cli
-
-namespace kshim::analysis {
 namespace {
 
 constexpr std::size_t kMaxEntries = 65536;
@@ -266,4 +263,4 @@ bool lies_beside_torch(std::string_view path) {
          path.find("torch_extensions/") != std::string_view::npos;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::device_code

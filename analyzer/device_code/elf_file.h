@@ -5,7 +5,7 @@
 #include "analyzer/core/prelude.h"
 #include "kshim/base/bytes.h"
 
-namespace kshim::cli {
+namespace kshim::device_code {
 
 struct Executable {
   enum class Kind { elf, script, other };
@@ -49,10 +49,6 @@ bool must_not_preload(const std::filesystem::path& path);
 /// Whether the program brings AddressSanitizer's shared runtime.
 bool wants_asan(const std::filesystem::path& path);
 
-}  // namespace kshim::cli
-
-namespace kshim::analysis {
-
 // What the dynamic linker reads of an ELF file before it runs: its interpreter and its dynamic section.
 
 struct ElfFacts {
@@ -76,4 +72,4 @@ bool links_torch(const std::optional<ElfFacts>& file);
 /// And by the place: beside PyTorch's own files, or in its cache of extensions built on the fly.
 bool lies_beside_torch(std::string_view path);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::device_code

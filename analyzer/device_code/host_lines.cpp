@@ -4,7 +4,7 @@
 #include "analyzer/device_code/own_process.h"
 #include "analyzer/device_code/source_lines.h"
 
-namespace kshim::source {
+namespace kshim::device_code {
 namespace {
 
 // Two seconds are enough for 1.5 GB of DWARF.
@@ -63,4 +63,4 @@ std::vector<SourceFrames> host_lines(const HostFile& file, const std::vector<std
   return out;
 }
 
-}  // namespace kshim::source
+}  // namespace kshim::device_code

@@ -4,7 +4,7 @@
 #include "kshim/image/decompress.h"
 #include "kshim/image/ptx.h"
 
-namespace kshim::analysis {
+namespace kshim::device_code {
 namespace {
 
 /// Calls visit() for each kernel that `next` finds in an image that was opened, until it answers false. False
@@ -25,7 +25,7 @@ void read_contents(Bytes bytes, FileImage& out) {
     return true;
   });
   out.toolkit = toolkit_of(out.candidate.kind, bytes);
-  out.lines = source::kernel_lines(out.candidate.kind, bytes);
+  out.lines = kernel_lines(out.candidate.kind, bytes);
 }
 
 class ModuleReader {
@@ -188,7 +188,7 @@ std::vector<ImageCount> count_images(const DeviceCode& code) {
   const bool linked =
       std::ranges::any_of(code.images, [](const CodeImage& image) { return !image.relocatable; });
   // A hostile file has as many architectures as images, which are millions: never search them one by one.
-  std::map<Program, ImageCount> rows;
+  std::map<ProgramKey, ImageCount> rows;
   for (const CodeImage& image : code.images) {
     // In a linked file, the cubin of a relocatable part was the linker's input and is no driver's.
     if (linked && image.relocatable && image.candidate.kind != image::ImageKind::ptx) continue;
@@ -204,4 +204,4 @@ std::vector<ImageCount> count_images(const DeviceCode& code) {
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::device_code

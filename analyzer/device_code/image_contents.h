@@ -7,7 +7,7 @@
 #include "analyzer/device_code/source_lines.h"
 #include "kshim/image/cubin.h"
 
-namespace kshim::analysis {
+namespace kshim::device_code {
 
 /// One image of a module with what is inside.
 struct FileImage {
@@ -16,8 +16,8 @@ struct FileImage {
   std::uint64_t bytes = 0;           ///< uncompressed
   std::vector<std::string> kernels;  ///< mangled
   bool kernels_read = false;
-  std::map<std::string, source::SourceLine> lines;  ///< of kernels; empty but for -lineinfo and -G
-  image::Version toolkit;                           ///< that built it; unknown where the image does not say
+  std::map<std::string, SourceLine> lines;  ///< of kernels; empty but for -lineinfo and -G
+  image::Version toolkit;                   ///< that built it; unknown where the image does not say
 };
 
 struct FileModule {
@@ -84,7 +84,7 @@ struct ImageCount {
 constexpr auto program_of(const image::Candidate& image) {
   return std::tuple(image.kind != image::ImageKind::cubin, image.kind, image.arch, image.isa);
 }
-using Program = decltype(program_of(image::Candidate{}));
+using ProgramKey = decltype(program_of(image::Candidate{}));
 
 /// Whether a driver that takes one takes the other as well: same kind, architecture and PTX ISA.
 constexpr bool same_program(const image::Candidate& a, const image::Candidate& b) {
@@ -94,4 +94,4 @@ constexpr bool same_program(const image::Candidate& a, const image::Candidate& b
 /// Images that a driver or a linker can take as they are, by kind, architecture and ISA; cubins first.
 std::vector<ImageCount> count_images(const DeviceCode& code);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::device_code

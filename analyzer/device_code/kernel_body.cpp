@@ -9,7 +9,7 @@
 #include "kshim/image/cubin.h"
 #include "kshim/image/ptx.h"
 
-namespace kshim::analysis {
+namespace kshim::device_code {
 namespace {
 
 using image::CubinReader;
@@ -203,4 +203,4 @@ bool is_stub_of(const KernelBody& body, const KernelBody& other) {
   return body.kind == BodyKind::returns || body.kind == BodyKind::stops;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::device_code

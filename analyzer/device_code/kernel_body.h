@@ -5,7 +5,7 @@
 
 #include "kshim/image/image.h"
 
-namespace kshim::analysis {
+namespace kshim::device_code {
 
 enum class BodyKind : std::uint8_t {
   unknown,  ///< not there, or of an encoding that is not known
@@ -27,4 +27,4 @@ KernelBody read_body(image::ImageKind kind, Bytes clear, std::string_view kernel
 /// Nothing is left of the kernel here, where there is more of it in the other image.
 bool is_stub_of(const KernelBody& body, const KernelBody& other);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::device_code

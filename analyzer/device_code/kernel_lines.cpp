@@ -9,7 +9,7 @@
 #include "analyzer/device_code/source_lines.h"
 #include "kshim/image/cubin.h"
 
-namespace kshim::source {
+namespace kshim::device_code {
 namespace {
 
 // A cubin of NCCL 2.28 has 600 kernels; 64 MB is a line table of several million rows.
@@ -174,4 +174,4 @@ Kernels kernel_lines(image::ImageKind kind, Bytes clear) {
   return {};
 }
 
-}  // namespace kshim::source
+}  // namespace kshim::device_code

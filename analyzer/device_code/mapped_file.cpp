@@ -9,7 +9,7 @@
 
 #include "kshim/files/open_file.h"
 
-namespace kshim::analysis {
+namespace kshim::device_code {
 
 /// A mapping that the handler of SIGBUS knows. Never freed, used again: the handler may be looking at it.
 struct MappedFile::Guard {
@@ -153,4 +153,4 @@ MappedFile::~MappedFile() {
   if (guard_ != nullptr) guard_->taken = false;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::device_code

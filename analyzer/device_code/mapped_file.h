@@ -5,7 +5,7 @@
 #include "analyzer/core/prelude.h"
 #include "kshim/base/bytes.h"
 
-namespace kshim::analysis {
+namespace kshim::device_code {
 
 /// A whole file mapped for reading. One that shrinks while it is read has zeros where its end was, and says
 /// so: what was read of it must not be believed.
@@ -36,4 +36,4 @@ struct Stretch {
 };
 Stretch data_behind(Bytes file, std::uint64_t at);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::device_code

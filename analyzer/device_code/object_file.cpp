@@ -5,7 +5,7 @@
 
 #include "analyzer/core/text.h"
 
-namespace kshim::analysis {
+namespace kshim::device_code {
 namespace {
 
 using image::BlobKind;
@@ -215,4 +215,4 @@ bool ObjectFile::has_relocatable_code() const {
          std::any_of(images.begin(), images.end(), [](const CodeImage& image) { return image.relocatable; });
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::device_code

@@ -8,7 +8,7 @@
 #include "analyzer/device_code/mapped_file.h"
 #include "kshim/image/elf.h"
 
-namespace kshim::analysis {
+namespace kshim::device_code {
 
 // Modules of a file that were read: a thousand reports of one run ask for the same ones, and each takes a
 // decompression.
@@ -130,4 +130,4 @@ class ObjectFile {
   mutable std::unordered_map<std::uint64_t, std::string> symbols_;  ///< by address
 };
 
-}  // namespace kshim::analysis
+}  // namespace kshim::device_code

@@ -21,7 +21,7 @@
 #define KSHIM_SANITIZED false
 #endif
 
-namespace kshim::source {
+namespace kshim::device_code {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -117,4 +117,4 @@ ProcessAnswer ask_in_own_process(const ProcessQuestion& question, const ProcessL
   return out;
 }
 
-}  // namespace kshim::source
+}  // namespace kshim::device_code

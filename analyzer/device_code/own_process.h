@@ -4,7 +4,7 @@
 
 #include "analyzer/core/prelude.h"
 
-namespace kshim::source {
+namespace kshim::device_code {
 
 struct ProcessLimits {
   std::uint64_t cpu_seconds = 10;
@@ -32,4 +32,4 @@ using ProcessQuestion = std::function<std::string(int answer)>;
 /// returns, or of what a program wrote to `answer`. An exception ends the child as a signal does.
 ProcessAnswer ask_in_own_process(const ProcessQuestion& question, const ProcessLimits& limits);
 
-}  // namespace kshim::source
+}  // namespace kshim::device_code

@@ -5,7 +5,7 @@
 #include "analyzer/core/prelude.h"
 #include "kshim/image/image.h"
 
-namespace kshim::source {
+namespace kshim::device_code {
 
 // Where kernels stand in the source, as images compiled with -lineinfo or -G tell.
 
@@ -49,4 +49,4 @@ std::filesystem::path debug_file(const HostFile& file);
 /// Not for the process of the analysis: libdw trusts more of a file than it should.
 std::vector<SourceFrames> read_dwarf(const HostFile& file, const std::vector<std::uint64_t>& addresses);
 
-}  // namespace kshim::source
+}  // namespace kshim::device_code

@@ -8,7 +8,7 @@
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/program.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 namespace {
 
 // Another GPU of the process for which the same images do. By UUID, which CUDA_VISIBLE_DEVICES in the
@@ -91,7 +91,7 @@ AdviceInput advice_input(const Finding& finding, Facts facts, image::Version cub
   static_cast<Facts&>(at) = std::move(facts);
   at.cause = finding.cause;
   // No list of architectures ends what this driver cannot read.
-  if (at.cause == Cause::latent_gap && diagnose(at).cause == Cause::driver_too_old_for_image)
+  if (at.cause == Cause::latent_gap && diagnosis_of(at).cause == Cause::driver_too_old_for_image)
     at.cause = Cause::driver_too_old_for_image;
   at.code = finding.code;
   at.object = finding.object;
@@ -138,14 +138,14 @@ void set_file(const FileFacts& file, AdviceInput& at) {
 
 void set_package(const PackageRecord& package, const PackageRecord* here, AdviceInput& at) {
   at.manager = package.manager;
-  if (packages::is_package_name(package.name)) {
+  if (is_package_name(package.name)) {
     at.package = package.name;
     at.package_version = package.version;
   }
   if (here != nullptr) {
     at.environment = here->environment;
     at.channel = here->channel;
-    if (at.manager == "pip" && packages::is_source(here->source)) at.source = here->source;
+    if (at.manager == "pip" && is_source(here->source)) at.source = here->source;
   }
   at.from_source = !at.source.empty();
   if (at.manager == "pip" || at.manager == "conda") at.origin = Origin::installed;
@@ -192,11 +192,11 @@ void set_advice_input(const Scene& scene, const Subject& subject, Finding& findi
   at.python_version = python_of_path(at.object);
   if (at.python_version.empty()) at.python_version = python_of_path(scene.report.process.exe);
   at.ranked = scene.report.process.rank.has_value();
-  at.program = program_of(scene.report.process);
+  at.program = command_line_of(scene.report.process);
   if (scene.report.foreign) {
     forget_strings(scene, at);
   } else {
-    at.python_env = packages::python_environment(at.object, at.environment, at.manager == "conda");
+    at.python_env = python_environment(at.object, at.environment, at.manager == "conda");
   }
   finding.about = std::make_shared<const AdviceInput>(std::move(at));
 }
@@ -207,4 +207,4 @@ std::string platform_of(const AdviceInput& at) {
   return std::string(gpu != nullptr && gpu->tegra ? "linux aarch64" : kLinux);
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the advice about a finding depends on: the facts that the rules saw, and whose file it is. Reports,
-// scans and logs fill in the same structure; a finding carries it until advise() has made fixes of it.
+// scans and logs fill in the same structure; a finding carries it until advise_on() has made fixes of it.
 #pragma once
 
 #include "analyzer/diagnose/libraries.h"
 #include "analyzer/diagnose/places.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 
 /// CUDA libraries that do not belong into one process, or not to this GPU.
 struct LibraryConflict {
@@ -129,4 +129,4 @@ void set_package(const PackageRecord& package, const PackageRecord* here, Advice
 /// The platform of the situation, else the one that the GPU is likeliest in.
 std::string platform_of(const AdviceInput& at);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

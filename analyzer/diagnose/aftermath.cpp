@@ -6,7 +6,7 @@
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/failure_finding.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 namespace {
 
 constexpr double kReadByAnother = 0.9;
@@ -157,7 +157,7 @@ constexpr double kBuiltByNewer = 0.9;
 constexpr double kOlderThanSome = 0.6;
 
 // The toolkit that built the program's own device code; a static runtime is of it.
-image::Version builder_of(const std::string& exe, ObjectFiles& files) {
+image::Version runtime_of(const std::string& exe, ObjectFiles& files) {
   if (exe.empty()) return {};
   const ObjectRecord object = object_record(exe, build_id_of(exe));
   return find_images({&object, std::nullopt, nullptr, {}}, files).toolkit;
@@ -249,9 +249,10 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Fi
   return out;
 }
 
-std::optional<Finding> idle_driver(const IdleProcess& process, const Options& options, ObjectFiles& files) {
+std::optional<Finding> idle_driver(const IdleProcess& process, const AnalysisOptions& options,
+                                   ObjectFiles& files) {
   if (options.exit_status.value_or(0) == 0 || options.term_signal) return std::nullopt;
-  const image::Version runtime = builder_of(process.exe, files);
+  const image::Version runtime = runtime_of(process.exe, files);
   const bool newer = runtime.known() && runtime.major > process.driver.major;
   // Nothing is newer than a driver for the newest toolkit.
   if (!newer && process.driver.major >= toolkits().back().version.major) return std::nullopt;
@@ -279,4 +280,4 @@ std::optional<Finding> idle_driver(const IdleProcess& process, const Options& op
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -5,7 +5,7 @@
 
 #include "analyzer/diagnose/scene.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 
 /// A failure of the report and what it was judged to be.
 struct Judged {
@@ -24,11 +24,12 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Fi
 
 /// library-not-found: of a program that never began.
 Finding missing_library(const MissingLibrary& missing);
-/// no-device, for a program that failed before it called any driver: Options::driverless.
+/// no-device, for a program that failed before it called any driver: AnalysisOptions::driverless.
 Finding no_driver(const std::string& program);
 
 /// driver-too-old: a process asked the driver for its version, did not initialize it, and the program gave
 /// up.
-std::optional<Finding> idle_driver(const IdleProcess& process, const Options& options, ObjectFiles& files);
+std::optional<Finding> idle_driver(const IdleProcess& process, const AnalysisOptions& options,
+                                   ObjectFiles& files);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -7,7 +7,7 @@
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/report_findings.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 namespace {
 
 constexpr double kNothingLeft = 0.9;
@@ -156,4 +156,4 @@ std::vector<Finding> compiled_out(const Scene& scene) {
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

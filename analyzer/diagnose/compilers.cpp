@@ -3,7 +3,7 @@
 
 #include "analyzer/core/text.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 namespace {
 
 std::string name(image::Arch arch) { return std::string(image::to_name(image::ImageKind::ptx, arch).view()); }
@@ -78,4 +78,4 @@ std::optional<Match> nvrtc_arch_unsupported(const Facts& facts) {
                            name(compiler.asked), since_when(compiler))};
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -6,7 +6,7 @@
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/rules.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 
 std::optional<Match> nvrtc_arch_unsupported(const Facts& facts);
 /// The same of a program, by the tables of its release: what it was asked for, or the PTX ISA of its input.
@@ -18,4 +18,4 @@ bool compiles_for(std::string_view program, const ToolkitRow& release, image::Ar
 const ToolkitRow* first_release_for(std::string_view program, image::Arch arch);
 const ToolkitRow* last_release_for(std::string_view program, image::Arch arch);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

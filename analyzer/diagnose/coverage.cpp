@@ -7,7 +7,7 @@
 #include "kshim/image/decompress.h"
 #include "kshim/image/ltoir.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 namespace {
 
 using image::Candidate;
@@ -350,4 +350,4 @@ FileCoverage cover(const DeviceCode& code, const std::vector<image::Arch>& targe
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

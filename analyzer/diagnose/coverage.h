@@ -8,7 +8,7 @@
 #include "kshim/image/cubin.h"
 #include "kshim/image/select.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 
 /// What a driver does with a module on a GPU.
 struct Coverage {
@@ -124,4 +124,4 @@ constexpr std::size_t kMaxTargets = 64;
 FileCoverage cover(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
                    KernelTable* table, const std::vector<std::string>& needed = {});
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -4,7 +4,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/places.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 namespace {
 
 // The layer that a finding shows: the first whose code is the diagnosis' own, which for images is the
@@ -283,4 +283,4 @@ Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<s
   return finding;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -3,7 +3,7 @@
 #pragma once
 #include "analyzer/diagnose/scene.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 
 /// `told`: the findings of the report so far. What the one that says the same has no room for is left out.
 Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subject& subject,
@@ -18,4 +18,4 @@ void describe_images(const Subject& subject, Finding& finding);
 /// Sets Finding::about.
 void set_advice_input(const Scene& scene, const Subject& subject, Finding& finding);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -6,7 +6,7 @@
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/report_findings.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 namespace {
 
 using image::ComputeCapability;
@@ -292,4 +292,4 @@ void add_coverage(const Scene& scene, std::vector<Finding>& latent) {
   latent.insert(latent.begin(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

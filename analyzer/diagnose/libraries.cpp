@@ -5,7 +5,7 @@
 #include "analyzer/data/knowledge.h"
 #include "kshim/base/cuda_error.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 namespace {
 
 using Libraries = std::vector<CudaLibrary>;
@@ -271,4 +271,4 @@ bool is_strong(LibraryConflictKind kind) {
 
 bool may_be_library_conflict(int code) { return code_has(code, code_trait::ambiguous | code_trait::handle); }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

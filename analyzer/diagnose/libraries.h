@@ -6,7 +6,7 @@
 #include "analyzer/input/report/cuda_library.h"
 #include "kshim/image/arch.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 
 enum class LibraryConflictKind : std::uint8_t {
   parts,     ///< of one library, from two places or releases
@@ -40,4 +40,4 @@ bool is_strong(LibraryConflictKind kind);
 /// images of another release.
 bool may_be_library_conflict(int code);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -7,7 +7,7 @@
 #include "analyzer/diagnose/program.h"
 #include "analyzer/diagnose/report_findings.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 namespace {
 
 namespace fs = std::filesystem;
@@ -218,13 +218,12 @@ void set_conflict(const Scene& scene, const LibraryMatch& match, std::vector<Cud
                                 match.shadow, match.wanted,         env_of(scene, "CONDA_PREFIX")};
   const auto& driver = scene.report.driver;
   if (driver && driver->simulated) at.conflict->simulator = driver->path.substr(0, driver->path.rfind('/'));
-  at.program = program_of(scene.report.process);
+  at.program = command_line_of(scene.report.process);
   if (match.kind == LibraryConflictKind::dropped) at.device = match.device;
   for (const CudaLibrary& library : at.conflict->libraries) {
     if (scene.report.foreign) at.foreign.push_back(library.record.path);
     if (!library.package.empty() && !at.python_env.known())
-      at.python_env =
-          packages::python_environment(library.real.empty() ? library.path : library.real, {}, false);
+      at.python_env = python_environment(library.real.empty() ? library.path : library.real, {}, false);
   }
   if (scene.report.foreign) {
     at.foreign.push_back(at.conflict->search_path);
@@ -382,4 +381,4 @@ Finding no_driver(const std::string& program) {
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

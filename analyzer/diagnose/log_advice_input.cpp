@@ -8,15 +8,12 @@
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/log_diagnosis.h"
 
-namespace kshim::explain {
+namespace kshim::diagnose {
 namespace {
-
-using analysis::AdviceInput;
-using analysis::Cause;
 
 // What refused, and what it was asked for.
 void set_compiler(const LogFacts& clues, const LogMatch& hit, AdviceInput& at) {
-  analysis::CompilerFacts& compiler = at.compiler.emplace();
+  CompilerFacts& compiler = at.compiler.emplace();
   compiler.name = group(hit, "tool");
   if (compiler.name.empty() || compiler.name == "nvrtc")
     compiler.name = hit.who.empty() ? "the compiler" : hit.who;
@@ -37,15 +34,14 @@ void set_ptx(const LogFacts& clues, AdviceInput& at) {
     return;
   }
   // Else what the published package has.
-  const analysis::WheelRow* row =
-      analysis::find_wheel(at.package, at.package_version, at.variant, analysis::platform_of(at));
+  const WheelRow* row = find_wheel(at.package, at.package_version, at.variant, platform_of(at));
   if (row != nullptr) at.ptx = version_of(std::string(row->isa));
 }
 
 // Whose cache it is, by what compiles there.
 void set_cache(const LogFacts& clues, AdviceInput& at) {
   at.cache = "the compiler";
-  for (const analysis::CacheRow& row : analysis::caches()) {
+  for (const CacheRow& row : caches()) {
     if (!clues.compiler.starts_with(row.who)) continue;
     at.cache = row.who;
     at.cache_variable = row.variable;
@@ -63,7 +59,7 @@ void set_runtime(const LogMatch* hit, AdviceInput& at) {
 const PackageMention* lacking_extension(const LogFacts& clues, const AdviceInput& at) {
   const auto lacks = [&](const PackageMention& each) {
     return each.name != "torch" && !each.from_source &&
-           analysis::is_without_code(each.name, each.version, *at.device, analysis::platform_of(at));
+           is_without_code(each.name, each.version, *at.device, platform_of(at));
   };
   const auto found = std::find_if(clues.packages.begin(), clues.packages.end(), lacks);
   return found == clues.packages.end() ? nullptr : &*found;
@@ -80,7 +76,7 @@ std::optional<LibraryFile> library_of(const std::string& file) {
       R"((?i)(?:^|[/\\])(?:lib)?(cudnn|cublas|cudart|cufft|curand|cusolver|cusparse|nvrtc|nvJitLink|nccl|nvinfer)[a-z_]*(?:\.so\.|64_)(\d{1,2}))");
   LibraryFile out;
   if (!RE2::PartialMatch(file, kFile, &out.name, &out.major)) return std::nullopt;
-  out.name = analysis::to_lower(out.name);
+  out.name = to_lower(out.name);
   return out;
 }
 
@@ -137,7 +133,7 @@ void set_said(const LogFacts& clues, const LogMatch* message, AdviceInput& at) {
     const auto commas = std::ranges::count_if(visible->second, [](char c) { return c == ',' || c == ';'; });
     if (!visible->second.empty()) at.said["visible"] = std::to_string(commas + 1);
   }
-  const analysis::GpuRow* gpu = at.device ? analysis::find_gpu(*at.device) : nullptr;
+  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   const std::pair<const char*, bool> shown[] = {
       {"wsl", clues.wsl},           {"container", clues.container},
       {"windows", at.windows},      {"jetson", gpu != nullptr && gpu->tegra},
@@ -147,7 +143,7 @@ void set_said(const LogFacts& clues, const LogMatch* message, AdviceInput& at) {
 }
 
 bool is_released(std::string_view package) {
-  const auto rows = analysis::software();
+  const auto rows = software();
   return std::any_of(rows.begin(), rows.end(),
                      [&](const auto& row) { return row.package == package && row.released; });
 }
@@ -155,8 +151,8 @@ bool is_released(std::string_view package) {
 }  // namespace
 
 std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Judgment& judgment,
-                                                const analysis::Finding& finding) {
-  AdviceInput at = analysis::advice_input(finding, judgment.facts, {});
+                                                const Finding& finding) {
+  AdviceInput at = advice_input(finding, judgment.facts, {});
   if (judgment.device != nullptr) at.device_name = judgment.device->name;
   at.kernel_module = clues.kernel_module;
   at.driver = clues.driver;
@@ -195,8 +191,8 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
   if (package != nullptr && package->name == "torch" && !at.device) {
     const auto built =
         std::find_if(clues.packages.begin(), clues.packages.end(), [](const PackageMention& each) {
-          return std::ranges::any_of(analysis::workarounds(), [&](const auto& row) {
-            return row.package == each.name && analysis::asks_for(row.command, "torch_build");
+          return std::ranges::any_of(workarounds(), [&](const auto& row) {
+            return row.package == each.name && asks_for(row.command, "torch_build");
           });
         });
     if (built != clues.packages.end()) package = &*built;
@@ -216,15 +212,14 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
     // "PyTorch 1.8.1, CUDA 10.2": the build that is there, which is not to be installed again.
     if (package->name == "torch" && at.variant.empty() && at.device && clues.toolkit.known()) {
       const std::string variant = fmt::format("cu{}{}", clues.toolkit.major, clues.toolkit.minor);
-      const analysis::WheelRow* row =
-          analysis::find_wheel("torch", package->version, variant, analysis::platform_of(at));
+      const WheelRow* row = find_wheel("torch", package->version, variant, platform_of(at));
       if (row != nullptr && row->variant == variant && serves(*row, *at.device) == image::Choice::sass)
         at.variant = variant;
     }
     const bool of_pip = package->known_as() != package->name;  // cupy-cuda12x, onnxruntime-gpu
     if ((clues.python || of_pip || !package->variant.empty()) && !package->from_source) {
       at.package = package->known_as();
-      at.origin = analysis::Origin::installed;
+      at.origin = Origin::installed;
     }
   }
   at.builds = clues.builds || !clues.build_system.empty() || !clues.arch_variable.empty() || at.from_source ||
@@ -241,8 +236,7 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
     at.arch_dots = at.arch_variable == "TORCH_CUDA_ARCH_LIST" || at.arch_dots;
   }
   // What compiles at run time makes PTX of its own compiler's version.
-  if (clues.run_time_compiler && finding.cause == Cause::ptx_newer_than_driver)
-    at.origin = analysis::Origin::memory;
+  if (clues.run_time_compiler && finding.cause == Cause::ptx_newer_than_driver) at.origin = Origin::memory;
   at.links_torch = at.torch;
   if (finding.cause == Cause::stale_cache_artifact) set_cache(clues, at);
   // A build for one GPU of several would take the code of the others away.
@@ -250,7 +244,7 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
   for (const DeviceMention& each : clues.devices)
     if (at.device && each.cc != *at.device && (of_list || (each.by_name && judgment.device->by_name)))
       at.other_devices.push_back(each.cc);
-  for (const analysis::SwitchRow& row : analysis::switches())
+  for (const SwitchRow& row : switches())
     if (is_on(row, clues.env)) at.switch_names.emplace_back(row.variable);
   const LogMatch* message = message_behind(clues, judgment);
   if (message != nullptr) at.message = message->id;
@@ -267,16 +261,16 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
   if (finding.cause == Cause::driver_too_old) set_runtime(judgment.hit, at);
   at.windows = clues.of_windows();
   set_said(clues, message, at);
-  const auto note = [&](analysis::Assumed what, bool said) {
+  const auto note = [&](Assumed what, bool said) {
     if (!said) at.unsaid.push_back(what);
   };
-  note(analysis::Assumed::gpu, at.device.has_value());
-  note(analysis::Assumed::cuda, at.toolkit.known() || !at.variant.empty());
-  note(analysis::Assumed::driver, at.driver.known() || !at.kernel_module.empty());
-  note(analysis::Assumed::system, clues.windows || clues.posix);
-  note(analysis::Assumed::package_manager, clues.package_manager || !at.variant.empty());
-  note(analysis::Assumed::python, !at.python_version.empty());
+  note(Assumed::gpu, at.device.has_value());
+  note(Assumed::cuda, at.toolkit.known() || !at.variant.empty());
+  note(Assumed::driver, at.driver.known() || !at.kernel_module.empty());
+  note(Assumed::system, clues.windows || clues.posix);
+  note(Assumed::package_manager, clues.package_manager || !at.variant.empty());
+  note(Assumed::python, !at.python_version.empty());
   return std::make_shared<const AdviceInput>(std::move(at));
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::diagnose

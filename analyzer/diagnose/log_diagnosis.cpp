@@ -6,11 +6,8 @@
 #include "analyzer/diagnose/rules.h"
 #include "kshim/image/compute_capability.h"
 
-namespace kshim::explain {
+namespace kshim::diagnose {
 namespace {
-
-using analysis::Cause;
-using analysis::Facts;
 
 // Below, a line by itself decides nothing, and the next one that does may speak.
 constexpr double kDecides = 0.35;
@@ -26,15 +23,15 @@ Facts facts_of(const LogFacts& clues, const std::vector<int>& codes, const Devic
   Facts facts;
   facts.codes = codes;
   facts.driver = clues.driver;
-  facts.switches = analysis::switches_in(clues.env);
+  facts.switches = switches_in(clues.env);
   if (device != nullptr) facts.device = device->cc;
   if (list != nullptr) {
     for (const image::Candidate& image : list->images) {
-      analysis::ImageFact fact;
+      ImageFact fact;
       fact.candidate = image;
       facts.images.push_back(fact);
     }
-    facts.scope = analysis::ImageScope::file;
+    facts.scope = ImageScope::file;
   }
   return facts;
 }
@@ -73,8 +70,8 @@ double cc_number(image::ComputeCapability cc) { return cc.major + cc.minor / 10.
 std::optional<std::string> another_compiler(const LogFacts& clues, const LogMatch& hit) {
   if (hit.cause != Cause::nvrtc_arch_unsupported || !clues.toolkit.known()) return std::nullopt;
   const auto asked = image::parse_arch(group(hit, "asked"));
-  const analysis::ToolkitRow* toolkit = analysis::toolkit_at_most(clues.toolkit);
-  if (!asked || toolkit == nullptr || !analysis::builds_for(*toolkit, *asked)) return std::nullopt;
+  const ToolkitRow* toolkit = toolkit_at_most(clues.toolkit);
+  if (!asked || toolkit == nullptr || !builds_for(*toolkit, *asked)) return std::nullopt;
   return fmt::format(
       "{}; CUDA {}, which the log names, builds for {}: the compiler that refused is of another CUDA",
       hit.tells, name(clues.toolkit), group(hit, "asked"));
@@ -157,7 +154,7 @@ bool is_contradicted(const Facts& facts, const ImageList* list) {
 // run all the same.
 bool may_run_on_tegra(const Facts& facts) {
   return facts.codes.empty() && facts.device && image::is_tegra(*facts.device) &&
-         std::ranges::any_of(facts.images, [&](const analysis::ImageFact& image) {
+         std::ranges::any_of(facts.images, [&](const ImageFact& image) {
            const image::Arch& arch = image.candidate.arch;
            return arch.suffix == image::Suffix::none && arch.cc.major == facts.device->major &&
                   arch.cc.minor <= facts.device->minor;
@@ -165,7 +162,7 @@ bool may_run_on_tegra(const Facts& facts) {
 }
 
 CauseCandidate by_rules(const LogFacts& clues, const Facts& facts, const ImageList* list) {
-  analysis::Diagnosis diagnosis = analysis::diagnose(facts);
+  Diagnosis diagnosis = diagnosis_of(facts);
   if (is_ambiguous(facts)) {
     return {Cause::unknown, 0.3,
             fmt::format("{} has several possible causes, and the log does not show which one",
@@ -245,7 +242,7 @@ Judgment judge_line(const LogFacts& clues, const std::vector<const LogMatch*>& l
       // Two strong voices of different kinds in one line: neither is sure.
       for (const CauseCandidate& other : suspects) {
         if (other.cause != suspect.cause && other.confidence >= kStrong && suspect.confidence >= kStrong &&
-            !(analysis::is_image_cause(other.cause) && analysis::is_image_cause(suspect.cause)))
+            !(is_image_cause(other.cause) && is_image_cause(suspect.cause)))
           suspect.confidence = std::min(suspect.confidence, kContradicted);
       }
       if (first || suspect.confidence > best.suspect.confidence) {
@@ -276,8 +273,8 @@ std::optional<Judgment> judge_without_failure(const LogFacts& clues) {
     }
     for (const ImageList& list : clues.lists) {
       const Facts facts = facts_of(clues, {}, &device, &list);
-      const analysis::Diagnosis diagnosis = analysis::diagnose(facts);
-      if (list.by_itself || !analysis::is_image_cause(diagnosis.cause)) continue;
+      const Diagnosis diagnosis = diagnosis_of(facts);
+      if (list.by_itself || !is_image_cause(diagnosis.cause)) continue;
       Judgment out;
       out.suspect = {diagnosis.cause, std::min(diagnosis.match.confidence, kUnseen),
                      "No line reports a failure. " + diagnosis.match.because};
@@ -292,9 +289,8 @@ std::optional<Judgment> judge_without_failure(const LogFacts& clues) {
 
 // An earlier warning about the same problem confirms the diagnosis.
 void join_hint(const Judgment& hint, Judgment& decided) {
-  const bool same =
-      hint.suspect.cause == decided.suspect.cause ||
-      (analysis::is_image_cause(hint.suspect.cause) && analysis::is_image_cause(decided.suspect.cause));
+  const bool same = hint.suspect.cause == decided.suspect.cause ||
+                    (is_image_cause(hint.suspect.cause) && is_image_cause(decided.suspect.cause));
   const std::string said = fmt::format("line {}: {}", hint.hit->line, hint.hit->quote);
   if (same && hint.facts.images.empty()) {
     // What the warning foretold has come true.
@@ -302,8 +298,8 @@ void join_hint(const Judgment& hint, Judgment& decided) {
   }
   // What the program compiles itself has no kernel, or is refused: the compiler said before that it does not
   // know the GPU.
-  if (hint.suspect.cause == Cause::nvrtc_arch_unsupported &&
-      analysis::is_image_cause(decided.suspect.cause) && decided.suspect.confidence <= kUnsure) {
+  if (hint.suspect.cause == Cause::nvrtc_arch_unsupported && is_image_cause(decided.suspect.cause) &&
+      decided.suspect.confidence <= kUnsure) {
     const std::string failed = fmt::format("line {}: {}", decided.hit->line, decided.hit->quote);
     std::vector<CauseCandidate> others = {{decided.suspect.cause, decided.suspect.confidence, failed}};
     decided = hint;
@@ -352,7 +348,7 @@ bool is_bare(const Judgment& judged) {
 
 // What is listed as built in proves more than the words of a refusal.
 bool is_proved(const Judgment& judged) {
-  return analysis::is_image_cause(judged.suspect.cause) && judged.hit->hint && !judged.facts.images.empty();
+  return is_image_cause(judged.suspect.cause) && judged.hit->hint && !judged.facts.images.empty();
 }
 
 // What a program says of the GPU on its way, where it need not be what ended it.
@@ -364,7 +360,7 @@ bool may_be_aside(const Judgment& judged) {
 // Whether a warning tells of the same thing that the failure, which by itself decides nothing, came from.
 bool explains(const Judgment& hint, const Judgment& failed) {
   return hint.went_on.empty() && hint.suspect.cause != Cause::jit_tax &&
-         (analysis::is_image_cause(hint.suspect.cause) || failed.hit->hint || failed.hit->brief);
+         (is_image_cause(hint.suspect.cause) || failed.hit->hint || failed.hit->brief);
 }
 
 class LineRanker {
@@ -481,4 +477,4 @@ const LogMatch* message_behind(const LogFacts& clues, const Judgment& judgment) 
   return out;
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::diagnose

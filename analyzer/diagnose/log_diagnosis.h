@@ -6,11 +6,11 @@
 #include "analyzer/core/facts.h"
 #include "analyzer/input/log/clues.h"
 
-namespace kshim::explain {
+namespace kshim::diagnose {
 
 /// A cause that something speaks for.
 struct CauseCandidate {
-  analysis::Cause cause = analysis::Cause::unknown;
+  Cause cause = Cause::unknown;
   double confidence = 0;
   std::string because;
 };
@@ -18,7 +18,7 @@ struct CauseCandidate {
 /// A cause and what is known of the images and the GPU behind it.
 struct Judgment {
   CauseCandidate suspect;
-  analysis::Facts facts;
+  Facts facts;
   const LogMatch* hit = nullptr;    ///< the line that decides
   const ImageList* list = nullptr;  ///< whose images were judged
   const DeviceMention* device = nullptr;
@@ -34,7 +34,7 @@ Judgment judge(const LogFacts& clues, bool is_brief);
 
 /// Rules over the surroundings of the deciding line; the image rules' facts are given as judged so far.
 std::vector<CauseCandidate> candidates_from_context(const LogFacts& clues, const LogMatch& hit,
-                                                    const analysis::Facts& facts);
+                                                    const Facts& facts);
 
 /// A library of a release that, by its maker's own list, does not serve the GPU.
 std::optional<CauseCandidate> library_without(const LogFacts& clues, image::ComputeCapability device);
@@ -42,7 +42,7 @@ std::optional<CauseCandidate> library_without(const LogFacts& clues, image::Comp
 /// The hit of the table messages on the deciding line that speaks for the cause; nullptr where none does.
 const LogMatch* message_behind(const LogFacts& clues, const Judgment& judgment);
 /// For Finding::about.
-std::shared_ptr<const analysis::AdviceInput> advice_input(const LogFacts& clues, const Judgment& judgment,
-                                                          const analysis::Finding& finding);
+std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Judgment& judgment,
+                                                const Finding& finding);
 
-}  // namespace kshim::explain
+}  // namespace kshim::diagnose

@@ -10,11 +10,9 @@
 #include "analyzer/diagnose/rules.h"
 #include "kshim/image/decompress.h"
 
-namespace kshim::explain {
+namespace kshim::diagnose {
 namespace {
 
-using analysis::Cause;
-using analysis::Facts;
 using image::Suffix;
 using image::Version;
 
@@ -32,11 +30,10 @@ bool is_one_of(int code, std::initializer_list<int> codes) {
 bool has_list(const Facts& facts) { return !facts.images.empty(); }
 
 // Whether any cubin that this toolkit makes would run on the device.
-bool can_serve(const analysis::ToolkitRow& toolkit, image::ComputeCapability device) {
-  for (const analysis::GpuRow& gpu : analysis::gpus()) {
+bool can_serve(const ToolkitRow& toolkit, image::ComputeCapability device) {
+  for (const GpuRow& gpu : gpus()) {
     const image::Arch arch{gpu.cc, Suffix::none};
-    if (analysis::builds_for(toolkit, arch) &&
-        image::judge({image::ImageKind::cubin, arch, {}}, {device, {}, {}}).fits)
+    if (builds_for(toolkit, arch) && image::judge({image::ImageKind::cubin, arch, {}}, {device, {}, {}}).fits)
       return true;
   }
   return false;
@@ -50,11 +47,11 @@ std::optional<CauseCandidate> toolkit_cannot(const Surroundings& at) {
   if ((!is_one_of(at.hit.code, {98, 200, 209, 218, 500}) && !vague_status) || !at.facts.device ||
       !at.clues.toolkit.known() || has_list(at.facts))
     return std::nullopt;
-  const analysis::ToolkitRow* row = analysis::toolkit_at_most(at.clues.toolkit);
+  const ToolkitRow* row = toolkit_at_most(at.clues.toolkit);
   if (row == nullptr || can_serve(*row, *at.facts.device)) return std::nullopt;
   const image::Arch plain{*at.facts.device, Suffix::none};
-  const analysis::ToolkitRow* first = analysis::first_toolkit_for(plain);
-  const analysis::ToolkitRow* last = analysis::last_toolkit_for(plain);
+  const ToolkitRow* first = first_toolkit_for(plain);
+  const ToolkitRow* last = last_toolkit_for(plain);
   if (first == nullptr) return std::nullopt;
   if (row->version < first->version) {
     return CauseCandidate{Cause::no_image_for_arch, at.hit.code == 218 ? 0.5 : 0.8,
@@ -81,7 +78,7 @@ std::optional<CauseCandidate> compiled_for_newer_driver(const Surroundings& at) 
 
 bool is_finished(const LogFacts& clues) {
   return std::ranges::any_of(clues.packages, [](const PackageMention& each) {
-    return std::ranges::any_of(analysis::software(),
+    return std::ranges::any_of(software(),
                                [&](const auto& row) { return row.package == each.name && row.released; });
   });
 }
@@ -190,7 +187,7 @@ std::optional<CauseCandidate> foreign_ptx(const Surroundings& at) {
       Cause::invalid_image, 0.4,
       "the driver could not compile the PTX that it was given, and its log says which line"};
   if (!at.facts.device) return broken;
-  const analysis::GpuRow* gpu = analysis::find_gpu(*at.facts.device);
+  const GpuRow* gpu = find_gpu(*at.facts.device);
   if (gpu != nullptr && gpu->tegra && at.clues.toolkit.known() && !at.clues.driver.known())
     return CauseCandidate{
         Cause::ptx_newer_than_driver, 0.5,
@@ -319,11 +316,10 @@ std::optional<CauseCandidate> outdated_library(const Surroundings& at) {
 // What the table of wheels says of the release, where no file was looked at.
 std::optional<CauseCandidate> wheel_of_table(const Surroundings& at) {
   if (!is_one_of(at.hit.code, {98, 209}) || has_list(at.facts)) return std::nullopt;
-  const std::string_view platform = at.clues.windows ? "windows x86_64" : analysis::kLinux;
+  const std::string_view platform = at.clues.windows ? "windows x86_64" : kLinux;
   const PackageMention* package = package_that_failed(at.clues, &at.hit);
   if (package == nullptr || package->version.empty()) return std::nullopt;
-  const analysis::WheelRow* row =
-      analysis::find_wheel(package->known_as(), package->version, package->variant, platform);
+  const WheelRow* row = find_wheel(package->known_as(), package->version, package->variant, platform);
   if (row == nullptr) return std::nullopt;
   const std::string release =
       package->variant.empty()
@@ -349,7 +345,7 @@ std::optional<CauseCandidate> wheel_of_table(const Surroundings& at) {
                   release, images)};
 }
 
-constexpr std::array kRules = {
+constexpr std::array kLogRules = {
     Rule{toolkit_cannot},
     Rule{compiled_for_newer_driver},
     Rule{image_newer_than_driver},
@@ -373,14 +369,13 @@ std::optional<CauseCandidate> library_without(const LogFacts& clues, image::Comp
   for (const NamedLibrary& named : kLibraries) {
     const PackageMention* package = find_package(clues, named.library);
     if (package == nullptr || package->version.empty()) continue;
-    const auto support = analysis::library_supports(named.library, package->version, device);
-    if (!support || *support == analysis::Support::yes) continue;
+    const auto support = library_supports(named.library, package->version, device);
+    if (!support || *support == Support::yes) continue;
     return CauseCandidate{
         named.cause, 0.85,
         fmt::format(
             "{} {} does not serve GPUs of compute capability {}: it is too {} for them by its maker's list",
-            named.library, package->version, name(device),
-            *support == analysis::Support::too_old_gpu ? "new" : "old")};
+            named.library, package->version, name(device), *support == Support::too_old_gpu ? "new" : "old")};
   }
   return std::nullopt;
 }
@@ -388,10 +383,10 @@ std::optional<CauseCandidate> library_without(const LogFacts& clues, image::Comp
 std::vector<CauseCandidate> candidates_from_context(const LogFacts& clues, const LogMatch& hit,
                                                     const Facts& facts) {
   std::vector<CauseCandidate> out;
-  for (const Rule rule : kRules) {
+  for (const Rule rule : kLogRules) {
     if (auto suspect = rule({clues, hit, facts})) out.push_back(std::move(*suspect));
   }
   return out;
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::diagnose

@@ -8,11 +8,11 @@
 #include "analyzer/input/report/cuda_library.h"
 #include "kshim/base/visible_devices.h"
 
-namespace kshim::doctor {
+namespace kshim::diagnose {
 namespace {
 
 /// `id`: of a row of machine_checks; what stands behind a slash tells rows of one check apart.
-void add_check(std::string_view id, Facts& facts, const TemplateWords& words = {}) {
+void add_check(std::string_view id, MachineFacts& facts, const TemplateWords& words = {}) {
   const auto* row = first_row(machine_checks(), [&](const MachineCheckRow& each) { return each.id == id; });
   if (row == nullptr)
     throw std::runtime_error(fmt::format("the tables in use have no machine check `{}`", id));
@@ -24,7 +24,7 @@ void add_check(std::string_view id, Facts& facts, const TemplateWords& words = {
 bool is_compat(const Library& library) { return contains(library.file.real, "/compat/"); }
 bool is_stub(std::string_view path) { return contains(path, "/stubs/"); }
 
-void check_stub(const Loader& loader, const Library* driver, Facts& facts) {
+void check_stub(const Loader& loader, const Library* driver, MachineFacts& facts) {
   if (driver != nullptr && (is_stub(driver->file.real) || is_stub(driver->file.path))) {
     add_check("stub-driver", facts, {{"file", driver->file.path}, {"how", driver->file.how}});
     return;
@@ -33,7 +33,7 @@ void check_stub(const Loader& loader, const Library* driver, Facts& facts) {
     if (is_stub(folder + "/")) add_check("stub-folder", facts, {{"folder", folder}});
 }
 
-void check_versions(const Library& driver, Facts& facts) {
+void check_versions(const Library& driver, MachineFacts& facts) {
   const std::string& kernel = facts.driver.kernel_module;
   if (is_compat(driver)) {
     add_check("cuda-compat", facts, {{"file", driver.file.path}});
@@ -54,7 +54,7 @@ std::pair<std::string, std::string> parts_of(const std::string& name) {
 
 /// The wheels' and conda's folders: their own programs and modules look there first, by RPATH, unless
 /// LD_LIBRARY_PATH goes before it.
-std::vector<std::string> environment_folders(const Machine& machine, const Facts& facts) {
+std::vector<std::string> environment_folders(const Machine& machine, const MachineFacts& facts) {
   std::vector<std::string> out;
   for (const Python& python : facts.pythons)
     out.insert(out.end(), python.library_folders.begin(), python.library_folders.end());
@@ -64,7 +64,7 @@ std::vector<std::string> environment_folders(const Machine& machine, const Facts
 }
 
 /// Files in LD_LIBRARY_PATH that stand before a different copy of an environment's.
-void check_shadows(const Machine& machine, const Loader& loader, Facts& facts) {
+void check_shadows(const Machine& machine, const Loader& loader, MachineFacts& facts) {
   for (const std::string& folder : environment_folders(machine, facts)) {
     std::vector<std::string> shadowed;
     std::string by;
@@ -87,7 +87,7 @@ void check_shadows(const Machine& machine, const Loader& loader, Facts& facts) {
   }
 }
 
-void check_copies(const Loader& loader, Facts& facts) {
+void check_copies(const Loader& loader, MachineFacts& facts) {
   for (const Library& library : facts.libraries) {
     for (const FoundFile& other : loader.all(library.name)) {
       const std::string version = version_in_name(other.real);
@@ -105,7 +105,7 @@ void check_copies(const Loader& loader, Facts& facts) {
 }
 
 /// Wheels built for several majors of CUDA, in one environment: nvidia-cublas-cu12 beside -cu11.
-void check_wheels(Facts& facts) {
+void check_wheels(MachineFacts& facts) {
   for (const Python& python : facts.pythons) {
     std::map<std::string, std::set<std::string>> majors;
     for (const PythonWheel& wheel : python.wheels) {
@@ -126,7 +126,7 @@ void check_wheels(Facts& facts) {
   }
 }
 
-void check_preloads(Facts& facts) {
+void check_preloads(MachineFacts& facts) {
   for (const Preload& preload : facts.preloads) {
     if (!preload.there) add_check("preload-missing", facts, {{"file", preload.path}});
     if (preload.has_dlsym)
@@ -136,7 +136,7 @@ void check_preloads(Facts& facts) {
 
 }  // namespace
 
-void check_driver(const Loader& loader, Facts& facts) {
+void check_driver(const Loader& loader, MachineFacts& facts) {
   const Library* driver =
       first_row(facts.libraries, [](const Library& library) { return library.name == "libcuda.so.1"; });
   check_stub(loader, driver, facts);
@@ -163,7 +163,7 @@ void check_driver(const Loader& loader, Facts& facts) {
 
 /// NVIDIA's container runtime refuses to start a container whose requirements are not met, except in CDI
 /// mode, whose specification sets NVIDIA_VISIBLE_DEVICES=void so that no hook adds them again.
-void check_requirements(const Machine& machine, bool cdi, Facts& facts) {
+void check_requirements(const Machine& machine, bool cdi, MachineFacts& facts) {
   for (const char* variable : {"NVIDIA_REQUIRE_CUDA", "NVIDIA_REQUIRE_ARCH"}) {
     const std::string_view value = machine.env(variable);
     bool met = true;
@@ -185,7 +185,7 @@ void check_requirements(const Machine& machine, bool cdi, Facts& facts) {
   }
 }
 
-void check_place(const Machine& machine, Facts& facts) {
+void check_place(const Machine& machine, MachineFacts& facts) {
   const std::string_view visible = machine.env("NVIDIA_VISIBLE_DEVICES");
   const bool wanted = !visible.empty() && visible != "void" && visible != "none";
   const bool nodes = !facts.place.device_nodes.empty();
@@ -210,7 +210,7 @@ void check_place(const Machine& machine, Facts& facts) {
   }
 }
 
-void check_toolkits(const Machine& machine, Facts& facts) {
+void check_toolkits(const Machine& machine, MachineFacts& facts) {
   const auto by = [&](std::string_view variable) -> const Toolkit* {
     for (const Toolkit& toolkit : facts.toolkits)
       for (const std::string& known : toolkit.known_by)
@@ -253,14 +253,14 @@ void check_toolkits(const Machine& machine, Facts& facts) {
   }
 }
 
-void check_libraries(const Machine& machine, const Loader& loader, Facts& facts) {
+void check_libraries(const Machine& machine, const Loader& loader, MachineFacts& facts) {
   check_shadows(machine, loader, facts);
   check_copies(loader, facts);
   check_wheels(facts);
   check_preloads(facts);
 }
 
-void check_program(Facts& facts) {
+void check_program(MachineFacts& facts) {
   if (!facts.program) return;
   const Program program = *facts.program;
   if (!program.found) {
@@ -291,7 +291,7 @@ void check_program(Facts& facts) {
   }
 }
 
-void check_visible_devices(const Machine& machine, Facts& facts) {
+void check_visible_devices(const Machine& machine, MachineFacts& facts) {
   const std::string_view value = machine.env("CUDA_VISIBLE_DEVICES");
   const bool no_uuids = std::ranges::all_of(facts.gpus, [](const Gpu& gpu) { return gpu.uuid.empty(); });
   bool comparable = true;
@@ -324,4 +324,4 @@ void check_visible_devices(const Machine& machine, Facts& facts) {
                {"gpus", counted(facts.gpus.size(), "GPU")}});
 }
 
-}  // namespace kshim::doctor
+}  // namespace kshim::diagnose

@@ -3,13 +3,13 @@
 #pragma once
 #include "analyzer/input/machine/facts.h"
 
-namespace kshim::doctor {
+namespace kshim::diagnose {
 
-void check_driver(const Loader& loader, Facts& facts);
-void check_place(const Machine& machine, Facts& facts);
-void check_visible_devices(const Machine& machine, Facts& facts);
-void check_toolkits(const Machine& machine, Facts& facts);
-void check_libraries(const Machine& machine, const Loader& loader, Facts& facts);
-void check_program(Facts& facts);
+void check_driver(const Loader& loader, MachineFacts& facts);
+void check_place(const Machine& machine, MachineFacts& facts);
+void check_visible_devices(const Machine& machine, MachineFacts& facts);
+void check_toolkits(const Machine& machine, MachineFacts& facts);
+void check_libraries(const Machine& machine, const Loader& loader, MachineFacts& facts);
+void check_program(MachineFacts& facts);
 
-}  // namespace kshim::doctor
+}  // namespace kshim::diagnose

@@ -7,7 +7,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/rules.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 namespace {
 
 // A thousand ranks that fail alike are one story: a few of them are evidence enough.
@@ -200,4 +200,4 @@ void sort_findings(std::vector<Finding>& findings) {
   });
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -3,7 +3,7 @@
 
 #include "analyzer/core/finding.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 
 /// A key that is equal for findings to merge: one cause, one build of one file, one need, and for what is not
 /// about images one code.
@@ -49,4 +49,4 @@ bool is_hypothetical(const Finding& finding);
 /// Most severe first, then most certain, then most frequent.
 void sort_findings(std::vector<Finding>& findings);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

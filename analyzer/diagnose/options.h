@@ -6,7 +6,7 @@
 #include "kshim/image/arch.h"
 #include "kshim/image/select.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 
 /// A process that was not watched, or not all of it: the shim did not come to life there although it should
 /// have, as `kshim run` found out, or files went past it, as the report says.
@@ -34,7 +34,7 @@ struct MissingLibrary {
   bool operator==(const MissingLibrary&) const = default;
 };
 
-struct Options {
+struct AnalysisOptions {
   std::vector<image::Arch> targets;
   std::optional<image::ComputeCapability> assume_cc;  ///< judge for this GPU instead of the recorded ones
   std::optional<image::Version> assume_driver;
@@ -61,4 +61,4 @@ struct Options {
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -10,7 +10,7 @@
 #include "kshim/files/open_file.h"
 #include "kshim/report/report_folder.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 namespace {
 
 // A CMake build folder is rarely deeper above its products.
@@ -66,8 +66,8 @@ bool is_own_object(const NativeFrame& frame, const Report& report) {
 
 // Innermost function of the user's own among what was inlined at one address: neither a header of CUDA or the
 // system nor the text that nvcc makes around the user's.
-const source::SourceFrame* own_source(const source::SourceFrames& frames, const std::string& kernel) {
-  for (const source::SourceFrame& frame : frames) {
+const SourceFrame* own_source(const SourceFrames& frames, const std::string& kernel) {
+  for (const SourceFrame& frame : frames) {
     if (frame.at.file.empty() || frame.at.line == 0) continue;
     if (owner_of_source(frame.at.file) != FrameOwner::user) continue;
     if (owner_of_symbol(frame.function) != FrameOwner::user) continue;
@@ -97,9 +97,9 @@ std::vector<Place> own_native_places(const FailureRecord& failure, const Report&
   std::vector<Place> out;
   for (const NativeFrame* frame : frames) {
     if (out.size() >= kMaxPlaces) break;
-    const source::SourceFrames& sources = files.source_at(object_record(frame->object, frame->build_id),
-                                                          frame->offset > 0 ? frame->offset - 1 : 0);
-    const source::SourceFrame* source = own_source(sources, failure.kernel);
+    const SourceFrames& sources = files.source_at(object_record(frame->object, frame->build_id),
+                                                  frame->offset > 0 ? frame->offset - 1 : 0);
+    const SourceFrame* source = own_source(sources, failure.kernel);
     if (!sources.empty() && source == nullptr)
       continue;  // a header's function, compiled into the user's file
     // DWARF has no mangled name of a static function; the table of symbols has it, of what was not inlined.
@@ -138,7 +138,7 @@ std::string long_text(const PackageRecord& package) {
 
 std::string sentence(const PackageRecord& package, const std::string& path) {
   const std::string_view file = basename_of(path);
-  if (const std::string copy = packages::vendored_library(path); !copy.empty())
+  if (const std::string copy = vendored_library(path); !copy.empty())
     return fmt::format("{} is a copy of {} inside {}.", file, copy, long_text(package));
   // What the row with the package says already is not said twice.
   const bool more = !package.build.empty() || !package.source.empty() || package.manager == "dpkg" ||
@@ -208,7 +208,7 @@ OriginFacts origin_of(std::string_view path) {
   return {Origin::program, {}};
 }
 
-PackageRecord record_of(const packages::Package& package, std::uint64_t object) {
+PackageRecord record_of(const Package& package, std::uint64_t object) {
   PackageRecord out;
   out.object = object;
   out.name = package.name;
@@ -270,4 +270,4 @@ std::vector<Evidence> owner_evidence(const Scene& scene, const ObjectRecord& obj
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -4,7 +4,7 @@
 
 #include "analyzer/diagnose/scene.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 
 /// The user's own places in a failure's stacks, best first: innermost Python frame, then native frames. May
 /// be empty.
@@ -39,10 +39,10 @@ OriginFacts origin_of(std::string_view object_path);
 std::optional<PackageRecord> package_of(const Scene& scene, const ObjectRecord& object);
 /// The same by the records of this machine alone, whatever the report says.
 std::optional<PackageRecord> package_here(const Scene& scene, const ObjectRecord& object);
-PackageRecord record_of(const packages::Package& package, std::uint64_t object);
+PackageRecord record_of(const Package& package, std::uint64_t object);
 /// "torch 2.9.1 (pip)".
 PackageName package_name(const PackageRecord& package);
 /// What is worth saying of the owner beyond its name, and which file was read in place of the object's own.
 std::vector<Evidence> owner_evidence(const Scene& scene, const ObjectRecord& object);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -5,7 +5,7 @@
 #include "analyzer/data/tables.h"
 #include "kshim/report/redact.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 
 std::string command_line(const std::vector<std::string>& arguments) {
   constexpr std::size_t kMax = 120;
@@ -26,11 +26,11 @@ std::string command_line(const std::vector<std::string>& arguments) {
   return out;
 }
 
-std::string program_of(const ProcessRecord& process) {
+std::string command_line_of(const ProcessRecord& process) {
   const bool worker = std::ranges::any_of(process.argv, [&](const std::string& argument) {
     return std::ranges::any_of(workers(), [&](const WorkerRow& row) { return contains(argument, row.word); });
   });
   return worker || process.rank ? std::string() : command_line(process.argv);
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -3,7 +3,7 @@
 
 #include "analyzer/input/report/report.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 
 /// Stands for the program in our commands.
 constexpr std::string_view kProgramWord = "PROGRAM";
@@ -24,6 +24,6 @@ std::string command_line(const std::vector<std::string>& arguments);
 
 /// That of a process, or nothing where another program starts such processes: typed by itself, it would wait
 /// for a launcher, or end at once.
-std::string program_of(const ProcessRecord& process);
+std::string command_line_of(const ProcessRecord& process);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -5,7 +5,7 @@
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/failure_finding.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 namespace {
 
 // The shim writes each distinct failure once and counts the rest: more than this is no honest report.
@@ -53,7 +53,7 @@ bool would_work(Subject& subject) {
   Facts code_alone = facts;
   code_alone.images.clear();
   code_alone.scope = ImageScope::none;
-  if (!is_image_cause(diagnose(code_alone).cause) || facts.scope == ImageScope::none) return false;
+  if (!is_image_cause(diagnosis_of(code_alone).cause) || facts.scope == ImageScope::none) return false;
   facts.codes.clear();
   return select(facts.images, facts, facts.switches).choice != image::Choice::none;
 }
@@ -217,7 +217,7 @@ std::vector<Finding> findings_of(const Scene& scene) {
     if (is_cleanup_at_end(scene, failure)) continue;
     Subject subject = subject_of(scene, failure);
     if (scene.options.assume_cc && would_work(subject)) continue;
-    const Diagnosis diagnosis = diagnose(subject.facts);
+    const Diagnosis diagnosis = diagnosis_of(subject.facts);
     // A compiler that knows the architecture rejected something else: the program's own business.
     if (subject.facts.compiler && diagnosis.cause == Cause::unknown) continue;
     if (may_follow(failure, diagnosis)) {
@@ -305,4 +305,4 @@ std::vector<Finding> unjudged(const Scene& scene, const std::vector<image::Compu
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -3,7 +3,7 @@
 
 #include "analyzer/diagnose/aftermath.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 
 /// All findings of one report, in the order in which things happened.
 std::vector<Finding> findings_of(const Scene& scene);
@@ -26,4 +26,4 @@ std::vector<Finding> compiled_out(const Scene& scene);
 /// jit-tax: what the process spent on compiling PTX, by file.
 std::vector<Finding> jit_taxes(const Scene& scene);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

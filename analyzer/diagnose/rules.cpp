@@ -6,7 +6,7 @@
 #include "analyzer/diagnose/compilers.h"
 #include "kshim/image/decompress.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 namespace {
 
 constexpr int kInvalidHandle = 400;
@@ -334,7 +334,7 @@ std::string_view headline_of_code(int code) {
   return row == nullptr ? std::string_view() : row->headline;
 }
 
-Diagnosis diagnose(const Facts& facts) {
+Diagnosis diagnosis_of(const Facts& facts) {
   Diagnosis best;
   for (const RuleRow& row : kRules) {
     auto match = row.apply(facts);
@@ -351,4 +351,4 @@ Diagnosis diagnose(const Facts& facts) {
   return best;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -6,7 +6,7 @@
 #include "analyzer/core/facts.h"
 #include "analyzer/core/finding.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 
 constexpr int kInvalidValue = 1;  ///< cudaErrorInvalidValue
 /// A diagnosis below this has no ground but its code.
@@ -28,7 +28,7 @@ struct Diagnosis {
   Match match;
 };
 /// The rule of highest confidence; Cause::unknown where none is sure enough to be named.
-Diagnosis diagnose(const Facts& facts);
+Diagnosis diagnosis_of(const Facts& facts);
 
 /// What a person reads first of a code that says by itself what went wrong; empty for all others.
 std::string_view headline_of_code(int code);
@@ -44,4 +44,4 @@ ImageJudgment judge_image(const ImageFact& image, const Facts& facts);
 image::Selection select(const std::vector<ImageFact>& images, const Facts& facts,
                         const image::JitSwitches& switches);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -8,7 +8,7 @@
 #include "kshim/image/compute_capability.h"
 #include "kshim/image/decompress.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 namespace {
 
 using image::ComputeCapability;
@@ -288,7 +288,7 @@ FileGap summary_of(const Unserved& unserved) {
   out.complete = unserved.complete;
   out.modules = {unserved.modules.size(), unserved.served};
   std::set<std::string> kernels;
-  std::map<Program, std::size_t> known;
+  std::map<ProgramKey, std::size_t> known;
   for (const FileModule& module : unserved.modules) {
     for (const FileImage& image : module.images) {
       kernels.insert(image.kernels.begin(), image.kernels.end());
@@ -550,4 +550,4 @@ std::shared_ptr<const FileGap> FileGaps::find(const ObjectRecord& object, const 
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

@@ -7,7 +7,7 @@
 #include "analyzer/diagnose/rules.h"
 #include "analyzer/input/report/report_index.h"
 
-namespace kshim::analysis {
+namespace kshim::diagnose {
 
 /// Kernels are read for their names; beyond this many bytes of payload the names of the rest are left out.
 constexpr std::uint64_t kMaxPayload = std::uint64_t{256} << 20;
@@ -75,7 +75,7 @@ struct Scene {
   const Report& report;
   const ReportIndex& index;
   ObjectFiles& files;
-  const Options& options;
+  const AnalysisOptions& options;
   Advised& advised;
   FileGaps& file_gaps;
   bool parent_initialized = false;  ///< the process is the child of one that had initialized CUDA
@@ -119,4 +119,4 @@ ReportLine location(const Report& report, std::uint32_t line);
 /// Basename of the object's file, else "the image" of a loose one.
 std::string object_text(const Subject& subject);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::diagnose

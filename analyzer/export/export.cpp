@@ -47,13 +47,11 @@ namespace kshim::exports {
 namespace {
 
 namespace fs = std::filesystem;
-using analysis::list_at, analysis::number_at, analysis::part_of, analysis::string_at;
-using analysis::Report;
 
 constexpr std::size_t kMaxManifestBytes = std::size_t{256} << 20;
 constexpr std::size_t kMaxScanBytes = std::size_t{1} << 30;
 
-struct Input : analysis::ReportFile {
+struct Input : ReportFile {
   std::uint64_t id = 0;
 };
 /// A file as a report or a scan names it.
@@ -112,7 +110,7 @@ struct Batch {
   Tables tables;
   std::vector<std::pair<std::string, Tables>> files;  ///< by id: written where ListedFiles has none of it
   std::vector<std::uint64_t> taken;
-  Result counts;
+  ExportResult counts;
   std::uint64_t bytes = 0;  ///< of the inputs
 };
 
@@ -127,21 +125,21 @@ struct Known {
   std::vector<std::pair<Table, Batch::Lines>> rows;  ///< with places for the values of each report
   std::vector<std::uint32_t> load_of;                ///< the row of `loads` that a module is part of
   std::vector<std::string> files;                    ///< ids, of those that rows of `images` are about
-  std::vector<analysis::ReportNote> notes;
+  std::vector<ReportNote> notes;
 };
 
 /// A cache of what is known of reports. One like an earlier one is neither judged nor read whole. What is
 /// judged depends on files of this machine, too, and an export takes them to stay as they are.
 class Judged {
  public:
-  std::shared_ptr<const Known> find(const analysis::Alike& alike) {
+  std::shared_ptr<const Known> find(const Alike& alike) {
     const std::lock_guard lock(mutex_);
     for (const auto* rows : {&late_, &early_})
       for (const auto& key : {alike.key, alike.key_with_program})
         if (const auto row = key ? rows->find(*key) : rows->end(); row != rows->end()) return row->second;
     return nullptr;
   }
-  void add(std::shared_ptr<const Known> known, const analysis::Alike& alike, bool needs_program) {
+  void add(std::shared_ptr<const Known> known, const Alike& alike, bool needs_program) {
     const auto& key = needs_program ? alike.key_with_program : alike.key;
     std::size_t weight = sizeof(Known) + known->load_of.size() * sizeof(known->load_of.front());
     for (const auto& [table, lines] : known->rows)
@@ -155,9 +153,9 @@ class Judged {
  private:
   static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
   struct Hash {
-    std::size_t operator()(const analysis::Alike::Key& key) const { return key.front(); }
+    std::size_t operator()(const Alike::Key& key) const { return key.front(); }
   };
-  using Rows = std::unordered_map<analysis::Alike::Key, std::shared_ptr<const Known>, Hash>;
+  using Rows = std::unordered_map<Alike::Key, std::shared_ptr<const Known>, Hash>;
   std::mutex mutex_;
   Rows late_, early_;       ///< the early ones go when there is no room for more
   std::size_t weight_ = 0;  ///< of the late ones
@@ -167,15 +165,15 @@ class Judged {
 struct Judgment {
   explicit Judgment(Report&& of) : report(std::move(of)), index(report) {}
   Report report;
-  analysis::ReportIndex index;
-  analysis::Analysis analysis;
+  ReportIndex index;
+  Analysis analysis;
   std::vector<File> files;     ///< of the objects
   std::vector<bool> readable;  ///< whether their images are known
 };
 
 /// What all threads of an export use.
 struct Shared {
-  const Options& options;
+  const ExportRequest& options;
   Judged judged = {};
   ListedFiles listed = {};
   Users users = {};
@@ -189,7 +187,7 @@ std::string host_name() {
 }
 
 /// What the report says of its job; earlier shims wrote the variables of SLURM alone.
-std::string first_set(const analysis::ProcessRecord& process, const char* key, const char* variable) {
+std::string first_set(const ProcessRecord& process, const char* key, const char* variable) {
   if (const auto row = process.job.find(key); row != process.job.end()) return row->second;
   const auto row = process.env.find(variable);
   return row != process.env.end() ? row->second : std::string();
@@ -212,20 +210,19 @@ class Rows {
   void take(const Input& input) {
     out_->bytes += input.bytes;
     const auto is_listed = [this](const std::string& file) { return this->is_listed(file); };
-    analysis::Alike alike;
+    Alike alike;
     std::shared_ptr<const Known> like;
-    auto read = analysis::read_report(input.path, {}, analysis::HomePaths::hidden,
-                                      [&](const Report& report, std::string_view lines) {
-                                        alike = analysis::alike_of(report, lines);
-                                        like = shared_.judged.find(alike);
-                                        if (like && !std::ranges::all_of(like->files, is_listed))
-                                          like.reset();
-                                        return like != nullptr;
-                                      });
+    auto read =
+        read_report(input.path, {}, HomePaths::hidden, [&](const Report& report, std::string_view lines) {
+          alike = alike_of(report, lines);
+          like = shared_.judged.find(alike);
+          if (like && !std::ranges::all_of(like->files, is_listed)) like.reset();
+          return like != nullptr;
+        });
     if (const auto* report = std::get_if<Report>(&read); report != nullptr && report->linked)
       read = "is behind another user's symbolic link";
     if (const auto* why = std::get_if<std::string>(&read)) {
-      if (!analysis::is_another_users_link(input.path) && add_scan(input.path)) {
+      if (!is_another_users_link(input.path) && add_scan(input.path)) {
         ++out_->counts.scans;
       } else {
         reject(without_user(input.path, input.owner), 0, *why);
@@ -247,7 +244,7 @@ class Rows {
     out_->taken.push_back(input.id);
   }
 
-  void judge(Report&& report, uid_t owner, const analysis::Alike& alike) {
+  void judge(Report&& report, uid_t owner, const Alike& alike) {
     Judgment judgment(std::move(report));
     judgment.analysis = judge_.judge(judgment.report);
     know_files(judgment);
@@ -255,28 +252,28 @@ class Rows {
     for (std::size_t at = 0; at < judgment.files.size(); ++at)
       if (judgment.readable[at]) image_rows(judgment.report.objects[at], judgment.files[at]);
     const auto known = std::make_shared<const Known>(known_of(judgment));
-    add(*known, process, analysis::values_of(judgment.report));
+    add(*known, process, values_of(judgment.report));
     if (const std::string& why = judge_.files().left_out(); !why.empty())
       reject(process.path, 0, "a file that it names " + why);
-    else if (alike.key && analysis::has_places(judgment.report, alike))
+    else if (alike.key && has_places(judgment.report, alike))
       shared_.judged.add(known, alike, needs_program(judgment));
   }
 
   /// Whether a row depends on which program it was.
   static bool needs_program(const Judgment& of) {
-    const std::string program = analysis::program_of(of.report.process);
-    return std::ranges::any_of(of.analysis.findings, [&](const analysis::Finding& finding) {
-      return of.report.foreign || analysis::names_program(finding.fixes, program);
+    const std::string program = command_line_of(of.report.process);
+    return std::ranges::any_of(of.analysis.findings, [&](const Finding& finding) {
+      return of.report.foreign || names_program(finding.fixes, program);
     });
   }
 
   /// What is a report's own, whatever it is like.
   struct Process {
-    const analysis::ProcessRecord& record;
+    const ProcessRecord& record;
     std::string user, path;
   };
   Process begin(const Report& report, uid_t owner) {
-    const analysis::ProcessRecord& process = report.process;
+    const ProcessRecord& process = report.process;
     Process out{process, user_of(report, owner), without_user(report.path, owner)};
     id_ = fmt::format("{}.{}.{}.{}", process.host, process.pid, process.start, process.time);
     // The owner is part of the key, so that one user's rows cannot replace another's.
@@ -286,7 +283,7 @@ class Rows {
     return out;
   }
 
-  void add(const Known& known, const Process& process, const analysis::Alike& values) {
+  void add(const Known& known, const Process& process, const Alike& values) {
     if (time_.empty())
       reject(process.path, process.record.line, "`process`: `time` is not a UTC time; ignored");
     process_row(known, process);
@@ -306,19 +303,19 @@ class Rows {
       });
       to.rows += lines.rows;
     }
-    for (const analysis::ReportNote& note : known.notes) reject(process.path, note.line, note.text);
+    for (const ReportNote& note : known.notes) reject(process.path, note.line, note.text);
   }
 
   static Known known_of(const Judgment& of) {
     const Report& report = of.report;
     Known out;
-    out.verdict = analysis::to_name(of.analysis.verdict);
+    out.verdict = to_name(of.analysis.verdict);
     if (report.driver) {
       out.driver = report.driver->cuda_version;
       out.kernel_module = report.driver->kernel_module;
       out.simulated = report.driver->simulated;
     }
-    constexpr unsigned kSignal = cli::exit_status::kSignalBase;
+    constexpr unsigned kSignal = exit_status::kSignalBase;
     if (report.exit)
       out.exit = report.exit->signal ? kSignal + *report.exit->signal : report.exit->status;
     else if (report.compiler)
@@ -330,10 +327,10 @@ class Rows {
     out.notes = report.notes;
     for (std::size_t at = 0; at < of.files.size(); ++at)
       if (of.readable[at]) out.files.push_back(of.files[at].id);
-    for (const analysis::DeviceRecord& device : report.devices) device_row(device, out);
+    for (const DeviceRecord& device : report.devices) device_row(device, out);
     load_rows(of, out);
     const std::map<std::uint64_t, std::size_t> explained = finding_rows(of.analysis, out);
-    for (const analysis::FailureRecord& failure : report.failures) failure_row(of, failure, explained, out);
+    for (const FailureRecord& failure : report.failures) failure_row(of, failure, explained, out);
     kernel_rows(of, out);
     out.rows.shrink_to_fit();
     for (auto& [table, lines] : out.rows) {
@@ -413,7 +410,7 @@ class Rows {
                       string_at(object, "sha256")};
       const nlohmann::json& rows = part_of(object, "images");
       if (file.id.empty() || !rows.is_array() || is_listed(file.id)) continue;
-      std::vector<analysis::ImageEntry> entries;
+      std::vector<ImageEntry> entries;
       for (const nlohmann::json& row : rows) {
         if (row.is_object())
           entries.push_back({string_at(row, "kind"), string_at(row, "arch"), string_at(row, "isa"),
@@ -452,7 +449,7 @@ class Rows {
   }
 
   void process_row(const Known& known, const Process& of) {
-    const analysis::ProcessRecord& process = of.record;
+    const ProcessRecord& process = of.record;
     const std::uint64_t sample = known.failures == 0 ? process.sample.value_or(1) : 1;
     put(Row(processes::row_id(id_), processes::time(time_), processes::run(process.run),
             processes::host(process.host), processes::pid(process.pid), processes::ppid(process.ppid),
@@ -469,20 +466,20 @@ class Rows {
         day_, out_->tables);
   }
 
-  static void device_row(const analysis::DeviceRecord& device, Known& out) {
-    put(Row(devices::row_id(Place::id, fmt::format("/device{}", device.ordinal)),
-            devices::process_id(Place::id), devices::ordinal(device.ordinal), devices::name(device.name),
-            devices::compute_capability(device.compute_capability), devices::uuid(Place::next),
-            devices::pci(Place::next)),
+  static void device_row(const DeviceRecord& device, Known& out) {
+    put(Row(devices::row_id(Slot::id, fmt::format("/device{}", device.ordinal)),
+            devices::process_id(Slot::id), devices::ordinal(device.ordinal), devices::name(device.name),
+            devices::compute_capability(device.compute_capability), devices::uuid(Slot::next),
+            devices::pci(Slot::next)),
         out);
   }
 
   void know_files(Judgment& row) {
-    for (const analysis::ObjectRecord& object : row.report.objects) {
+    for (const ObjectRecord& object : row.report.objects) {
       File file{
           object.build_id.empty() ? object.path : object.build_id, object.path, object.build_id, {}, {}};
       row.readable.push_back(object.images || judge_.files().find(object) != nullptr);
-      if (const analysis::PackageRecord* package = row.index.package(object.id))
+      if (const PackageRecord* package = row.index.package(object.id))
         std::tie(file.package, file.version) = std::tie(package->name, package->version);
       else if (const auto found = judge_.files().package(object))
         std::tie(file.package, file.version) = std::tie(found->name, found->version);
@@ -491,7 +488,7 @@ class Rows {
   }
   static const File& file_of(const Judgment& row, std::optional<std::uint64_t> id) {
     static const File none;
-    const analysis::ObjectRecord* object = row.index.object(id);
+    const ObjectRecord* object = row.index.object(id);
     return object == nullptr ? none : row.files[static_cast<std::size_t>(object - row.report.objects.data())];
   }
 
@@ -501,17 +498,17 @@ class Rows {
     out_->files.emplace_back(id, Batch::Tables());
   }
 
-  void image_rows(const analysis::ObjectRecord& object, const File& file) {
+  void image_rows(const ObjectRecord& object, const File& file) {
     if (is_listed(file.id)) return;
     if (object.images) {
       begin_file(file.id);
       entry_rows(file, *object.images);
       return;
     }
-    if (const analysis::ObjectFile* found = judge_.files().find(object)) {
+    if (const ObjectFile* found = judge_.files().find(object)) {
       begin_file(file.id);
       std::vector<image::Candidate> candidates;
-      for (const analysis::ImageCount& image : found->image_counts()) {
+      for (const ImageCount& image : found->image_counts()) {
         const image::Candidate& candidate = image.candidate;
         image_row(file, image::to_name(candidate.kind),
                   std::string(image::to_name(candidate.kind, candidate.arch).view()),
@@ -524,9 +521,9 @@ class Rows {
     }
   }
 
-  void entry_rows(const File& file, const std::vector<analysis::ImageEntry>& images) {
+  void entry_rows(const File& file, const std::vector<ImageEntry>& images) {
     std::vector<image::Candidate> candidates;
-    for (const analysis::ImageEntry& image : images) {
+    for (const ImageEntry& image : images) {
       image_row(file, image.kind, image.arch, image.isa, image.count, image.bytes);
       const auto kind = image::parse_kind(image.kind);
       const auto arch = image::parse_arch(image.arch);
@@ -594,7 +591,7 @@ class Rows {
     };
     std::map<std::tuple<std::string_view, int, bool>, Sum> sums;
     std::vector<const Sum*> of_module;
-    for (const analysis::ModuleRecord& module : of.report.modules) {
+    for (const ModuleRecord& module : of.report.modules) {
       const File& file = file_of(of, module.object);
       const std::string& id = file.id.empty() ? module.content_hash : file.id;
       Sum& sum = sums[{id, module.result, module.jit}];
@@ -612,10 +609,10 @@ class Rows {
     for (auto& [key, sum] : sums) {
       const auto& [file_id, result, jit] = key;
       sum.number = number++;
-      put(Row(loads::row_id(Place::id, fmt::format("/load/{}/{}/{}", file_id, result, jit ? "jit" : "sass")),
-              loads::process_id(Place::id), loads::file_id(file_id), loads::path(sum.file->path),
+      put(Row(loads::row_id(Slot::id, fmt::format("/load/{}/{}/{}", file_id, result, jit ? "jit" : "sass")),
+              loads::process_id(Slot::id), loads::file_id(file_id), loads::path(sum.file->path),
               loads::package(sum.file->package), loads::version(sum.file->version), loads::result(result),
-              loads::jit(jit), loads::count(sum.count), loads::ms(Place::next),
+              loads::jit(jit), loads::count(sum.count), loads::ms(Slot::next),
               loads::device(sum.one_device ? sum.device : std::nullopt),
               loads::selected(sum.one_image ? sum.selected : std::string())),
           out);
@@ -625,28 +622,28 @@ class Rows {
   }
 
   /// Which finding explains the failure record on a line.
-  static std::map<std::uint64_t, std::size_t> finding_rows(const analysis::Analysis& analysis, Known& out) {
+  static std::map<std::uint64_t, std::size_t> finding_rows(const Analysis& analysis, Known& out) {
     std::map<std::uint64_t, std::size_t> explained;
     for (std::size_t number = 0; number < analysis.findings.size(); ++number) {
-      const analysis::Finding& finding = analysis.findings[number];
-      for (const analysis::ReportLine& failure : finding.failures) explained.emplace(failure.line, number);
+      const Finding& finding = analysis.findings[number];
+      for (const ReportLine& failure : finding.failures) explained.emplace(failure.line, number);
       bool hypothetical = !finding.devices.empty();
-      for (const analysis::Device& device : finding.devices)
-        hypothetical = hypothetical && device.kind != analysis::Device::Kind::present;
+      for (const Device& device : finding.devices)
+        hypothetical = hypothetical && device.kind != Device::Kind::present;
       const auto gpu = finding.devices.empty() ? std::nullopt : finding.devices.front().cc;
-      const analysis::Fix fix = finding.fixes.empty() ? analysis::Fix() : finding.fixes.front();
-      const analysis::Place where = finding.where.empty() ? analysis::Place() : finding.where.front();
-      put(Row(findings::row_id(Place::id, finding_id(number)), findings::process_id(Place::id),
-              findings::time(Place::time), findings::cause(analysis::row_of(finding.cause).name),
-              findings::severity(analysis::to_name(finding.severity)),
-              findings::confidence(finding.confidence), findings::code(finding.code),
+      const Fix fix = finding.fixes.empty() ? Fix() : finding.fixes.front();
+      const Place where = finding.where.empty() ? Place() : finding.where.front();
+      put(Row(findings::row_id(Slot::id, finding_id(number)), findings::process_id(Slot::id),
+              findings::time(Slot::time), findings::cause(row_of(finding.cause).name),
+              findings::severity(to_name(finding.severity)), findings::confidence(finding.confidence),
+              findings::code(finding.code),
               findings::file_id(finding.build_id.empty() ? finding.object : finding.build_id),
               findings::path(finding.object), findings::package(finding.package.name),
               findings::version(finding.package.version), findings::kernel(finding.failed_kernel),
               findings::need(finding.need), findings::have(finding.have), findings::count(finding.count),
               findings::hypothetical(hypothetical),
               findings::compute_capability(gpu ? std::string(image::to_name(*gpu).view()) : std::string()),
-              findings::fix(fix.id), findings::command(analysis::join(fix.commands, "\n")),
+              findings::fix(fix.id), findings::command(join(fix.commands, "\n")),
               findings::where_file(where.file),
               findings::where_line(where.file.empty() ? std::nullopt : std::optional(where.line))),
           out);
@@ -656,20 +653,19 @@ class Rows {
 
   static std::string finding_id(std::size_t number) { return fmt::format("/finding{}", number); }
 
-  static void failure_row(const Judgment& of, const analysis::FailureRecord& failure,
+  static void failure_row(const Judgment& of, const FailureRecord& failure,
                           const std::map<std::uint64_t, std::size_t>& explained, Known& out) {
-    const analysis::ModuleRecord* module = of.index.module(failure.module);
+    const ModuleRecord* module = of.index.module(failure.module);
     const File& file = file_of(of, failure.object ? failure.object : module ? module->object : std::nullopt);
     const auto finding = explained.find(failure.line);
     const bool known = finding != explained.end();
-    const analysis::DeviceRecord* device = of.index.device(failure.device);
-    const analysis::Layer layer = failure.layers.empty() ? analysis::Layer() : failure.layers.front();
-    const analysis::PythonFrame frame =
-        failure.python.empty() ? analysis::PythonFrame() : failure.python.front();
-    put(Row(failures::row_id(Place::id, fmt::format("/failure{}", failure.id)),
-            failures::process_id(Place::id), failures::time(Place::time), failures::stage(failure.stage),
-            known ? failures::finding_id(Place::id, finding_id(finding->second)) : failures::finding_id(""),
-            failures::cause(known ? analysis::row_of(of.analysis.findings[finding->second].cause).name : ""),
+    const DeviceRecord* device = of.index.device(failure.device);
+    const Layer layer = failure.layers.empty() ? Layer() : failure.layers.front();
+    const PythonFrame frame = failure.python.empty() ? PythonFrame() : failure.python.front();
+    put(Row(failures::row_id(Slot::id, fmt::format("/failure{}", failure.id)), failures::process_id(Slot::id),
+            failures::time(Slot::time), failures::stage(failure.stage),
+            known ? failures::finding_id(Slot::id, finding_id(finding->second)) : failures::finding_id(""),
+            failures::cause(known ? row_of(of.analysis.findings[finding->second].cause).name : ""),
             failures::kernel(failure.kernel), failures::file_id(file.id), failures::path(file.path),
             failures::build_id(file.build_id), failures::package(file.package),
             failures::version(file.version), failures::count(failure.count), failures::name(layer.name),
@@ -683,10 +679,10 @@ class Rows {
 
   static void kernel_rows(const Judgment& of, Known& out) {
     std::size_t number = 0;
-    for (const analysis::CoverageRecord& kernel : of.report.coverage) {
-      const analysis::ModuleRecord* module = of.index.module(kernel.module);
+    for (const CoverageRecord& kernel : of.report.coverage) {
+      const ModuleRecord* module = of.index.module(kernel.module);
       const std::string& file = file_of(of, kernel.object).id;
-      put(Row(kernels::row_id(Place::id, fmt::format("/kernel{}", number++)), kernels::process_id(Place::id),
+      put(Row(kernels::row_id(Slot::id, fmt::format("/kernel{}", number++)), kernels::process_id(Slot::id),
               kernels::kernel(kernel.kernel),
               kernels::file_id(file.empty() && module != nullptr ? module->content_hash : file),
               kernels::launches(kernel.launches)),
@@ -707,19 +703,19 @@ class Rows {
     ++lines.rows;
   }
 
-  static analysis::Options options() {
-    analysis::Options out;
+  static AnalysisOptions options() {
+    AnalysisOptions out;
     out.keep_private = true;
     return out;
   }
   Shared& shared_;
-  const Options& to_;
+  const ExportRequest& to_;
   Batch* out_ = nullptr;
   std::string id_;
   std::string time_;  ///< of the report at hand; empty where it is none
   std::string day_;
-  analysis::Options options_ = options();
-  analysis::EachReport judge_{options_};
+  AnalysisOptions options_ = options();
+  EachReport judge_{options_};
   std::set<std::string, std::less<>> begun_;  ///< files of this batch
 };
 
@@ -739,7 +735,7 @@ class Inputs {
   }
   std::optional<Input> next() {
     while (!walks_.empty()) {
-      std::optional<analysis::ReportFile> file = walks_.back().next();
+      std::optional<ReportFile> file = walks_.back().next();
       if (!file) {
         walks_.pop_back();
         continue;
@@ -761,7 +757,7 @@ class Inputs {
 
  private:
   std::span<const std::uint64_t> known_;
-  std::vector<analysis::ReportWalk> walks_;  ///< the next one last
+  std::vector<ReportWalk> walks_;  ///< the next one last
   std::string here_, host_ = host_name();
 };
 
@@ -803,7 +799,7 @@ class Threads {
         manifests_(manifests),
         total_(total) {}
 
-  Result run() {
+  ExportResult run() {
     constexpr unsigned kMax = 8;  // each has what it knows of files and packages for itself
     jobs_ = shared_.options.jobs != 0 ? shared_.options.jobs
                                       : std::clamp(std::thread::hardware_concurrency(), 1U, kMax);
@@ -910,7 +906,7 @@ class Threads {
   std::map<std::size_t, Batch> ready_;   ///< by number
   bool writing_ = false;
   std::exception_ptr failed_;
-  Result sum_;               ///< of what was written
+  ExportResult sum_;         ///< of what was written
   std::uint64_t bytes_ = 0;  ///< of its inputs
 };
 
@@ -935,7 +931,7 @@ void Exporter::read_manifests() {
   std::ranges::sort(known_);
 }
 
-Result Exporter::run(const std::vector<fs::path>& paths) {
+ExportResult Exporter::run(const std::vector<fs::path>& paths) {
   read_manifests();
   std::vector<std::string> notes;
   std::uint64_t total = 0;
@@ -948,7 +944,7 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
   TableFiles files(options_.folder, options_.zstd);
   Shared shared{options_};
   Manifests manifests(files);
-  Result done = Threads(inputs, shared, files, manifests, total).run();
+  ExportResult done = Threads(inputs, shared, files, manifests, total).run();
   done.known = inputs.known;
   done.notes = std::move(notes);
   if (done.reports + done.scans + done.rejected == 0) return done;

@@ -13,7 +13,7 @@
 
 namespace kshim::exports {
 
-struct Options {
+struct ExportRequest {
   std::filesystem::path folder;  ///< where the tables go
   bool zstd = false;
   /// A report without its end that changed in the last so many seconds is left for the next export: its
@@ -28,7 +28,7 @@ struct Options {
   std::function<void(std::uint64_t done, std::uint64_t total)> progress{};
 };
 
-struct Result {
+struct ExportResult {
   std::uint64_t reports = 0;                       ///< exported now
   std::uint64_t known = 0;                         ///< exported before, unchanged
   std::uint64_t unsettled = 0;                     ///< left for later
@@ -40,14 +40,14 @@ struct Result {
 
 class Exporter {
  public:
-  explicit Exporter(Options options) : options_(std::move(options)) {}
+  explicit Exporter(ExportRequest options) : options_(std::move(options)) {}
   /// Exports what earlier exports of this host did not. Throws UserError where the folder cannot be written;
   /// then no table has changed.
-  Result run(const std::vector<std::filesystem::path>& paths);
+  ExportResult run(const std::vector<std::filesystem::path>& paths);
 
  private:
   void read_manifests();
-  Options options_;
+  ExportRequest options_;
   std::vector<std::uint64_t> known_;  ///< hashes of path, size and time of change, in order
   std::set<std::string> manifests_;   ///< that known_ has
 };

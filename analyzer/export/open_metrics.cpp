@@ -23,33 +23,33 @@ constexpr const char* kOther = "other";
 }  // namespace
 
 std::string open_metrics(const std::vector<std::filesystem::path>& paths, std::vector<std::string>& notes) {
-  analysis::Options options;
+  AnalysisOptions options;
   options.keep_private = true;
-  analysis::EachReport judge(options);
+  EachReport judge(options);
   std::map<std::string_view, std::uint64_t> verdicts;
-  for (int verdict = 0; verdict <= static_cast<int>(analysis::Verdict::incomplete); ++verdict)
-    verdicts[to_name(static_cast<analysis::Verdict>(verdict))] = 0;
+  for (int verdict = 0; verdict <= static_cast<int>(Verdict::incomplete); ++verdict)
+    verdicts[to_name(static_cast<Verdict>(verdict))] = 0;
   using Key = std::tuple<std::string, std::string, std::string, std::string>;
   std::map<Key, std::uint64_t> findings;
   std::uint64_t rejected = 0;
-  for (const analysis::ReportFile& file : analysis::find_report_files(paths, notes)) {
-    const auto got = analysis::read_report(file.path, {}, analysis::HomePaths::hidden);
-    const auto* report = std::get_if<analysis::Report>(&got);
+  for (const ReportFile& file : find_report_files(paths, notes)) {
+    const auto got = read_report(file.path, {}, HomePaths::hidden);
+    const auto* report = std::get_if<Report>(&got);
     if (report == nullptr || report->linked) {
       ++rejected;
       continue;
     }
-    const analysis::Analysis analysis = judge.judge(*report);
+    const Analysis analysis = judge.judge(*report);
     const std::uint64_t weight = report->failures.empty() ? report->process.sample.value_or(1) : 1;
     verdicts[to_name(analysis.verdict)] += weight;
     std::set<Key> seen;
-    for (const analysis::Finding& finding : analysis.findings) {
+    for (const Finding& finding : analysis.findings) {
       std::string capability;
       if (!finding.devices.empty() && finding.devices.front().cc)
-        capability = analysis::find_gpu(*finding.devices.front().cc) == nullptr
+        capability = find_gpu(*finding.devices.front().cc) == nullptr
                          ? kOther
                          : image::to_name(*finding.devices.front().cc).view();
-      const std::string_view project = analysis::known_project(finding.package.name);
+      const std::string_view project = known_project(finding.package.name);
       seen.emplace(row_of(finding.cause).name, to_name(finding.severity),
                    !project.empty() || finding.package.name.empty() ? project : kOther, capability);
     }

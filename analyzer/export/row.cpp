@@ -70,7 +70,7 @@ std::string to_json(double number) { return nlohmann::json(number).dump(); }
 std::vector<std::uint32_t> places_in(std::string_view lines) {
   std::vector<std::uint32_t> out;
   for (std::size_t at = 0; at < lines.size(); ++at)
-    if (lines[at] > 0 && lines[at] <= static_cast<char>(Place::next))
+    if (lines[at] > 0 && lines[at] <= static_cast<char>(Slot::next))
       out.push_back(static_cast<std::uint32_t>(at));
   out.shrink_to_fit();
   return out;
@@ -99,11 +99,11 @@ Cell Column::integer(std::uint64_t value) const {
   return literal({text.data(), text.size()});
 }
 
-Cell Column::operator()(Place place, std::string_view suffix) const {
+Cell Column::operator()(Slot place, std::string_view suffix) const {
   return cell(number_, [&] {
     const std::size_t quote = g_cells.size();
-    if (place == Place::id) add_json(suffix, g_cells);
-    g_cells.insert(place == Place::id ? quote + 1 : quote, 1, static_cast<char>(place));
+    if (place == Slot::id) add_json(suffix, g_cells);
+    g_cells.insert(place == Slot::id ? quote + 1 : quote, 1, static_cast<char>(place));
   });
 }
 

@@ -28,7 +28,7 @@ std::string to_json(std::string_view text);
 std::string to_json(double number);
 
 /// Stand for values in lines of rows. JSON has no such characters.
-enum class Place : char { id = 1, time, next };
+enum class Slot : char { id = 1, time, next };
 /// The values, as JSON; the id without its quotes.
 struct RowPlaces {
   std::string_view id;
@@ -40,11 +40,11 @@ struct RowPlaces {
     std::size_t begin = 0;
     for (const std::uint32_t at : places) {
       out += lines.substr(begin, at - begin);
-      const auto place = static_cast<Place>(lines[at]);
-      if (place == Place::next)
+      const auto place = static_cast<Slot>(lines[at]);
+      if (place == Slot::next)
         out += next();
       else
-        out += place == Place::id ? id : std::string_view(time);
+        out += place == Slot::id ? id : std::string_view(time);
       begin = at + 1;
     }
     out += lines.substr(begin);
@@ -79,7 +79,7 @@ class Column {
     return value ? (*this)(*value) : Cell{number_};
   }
   /// A value that differs between reports; `suffix`: what comes after the id.
-  Cell operator()(Place place, std::string_view suffix = {}) const;
+  Cell operator()(Slot place, std::string_view suffix = {}) const;
 
  private:
   Cell integer(std::uint64_t value) const;

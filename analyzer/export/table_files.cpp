@@ -21,10 +21,10 @@ constexpr std::size_t kBuffer = std::size_t{8} << 20;
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{256} << 20;
 
 [[noreturn]] void fail(const fs::path& path, int error) {
-  throw cli::UserError(fmt::format("{}: {}", path.string(),
-                                   error == ELOOP ? "a link on the way belongs to another user"
-                                                  : std::generic_category().message(error)),
-                       cli::exit_status::kMisuse);
+  throw UserError(fmt::format("{}: {}", path.string(),
+                              error == ELOOP ? "a link on the way belongs to another user"
+                                             : std::generic_category().message(error)),
+                  exit_status::kMisuse);
 }
 
 /// Opens a folder, and makes what is missing. 0 or errno.

@@ -4,7 +4,7 @@
 #include "analyzer/core/text.h"
 #include "kshim/files/open_file.h"
 
-namespace kshim::packages {
+namespace kshim::owner {
 namespace {
 
 namespace fs = std::filesystem;
@@ -47,7 +47,7 @@ void add_merged(const fs::path& root, const std::string& path, std::vector<std::
 
 }  // namespace
 
-std::optional<std::string> read_bounded(const fs::path& path, std::uint64_t most, Budget& budget) {
+std::optional<std::string> read_bounded(const fs::path& path, std::uint64_t most, LookupBudget& budget) {
   if (!take(budget.entries, 1)) return std::nullopt;
   const files::OpenFile file = files::open_to_read(path);
   if (!file || file.status.st_size < 0) return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<std::string> read_bounded(const fs::path& path, std::uint64_t most
   return out;
 }
 
-std::vector<std::string> names_in(const fs::path& folder, Budget& budget, std::string_view ending) {
+std::vector<std::string> names_in(const fs::path& folder, LookupBudget& budget, std::string_view ending) {
   std::vector<std::string> out;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
@@ -156,4 +156,4 @@ bool may_be_system(const std::string& path) {
   return std::ranges::any_of(kFolders, [&](std::string_view folder) { return path.starts_with(folder); });
 }
 
-}  // namespace kshim::packages
+}  // namespace kshim::owner

@@ -5,11 +5,11 @@
 
 #include "analyzer/core/prelude.h"
 
-namespace kshim::packages {
+namespace kshim::owner {
 
 /// What looking for owners may cost in one analysis. Databases of a large machine: 30 MB of dpkg, 100 MB of a
 /// conda environment.
-struct Budget {
+struct LookupBudget {
   std::uint64_t bytes = std::uint64_t{1} << 30;
   std::uint64_t entries = 500'000;  ///< of folders, and files opened
 };
@@ -17,11 +17,11 @@ struct Budget {
 /// The whole file; nullopt where it is no regular file, larger than `most`, or over the budget. A pipe or a
 /// device is not waited for.
 std::optional<std::string> read_bounded(const std::filesystem::path& path, std::uint64_t most,
-                                        Budget& budget);
+                                        LookupBudget& budget);
 
 /// The names in a folder that end so, sorted so that answers do not depend on the file system; empty where it
 /// cannot be read or has more than the budget lets pass.
-std::vector<std::string> names_in(const std::filesystem::path& folder, Budget& budget,
+std::vector<std::string> names_in(const std::filesystem::path& folder, LookupBudget& budget,
                                   std::string_view ending = {});
 
 /// Calls visit(line) for each line, without its end ("\n" or "\r\n"), until it answers false.
@@ -58,4 +58,4 @@ std::optional<std::filesystem::path> resolve_in(const std::filesystem::path& roo
 /// Whether a package of the system may own the path.
 bool may_be_system(const std::string& path);
 
-}  // namespace kshim::packages
+}  // namespace kshim::owner

@@ -2,7 +2,7 @@
 #include "analyzer/owner/databases.h"
 #include "analyzer/owner/json_text.h"
 
-namespace kshim::packages {
+namespace kshim::owner {
 namespace {
 
 namespace fs = std::filesystem;
@@ -101,4 +101,4 @@ const CondaEnvironments::Environment& CondaEnvironments::environment(const std::
   return out;
 }
 
-}  // namespace kshim::packages
+}  // namespace kshim::owner

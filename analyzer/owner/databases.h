@@ -6,14 +6,14 @@
 #include "analyzer/owner/package.h"
 #include "kshim/base/bytes.h"
 
-namespace kshim::packages {
+namespace kshim::owner {
 
 // Which conda package a file belongs to, by the records in conda-meta/ of its environment (docs.conda.io,
 // "Package metadata"). Each environment is read once.
 
 class CondaEnvironments {
  public:
-  explicit CondaEnvironments(Budget& budget) : budget_(budget) {}
+  explicit CondaEnvironments(LookupBudget& budget) : budget_(budget) {}
   /// The prefix of the environment that a path lies in: the next folder above it that has a conda-meta; empty
   /// where none has.
   const std::string& prefix(const std::string& path);
@@ -25,7 +25,7 @@ class CondaEnvironments {
     PathIndex files;
   };
   const Environment& environment(const std::string& prefix);
-  Budget& budget_;
+  LookupBudget& budget_;
   std::map<std::string, std::string> prefixes_;  ///< by folder
   std::map<std::string, Environment> environments_;
 };
@@ -35,7 +35,7 @@ class CondaEnvironments {
 
 class DpkgDatabase {
  public:
-  DpkgDatabase(std::filesystem::path root, Budget& budget) : root_(std::move(root)), budget_(budget) {}
+  DpkgDatabase(std::filesystem::path root, LookupBudget& budget) : root_(std::move(root)), budget_(budget) {}
   /// `names`: all that the file is called, as names_of() gives them.
   std::optional<Package> owner(const std::vector<std::string>& names);
 
@@ -46,7 +46,7 @@ class DpkgDatabase {
   std::string version_of(const std::string& list_name) const;
 
   std::filesystem::path root_;
-  Budget& budget_;
+  LookupBudget& budget_;
   bool loaded_ = false;
   std::vector<std::string> lists_;  ///< "libc6:amd64"
   PathIndex files_;
@@ -82,7 +82,7 @@ std::optional<SitePath> site_path(std::string_view path);
 
 class PythonDistributions {
  public:
-  explicit PythonDistributions(Budget& budget) : budget_(budget) {}
+  explicit PythonDistributions(LookupBudget& budget) : budget_(budget) {}
   /// nullopt for a file outside of such a folder, or one that no distribution there lists. Where a
   /// distribution has lost its RECORD, what is named like it is its own: "faiss_gpu_cu12.libs/...",
   /// "torch/...".
@@ -121,7 +121,7 @@ class PythonDistributions {
   void find_editables(const std::string& folder);
   std::optional<Package> by_name(const SitePath& place, const Site& site);
 
-  Budget& budget_;
+  LookupBudget& budget_;
   std::map<std::string, Site> sites_;
   std::set<std::string> noted_;
   std::set<std::string> searched_;  ///< noted now or earlier
@@ -157,4 +157,4 @@ bool is_source(std::string_view text);
 /// The folder of such a source; empty where it is a repository.
 std::string folder_of_source(std::string_view source);
 
-}  // namespace kshim::packages
+}  // namespace kshim::owner

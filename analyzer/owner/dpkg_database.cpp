@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/owner/databases.h"
 
-namespace kshim::packages {
+namespace kshim::owner {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,4 +102,4 @@ void DpkgDatabase::load_status() {
   keep();
 }
 
-}  // namespace kshim::packages
+}  // namespace kshim::owner

@@ -6,7 +6,7 @@
 
 #include "analyzer/core/text.h"
 
-namespace kshim::packages {
+namespace kshim::owner {
 namespace {
 
 namespace fs = std::filesystem;
@@ -18,8 +18,6 @@ constexpr std::size_t kMaxAsked = 50'000;
 bool is_distributions_python(const std::string& path) {
   return path.starts_with("/usr/lib/") || path.starts_with("/usr/lib64/");
 }
-
-using analysis::basename_of;
 
 constexpr std::string_view kEggInfo = ".egg-info";
 constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 20;
@@ -44,7 +42,8 @@ bool is_trusted(const fs::path& folder) {
 
 }  // namespace
 
-Finder::Finder(const fs::path& root, Budget budget) : root_(root), budget_(budget), dpkg_(root, budget_) {}
+Finder::Finder(const fs::path& root, LookupBudget budget)
+    : root_(root), budget_(budget), dpkg_(root, budget_) {}
 
 const std::optional<Package>& Finder::of(const std::string& path) {
   static const std::optional<Package> none;
@@ -173,4 +172,4 @@ const std::vector<SourceTrees::Tree>& SourceTrees::trees(const std::string& fold
   return at->second;
 }
 
-}  // namespace kshim::packages
+}  // namespace kshim::owner

@@ -6,7 +6,7 @@
 #include "analyzer/owner/databases.h"
 #include "analyzer/owner/package.h"
 
-namespace kshim::packages {
+namespace kshim::owner {
 
 // Whose the source folder is that a file lies in: `pip install -e` leaves the libraries there, and setuptools
 // before PEP 660, or called as setup.py, its NAME.egg-info beside them (setuptools' documentation,
@@ -14,7 +14,7 @@ namespace kshim::packages {
 
 class SourceTrees {
  public:
-  explicit SourceTrees(Budget& budget) : budget_(budget) {}
+  explicit SourceTrees(LookupBudget& budget) : budget_(budget) {}
   /// Of a library outside of every folder of installed packages, where the project is root's or one's own.
   /// Its module, or the package that it lies in, must be one that the egg-info lists: a folder with an
   /// egg-info may hold other people's files as well.
@@ -26,7 +26,7 @@ class SourceTrees {
     std::vector<std::string> modules;  ///< "vllm", "flash_attn_2_cuda"
   };
   const std::vector<Tree>& trees(const std::string& folder);
-  Budget& budget_;
+  LookupBudget& budget_;
   std::map<std::string, std::vector<Tree>> trees_;  ///< by folder
 };
 
@@ -35,7 +35,7 @@ class Finder {
  public:
   /// `root`: where the system's databases are looked up; environments are found from the path of the file
   /// itself.
-  explicit Finder(const std::filesystem::path& root = "/", Budget budget = {});
+  explicit Finder(const std::filesystem::path& root = "/", LookupBudget budget = {});
   Finder(const Finder&) = delete;
   Finder& operator=(const Finder&) = delete;
   /// nullopt for a file that no package lists, and for a path that is not absolute.
@@ -55,7 +55,7 @@ class Finder {
   std::optional<Package> system_owner(const std::string& path);
   std::string environment(const std::string& path);
   std::filesystem::path root_;
-  Budget budget_;
+  LookupBudget budget_;
   CondaEnvironments conda_{budget_};
   PythonDistributions python_{budget_};
   SourceTrees sources_{budget_};
@@ -65,4 +65,4 @@ class Finder {
   std::map<std::string, std::optional<Package>> by_notes_;  ///< what depends on notes
 };
 
-}  // namespace kshim::packages
+}  // namespace kshim::owner

@@ -4,7 +4,7 @@
 
 #include "analyzer/core/prelude.h"
 
-namespace kshim::packages {
+namespace kshim::owner {
 
 /// Empty where there is no such text.
 inline std::string text_in(simdjson::dom::element object, std::string_view key) {
@@ -12,4 +12,4 @@ inline std::string text_in(simdjson::dom::element object, std::string_view key) 
   return object[key].get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
 }
 
-}  // namespace kshim::packages
+}  // namespace kshim::owner

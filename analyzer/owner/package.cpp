@@ -4,7 +4,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/owner/bounded.h"
 
-namespace kshim::packages {
+namespace kshim::owner {
 
 void read_metadata(std::string_view text, Package& package) {
   each_line(text, [&](std::string_view line) {
@@ -22,8 +22,6 @@ bool is_package_name(std::string_view text) {
          std::ranges::all_of(text, [&](char c) { return is_alnum(c) || contains(kMarks, c); });
 }
 
-analysis::PackageName package_name(const Package& package) {
-  return {package.name, package.version, package.manager};
-}
+PackageName package_name(const Package& package) { return {package.name, package.version, package.manager}; }
 
-}  // namespace kshim::packages
+}  // namespace kshim::owner

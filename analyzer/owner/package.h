@@ -4,7 +4,7 @@
 
 #include "analyzer/core/finding.h"
 
-namespace kshim::analysis {
+namespace kshim::owner {
 
 /// The Python that a package is installed for: a fix has to go there, and not to the `pip` that the shell
 /// finds first.
@@ -17,10 +17,6 @@ struct PythonEnvironment {
   bool known() const { return !interpreter.empty(); }
   bool operator==(const PythonEnvironment&) const = default;
 };
-
-}  // namespace kshim::analysis
-
-namespace kshim::packages {
 
 struct Package {
   std::string name;               ///< "torch"
@@ -46,6 +42,6 @@ void read_metadata(std::string_view text, Package& package);
 bool is_package_name(std::string_view text);
 
 /// As findings name it.
-analysis::PackageName package_name(const Package& package);
+PackageName package_name(const Package& package);
 
-}  // namespace kshim::packages
+}  // namespace kshim::owner

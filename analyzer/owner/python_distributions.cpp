@@ -7,7 +7,7 @@
 #include "analyzer/owner/databases.h"
 #include "analyzer/owner/json_text.h"
 
-namespace kshim::packages {
+namespace kshim::owner {
 namespace {
 
 namespace fs = std::filesystem;
@@ -404,7 +404,7 @@ PythonEnvironment python_environment(const std::string& file, const std::string&
     out.prefix = folder.string();
   if (out.prefix.empty()) return out;
   out.interpreter = out.prefix + "/bin/python";
-  Budget budget{.entries = kMaxEntries};
+  LookupBudget budget{.entries = kMaxEntries};
   const std::vector<std::string> names = names_in(site->folder, budget);
   if (names.empty()) return out;  // another machine's: nothing is known to be missing
   out.has_pip = is_there(fs::path(site->folder) / "pip") || is_there(fs::path(out.prefix) / "bin" / "pip");
@@ -415,4 +415,4 @@ PythonEnvironment python_environment(const std::string& file, const std::string&
   return out;
 }
 
-}  // namespace kshim::packages
+}  // namespace kshim::owner

@@ -4,7 +4,7 @@
 #include "analyzer/device_code/own_process.h"
 #include "analyzer/owner/databases.h"
 
-namespace kshim::packages {
+namespace kshim::owner {
 
 std::optional<Package> RpmQuery::owner(const std::string& path) {
   using Clock = std::chrono::steady_clock;
@@ -14,7 +14,7 @@ std::optional<Package> RpmQuery::owner(const std::string& path) {
       path.c_str(),     nullptr};
   const char* const environment[] = {"LC_ALL=C", nullptr};
   const auto begin = Clock::now();
-  const source::ProcessAnswer answer = source::ask_in_own_process(
+  const ProcessAnswer answer = ask_in_own_process(
       [&](int out) {
         ::dup2(out, STDOUT_FILENO);
         ::execve(program_.c_str(), const_cast<char* const*>(arguments),
@@ -33,4 +33,4 @@ std::optional<Package> RpmQuery::owner(const std::string& path) {
   return is_package_name(out.name) ? std::optional(out) : std::nullopt;
 }
 
-}  // namespace kshim::packages
+}  // namespace kshim::owner

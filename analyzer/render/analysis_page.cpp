@@ -6,7 +6,7 @@
 #include "analyzer/render/share.h"
 #include "analyzer/say/sentences.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 namespace {
 
 constexpr std::size_t kArchs = 24;
@@ -270,4 +270,4 @@ std::string render_page(const Analysis& analysis, Format format, const RenderOpt
   });
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

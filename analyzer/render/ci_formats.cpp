@@ -6,7 +6,7 @@
 #include "kshim/base/hash.h"
 #include "kshim/version.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 FilePlace place_of(const Finding& finding, const SourceRoot& root) {
   const auto has_line = [](const Place& place) { return !place.file.empty() && place.line != 0; };
   const auto in_checkout = [&](const Place& place) {
@@ -485,4 +485,4 @@ std::string render_github(const Analysis& analysis, Format, const RenderOptions&
                          analysis.notes);
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

@@ -4,7 +4,7 @@
 
 #include "analyzer/core/finding.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 
 /// Where programs (SARIF viewers, GitHub) should show a finding: the checkout that CI servers look for files
 /// in. What lies in it is named from there, as it is called on any machine.
@@ -101,4 +101,4 @@ class GithubCommands {
 std::string github_commands(const std::vector<PlacedFinding>& findings, const SourceRoot& root,
                             const std::vector<std::string>& warnings, const std::vector<std::string>& notes);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

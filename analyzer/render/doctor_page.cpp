@@ -5,10 +5,19 @@
 #include "analyzer/render/json_finding.h"
 #include "analyzer/render/render.h"
 
-namespace kshim::doctor {
+namespace kshim::render {
 namespace {
 
 std::string name_of(image::Version version) { return version.known() ? name(version) : "?"; }
+
+/// "4 of 9 files (compiled from PTX)".
+std::string coverage_text(const GpuCoverage& gpu) {
+  if (gpu.files == 0) return "no kernels";
+  if (gpu.run == 0) return "no";
+  const std::string how = gpu.jit != 0 ? " (compiled from PTX)" : "";
+  if (gpu.run == gpu.files) return "yes" + how;
+  return fmt::format("{} of {} files{}", gpu.run, gpu.files, how);
+}
 
 struct MachineWriter {
   void write() {
@@ -127,7 +136,7 @@ struct MachineWriter {
       for (const Missing& missing : program.missing) row("not found", missing.text());
   }
 
-  const Facts& facts_;
+  const MachineFacts& facts_;
   Document& doc_;
   std::vector<Fact> rows_ = {};
   std::string last_ = {};
@@ -135,21 +144,14 @@ struct MachineWriter {
 
 }  // namespace
 
-std::string coverage_text(const GpuCoverage& gpu) {
-  if (gpu.files == 0) return "no kernels";
-  if (gpu.run == 0) return "no";
-  const std::string how = gpu.jit != 0 ? " (compiled from PTX)" : "";
-  if (gpu.run == gpu.files) return "yes" + how;
-  return fmt::format("{} of {} files{}", gpu.run, gpu.files, how);
-}
-
 KSHIM_JSON(PythonWheel, name, version)
 KSHIM_JSON(Compiler, program, path, version, known_by)
 KSHIM_JSON(System, os, kernel, machine, glibc)
-KSHIM_JSON(Place, container, wsl, device_nodes, pci)
+KSHIM_JSON(MachineEnvironment, container, wsl, device_nodes, pci)
 KSHIM_JSON(Preload, path, there, note)
 KSHIM_JSON(Check, id, severity, text, advice)
 
+template <>
 inline Json to_json(const GpuCoverage& from) {
   Json out = {{"compute_capability", json_of(from.cc)}};
   KSHIM_JSON_FIELDS(files, run, jit)
@@ -158,6 +160,7 @@ inline Json to_json(const GpuCoverage& from) {
 
 KSHIM_JSON(PackageCoverage, package, files, archs, gpus)
 
+template <>
 inline Json to_json(const Library& from) {
   return {{"name", from.name},
           {"path", from.file.path},
@@ -166,6 +169,7 @@ inline Json to_json(const Library& from) {
           {"version", json_of(from.version)}};
 }
 
+template <>
 inline Json to_json(const Gpu& from) {
   Json out = {
       {"name", json_of(from.name)},
@@ -175,18 +179,21 @@ inline Json to_json(const Gpu& from) {
   return out;
 }
 
+template <>
 inline Json to_json(const Toolkit& from) {
   Json out = {{"path", from.folder}};
   KSHIM_JSON_FIELDS(version, known_by, compiler)
   return out;
 }
 
+template <>
 inline Json to_json(const Python& from) {
   Json out;
   KSHIM_JSON_FIELDS(interpreter, version, manager, wheels, library_folders)
   return out;
 }
 
+template <>
 inline Json to_json(const Program& from) {
   Json out;
   KSHIM_JSON_FIELDS(path, found, library)
@@ -197,6 +204,7 @@ inline Json to_json(const Program& from) {
   return out;
 }
 
+template <>
 inline Json to_json(const Driver& from) {
   return {{"kernel_module", json_of(from.kernel_module)},
           {"cuda_version", json_of(from.cuda)},
@@ -204,7 +212,7 @@ inline Json to_json(const Driver& from) {
           {"source", json_of(from.asked)}};
 }
 
-std::string render(const Facts& from, Format format, const RenderOptions& options) {
+std::string rendered(const MachineFacts& from, Format format, const RenderOptions& options) {
   if (format != Format::json)
     return write_document(format, "kshim doctor", options, {}, [&](Document& document) {
       MachineWriter{from, document}.write();
@@ -217,4 +225,4 @@ std::string render(const Facts& from, Format format, const RenderOptions& option
   return dumped(out);
 }
 
-}  // namespace kshim::doctor
+}  // namespace kshim::render

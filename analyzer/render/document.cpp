@@ -8,7 +8,7 @@
 #include "analyzer/render/share.h"
 #include "kshim/version.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 namespace {
 
 constexpr std::string_view kYes = "\u2713";
@@ -155,4 +155,4 @@ std::string write_document(Format format, const std::string& title, const Render
   return written(markdown_page(options.verbose, std::move(clean)));
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

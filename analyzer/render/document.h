@@ -8,7 +8,7 @@
 #include "analyzer/render/formats.h"
 #include "analyzer/verbs/analysis.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 
 struct Span {
   std::string text;
@@ -38,7 +38,7 @@ struct Note {
 };
 
 /// How much of long lists a page shows.
-struct Limits {
+struct PageLimits {
   std::size_t rows = 0;      ///< of any table or list; the last one says how many more there are
   std::size_t columns = 0;   ///< of any name
   std::size_t findings = 0;  ///< with all there is to them
@@ -64,7 +64,7 @@ class Document {
 
   /// The page; nothing is added to it any more.
   virtual std::string take() = 0;
-  virtual Limits limits() const = 0;
+  virtual PageLimits limits() const = 0;
   /// A screen of text: nothing on it is folded, and what the person knows is left out.
   virtual bool terminal() const { return false; }
   /// A screen, and no more than a screen.
@@ -158,4 +158,4 @@ std::size_t terminal_columns(std::string_view text);
 /// "...cupy/cuda/cufft...so".
 std::vector<std::string> name_cells(const std::vector<std::string>& names, std::size_t width);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

@@ -3,7 +3,7 @@
 #include "analyzer/render/finding_page.h"
 #include "analyzer/render/render.h"
 
-namespace kshim::explain {
+namespace kshim::render {
 namespace {
 
 struct ExplanationWriter {
@@ -79,7 +79,7 @@ struct ExplanationWriter {
 KSHIM_JSON(Meaning, code, driver_name, runtime_name, message, note)
 KSHIM_JSON(NextStep, command, why)
 
-std::string render(const Explanation& from, Format format, RenderOptions options) {
+std::string rendered(const Explanation& from, Format format, RenderOptions options) {
   options.whole_commands = from.windows;
   if (format != Format::json)
     return write_document(format, "kshim explain", options, {}, [&](Document& document) {
@@ -99,4 +99,4 @@ std::string render(const Explanation& from, Format format, RenderOptions options
   return dumped(out);
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::render

@@ -5,7 +5,7 @@
 
 #include "analyzer/owner/databases.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 namespace {
 
 constexpr double kLikely = 0.6;  // below, the title says "probably"
@@ -59,7 +59,7 @@ std::string file_name(const Finding& finding) {
   std::string name(basename_of(finding.object));
   const std::string package = finding.package.label();
   if (package.empty()) return name;
-  const std::string copy = packages::vendored_library(finding.object);
+  const std::string copy = vendored_library(finding.object);
   if (!copy.empty()) return fmt::format("the copy of {} inside {}", copy, package);
   return fmt::format("{} of {}", name, package);
 }
@@ -310,7 +310,7 @@ std::string cost_text(const FleetPlan& plan, const FleetList& list) {
   for (const FleetArch& row : list.archs)
     if (row.added) added.archs.push_back({row.arch, true, {}});
   if (added.archs.empty()) return "adds nothing";
-  const std::string size = size_text(plan, list);
+  const std::string size = plan_size_text(plan, list);
   return fmt::format("adds {}{}{}", list_text(added), size.empty() ? "" : ": ", size);
 }
 
@@ -491,10 +491,12 @@ void write_fleet(const std::vector<FleetPlan>& all, Document& document) {
 
 KSHIM_JSON(FleetArch, arch, added, serves)
 
+template <>
 inline Json to_json(const FleetList& from) {
   return {{"archs", json_of(from.archs)}, {"added_bytes", json_of(from.bytes)}};
 }
 
+template <>
 inline Json to_json(const FleetBreak& from) {
   Json out;
   KSHIM_JSON_FIELDS(host, ordinal, gpu)
@@ -502,6 +504,7 @@ inline Json to_json(const FleetBreak& from) {
   return out;
 }
 
+template <>
 Json to_json(const FleetPlan& from) {
   Json out;
   KSHIM_JSON_FIELDS(object, build_id, gpus, lacking, smallest, native)
@@ -515,4 +518,4 @@ Json to_json(const FleetPlan& from) {
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

@@ -5,7 +5,7 @@
 #include "analyzer/render/document.h"
 #include "analyzer/render/json_finding.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 
 /// "saxpy cannot run: build/saxpy has no code for NVIDIA GeForce GTX 1080 (6.1)"
 std::string title_of(const Finding& finding);
@@ -44,6 +44,7 @@ void write_left_out(std::size_t count, std::string_view noun, Document& document
 
 /// The plans that say more than the fix of the finding does; nothing without such.
 void write_fleet(const std::vector<FleetPlan>& plans, Document& document);
+template <>
 Json to_json(const FleetPlan& plan);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/render/render.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 namespace {
 
 constexpr std::array<std::string_view, kFormats.size()> kNames = {
@@ -24,7 +24,7 @@ std::string format_names(std::span<const Format> of) {
       ", ");
 }
 
-std::string render(const Analysis& analysis, Format format, const RenderOptions& options) {
+std::string rendered(const Analysis& analysis, Format format, const RenderOptions& options) {
   switch (format) {
 #define KSHIM_FORMAT(id, writer) \
   case Format::id:               \
@@ -35,4 +35,4 @@ std::string render(const Analysis& analysis, Format format, const RenderOptions&
   return {};
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

@@ -4,7 +4,7 @@
 
 #include "analyzer/core/prelude.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 
 enum class Format : std::uint8_t {
 #define KSHIM_FORMAT(id, writer) id,
@@ -30,4 +30,4 @@ struct RenderOptions {
   bool full = false;            ///< do not shorten home, host and UUID in what is made to be shared
 };
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

@@ -6,13 +6,13 @@
 #include "analyzer/render/document.h"
 #include "page_assets.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 namespace {
 
 // A page that opens at once and can be sifted while one types; what is more is counted on it.
-constexpr Limits kPage = {.rows = 2000, .columns = 1000, .findings = 300, .kernels = 20'000};
+constexpr PageLimits kPage = {.rows = 2000, .columns = 1000, .findings = 300, .kernels = 20'000};
 // With 100,000 rows it still opens.
-constexpr Limits kWholePage = {
+constexpr PageLimits kWholePage = {
     .rows = 100'000, .columns = 1'000'000, .findings = 100'000, .kernels = 1'000'000};
 constexpr std::size_t kUnfolded =
     1;  // findings that are open from the start: the others are the list of contents
@@ -89,7 +89,7 @@ class HtmlPage final : public Document {
   HtmlPage(std::string_view title, bool unlimited, Cleaner clean)
       : Document(std::move(clean)), title_(title), unlimited_(unlimited) {}
 
-  Limits limits() const override { return unlimited_ ? kWholePage : kPage; }
+  PageLimits limits() const override { return unlimited_ ? kWholePage : kPage; }
   bool has_links() const override { return true; }
   void close_finding() override { html_.close(2); }
   void close_details() override { html_.close(); }
@@ -227,4 +227,4 @@ std::unique_ptr<Document> html_page(std::string_view title, bool unlimited, Clea
   return std::make_unique<HtmlPage>(title, unlimited, std::move(clean));
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

@@ -6,7 +6,7 @@
 #include "analyzer/render/render.h"
 #include "analyzer/render/share.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 KSHIM_JSON(ImageVerdict, kind, arch, isa, count, fits, reason)
 KSHIM_JSON(SeenIn, host, rank, pid, run, count)
 KSHIM_JSON(DeadEnd, action, why)
@@ -31,6 +31,7 @@ std::string sentence(const Evidence& evidence) {
 
 }  // namespace
 
+template <>
 inline Json to_json(const Place& from) {
   Json out = {{"file", json_of(from.file)},
               {"line", number_or_null(from.line)},
@@ -42,6 +43,7 @@ inline Json to_json(const Place& from) {
   return out;
 }
 
+template <>
 inline Json to_json(const Fix& from) {
   Json out = {{"kind", to_name(from.kind)}};
   KSHIM_JSON_FIELDS(title, commands, why, caveat, id)
@@ -50,6 +52,7 @@ inline Json to_json(const Fix& from) {
   return out;
 }
 
+template <>
 inline Json to_json(const Device& from) {
   static constexpr const char* kKinds[] = {"present", "assumed", "target", "named"};
   Json out = {{"kind", kKinds[static_cast<std::size_t>(from.kind)]}};
@@ -59,6 +62,7 @@ inline Json to_json(const Device& from) {
   return out;
 }
 
+template <>
 inline Json to_json(const Evidence& from) {
   return {{"id", to_name(from.id)},
           {"arguments", arguments_json(from.arguments)},
@@ -66,6 +70,7 @@ inline Json to_json(const Evidence& from) {
           {"line", number_or_null(from.at.line)}};
 }
 
+template <>
 Json to_json(const PackageName& from) {
   if (from.empty()) return nullptr;
   Json out;
@@ -73,6 +78,7 @@ Json to_json(const PackageName& from) {
   return out;
 }
 
+template <>
 Json to_json(const Finding& from) {
   Json out = {{"cause", row_of(from.cause).name}};
   KSHIM_JSON_FIELDS(severity, confidence, code, code_name)
@@ -113,6 +119,7 @@ void add_knowledge(Json& out) {
   out["knowledge_files"] = knowledge_files();
 }
 
+template <>
 inline Json to_json(const DeviceSummary& from) {
   Json out;
   KSHIM_JSON_FIELDS(host, ordinal, name)
@@ -145,4 +152,4 @@ std::string render_json(const Analysis& from, Format, const RenderOptions& optio
   return dumped(out);
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

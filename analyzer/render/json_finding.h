@@ -5,21 +5,32 @@
 
 #include "analyzer/core/finding.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 
 using Json = nlohmann::ordered_json;
 
 /// Keys stand in the order of the contract, additions behind them. What is not known is null; lists are never
 /// null.
+template <class T>
+Json to_json(const T& value);
+template <>
 Json to_json(const Finding& finding);
+template <>
 Json to_json(const PackageName& package);
-inline Json to_json(Severity severity) { return to_name(severity); }
-inline Json to_json(Assumed what) { return to_name(what); }
+template <>
+inline Json to_json(const Severity& severity) {
+  return to_name(severity);
+}
+template <>
+inline Json to_json(const Assumed& what) {
+  return to_name(what);
+}
 /// Pure ASCII with a newline at the end: what a stranger's file holds cannot steer a terminal, and is not
 /// lost. Bytes that are no UTF-8 become U+FFFD, and `##[` is written so that GitHub's runner sees no command.
 std::string dumped(const Json& json);
 
-/// A value as JSON: null for what is empty or not known. A struct of ours is what its to_json() makes of it.
+/// A value as JSON: null for what is empty or not known. A struct of ours is what its to_json() makes of it:
+/// a specialization.
 template <class T>
 Json json_of(const T& value) {
   if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::vector<std::string>>) {
@@ -51,9 +62,10 @@ Json json_list(const Items& items, Make&& make) {
 }
 
 // Members of `from` that are called as in the JSON, into `out`; and a struct whose members all are.
-#define KSHIM_JSON_FIELD(field) out[#field] = ::kshim::analysis::json_of(from.field);
+#define KSHIM_JSON_FIELD(field) out[#field] = ::kshim::render::json_of(from.field);
 #define KSHIM_JSON_FIELDS(...) NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(KSHIM_JSON_FIELD, __VA_ARGS__))
 #define KSHIM_JSON(Type, ...)             \
+  template <>                             \
   inline Json to_json(const Type& from) { \
     Json out;                             \
     KSHIM_JSON_FIELDS(__VA_ARGS__)        \
@@ -63,4 +75,4 @@ Json json_list(const Items& items, Make&& make) {
 /// `knowledge` and `knowledge_files`: the tables that the answer is by. Last in every JSON.
 void add_knowledge(Json& out);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

@@ -3,13 +3,13 @@
 // to an issue or a picture.
 #include "analyzer/render/document.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 namespace {
 
-constexpr Limits kIssue = {.rows = 40, .columns = 200, .findings = 40, .kernels = 400};
+constexpr PageLimits kIssue = {.rows = 40, .columns = 200, .findings = 40, .kernels = 400};
 constexpr std::size_t kIssueBytes = 65'536;  // each character has at least one byte
 constexpr std::size_t kNoteBytes = 400;
-constexpr Limits kEverything = {
+constexpr PageLimits kEverything = {
     .rows = 1'000'000, .columns = 1'000'000, .findings = 1'000'000, .kernels = 1'000'000};
 
 enum class Where : std::uint8_t { block, cell };
@@ -114,7 +114,7 @@ class MarkdownPage final : public Document {
  public:
   explicit MarkdownPage(bool unlimited, Cleaner clean) : Document(std::move(clean)), unlimited_(unlimited) {}
 
-  Limits limits() const override { return unlimited_ ? kEverything : kIssue; }
+  PageLimits limits() const override { return unlimited_ ? kEverything : kIssue; }
   void close_details() override {
     block("</details>");
     folded_ = false;
@@ -230,4 +230,4 @@ std::unique_ptr<Document> markdown_page(bool unlimited, Cleaner clean) {
   return std::make_unique<MarkdownPage>(unlimited, std::move(clean));
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

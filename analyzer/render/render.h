@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats that render() chooses from:
+// The formats that rendered() chooses from:
 // - text: for a terminal
 // - markdown: GitHub's, to paste into an issue, short unless verbose
 // - html: a page that needs no other file
@@ -14,22 +14,16 @@
 #include "analyzer/verbs/doctor.h"
 #include "analyzer/verbs/explain.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 
-std::string render(const Analysis& analysis, Format format, const RenderOptions& options);
+std::string rendered(const Analysis& analysis, Format format, const RenderOptions& options);
 #define KSHIM_FORMAT(id, writer) \
   std::string render_##writer(const Analysis& analysis, Format format, const RenderOptions& options);
 #include "analyzer/core/formats.def"
 #undef KSHIM_FORMAT
 
-}  // namespace kshim::analysis
-
-namespace kshim::doctor {
 /// As text, Markdown or JSON (kshim-doctor/1).
-std::string render(const Facts& facts, analysis::Format format, const analysis::RenderOptions& options);
-}  // namespace kshim::doctor
-
-namespace kshim::explain {
+std::string rendered(const MachineFacts& facts, Format format, const RenderOptions& options);
 /// As text, Markdown or JSON (kshim-explain/1).
-std::string render(const Explanation& explanation, analysis::Format format, analysis::RenderOptions options);
-}  // namespace kshim::explain
+std::string rendered(const Explanation& explanation, Format format, RenderOptions options);
+}  // namespace kshim::render

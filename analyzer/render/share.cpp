@@ -4,7 +4,7 @@
 #include "analyzer/core/text.h"
 #include "kshim/report/redact.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 namespace {
 
 constexpr std::size_t kDeepest = 300;        // bytes of a path before /home
@@ -174,4 +174,4 @@ std::vector<std::string> program_and_script(const std::vector<std::string>& argu
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

@@ -4,7 +4,7 @@
 
 #include "analyzer/core/prelude.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 
 /// Shortens in any text:
 /// - a home folder to `~`: $HOME, /root, /home/NAME, /Users/NAME, these below one more folder
@@ -33,4 +33,4 @@ class Shortener {
 /// Program and script of an argument list: what others may see of it.
 std::vector<std::string> program_and_script(const std::vector<std::string>& arguments);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

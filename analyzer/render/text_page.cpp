@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/render/document.h"
 
-namespace kshim::analysis {
+namespace kshim::render {
 namespace {
 
 constexpr unsigned kNarrowest = 60;
@@ -47,7 +47,7 @@ class TextPage final : public Document {
         options_(options),
         width_(std::clamp(options.width, kNarrowest, kWidest)) {}
 
-  Limits limits() const override {
+  PageLimits limits() const override {
     constexpr std::size_t kAll = 1'000'000'000;
     if (options_.verbose) return {kAll, kAll, kAll, kAll};
     return {.rows = kRows, .columns = width_ - kLabelWidth, .findings = kAll, .kernels = kAll};
@@ -464,4 +464,4 @@ std::vector<std::string> name_cells(const std::vector<std::string>& names, std::
   return cells;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::render

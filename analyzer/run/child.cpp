@@ -16,7 +16,7 @@
 #include "analyzer/core/user_error.h"
 #include "analyzer/run/watch.h"
 
-namespace kshim::cli {
+namespace kshim::run {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -223,4 +223,4 @@ ChildOutcome run_child(const ChildSpec& spec, Environment environment) {
   return outcome;
 }
 
-}  // namespace kshim::cli
+}  // namespace kshim::run

@@ -6,7 +6,7 @@
 
 #include "analyzer/run/environment.h"
 
-namespace kshim::cli {
+namespace kshim::run {
 
 struct ChildSpec {
   std::filesystem::path program;
@@ -24,4 +24,4 @@ struct ChildOutcome {
 /// Runs to CMD's end. Throws UserError with 126 or 127 when the kernel refuses to execute it.
 ChildOutcome run_child(const ChildSpec& spec, Environment environment);
 
-}  // namespace kshim::cli
+}  // namespace kshim::run

@@ -8,7 +8,7 @@
 #include "analyzer/data/gpu_names.h"
 #include "analyzer/device_code/elf_file.h"
 
-namespace kshim::cli {
+namespace kshim::run {
 namespace {
 
 bool is_entry_of(std::string_view entry, std::string_view name) {
@@ -34,10 +34,10 @@ UserError wrong(std::string_view specification, std::string_view why) {
 }
 
 // A device has no suffix: sm_90a names code that runs on the 9.0 device, and that is what is simulated.
-explain::GpuChoice parse_device(std::string_view specification, std::string_view text) {
+GpuChoice parse_device(std::string_view specification, std::string_view text) {
   try {
-    return explain::choose_gpu(text);
-  } catch (const explain::UnknownGpu& error) {
+    return choose_gpu(text);
+  } catch (const UnknownGpu& error) {
     throw wrong(specification, error.what());
   }
 }
@@ -129,7 +129,7 @@ Simulation parse_simulations(const std::vector<std::string>& specifications) {
   Simulation simulation;
   for (const std::string& specification : specifications) {
     const std::vector<std::string> parts = split(specification, ",");
-    const explain::GpuChoice device = parse_device(specification, parts.front());
+    const GpuChoice device = parse_device(specification, parts.front());
     std::string name = device.name;
     for (std::size_t i = 1; i < parts.size(); ++i) {
       const std::string_view part = parts[i];
@@ -162,4 +162,4 @@ Simulation parse_simulations(const std::vector<std::string>& specifications) {
   return simulation;
 }
 
-}  // namespace kshim::cli
+}  // namespace kshim::run

@@ -4,7 +4,7 @@
 
 #include "analyzer/core/prelude.h"
 
-namespace kshim::cli {
+namespace kshim::run {
 
 class Environment {
  public:
@@ -42,4 +42,4 @@ struct Simulation {
 /// Throws UserError for a GPU, a version or a key that is not one.
 Simulation parse_simulations(const std::vector<std::string>& specifications);
 
-}  // namespace kshim::cli
+}  // namespace kshim::run

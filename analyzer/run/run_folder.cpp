@@ -14,7 +14,7 @@
 #include "kshim/report/libc_calls.h"
 #include "kshim/report/report_folder.h"
 
-namespace kshim::cli {
+namespace kshim::run {
 namespace {
 
 namespace fs = std::filesystem;
@@ -253,4 +253,4 @@ std::string random_token() {
   return hex(std::as_bytes(std::span(bytes)));
 }
 
-}  // namespace kshim::cli
+}  // namespace kshim::run

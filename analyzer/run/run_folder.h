@@ -7,7 +7,7 @@
 #include "analyzer/core/prelude.h"
 #include "kshim/files/open_file.h"
 
-namespace kshim::cli {
+namespace kshim::run {
 
 class RunFolder {
  public:
@@ -54,4 +54,4 @@ std::optional<sockaddr_un> socket_address(const std::string& path);
 /// nothing random.
 std::string random_token();
 
-}  // namespace kshim::cli
+}  // namespace kshim::run

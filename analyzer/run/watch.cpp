@@ -19,7 +19,7 @@
 #include "analyzer/verbs/report_files.h"
 #include "kshim/files/open_file.h"
 
-namespace kshim::cli {
+namespace kshim::run {
 namespace {
 
 namespace fs = std::filesystem;
@@ -461,4 +461,4 @@ void announce(const std::vector<fs::path>& reports) {
   }
 }
 
-}  // namespace kshim::cli
+}  // namespace kshim::run

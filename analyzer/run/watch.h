@@ -11,7 +11,7 @@
 #include "analyzer/verbs/analysis.h"
 #include "kshim/files/open_file.h"
 
-namespace kshim::cli {
+namespace kshim::run {
 
 /// A report that a process of a run said it writes (shim/report/run_socket.h), wherever it lies: of another
 /// user, of a program that changes KSHIM_REPORT, of a `kshim run` inside of this one.
@@ -107,4 +107,4 @@ class Watch {
 /// Processes below `root`, it excluded.
 std::vector<pid_t> descendants(pid_t root);
 
-}  // namespace kshim::cli
+}  // namespace kshim::run

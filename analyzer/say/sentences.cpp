@@ -2,7 +2,7 @@
 // The verdict in a sentence, where there is no finding to say it.
 #include "analyzer/say/sentences.h"
 
-namespace kshim::analysis {
+namespace kshim::say {
 namespace {
 
 std::string gpus_text(const Analysis& analysis) {
@@ -195,7 +195,7 @@ std::string toolkits_text(const FleetPlan& plan) {
   return out;
 }
 
-std::string size_text(const FleetPlan& plan, const FleetList& list) {
+std::string plan_size_text(const FleetPlan& plan, const FleetList& list) {
   const auto added = std::ranges::count_if(list.archs, [](const FleetArch& row) { return row.added; });
   if (added == 0 || !list.bytes) return {};
   return fmt::format("about {}", size_text(*list.bytes)) +
@@ -225,4 +225,4 @@ std::string breaks_text(const FleetPlan& plan) {
   return enumerate(parts);
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::say

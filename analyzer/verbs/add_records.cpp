@@ -14,7 +14,7 @@
 #include "kshim/files/open_file.h"
 #include "kshim/report/writer.h"
 
-namespace kshim::analysis {
+namespace kshim::verbs {
 namespace {
 
 constexpr std::size_t kMaxPackages = 1000;
@@ -69,7 +69,7 @@ std::string line_of(const PackageRecord& package, std::uint64_t seq, std::uint64
   return std::string(record.finish());
 }
 
-std::string line_of(const Options& options, std::uint64_t seq, std::uint64_t t) {
+std::string line_of(const AnalysisOptions& options, std::uint64_t seq, std::uint64_t t) {
   using report::Field;
   const auto number = [](const std::optional<int>& value) {
     return value ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
@@ -83,7 +83,7 @@ std::string line_of(const Options& options, std::uint64_t seq, std::uint64_t t) 
 
 /// Whether it is the report of the program that the caller ran: of several, because it ran another one in its
 /// place, the last. Another container's process may have the same number.
-bool is_of_program(const Report& report, const Options& options) {
+bool is_of_program(const Report& report, const AnalysisOptions& options) {
   std::error_code error;
   return options.pid != 0 && static_cast<long>(report.process.pid) == options.pid &&
          std::filesystem::equivalent(report.path, options.last_report, error);
@@ -140,4 +140,4 @@ void add_records(const Scene& scene) {
   }
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::verbs

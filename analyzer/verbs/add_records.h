@@ -4,11 +4,11 @@
 #pragma once
 #include "analyzer/diagnose/scene.h"
 
-namespace kshim::analysis {
+namespace kshim::verbs {
 
 /// Appends a `package` record for each object of the scene's report whose very file lies here and belongs to
 /// a package, and an `exit` record where it is the report of the program that the caller ran. Nothing is
 /// written to the report of a process that still runs, and nothing twice.
 void add_records(const Scene& scene);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::verbs

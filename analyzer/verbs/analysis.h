@@ -5,10 +5,12 @@
 #include "analyzer/advise/fleet.h"
 #include "analyzer/diagnose/options.h"
 
-namespace kshim::analysis {
-
+namespace kshim::input {
 class ObjectFiles;
 struct Report;
+}  // namespace kshim::input
+
+namespace kshim::verbs {
 
 enum class Verdict : std::uint8_t { ok, gap, failure, no_cuda, blind, incomplete };
 std::string_view to_name(Verdict verdict);
@@ -66,13 +68,14 @@ struct Analysis {
 };
 
 /// Reads reports and folders of them. What cannot be read becomes a note.
-Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const Options& options);
+Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders,
+                 const AnalysisOptions& options);
 
 /// Judges reports that were read, each by itself: what is said of one does not depend on the others. Files,
 /// packages and advice that they share are looked up once. For one thread.
 class EachReport {
  public:
-  explicit EachReport(const Options& options);
+  explicit EachReport(const AnalysisOptions& options);
   ~EachReport();
   EachReport(const EachReport&) = delete;
   EachReport& operator=(const EachReport&) = delete;
@@ -82,7 +85,7 @@ class EachReport {
 
  private:
   struct Known;
-  const Options& options_;
+  const AnalysisOptions& options_;
   std::unique_ptr<Known> known_;
   std::size_t reports_ = 0;
 };
@@ -90,4 +93,4 @@ class EachReport {
 /// Severity::none where there is no finding.
 Severity worst(const Analysis& analysis);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::verbs

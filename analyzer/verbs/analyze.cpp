@@ -13,7 +13,7 @@
 #include "kshim/base/hash.h"
 #include "kshim/report/trusted_folder.h"
 
-namespace kshim::analysis {
+namespace kshim::verbs {
 namespace {
 
 constexpr std::size_t kMaxIdle = 65536;
@@ -173,7 +173,7 @@ void drop_answered_doubts(std::vector<Finding>& findings) {
 /// with their size.
 class Run {
  public:
-  Run(const Options& options, Analysis& out, ObjectFiles& files, AdviceCache* given = nullptr)
+  Run(const AnalysisOptions& options, Analysis& out, ObjectFiles& files, AdviceCache* given = nullptr)
       : options_(options), out_(out), files_(files), given_(given) {}
 
   void read(const std::vector<ReportFile>& files) {
@@ -241,7 +241,7 @@ class Run {
     drop_answered_doubts(out_.findings);
     processes_.summarize_runs();
     sort_findings(out_.findings);
-    advise(out_.findings, given_);
+    advise_on(out_.findings, given_);
     out_.fleet = fleet_plans(out_, options_, listed_, files_);
     unused_.note(out_, notes_);
     notes_.take(out_.notes);
@@ -332,7 +332,7 @@ class Run {
                       grouped_number(count), count == 1 ? one : several, count == 1 ? "was" : "were"));
   }
 
-  const Options& options_;
+  const AnalysisOptions& options_;
   Analysis& out_;
   ObjectFiles& files_;
   FindingTable findings_;
@@ -355,14 +355,14 @@ class Run {
   std::uint64_t blind_left_out_ = 0;
 };
 
-void note_assumptions(const Options& options, std::vector<std::string>& notes) {
+void note_assumptions(const AnalysisOptions& options, std::vector<std::string>& notes) {
   if (options.assume_cc)
     notes.push_back(
         fmt::format("judged as if the GPU were of compute capability {}", name(*options.assume_cc)));
   if (options.assume_driver) {
     notes.push_back(
         fmt::format("judged as if the driver were one for CUDA {}", name(*options.assume_driver)));
-    if (std::string said = analysis::newer_cuda_than_known(*options.assume_driver); !said.empty())
+    if (std::string said = newer_cuda_than_known(*options.assume_driver); !said.empty())
       notes.push_back(std::move(said));
   }
   if (options.assume_toolkit)
@@ -372,7 +372,8 @@ void note_assumptions(const Options& options, std::vector<std::string>& notes) {
 
 }  // namespace
 
-Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const Options& options) {
+Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders,
+                 const AnalysisOptions& options) {
   Analysis out;
   out.blind = options.blind;
   out.notes = options.notes;
@@ -393,12 +394,12 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
 }
 
 struct EachReport::Known {
-  explicit Known(const Options& options) : files(options.root, options.patience) {}
+  explicit Known(const AnalysisOptions& options) : files(options.root, options.patience) {}
   ObjectFiles files;
   AdviceCache given;
 };
 
-EachReport::EachReport(const Options& options) : options_(options) {}
+EachReport::EachReport(const AnalysisOptions& options) : options_(options) {}
 EachReport::~EachReport() = default;
 
 ObjectFiles& EachReport::files() {
@@ -429,4 +430,4 @@ Severity worst(const Analysis& analysis) {
   return most == analysis.findings.end() ? Severity::none : most->severity;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::verbs

@@ -7,7 +7,7 @@
 #include "kshim/files/open_file.h"
 #include "kshim/image/compute_capability.h"
 
-namespace kshim::expect {
+namespace kshim::verbs {
 namespace {
 
 using image::Arch;
@@ -27,7 +27,7 @@ bool take_end(std::string_view& text, std::string_view tail) {
 
 class Parser {
  public:
-  Parser(std::string_view text, const Origin& origin) : text_(text), origin_(origin) {}
+  Parser(std::string_view text, const TextOrigin& origin) : text_(text), origin_(origin) {}
 
   ArchList list() && {
     for (next_word(); !word_.empty(); next_word()) take(word_);
@@ -45,8 +45,8 @@ class Parser {
   }
 
  private:
-  Origin here(std::string_view part) const {
-    Origin at = origin_;
+  TextOrigin here(std::string_view part) const {
+    TextOrigin at = origin_;
     for (const char c : text_.substr(0, static_cast<std::size_t>(part.data() - text_.data()))) {
       ++at.column;
       if (c == '\n' && at.line != 0) ++at.line, at.column = 1;
@@ -167,7 +167,7 @@ class Parser {
   void add_both(Arch arch) { add(ImageKind::cubin, arch), add(ImageKind::ptx, arch); }
 
   std::string_view text_;
-  Origin origin_;
+  TextOrigin origin_;
   std::size_t at_ = 0;
   std::string_view word_;
   std::set<Entry> out_;
@@ -175,7 +175,7 @@ class Parser {
   bool code_ = false;  ///< something said code=
 };
 
-std::string content_of(const std::string& path, const Origin& origin) {
+std::string content_of(const std::string& path, const TextOrigin& origin) {
   std::string text = files::read_whole(path, kMaxFileLength).value_or("");
   if (text.empty())
     refuse(origin, fmt::format("{} is empty, longer than 64 KiB, or cannot be read", ticked(path)));
@@ -186,17 +186,17 @@ std::string content_of(const std::string& path, const Origin& origin) {
 
 }  // namespace
 
-std::string Origin::text() const {
+std::string TextOrigin::text() const {
   return line != 0     ? fmt::format("{}:{}:{}", name, line, column)
          : column == 1 ? name
                        : fmt::format("{}, character {}", name, column);
 }
 
-void refuse(const Origin& at, std::string_view what) {
-  throw cli::UserError(fmt::format("{}: {}", at.text(), what));
+void refuse(const TextOrigin& at, std::string_view what) {
+  throw UserError(fmt::format("{}: {}", at.text(), what));
 }
 
-ArchList parse_arch_list(std::string_view text, const Origin& origin) {
+ArchList parse_arch_list(std::string_view text, const TextOrigin& origin) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t\n"), text.size());
   if (text.substr(begin).starts_with('@')) {
     const std::string path(text.substr(begin + 1));
@@ -219,7 +219,7 @@ ArchList parse_arch_list(std::string_view text, const Origin& origin) {
   return Parser(text, origin).list();
 }
 
-image::ComputeCapability parse_gpu(std::string_view text, const Origin& origin) {
+image::ComputeCapability parse_gpu(std::string_view text, const TextOrigin& origin) {
   return Parser(text, origin).one().cc;
 }
 
@@ -254,4 +254,4 @@ std::string to_text(const ArchList& list) {
   return out;
 }
 
-}  // namespace kshim::expect
+}  // namespace kshim::verbs

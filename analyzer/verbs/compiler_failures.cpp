@@ -12,7 +12,7 @@
 #include "kshim/image/compiler_program.h"
 #include "kshim/report/trusted_folder.h"
 
-namespace kshim::analysis {
+namespace kshim::verbs {
 namespace {
 
 constexpr std::size_t kMaxFailures = 4096;
@@ -133,8 +133,8 @@ void CompilerFailures::find_other(const Report& report, CompilerFacts& facts) co
   const std::string packages =
       at == std::string::npos ? std::string() : facts.path.substr(0, at + kPackages.size() - 1);
   const std::string plain = facts.name.substr(0, facts.name.find('-'));
-  for (const doctor::CompilerProgram& program :
-       doctor::find_compilers(doctor::Machine(options_.root, doctor::own_environment()), plain, packages)) {
+  for (const CompilerProgram& program :
+       find_compilers(Machine(options_.root, own_environment()), plain, packages)) {
     CompilerFacts other = facts;
     other.version = program.version;
     const ToolkitRow* row = find_toolkit(program.version);
@@ -222,4 +222,4 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::verbs

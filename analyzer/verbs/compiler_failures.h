@@ -7,11 +7,11 @@
 #include "analyzer/input/report/report_index.h"
 #include "analyzer/verbs/processes.h"
 
-namespace kshim::analysis {
+namespace kshim::verbs {
 
 class CompilerFailures {
  public:
-  CompilerFailures(const Options& options, ObjectFiles& files, NoteList& notes)
+  CompilerFailures(const AnalysisOptions& options, ObjectFiles& files, NoteList& notes)
       : options_(options), files_(files), notes_(notes) {}
   /// Keeps what the report says of its own failure as a compiler, and of its children's. `process`: its place
   /// in the list.
@@ -34,11 +34,11 @@ class CompilerFailures {
   std::string selecting_variable(const Report& report, const std::string& software) const;
   void find_other(const Report& report, CompilerFacts& facts) const;
 
-  const Options& options_;
+  const AnalysisOptions& options_;
   ObjectFiles& files_;
   NoteList& notes_;
   std::vector<Failure> failures_;
   std::map<std::pair<Process, std::uint64_t>, Waiter> waiters_;  ///< by the process that waited and its child
 };
 
-}  // namespace kshim::analysis
+}  // namespace kshim::verbs

@@ -8,7 +8,7 @@
 #include "analyzer/input/files/image_archive.h"
 #include "analyzer/verbs/requirements.h"
 
-namespace kshim::requirements {
+namespace kshim::verbs {
 namespace {
 
 using Json = nlohmann::json;
@@ -51,9 +51,9 @@ Declaration read(std::string source, std::string_view name, Bytes bytes) {
   return out;
 }
 
-void add_images(const scan::OpenImages& opened, const std::string& name, std::vector<Declaration>& out) {
+void add_images(const OpenImages& opened, const std::string& name, std::vector<Declaration>& out) {
   constexpr std::string_view kRequire = "NVIDIA_REQUIRE_";
-  for (const scan::ContainerImage& image : opened.archive.images()) {
+  for (const ContainerImage& image : opened.archive.images()) {
     Declaration found{
         To::nvidia_require, image.name.empty() ? name : fmt::format("{}!{}", name, image.name), {}, {}};
     for (const std::string& variable : image.env)
@@ -67,30 +67,30 @@ void add_images(const scan::OpenImages& opened, const std::string& name, std::ve
 
 std::vector<Declaration> declared_by(const std::filesystem::path& path) {
   std::vector<Declaration> out;
-  scan::Inputs inputs = scan::list_inputs({path});
-  for (const scan::Input& input : inputs.files) {
-    if (const auto opened = scan::open_images(input, inputs.notes)) {
+  Inputs inputs = list_inputs({path});
+  for (const Input& input : inputs.files) {
+    if (const auto opened = open_images(input, inputs.notes)) {
       add_images(*opened, input.shown(), out);
       continue;
     }
     const auto opened = MappedFile::open(input.path);
     const auto* file = std::get_if<MappedFile>(&opened);
     if (file == nullptr) continue;
-    scan::ContainerVisitor visitor;
+    ContainerVisitor visitor;
     visitor.wants = [](std::string_view name, std::uint64_t size) {
       return size <= kMaxBytes && declares(name);
     };
     visitor.wants_content = [](std::string_view, Bytes) { return true; };
-    visitor.visit = [&](const scan::Member& member) {
+    visitor.visit = [&](const Member& member) {
       const std::string_view name = std::string_view(member.name).substr(member.name.rfind('!') + 1);
       if (declares(name))
         out.push_back(read(fmt::format("{}!{}", input.shown(), member.name), name, member.bytes));
     };
     visitor.damaged = [](std::string_view, std::uint64_t, const std::string&) {};  // the scan says it
-    scan::each_member(file->bytes(), input.shown(), scan::Limits{}, visitor);
+    each_member(file->bytes(), input.shown(), ContainerLimits{}, visitor);
   }
   std::erase_if(out, [](const Declaration& each) { return each.conditions.empty() && each.drivers.empty(); });
   return out;
 }
 
-}  // namespace kshim::requirements
+}  // namespace kshim::verbs

@@ -4,7 +4,7 @@
 #include "analyzer/diagnose/machine_checks.h"
 #include "analyzer/verbs/scan.h"
 
-namespace kshim::doctor {
+namespace kshim::verbs {
 namespace {
 
 struct Sum {
@@ -13,7 +13,7 @@ struct Sum {
   std::set<image::Arch> ptx;
 };
 
-void add_verdict(const scan::TargetVerdict& verdict, PackageCoverage& out) {
+void add_verdict(const TargetVerdict& verdict, PackageCoverage& out) {
   const auto at = std::ranges::find(out.gpus, verdict.target.cc, &GpuCoverage::cc);
   GpuCoverage& gpu = at == out.gpus.end() ? out.gpus.emplace_back(GpuCoverage{.cc = verdict.target.cc}) : *at;
   if (verdict.sass + verdict.jit + verdict.lacking == 0) return;
@@ -24,27 +24,27 @@ void add_verdict(const scan::TargetVerdict& verdict, PackageCoverage& out) {
 
 /// What the packages of the Python environments are built for, and how many of their files run on the GPUs
 /// that were found: what `kshim scan` says of them, by package.
-void find_coverage(const Machine& machine, Facts& facts) {
+void find_coverage(const Machine& machine, MachineFacts& facts) {
   std::vector<std::filesystem::path> folders;
   for (const Python& python : facts.pythons)
     for (const std::string& folder : python.folders) folders.push_back(machine.at(folder));
   if (folders.empty()) return;
-  scan::Options options;
+  ScanRequest options;
   for (const Gpu& gpu : facts.gpus) {
     const image::Arch arch{gpu.cc.value_or(image::ComputeCapability{}), image::Suffix::none};
     if (gpu.cc && !contains(options.targets, arch)) options.targets.push_back(arch);
   }
   options.driver = facts.driver.cuda;
-  const scan::Scan found = scan::scan(folders, options);
+  const Scan found = scan(folders, options);
   std::map<std::string, Sum> packages;
-  for (const scan::ScannedObject& object : found.objects) {
+  for (const ScannedObject& object : found.objects) {
     Sum& sum = packages[object.package.label()];
     ++sum.out.files;
     for (const ImageCount& row : object.images) {
       if (row.candidate.kind == image::ImageKind::cubin) sum.sass.insert(row.candidate.arch);
       if (row.candidate.kind == image::ImageKind::ptx) sum.ptx.insert(row.candidate.arch);
     }
-    for (const scan::TargetVerdict& verdict : object.targets) add_verdict(verdict, sum.out);
+    for (const TargetVerdict& verdict : object.targets) add_verdict(verdict, sum.out);
   }
   for (auto& [name, sum] : packages) {
     sum.out.package = name;
@@ -57,8 +57,8 @@ void find_coverage(const Machine& machine, Facts& facts) {
 
 }  // namespace
 
-Facts examine(const Machine& machine, const std::string& program) {
-  Facts facts;
+MachineFacts examine(const Machine& machine, const std::string& program) {
+  MachineFacts facts;
   const Loader loader(machine);
   facts.system = look_at_system(machine, loader);
   facts.place = look_at_place(machine);
@@ -83,4 +83,4 @@ Facts examine(const Machine& machine, const std::string& program) {
   return facts;
 }
 
-}  // namespace kshim::doctor
+}  // namespace kshim::verbs

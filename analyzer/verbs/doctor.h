@@ -5,13 +5,10 @@
 
 #include "analyzer/input/machine/facts.h"
 
-namespace kshim::doctor {
+namespace kshim::verbs {
 
 /// `program` is empty where none is named. An environment, or an interpreter or script in one, has its
 /// packages looked at, and no others.
-Facts examine(const Machine& machine, const std::string& program);
+MachineFacts examine(const Machine& machine, const std::string& program);
 
-/// "4 of 9 files (compiled from PTX)".
-std::string coverage_text(const GpuCoverage& gpu);
-
-}  // namespace kshim::doctor
+}  // namespace kshim::verbs

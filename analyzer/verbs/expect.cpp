@@ -6,13 +6,11 @@
 
 #include "analyzer/core/text.h"
 
-namespace kshim::expect {
+namespace kshim::verbs {
 namespace {
 
 namespace fs = std::filesystem;
 using image::ImageKind;
-using scan::Scan;
-using scan::ScannedObject;
 
 ArchList list_of(const ScannedObject& object) {
   std::set<Entry> out;
@@ -64,8 +62,8 @@ bool has_floor(const ScannedObject& object, image::ComputeCapability floor) {
   });
 }
 
-scan::Expected judge(const ScannedObject& object, const Rule& rule) {
-  scan::Expected out{
+Expected judge_object(const ScannedObject& object, const Rule& rule) {
+  Expected out{
       .list = to_text(rule.list), .source = rule.source, .reason = rule.reason, .skipped = rule.skip};
   if (rule.skip) return out;
   const ArchList have = list_of(object);
@@ -89,7 +87,7 @@ scan::Expected judge(const ScannedObject& object, const Rule& rule) {
 }
 
 Finding finding_of(const ScannedObject& object) {
-  const scan::Expected& expected = *object.expected;
+  const Expected& expected = *object.expected;
   std::string what;
   std::string advice;
   if (!expected.missing.empty()) {
@@ -122,7 +120,7 @@ void hold_files(Scan& scan, const Expectation& expectation) {
     }
     if (rule == nullptr) rule = &expectation.all;
     if (rule->list.empty() && !rule->ptx_floor && !rule->skip) continue;  // a budget alone
-    object.expected = judge(object, *rule);
+    object.expected = judge_object(object, *rule);
     if (!object.expected->met()) scan.findings.push_back(finding_of(object));
   }
   for (std::size_t i = 0; i < matched.size(); ++i)
@@ -137,7 +135,7 @@ void hold_files(Scan& scan, const Expectation& expectation) {
 void hold_paths(Scan& scan, const std::string& source, const std::vector<fs::path>& paths) {
   for (const fs::path& path : paths) {
     const std::string name = path.string();
-    const bool unread = contains(mapped(scan.notes, &scan::ReadNote::place), name);
+    const bool unread = contains(mapped(scan.notes, &ReadNote::place), name);
     std::error_code error;
     const bool folder = fs::is_directory(path, error);
     if (unread && !folder) continue;  // said, and fails by itself
@@ -265,4 +263,4 @@ std::string config_of(const Scan& scan, bool pyproject) {
   return out;
 }
 
-}  // namespace kshim::expect
+}  // namespace kshim::verbs

@@ -4,7 +4,7 @@
 
 #include "analyzer/verbs/scan.h"
 
-namespace kshim::expect {
+namespace kshim::verbs {
 
 // Lists of architectures as people and build systems write them: which device code a file is meant to have.
 //   7.5 8.0 9.0a 12.0+PTX                            torch: SASS, and PTX where it says so
@@ -21,7 +21,7 @@ struct Entry {
 using ArchList = std::vector<Entry>;  ///< ascending, each once
 
 /// Where a text begins: a file, line and column, or an option or variable, whose text begins at column 1.
-struct Origin {
+struct TextOrigin {
   std::string name;
   unsigned line = 0;  ///< 0: of an option or variable
   unsigned column = 1;
@@ -30,14 +30,14 @@ struct Origin {
 
 /// `$NAME` is the variable's value, `@FILE` what the file holds, # and what follows it left out. UserError
 /// that names the place for an entry that is not an architecture, and for an empty list.
-ArchList parse_arch_list(std::string_view text, const Origin& origin);
+ArchList parse_arch_list(std::string_view text, const TextOrigin& origin);
 /// One GPU's architecture, such as 8.0 or sm_90. UserError as above.
-image::ComputeCapability parse_gpu(std::string_view text, const Origin& origin);
+image::ComputeCapability parse_gpu(std::string_view text, const TextOrigin& origin);
 std::string name_of(const Entry& entry);  ///< sm_90a, compute_120
 std::vector<std::string> names_of(const ArchList& list);
 /// As torch writes it where it can, else nvcc's names: parse_arch_list() reads either back.
 std::string to_text(const ArchList& list);
-[[noreturn]] void refuse(const Origin& at, std::string_view what);
+[[noreturn]] void refuse(const TextOrigin& at, std::string_view what);
 
 /// As what an architecture of the list counts.
 enum class Form : std::uint8_t { written, sass, ptx, either };
@@ -75,14 +75,14 @@ Expectation read_config(const std::string& path);
 /// ./kshim.toml, else ./pyproject.toml where it has [tool.kshim]; empty where there is none.
 std::string find_config();
 /// "50M", "1.5 GB", "300MiB" or `file=50M,wheel=300M,9.0a=40M`. A size alone is a file's.
-std::vector<Limit> parse_budget(std::string_view text, const Origin& origin);
-std::uint64_t parse_size(std::string_view text, const Origin& origin);
-Limit parse_limit(std::string_view of, std::string_view size, const Origin& origin);
+std::vector<Limit> parse_budget(std::string_view text, const TextOrigin& origin);
+std::uint64_t parse_size(std::string_view text, const TextOrigin& origin);
+Limit parse_limit(std::string_view of, std::string_view size, const TextOrigin& origin);
 
 /// Fills `scan.expected` and adds a finding for each file that is not as expected, each pattern and path
 /// without device code, each budget that is exceeded.
-void hold(scan::Scan& scan, const Expectation& expectation, const std::vector<std::filesystem::path>& paths);
+void hold(Scan& scan, const Expectation& expectation, const std::vector<std::filesystem::path>& paths);
 /// A first kshim.toml: what the files have, those that differ from most of them with rules of their own.
-std::string config_of(const scan::Scan& scan, bool pyproject);
+std::string config_of(const Scan& scan, bool pyproject);
 
-}  // namespace kshim::expect
+}  // namespace kshim::verbs

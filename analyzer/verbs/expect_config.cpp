@@ -8,7 +8,7 @@
 #include "analyzer/verbs/expect.h"
 #include "kshim/files/open_file.h"
 
-namespace kshim::expect {
+namespace kshim::verbs {
 namespace {
 
 constexpr std::size_t kMaxConfigLength = 1U << 20;
@@ -47,11 +47,11 @@ class Config {
   }
 
  private:
-  Origin at(const toml::source_region& region, unsigned skip = 0) const {
+  TextOrigin at(const toml::source_region& region, unsigned skip = 0) const {
     return {path_, static_cast<unsigned>(region.begin.line),
             static_cast<unsigned>(region.begin.column) + skip};
   }
-  Origin at(const toml::node& node, unsigned skip = 0) const { return at(node.source(), skip); }
+  TextOrigin at(const toml::node& node, unsigned skip = 0) const { return at(node.source(), skip); }
 
   std::string text_of(std::string_view key, const toml::node& value) const {
     const auto text = value.value_exact<std::string>();
@@ -211,7 +211,7 @@ std::string find_config() {
   return parse("pyproject.toml")["tool"]["kshim"] ? "pyproject.toml" : "";
 }
 
-std::uint64_t parse_size(std::string_view text, const Origin& origin) {
+std::uint64_t parse_size(std::string_view text, const TextOrigin& origin) {
   constexpr std::pair<std::string_view, double> kUnits[] = {
       {"", 1},     {"B", 1},   {"k", 1e3},  {"kB", 1e3},   {"KB", 1e3},      {"K", 1e3},         {"M", 1e6},
       {"MB", 1e6}, {"G", 1e9}, {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
@@ -226,7 +226,7 @@ std::uint64_t parse_size(std::string_view text, const Origin& origin) {
   return static_cast<std::uint64_t>(number * row->second);
 }
 
-Limit parse_limit(std::string_view of, std::string_view size, const Origin& origin) {
+Limit parse_limit(std::string_view of, std::string_view size, const TextOrigin& origin) {
   Limit limit{.of = of == "wheel"  ? Limit::Of::wheel
                     : of == "file" ? Limit::Of::file
                                    : Limit::Of::arch,
@@ -240,13 +240,13 @@ Limit parse_limit(std::string_view of, std::string_view size, const Origin& orig
   return limit;
 }
 
-std::vector<Limit> parse_budget(std::string_view text, const Origin& origin) {
+std::vector<Limit> parse_budget(std::string_view text, const TextOrigin& origin) {
   std::vector<Limit> out;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view item = text.substr(begin, end - begin);
     const std::size_t equals = item.find('=');
-    Origin at = origin;
+    TextOrigin at = origin;
     at.column += static_cast<unsigned>(begin);
     out.push_back(equals == std::string_view::npos
                       ? parse_limit("file", item, at)
@@ -256,4 +256,4 @@ std::vector<Limit> parse_budget(std::string_view text, const Origin& origin) {
   return out;
 }
 
-}  // namespace kshim::expect
+}  // namespace kshim::verbs

@@ -8,7 +8,7 @@
 #include "analyzer/input/log/lookup.h"
 #include "analyzer/input/log/miner.h"
 
-namespace kshim::explain {
+namespace kshim::verbs {
 namespace {
 
 // What a person pastes; a log is longer, and common words mean less in it.
@@ -33,7 +33,7 @@ void add_also(Explanation& out, int code, Cause first) {
   if (first == Cause::unknown) {
     Facts bare;
     bare.codes = {code};
-    const Diagnosis usual = diagnose(bare);
+    const Diagnosis usual = diagnosis_of(bare);
     if (usual.cause != Cause::unknown)
       out.also.push_back({usual.cause, std::string(row_of(usual.cause).when)});
   }
@@ -167,7 +167,7 @@ void add_facts(const LogFacts& clues, std::vector<std::string>& out) {
   out.resize(std::min(out.size(), kMaxFacts));
 }
 
-void apply(const Options& options, LogFacts& clues, Explanation& out) {
+void apply(const ExplainRequest& options, LogFacts& clues, Explanation& out) {
   if (options.assume_cc) {
     clues.devices.clear();
     DeviceMention& device = clues.devices.emplace_back();
@@ -188,7 +188,7 @@ void apply(const Options& options, LogFacts& clues, Explanation& out) {
 
 // What stands beside the failure, as far as a remedy outside of CUDA depends on it.
 TemplateWords words_beside(const LogFacts& clues) {
-  analysis::AdviceInput at;
+  AdviceInput at;
   if (!clues.devices.empty()) at.device = clues.devices.front().cc;
   at.driver = clues.driver;
   at.python_version = clues.python_release;
@@ -197,7 +197,7 @@ TemplateWords words_beside(const LogFacts& clues) {
   return {{"torch_index", torch_index(at)}};
 }
 
-void conclude(LogFacts clues, const Options& options, Explanation& out) {
+void conclude(LogFacts clues, const ExplainRequest& options, Explanation& out) {
   apply(options, clues, out);
   add_facts(clues, out.facts);
   if (clues.cut_lines != 0)
@@ -222,7 +222,7 @@ void conclude(LogFacts clues, const Options& options, Explanation& out) {
   if (!judgment.harmless.empty()) out.notes.push_back(judgment.harmless);
   if (judgment.suspect.confidence > 0) {
     out.findings.push_back(finding_of(clues, judgment, out));
-    advise(out.findings);
+    advise_on(out.findings);
     out.next = next_steps(clues, judgment);
     if (judgment.death != nullptr) {
       out.line = judgment.death->line;
@@ -251,7 +251,7 @@ void drop_deciding_line(Explanation& out) {
     std::erase_if(finding.evidence, [](const Evidence& row) { return row.id == EvidenceId::deciding_line; });
 }
 
-void explain_number(int number, const Options& options, Explanation& out) {
+void explain_number(int number, const ExplainRequest& options, Explanation& out) {
   const CudaError* error = find_cuda_error(number);
   const OldCode* old = find_old_code(number);
   // As a message, so that one path judges all.
@@ -287,9 +287,9 @@ std::string_view to_name(Asked asked) {
   return kNames[static_cast<std::size_t>(asked)];
 }
 
-Explanation explain_text(std::string_view text, const Options& options) {
+Explanation explain_text(std::string_view text, const ExplainRequest& options) {
   Explanation out;
-  text = analysis::trim(text);
+  text = trim(text);
   out.subject = plain_line(text.substr(0, std::min<std::size_t>(text.size(), 400)));
   if (const auto number = bare_number(text)) {
     out.asked = Asked::number;
@@ -320,7 +320,7 @@ Explanation explain_text(std::string_view text, const Options& options) {
   return out;
 }
 
-Explanation explain_log(std::istream& in, const std::string& name_text, const Options& options,
+Explanation explain_log(std::istream& in, const std::string& name_text, const ExplainRequest& options,
                         const std::function<void(std::uint64_t)>& progress) {
   Explanation out;
   out.asked = Asked::log;
@@ -340,4 +340,4 @@ Explanation explain_log(std::istream& in, const std::string& name_text, const Op
   return out;
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::verbs

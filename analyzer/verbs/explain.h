@@ -7,9 +7,9 @@
 #include "analyzer/advise/remedies.h"
 #include "analyzer/verbs/analysis.h"
 
-namespace kshim::explain {
+namespace kshim::verbs {
 
-struct Options {
+struct ExplainRequest {
   std::optional<image::ComputeCapability> assume_cc;
   std::optional<image::Version> assume_driver;
   std::optional<image::Version> assume_toolkit;
@@ -49,9 +49,9 @@ struct Explanation {
   bool recognized = true;            ///< false: neither a failure of CUDA's nor one that is known as none
 };
 
-Explanation explain_text(std::string_view text, const Options& options);
+Explanation explain_text(std::string_view text, const ExplainRequest& options);
 /// Reads to the end. `progress` is called with the bytes read so far.
-Explanation explain_log(std::istream& in, const std::string& name, const Options& options,
+Explanation explain_log(std::istream& in, const std::string& name, const ExplainRequest& options,
                         const std::function<void(std::uint64_t)>& progress);
 
-}  // namespace kshim::explain
+}  // namespace kshim::verbs

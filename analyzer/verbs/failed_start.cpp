@@ -6,7 +6,7 @@
 #include "analyzer/device_code/mapped_file.h"
 #include "analyzer/input/machine/facts.h"
 
-namespace kshim::doctor {
+namespace kshim::verbs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -33,19 +33,18 @@ std::vector<std::string> other_folders(const Machine& machine) {
 
 }  // namespace
 
-std::vector<analysis::MissingLibrary> missing_at_start(const fs::path& program,
-                                                       std::string_view search_path) {
+std::vector<MissingLibrary> missing_at_start(const fs::path& program, std::string_view search_path) {
   std::error_code error;
   const fs::path path = fs::absolute(program, error);
   if (error) return {};
   const Machine machine("/", environment_with(search_path));
   const Program found = look_at_program(machine, Loader(machine), path.string());
-  std::vector<analysis::MissingLibrary> out;
+  std::vector<MissingLibrary> out;
   for (const Missing& missing : found.missing)
     out.push_back({path.string(), missing.name, missing.needed_by, {}, is_cuda_library(missing.name)});
   if (out.empty()) return out;
   const std::vector<std::string> folders = other_folders(machine);
-  for (analysis::MissingLibrary& missing : out) {
+  for (MissingLibrary& missing : out) {
     for (const std::string& folder : folders) {
       if (missing.of_cuda && missing.folder.empty() && machine.is_file(join_path(folder, missing.name)))
         missing.folder = folder;
@@ -57,14 +56,11 @@ std::vector<analysis::MissingLibrary> missing_at_start(const fs::path& program,
 bool lacks_driver(const fs::path& program, std::string_view search_path) {
   const Machine machine("/", environment_with(search_path));
   if (Loader(machine).find("libcuda.so.1")) return false;
-  const auto opened = analysis::MappedFile::open(program);
-  const auto* file = std::get_if<analysis::MappedFile>(&opened);
-  return file != nullptr && !analysis::find_device_code(file->bytes()).images.empty();
+  const auto opened = MappedFile::open(program);
+  const auto* file = std::get_if<MappedFile>(&opened);
+  return file != nullptr && !find_device_code(file->bytes()).images.empty();
 }
 
-}  // namespace kshim::doctor
-
-namespace kshim::analysis {
 namespace {
 
 constexpr std::size_t kMaxFiles = 3;
@@ -113,4 +109,4 @@ std::optional<BlindProcess> blind_by_bypass(const Report& report) {
       .pid = static_cast<long>(report.process.pid), .exe = report.process.exe, .reason = std::move(reason)};
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::verbs

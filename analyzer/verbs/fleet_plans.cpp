@@ -4,7 +4,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/scene.h"
 
-namespace kshim::analysis {
+namespace kshim::verbs {
 namespace {
 
 using image::ComputeCapability;
@@ -13,7 +13,7 @@ constexpr std::size_t kMaxListed = 4096;
 constexpr std::size_t kMaxPlans = 256;
 constexpr std::size_t kMaxBreaks = 256;
 
-std::vector<ComputeCapability> fleet_of(const Analysis& analysis, const Options& options) {
+std::vector<ComputeCapability> fleet_of(const Analysis& analysis, const AnalysisOptions& options) {
   std::set<ComputeCapability> out;
   for (const image::Arch& target : options.targets) out.insert(target.cc);
   if (out.empty()) {
@@ -101,7 +101,7 @@ const std::vector<ImageCount>* ListedImages::find(const std::string& path,
   return found == images_.end() || found->second.empty() ? nullptr : &found->second;
 }
 
-std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const Options& options,
+std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const AnalysisOptions& options,
                                    const ListedImages& listed, ObjectFiles& files) {
   std::vector<FleetPlan> out;
   const std::vector<ComputeCapability> gpus = fleet_of(analysis, options);
@@ -119,9 +119,6 @@ std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const Options& opti
   return out;
 }
 
-}  // namespace kshim::analysis
-
-namespace kshim::scan {
 namespace {
 
 using image::ComputeCapability;
@@ -205,4 +202,4 @@ std::vector<FleetPlan> fleet_plans(Scan& scan) {
   return out;
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::verbs

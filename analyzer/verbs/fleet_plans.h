@@ -5,7 +5,7 @@
 #include "analyzer/verbs/analysis.h"
 #include "analyzer/verbs/scan.h"
 
-namespace kshim::analysis {
+namespace kshim::verbs {
 
 /// What reports list of the images of files, for those that are gone.
 class ListedImages {
@@ -22,15 +22,11 @@ class ListedImages {
 bool is_for_fleet(const Finding& finding);
 /// For each file that lacks code for one of the targets, or without targets for one of several kinds of GPU
 /// in the reports: what to build it for.
-std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const Options& options,
+std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const AnalysisOptions& options,
                                    const ListedImages& listed, ObjectFiles& files);
-
-}  // namespace kshim::analysis
-
-namespace kshim::scan {
 
 /// Files whose findings another list of architectures would fix, the most severe first. A GPU that
 /// code was left out for on purpose, as far as that shows, is in no plan: the finding gets a remark.
-std::vector<analysis::FleetPlan> fleet_plans(Scan& scan);
+std::vector<FleetPlan> fleet_plans(Scan& scan);
 
-}  // namespace kshim::scan
+}  // namespace kshim::verbs

@@ -4,7 +4,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/advice_input.h"
 
-namespace kshim::analysis {
+namespace kshim::verbs {
 namespace {
 
 constexpr std::size_t kMaxProcesses = 65536;
@@ -355,4 +355,4 @@ void NoteList::take(std::vector<std::string>& out) {
   rows_.clear();
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::verbs

@@ -6,7 +6,7 @@
 #include "analyzer/input/report/report.h"
 #include "analyzer/verbs/analysis.h"
 
-namespace kshim::analysis {
+namespace kshim::verbs {
 
 /// That a finding was seen in a process, by its place in the list of processes, and how often.
 struct Sighting {
@@ -108,4 +108,4 @@ class NoteList {
   std::uint64_t others_ = 0;
 };
 
-}  // namespace kshim::analysis
+}  // namespace kshim::verbs

@@ -7,7 +7,7 @@
 #include "kshim/files/open_file.h"
 #include "kshim/report/trusted_folder.h"
 
-namespace kshim::analysis {
+namespace kshim::verbs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -178,4 +178,4 @@ std::vector<ReportFile> find_report_files(const std::vector<fs::path>& paths,
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::verbs

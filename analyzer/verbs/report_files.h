@@ -4,7 +4,7 @@
 
 #include "analyzer/core/text.h"
 
-namespace kshim::analysis {
+namespace kshim::verbs {
 
 struct ReportFile {
   std::string path;
@@ -45,4 +45,4 @@ class ReportWalk {
 std::vector<ReportFile> find_report_files(const std::vector<std::filesystem::path>& paths,
                                           std::vector<std::string>& notes);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::verbs

@@ -9,7 +9,7 @@
 #include "analyzer/core/user_error.h"
 #include "kshim/image/compute_capability.h"
 
-namespace kshim::requirements {
+namespace kshim::verbs {
 namespace {
 
 using image::ComputeCapability;
@@ -95,7 +95,7 @@ bool holds(const nlohmann::json& expression, unsigned have) {
   const unsigned than = first_number<unsigned>(first).value_or(0);
   if (op == "Gt") return have > than;
   if (op == "Lt") return have < than;
-  throw cli::UserError(
+  throw UserError(
       fmt::format("--declared: {} is compared by `{}`; write In, NotIn, Gt or Lt", kMajor, sanitize(op)));
 }
 
@@ -123,8 +123,7 @@ bool allows(const nlohmann::json& artifact, ComputeCapability cc) {
 Declaration declaration_of_nfd(std::string_view text) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("compatibilities"))
-    throw cli::UserError(
-        "--declared: is no image compatibility artifact in JSON; `yq -o json` makes one of YAML");
+    throw UserError("--declared: is no image compatibility artifact in JSON; `yq -o json` makes one of YAML");
   std::string allowed;
   for (const image::Arch& gpu : known_gpus())
     if (allows(json, gpu.cc)) allowed += fmt::format("{}=={}", allowed.empty() ? "" : "|", name(gpu.cc));
@@ -140,17 +139,16 @@ bool promised(ComputeCapability cc, const Declaration& declared) {
   return std::ranges::all_of(declared.conditions, [&](const std::string& condition) {
     const auto met = meets(cc, {}, form, condition);
     if (!met)
-      throw cli::UserError(fmt::format("{}: `{}` is no condition; write {}", declared.source,
-                                       sanitize(condition),
-                                       declared.to == To::conda ? ">=7.5,<=9.0" : "arch>=7.5,arch<=9.0"));
+      throw UserError(fmt::format("{}: `{}` is no condition; write {}", declared.source, sanitize(condition),
+                                  declared.to == To::conda ? ">=7.5,<=9.0" : "arch>=7.5,arch<=9.0"));
     return *met;
   });
 }
 
 /// Whether a file has PTX that is compiled for the GPU; `cuda` becomes what a driver for it has at least.
-bool compiles(const scan::Scan& scan, image::Arch gpu, image::Version& cuda) {
+bool compiles(const Scan& scan, image::Arch gpu, image::Version& cuda) {
   bool any = false;
-  for (const scan::ScannedObject& object : scan.objects) {
+  for (const ScannedObject& object : scan.objects) {
     const bool here = std::ranges::any_of(
         object.targets, [&](const auto& verdict) { return verdict.target == gpu && verdict.jit != 0; });
     for (const ImageCount& row : object.images)
@@ -167,8 +165,8 @@ std::optional<image::Version> oldest_driver(const Declaration& declared) {
     const bool allowed = std::ranges::all_of(declared.drivers, [&](const std::string& condition) {
       const auto met = meets({row.cuda.major, row.cuda.minor}, {}, Conditions::conda, condition);
       if (!met)
-        throw cli::UserError(fmt::format("{}: `{}` is no version of CUDA; write >=12.8", declared.source,
-                                         sanitize(condition)));
+        throw UserError(fmt::format("{}: `{}` is no version of CUDA; write >=12.8", declared.source,
+                                    sanitize(condition)));
       return *met;
     });
     if (allowed) return row.cuda;
@@ -186,7 +184,7 @@ std::vector<image::Arch> known_gpus() {
   return out;
 }
 
-Served served_by(const scan::Scan& scan) {
+Served served_by(const Scan& scan) {
   Served out;
   // What a scan finds an error in does not run; a file for other GPUs beside others of its package is none.
   std::set<ComputeCapability> broken;
@@ -196,7 +194,7 @@ Served served_by(const scan::Scan& scan) {
         if (device.cc) broken.insert(*device.cc);
   std::set<std::pair<image::Arch, bool>> archs;
   bool ptx = !scan.objects.empty();
-  for (const scan::ScannedObject& object : scan.objects) {
+  for (const ScannedObject& object : scan.objects) {
     bool own = false;
     out.runtime = std::max(out.runtime, object.runtime);
     for (const ImageCount& row : object.images) {
@@ -211,10 +209,10 @@ Served served_by(const scan::Scan& scan) {
   }
   // Jetson and Drive have no x86 processor.
   const bool x86 = std::ranges::all_of(
-      scan.objects, [](const scan::ScannedObject& object) { return object.format.ends_with("x86-64"); });
+      scan.objects, [](const ScannedObject& object) { return object.format.ends_with("x86-64"); });
   for (const image::Arch& gpu : scan.targets) {
     if (x86 && image::is_tegra(gpu.cc)) continue;
-    const bool any = std::ranges::any_of(scan.objects, [&](const scan::ScannedObject& object) {
+    const bool any = std::ranges::any_of(scan.objects, [&](const ScannedObject& object) {
       return std::ranges::any_of(object.targets, [&](const auto& verdict) {
         return verdict.target == gpu && verdict.sass + verdict.jit != 0;
       });
@@ -229,7 +227,7 @@ Served served_by(const scan::Scan& scan) {
   return out;
 }
 
-std::string text_of(const Served& served, To to) {
+std::string requirement_text(const Served& served, To to) {
   const std::vector<Range> ranges = ranges_of(served.known, served.runs, served.newer);
   switch (to) {
     case To::nvidia_require:
@@ -279,7 +277,7 @@ Declaration declaration_of(To to, std::string_view text) {
     out.conditions.push_back(std::move(condition));
   }
   if (out.conditions.empty() && out.drivers.empty())
-    throw cli::UserError(fmt::format("--declared: `{}` declares nothing", sanitize(text.substr(0, 40))));
+    throw UserError(fmt::format("--declared: `{}` declares nothing", sanitize(text.substr(0, 40))));
   return out;
 }
 
@@ -308,4 +306,4 @@ Difference verify(const Served& served, const Declaration& declared) {
   return out;
 }
 
-}  // namespace kshim::requirements
+}  // namespace kshim::verbs

@@ -4,7 +4,7 @@
 
 #include "analyzer/verbs/scan.h"
 
-namespace kshim::requirements {
+namespace kshim::verbs {
 
 enum class To : std::uint8_t { nvidia_require, nfd, wheel_variant, conda };
 
@@ -19,9 +19,9 @@ struct Served {
   std::vector<std::string> archs;  ///< "90_real", "120_virtual"
 };
 /// `scan` judged for all of known_gpus().
-Served served_by(const scan::Scan& scan);
+Served served_by(const Scan& scan);
 std::vector<image::Arch> known_gpus();
-std::string text_of(const Served& served, To to);
+std::string requirement_text(const Served& served, To to);
 
 /// What a package, an image or the command line promises: all of `conditions` at a time.
 struct Declaration {
@@ -47,4 +47,4 @@ struct Difference {
 /// UserError for conditions that cannot be read.
 Difference verify(const Served& served, const Declaration& declared);
 
-}  // namespace kshim::requirements
+}  // namespace kshim::verbs

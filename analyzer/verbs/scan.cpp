@@ -18,7 +18,7 @@
 #include "analyzer/verbs/scan_parts.h"
 #include "kshim/files/open_file.h"
 
-namespace kshim::scan {
+namespace kshim::verbs {
 namespace {
 
 /// Whether `part` is of `file`, and not of what was inflated.
@@ -53,7 +53,7 @@ constexpr std::uint64_t kMinOfThread = std::uint64_t{1} << 20;
 
 /// How far the shares of one file are.
 struct Reading {
-  Budget budget{Limits{}.total_bytes};  ///< of the layers of an image
+  ByteBudget budget{ContainerLimits{}.total_bytes};  ///< of the layers of an image
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<unsigned> ended{0};  ///< shares
 };
@@ -77,7 +77,7 @@ struct Found {
 
 class Scanner {
  public:
-  Scanner(const Inputs& inputs, const Options& options)
+  Scanner(const Inputs& inputs, const ScanRequest& options)
       : inputs_(inputs),
         options_(options),
         jobs_(options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency())) {}
@@ -280,7 +280,7 @@ class Scanner {
     ContainerVisitor visitor = visitor_of(label, task.layer->bytes, task, out);
     visitor.budget = &task.reading->budget;
     visit_layer(visitor, name, options_, out.layer);
-    if (!task.layer->bytes.empty()) each_tar_member(task.layer->bytes, Limits{}, visitor);
+    if (!task.layer->bytes.empty()) each_tar_member(task.layer->bytes, ContainerLimits{}, visitor);
     out.named_unread = !out.notes.empty();
   }
 
@@ -291,10 +291,11 @@ class Scanner {
       ScannedObject object;
       object.path = name;
       object.member = member.name;
-      object.package = packages::package_name(packages::package_of_archive(name));
+      object.package = package_name(package_of_archive(name));
       keep(scan_object(std::move(object), member.bytes, options_), out);
     };
-    tar ? each_tar_member(bytes, Limits{}, visitor) : each_member(bytes, name, Limits{}, visitor);
+    tar ? each_tar_member(bytes, ContainerLimits{}, visitor)
+        : each_member(bytes, name, ContainerLimits{}, visitor);
   }
 
   ContainerVisitor visitor_of(const std::string& name, Bytes bytes, const Task& task, Found& out) {
@@ -350,7 +351,7 @@ class Scanner {
   }
 
   const Inputs& inputs_;
-  const Options& options_;
+  const ScanRequest& options_;
   unsigned jobs_;
   std::vector<Task> tasks_;                   ///< each taken by one thread
   std::vector<Found> found_;                  ///< by task; the first is of all
@@ -399,7 +400,7 @@ void note_newer(Scan& scan) {
 
 }  // namespace
 
-Scan scan(const std::vector<fs::path>& paths, const Options& options) {
+Scan scan(const std::vector<fs::path>& paths, const ScanRequest& options) {
   Scan out;
   out.targets = options.targets;
   out.driver = options.driver;
@@ -416,16 +417,15 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
     const fs::file_status status = fs::status(path, error);
     out.named_unread = out.named_unread || !fs::exists(status) || fs::is_other(status);
   }
-  packages::Finder packages;
+  Finder packages;
   std::mutex one_at_a_time;
-  Options with_owner = options;
+  ScanRequest with_owner = options;
   with_owner.owner = [&](const std::string& path) -> Owner {
     const std::lock_guard lock(one_at_a_time);
     const std::string absolute = fs::absolute(path).string();
     const auto& package = packages.of(absolute);
     if (!package) return {};
-    return {*package,
-            packages::python_environment(absolute, package->environment, package->manager == "conda")};
+    return {*package, python_environment(absolute, package->environment, package->manager == "conda")};
   };
   Scanner scanner(inputs, with_owner);
   scanner.run();
@@ -436,7 +436,7 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
     for (ObjectResult& result : found.objects) {
       // A member of an archive has the owner of the archive.
       if (result.object.package.empty() && !result.object.member.empty()) {
-        result.object.package = packages::package_name(with_owner.owner(result.object.path).package);
+        result.object.package = package_name(with_owner.owner(result.object.path).package);
         for (Finding& finding : result.findings) finding.package = result.object.package;
       }
       out.objects.push_back(std::move(result.object));
@@ -452,7 +452,7 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   note_newer(out);
   const auto groups = of_one_file(out.findings);
   tell_of_each_other(groups, out.findings);
-  advise(out.findings);
+  advise_on(out.findings);
   out.fleet = fleet_plans(out);
   merge(groups, out);
   refuse_by_driver(out);
@@ -461,4 +461,4 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   return out;
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::verbs

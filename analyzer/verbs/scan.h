@@ -9,15 +9,15 @@
 #include "analyzer/input/files/walk.h"
 #include "analyzer/owner/package.h"
 
-namespace kshim::scan {
+namespace kshim::verbs {
 
 /// The package of a file, and the Python that it is installed for.
 struct Owner {
-  packages::Package package;  ///< without a name where none is known
+  Package package;  ///< without a name where none is known
   PythonEnvironment python;
 };
 
-struct Options {
+struct ScanRequest {
   std::vector<image::Arch> targets;  ///< compute capabilities to judge for
   image::Version driver;             ///< CUDA version of the driver to judge for; unknown = newest
   bool kernels = false;              ///< read payloads and name kernels
@@ -80,7 +80,7 @@ struct ScannedObject {
   std::string path;
   std::string member;  ///< inside `path` where that is an archive or wheel; else empty
   std::string build_id;
-  std::string sha256;  ///< with Options::sha256
+  std::string sha256;  ///< with ScanRequest::sha256
   std::string format;  ///< "ELF x86-64", "PE x86-64", "fatbin", "cubin", "PTX", "LTO-IR"
   PackageName package;
   bool requested = false;   ///< the package was, by name, not as what another one needs
@@ -88,9 +88,9 @@ struct ScannedObject {
   std::uint64_t fatbins = 0;
   std::uint64_t modules = 0;
   std::vector<ImageCount> images;
-  std::optional<std::vector<ScannedKernel>> kernels;  ///< with Options::kernels
+  std::optional<std::vector<ScannedKernel>> kernels;  ///< with ScanRequest::kernels
   image::Version runtime;              ///< major version of the CUDA runtime that it runs with, where known
-  std::vector<TargetVerdict> targets;  ///< in the order of Options::targets
+  std::vector<TargetVerdict> targets;  ///< in the order of ScanRequest::targets
   std::vector<ModuleSize> largest;     ///< modules, the largest first; the first few
   std::optional<Expected> expected;    ///< where the file is held to a list
   std::string name() const { return member.empty() ? path : path + "!" + member; }
@@ -128,6 +128,6 @@ struct Scan {
 };
 
 /// Files, folders, archives, wheels, Python environments. What cannot be read becomes a note.
-Scan scan(const std::vector<std::filesystem::path>& paths, const Options& options);
+Scan scan(const std::vector<std::filesystem::path>& paths, const ScanRequest& options);
 
-}  // namespace kshim::scan
+}  // namespace kshim::verbs

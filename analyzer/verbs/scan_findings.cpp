@@ -3,7 +3,7 @@
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/verbs/scan_parts.h"
 
-namespace kshim::scan {
+namespace kshim::verbs {
 namespace {
 
 constexpr std::size_t kByThemselves = 4;
@@ -53,7 +53,6 @@ void add_new(std::vector<Row>& more, std::vector<Row>& rows, Same same) {
 }
 
 void add(Finding&& more, Finding& sum) {
-  using namespace analysis;
   std::ranges::move(more.devices, std::back_inserter(sum.devices));
   add_new(more.evidence, sum.evidence,
           [](const Evidence& a, const Evidence& b) { return a.text == b.text && a.at == b.at; });
@@ -228,7 +227,7 @@ void add_old_driver_findings(Scan& scan) {
     facts.codes = {kInsufficientDriver};
     facts.driver = scan.driver;
     facts.runtime = object.runtime;
-    const Diagnosis diagnosis = diagnose(facts);
+    const Diagnosis diagnosis = diagnosis_of(facts);
     Finding finding;
     finding.cause = diagnosis.cause;
     finding.severity = Severity::error;
@@ -283,4 +282,4 @@ void merge(const Groups& groups, Scan& scan) {
   scan.findings = std::move(left);
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::verbs

@@ -5,7 +5,7 @@
 #include "analyzer/owner/finder.h"
 #include "analyzer/verbs/scan_parts.h"
 
-namespace kshim::scan {
+namespace kshim::verbs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,7 +59,7 @@ bool is_package_file(std::string_view path) {
 
 }  // namespace
 
-void visit_layer(ContainerVisitor& visitor, const std::string& name, const Options& options,
+void visit_layer(ContainerVisitor& visitor, const std::string& name, const ScanRequest& options,
                  LayerFound& out) {
   visitor.entry = [&out](std::string_view entry, bool folder) { out.names.add(entry, folder); };
   visitor.wants = [wants = visitor.wants](std::string_view member, std::uint64_t size) {
@@ -97,19 +97,19 @@ MergedLayers merge_layers(const std::vector<const LayerFound*>& layers) {
       if (!hidden(file_of(object.object.member))) out.push_back(object);
     for (const PackageFile& file : layers[at]->packages) {
       if (hidden(file.path)) continue;
-      if (is_os_release(file.path)) merged.system = doctor::pretty_name(file.text);
+      if (is_os_release(file.path)) merged.system = pretty_name(file.text);
       if (!root.path().empty()) root.write(file.path, file.text);
     }
   }
   if (out.empty() || root.path().empty()) return merged;
-  packages::Finder finder(root.path());
+  Finder finder(root.path());
   for (ObjectResult& object : out) {
     const auto package = finder.in_root(std::string(file_of(object.object.member)));
     if (!package) continue;
-    object.object.package = packages::package_name(*package);
+    object.object.package = package_name(*package);
     for (Finding& finding : object.findings) finding.package = object.object.package;
   }
   return merged;
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::verbs

@@ -8,7 +8,7 @@
 #include "analyzer/verbs/scan_parts.h"
 #include "kshim/report/hmac.h"
 
-namespace kshim::scan {
+namespace kshim::verbs {
 namespace {
 
 std::string format_of(const DeviceCode& code, Bytes bytes) {
@@ -98,7 +98,7 @@ std::vector<ImageFact> images_of(const DeviceCode& code, const std::vector<std::
 }
 
 // Why code for other GPUs only is no gap, as a sentence.
-std::string text_of(ByDesign by_design, const std::string& file) {
+std::string by_design_text(ByDesign by_design, const std::string& file) {
   switch (by_design) {
     case ByDesign::no:
       break;
@@ -115,12 +115,12 @@ std::string text_of(ByDesign by_design, const std::string& file) {
   return {};
 }
 
-struct Place {
+struct ContainerPlace {
   std::string object;   ///< the file, or the innermost member
   std::string archive;  ///< the .a that it is a member of; empty otherwise
 };
 
-Place place_of(const ScannedObject& object) {
+ContainerPlace place_of(const ScannedObject& object) {
   const auto archive = [](std::string_view name) { return name.ends_with(".a") || name.ends_with(".lib"); };
   if (object.member.empty()) return {object.path, archive(object.path) ? object.path : ""};
   const std::size_t inner = object.member.rfind('!');  // "lib/libfoo.a!foo.o" of a wheel
@@ -151,7 +151,7 @@ std::vector<std::string> holders(const ObjectFacts& at, image::ComputeCapability
 
 void set_advice_input(const ObjectFacts& at, const Facts& facts, Finding& finding) {
   AdviceInput input = advice_input(finding, facts, at.coverage.toolkit);
-  Place place = place_of(at.object);
+  ContainerPlace place = place_of(at.object);
   input.object = std::move(place.object);
   input.archive = std::move(place.archive);
   FileFacts file{
@@ -162,7 +162,7 @@ void set_advice_input(const ObjectFacts& at, const Facts& facts, Finding& findin
   if (finding.cause == Cause::latent_gap)
     for (const ImageCount& row : at.object.images) file.images.push_back(row.candidate);
   set_file(file, input);
-  packages::Package package = at.owner.package;
+  Package package = at.owner.package;
   if (package.name.empty()) {
     package.name = at.object.package.name;
     package.version = at.object.package.version;
@@ -216,7 +216,7 @@ void describe(const Facts& facts, const TargetVerdict& verdict, Finding& finding
 
 // Nothing in the file runs on the target: the cause is that of a failure to come.
 Finding whole_file(const ObjectFacts& at, const TargetVerdict& verdict, const Facts& facts) {
-  const Diagnosis diagnosis = diagnose(facts);
+  const Diagnosis diagnosis = diagnosis_of(facts);
   Finding finding = start(at, diagnosis.cause == Cause::unknown ? Cause::no_image_for_arch : diagnosis.cause,
                           Severity::error);
   finding.confidence = 0.97;
@@ -254,7 +254,7 @@ Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const 
     finding.kernels_complete = false;
     finding.headline =
         gap_headline(verdict.lacking, served + verdict.lacking, "module") +
-        (diagnose(facts).cause == Cause::driver_too_old_for_image ? " that this driver reads" : "");
+        (diagnosis_of(facts).cause == Cause::driver_too_old_for_image ? " that this driver reads" : "");
     finding.evidence.push_back(
         {EvidenceId::modules_served,
          fmt::format("{} on {}, {} {} not; kshim scan --kernels says which kernels these are.",
@@ -297,7 +297,7 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
     if (missed.by_design != ByDesign::no) {
       at.object.targets[target].picks = true;
       finding->severity = Severity::info;
-      finding->remarks.push_back(text_of(missed.by_design, at.object.name()));
+      finding->remarks.push_back(by_design_text(missed.by_design, at.object.name()));
       return finding;
     }
   }
@@ -353,7 +353,7 @@ Finding finding_of(const GpuRow& gpu, image::Version driver) {
 
 std::vector<std::string> ScannedKernel::archs() const { return mapped(images, &KernelNeeds::arch); }
 
-std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const Options& options) {
+std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const ScanRequest& options) {
   DeviceCode code = find_device_code(bytes);
   if (code.images.empty() && code.damage.empty()) return std::nullopt;
   if (!is_of_device_code(code)) {
@@ -380,7 +380,7 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
   Owner owner;
   if (object.package.empty() && object.member.empty() && options.owner) {
     owner = options.owner(object.path);
-    object.package = packages::package_name(owner.package);
+    object.package = package_name(owner.package);
     object.requested = owner.package.requested;
   }
   object.format = format_of(code, bytes);
@@ -436,8 +436,8 @@ std::vector<Finding> old_driver_findings(const std::vector<image::Arch>& targets
     if (gpu != nullptr && driver < gpu->first_toolkit && told.insert(target.cc).second)
       out.push_back(finding_of(*gpu, driver));
   }
-  advise(out);
+  advise_on(out);
   return out;
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::verbs

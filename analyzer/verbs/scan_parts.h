@@ -6,7 +6,7 @@
 #include "analyzer/input/files/image_archive.h"
 #include "analyzer/verbs/scan.h"
 
-namespace kshim::scan {
+namespace kshim::verbs {
 
 /// What a scan says of one file, or one member of an archive.
 struct ObjectResult {
@@ -19,7 +19,7 @@ struct ObjectResult {
 
 /// nullopt for bytes without device code, and without damage to any. `object` brings path, member and
 /// package.
-std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const Options& options);
+std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const ScanRequest& options);
 
 struct ObjectFacts {
   ScannedObject& object;  ///< TargetVerdict::picks is set
@@ -91,7 +91,8 @@ struct LayerFound {
   std::vector<PackageFile> packages;
 };
 /// Makes the visitor of a layer's tar fill `out`. `name`: of the archive.
-void visit_layer(ContainerVisitor& visitor, const std::string& name, const Options& options, LayerFound& out);
+void visit_layer(ContainerVisitor& visitor, const std::string& name, const ScanRequest& options,
+                 LayerFound& out);
 struct MergedLayers {
   std::vector<ObjectResult> objects;  ///< that the image shows, with their packages
   std::string system;                 ///< "Ubuntu 24.04.3 LTS"
@@ -99,4 +100,4 @@ struct MergedLayers {
 /// `layers`: the lowest first.
 MergedLayers merge_layers(const std::vector<const LayerFound*>& layers);
 
-}  // namespace kshim::scan
+}  // namespace kshim::verbs

@@ -17,10 +17,12 @@
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/analysis.h"
 
+using namespace kshim;
+using namespace kshim::verbs;
+
 namespace {
 
 namespace fs = std::filesystem;
-using kshim::analysis::LineBuffer;
 
 std::vector<fs::path> g_files;
 std::int64_t g_bytes = 0;
@@ -72,14 +74,14 @@ void parse_lines(benchmark::State& state) {
 
 void read_reports(benchmark::State& state) {
   over_files(state, [](const fs::path& file) {
-    const auto report = kshim::analysis::read_report(file);
+    const auto report = read_report(file);
     benchmark::DoNotOptimize(&report);
   });
 }
 
 void analyze_reports(benchmark::State& state) {
   for ([[maybe_unused]] const auto turn : state) {
-    const auto analysis = kshim::analysis::analyze(g_files, {});
+    const auto analysis = analyze(g_files, {});
     benchmark::DoNotOptimize(&analysis);
   }
   state.SetBytesProcessed(state.iterations() * g_bytes);

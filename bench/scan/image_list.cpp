@@ -19,6 +19,7 @@
 namespace {
 
 using namespace kshim;
+using namespace kshim::device_code;
 using nlohmann::json;
 
 const char* name_of(image::Compression compression) {
@@ -35,11 +36,11 @@ const char* name_of(image::Compression compression) {
   return "unknown";
 }
 
-const char* name_of(analysis::HostFormat host) {
-  return host == analysis::HostFormat::elf ? "elf" : host == analysis::HostFormat::pe ? "pe" : "none";
+const char* name_of(HostFormat host) {
+  return host == HostFormat::elf ? "elf" : host == HostFormat::pe ? "pe" : "none";
 }
 
-json describe(const std::string& path, const analysis::DeviceCode& code) {
+json describe(const std::string& path, const DeviceCode& code) {
   json out{{"file", path},
            {"host", name_of(code.host)},
            {"machine", code.machine},
@@ -47,7 +48,7 @@ json describe(const std::string& path, const analysis::DeviceCode& code) {
            {"fatbins", code.fatbins},
            {"searched", code.searched}};
   json& images = out["images"] = json::array();
-  for (const analysis::CodeImage& each : code.images) {
+  for (const CodeImage& each : code.images) {
     images.push_back({{"kind", image::to_name(each.candidate.kind)},
                       {"arch", image::to_name(each.candidate.kind, each.candidate.arch).view()},
                       {"isa", image::to_name(each.candidate.isa).view()},
@@ -59,18 +60,17 @@ json describe(const std::string& path, const analysis::DeviceCode& code) {
                       {"bytes", each.bytes}});
   }
   json& modules = out["modules"] = json::array();
-  for (const analysis::CodeModule& each : code.modules) {
+  for (const CodeModule& each : code.modules) {
     json module{{"offset", each.offset}, {"first", each.first}, {"count", each.count}};
     if (!each.parts.empty()) module["parts"] = each.parts;
     modules.push_back(std::move(module));
   }
   json& damage = out["damage"] = json::array();
-  for (const analysis::Damage& each : code.damage)
-    damage.push_back({{"offset", each.offset}, {"what", each.what}});
+  for (const Damage& each : code.damage) damage.push_back({{"offset", each.offset}, {"what", each.what}});
   return out;
 }
 
-json kernels_of(const analysis::CodeImage& image) {
+json kernels_of(const CodeImage& image) {
   image::Image packed;
   packed.kind = image.candidate.kind;
   packed.arch = image.candidate.arch;
@@ -80,7 +80,7 @@ json kernels_of(const analysis::CodeImage& image) {
   std::vector<std::byte> plain;
   const auto size = image::decompress(packed, plain);
   if (!size) return fmt::format("the payload {}", kshim::describe(size.error().code));
-  analysis::KernelLister lister;
+  KernelLister lister;
   const auto list = lister.list(packed.kind, plain);
   if (!list.whole) return "the image cannot be read to its end";
   json out = json::array();
@@ -93,12 +93,12 @@ json kernels_of(const analysis::CodeImage& image) {
 }
 
 int list_kernels(int argc, char** argv) {
-  const auto opened = analysis::MappedFile::open(argv[2]);
+  const auto opened = MappedFile::open(argv[2]);
   if (const auto* why = std::get_if<std::string>(&opened)) {
     std::fprintf(stderr, "%s: %s\n", argv[2], why->c_str());
     return 1;
   }
-  const auto code = analysis::find_device_code(std::get<analysis::MappedFile>(opened).bytes());
+  const auto code = find_device_code(std::get<MappedFile>(opened).bytes());
   json out = json::object();
   for (int at = 3; at < argc; ++at) {
     const unsigned long index = std::strtoul(argv[at], nullptr, 10);
@@ -118,15 +118,15 @@ int main(int argc, char** argv) {
   }
   int status = 0;
   for (int at = 1; at < argc; ++at) {
-    const auto opened = analysis::MappedFile::open(argv[at]);
+    const auto opened = MappedFile::open(argv[at]);
     if (const auto* why = std::get_if<std::string>(&opened)) {
       std::fprintf(stderr, "%s: %s\n", argv[at], why->c_str());
       status = 1;
       continue;
     }
-    const auto& file = std::get<analysis::MappedFile>(opened);
+    const auto& file = std::get<MappedFile>(opened);
     // A name that is no UTF-8 must not end the program.
-    std::puts(describe(argv[at], analysis::find_device_code(file.bytes()))
+    std::puts(describe(argv[at], find_device_code(file.bytes()))
                   .dump(-1, ' ', false, json::error_handler_t::replace)
                   .c_str());
   }

@@ -20,6 +20,7 @@
 namespace {
 
 using namespace kshim;
+using namespace kshim::verbs;
 using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 3;
 
@@ -43,14 +44,14 @@ void add(const auto& bare, const auto& ours, Pair& pair) {
 }
 
 Pair kernels(Bytes file) {
-  const analysis::DeviceCode code = analysis::find_device_code(file);
+  const DeviceCode code = find_device_code(file);
   Pair pair;
   std::uint64_t sum = 0;
   add(
       [&] {
         image::Decompressor decompressor;
         pair.bytes = 0;
-        for (const analysis::CodeImage& each : code.images) {
+        for (const CodeImage& each : code.images) {
           image::Image entry;
           entry.compression = each.compression;
           entry.uncompressed_size = each.bytes;
@@ -63,7 +64,7 @@ Pair kernels(Bytes file) {
         }
       },
       [&] {
-        analysis::KernelTable table;
+        KernelTable table;
         cover(code, {}, {}, &table);
         sum += table.kernels.size();
       },
@@ -95,9 +96,9 @@ Pair wheel(const std::string& path, Bytes bytes) {
   Pair pair;
   add([&] { pair.bytes = inflate(bytes); },
       [&] {
-        scan::Options options;
+        ScanRequest options;
         options.jobs = 1;
-        scan::scan({path}, options);
+        scan({path}, options);
       },
       pair);
   return pair;
@@ -109,12 +110,12 @@ int main(int argc, char** argv) {
   fmt::print("{:<44} {:>8} {:>12} {:>12} {:>7}\n", "file", "GB clear", "bare GB/s", "kshim GB/s", "ratio");
   for (int i = 1; i < argc; ++i) {
     const std::string path = argv[i];
-    auto opened = analysis::MappedFile::open(path);
+    auto opened = MappedFile::open(path);
     if (auto* why = std::get_if<std::string>(&opened)) {
       fmt::print(stderr, "{}: {}\n", path, *why);
       return 1;
     }
-    const Bytes bytes = std::get<analysis::MappedFile>(opened).bytes();
+    const Bytes bytes = std::get<MappedFile>(opened).bytes();
     const Pair pair = path.ends_with(".whl") ? wheel(path, bytes) : kernels(bytes);
     const double clear = static_cast<double>(pair.bytes) / 1e9;
     fmt::print("{:<44} {:>8.2f} {:>12.2f} {:>12.2f} {:>7.2f}\n",

@@ -25,7 +25,8 @@
 
 namespace {
 
-using kshim::Bytes;
+using namespace kshim;
+using namespace kshim::device_code;
 namespace fs = std::filesystem;
 
 // The toolkit's libraries that hold device code, and the two compilers among them that hold none but large
@@ -83,7 +84,7 @@ Count walk_bare(const fs::path& path) {
 
 Count find(const fs::path& path) {
   const Mapping file(path);
-  const auto code = kshim::analysis::find_device_code(file.bytes());
+  const auto code = find_device_code(file.bytes());
   return {code.fatbins, code.images.size(), code.searched, code.damage.size()};
 }
 

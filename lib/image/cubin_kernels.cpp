@@ -13,9 +13,10 @@ constexpr std::uint8_t kFunction = 2;  // STT_FUNC
 constexpr std::uint8_t kEntry = 0x10;  // STO_CUDA_ENTRY: a kernel, not a device function
 constexpr std::string_view kInfo = ".nv.info.";
 constexpr std::string_view kShared = ".nv.shared.";
-/// From compute capability 9.0 on, ptxas places 1 KiB that the driver reserves in front of a block's shared
-/// memory.
+/// From compute capability 9.0 on, 1 KiB that the driver reserves is in front of a block's shared memory,
+/// once the cubin is linked.
 constexpr std::uint64_t kReservedShared = 1024;
+constexpr std::uint16_t kLinked = 2;  // ET_EXEC
 
 struct Parameter {
   std::uint16_t ordinal = 0;
@@ -126,8 +127,8 @@ Result<std::size_t> CubinReader::describe(std::span<KernelSlot> kernels) const n
       if (KernelInfo* kernel = owner_of(*section, kInfo, kernels)) read_own(section->bytes, *kernel);
     } else if (section->name.starts_with(kShared)) {
       KernelInfo* kernel = owner_of(*section, kShared, kernels);
-      const std::uint64_t reserved =
-          arch_.cc >= ComputeCapability{9, 0} && section->size >= kReservedShared ? kReservedShared : 0;
+      const bool has_reserved = elf_.type() == kLinked && arch_.cc >= ComputeCapability{9, 0};
+      const std::uint64_t reserved = has_reserved && section->size >= kReservedShared ? kReservedShared : 0;
       if (kernel != nullptr) kernel->shared_bytes = to_u32(section->size - reserved);
     }
   }

@@ -62,8 +62,7 @@ void write_compiler(State& state, int status) noexcept {
 
 void end_compiler(int status, void* /*argument*/) {
   if (!is_failing_compiler(status)) return;
-  const SlowPath path;
-  if (path) path.run([status](State& state) { write_compiler(state, status); });
+  SlowPath().run([status](State& state) { write_compiler(state, status); });
 }
 
 /// By address: a program may define a function of that name. musl has none.
@@ -141,7 +140,10 @@ void wait_for_end(std::uint32_t process) noexcept {
   const bool forked = g_process.load() != raw::process();
   if (forked && !has_report()) return;
   const SlowPath path;
-  if (!path) return;
+  if (!path) {  // a handler that has interrupted the shim calls exit()
+    Report::end_immediately();
+    return;
+  }
   const std::uint32_t process = process_generation();
   if (g_ending.exchange(process) == process) {
     wait_for_end(process);
@@ -173,14 +175,13 @@ void end_last(void* argument) {
 /// For _exit. Waits for no lock and enumerates nothing: in a signal handler, any thread may be in any state.
 void end_now(int status) noexcept {
   if (options().enabled && is_failing_compiler(status)) {
-    const SlowPath path;
-    if (path && path.try_run([status](State& state) { write_compiler(state, status); })) return;
+    if (SlowPath().try_run([status](State& state) { write_compiler(state, status); })) return;
   }
   if (!options().enabled || !is_state_mapped() || current_report() == 0) return;
   // A vfork's child that could not exec ends itself, not its parent.
   if (!is_process_of_report()) return;
   const SlowPath path;
-  if (path && path.try_run([](State& state) { end_report(state, false); })) return;
+  if (path.try_run([](State& state) { end_report(state, false); })) return;
   Report::end_immediately();
 }
 

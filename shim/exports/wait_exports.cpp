@@ -32,10 +32,8 @@ namespace {
   const ErrnoKeeper keeper;
   if (!options().enabled || current_report() == 0) return;
   if (!is_process_of_report()) return;  // a vfork's child
-  const SlowPath path;
-  if (!path) return;
   // Where another thread is in the shim, the report does without.
-  (void)path.try_run(
+  (void)SlowPath().try_run(
       [&](State& state) { state.children.note(state.report, static_cast<std::uint64_t>(child), status); });
 }
 

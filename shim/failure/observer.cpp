@@ -92,14 +92,10 @@ std::atomic<std::uint64_t> g_calls_since{0};
 void learn_driver(bool initialized) noexcept {
   bool known = true;
   Missed missed = initialized ? devices : version;
-  {
-    const SlowPath path;
-    if (path)
-      path.run([&](State& state) {
-        known = state.driver.knows(initialized);
-        missed = nothing;
-      });
-  }
+  SlowPath().run([&](State& state) {
+    known = state.driver.knows(initialized);
+    missed = nothing;
+  });
   g_missed.store(missed, std::memory_order_relaxed);
   if (known) return;
   void* const memory = raw::map_memory(sizeof(DriverAnswers));
@@ -107,10 +103,7 @@ void learn_driver(bool initialized) noexcept {
   auto* const facts = static_cast<DriverAnswers*>(memory);
   ask_driver(initialized, *facts);
   if (facts->driver == 0) g_missed.store(initialized ? devices : version, std::memory_order_relaxed);
-  {
-    const SlowPath path;
-    if (path) path.run([&](State& state) { state.driver.learn(*facts); });
-  }
+  SlowPath().run([&](State& state) { state.driver.learn(*facts); });
   raw::unmap_memory(memory, sizeof(DriverAnswers));
 }
 
@@ -122,9 +115,7 @@ void learn_what_was_missed() noexcept {
 }
 
 [[gnu::noinline, gnu::cold]] void make_room_and_register(const Registration& registration) noexcept {
-  const SlowPath path;
-  if (!path) return;
-  path.run([](State& state) { state.fatbins.update(); });
+  SlowPath().run([](State& state) { state.fatbins.update(); });
   stage_registration(registration);
 }
 
@@ -138,8 +129,7 @@ void learn_what_was_missed() noexcept {
 bool is_in_handler() noexcept {
   bool in_handler = false;
   if (!options().driver_log) return in_handler;
-  const SlowPath path;
-  if (path) path.run([&](State&) { in_handler = is_in_signal_handler(); });
+  SlowPath().run([&](State&) { in_handler = is_in_signal_handler(); });
   return in_handler;
 }
 
@@ -149,16 +139,13 @@ bool is_recording(const void* caller) noexcept { return options().enabled && !in
 
 void on_init_begins() noexcept {
   if (!options().enabled) return;
-  const SlowPath path;
-  if (path) path.run([](State& state) { state.report.begin(); });
+  SlowPath().run([](State& state) { state.report.begin(); });
 }
 
 void on_init(const CallArgs& facts) noexcept {
   if (!is_recording(facts.caller)) return;
   learn_driver(facts.code == 0);
-  const SlowPath path;
-  if (!path) return;
-  path.run([&](State& state) {
+  SlowPath().run([&](State& state) {
     if (state.report.begin() == 0 && !state.report.waits_for_failure()) return;
     state.driver.announce(state.report);
     state.objects.announce_libraries(state.report);
@@ -172,9 +159,7 @@ void on_call_failed(const CallArgs& facts) noexcept {
   learn_what_was_missed();
   const Device asked = ask_current_device();
   const DriverLog log(facts.code, is_in_handler());
-  const SlowPath path;
-  if (!path) return;
-  path.run([&](State& state) {
+  SlowPath().run([&](State& state) {
     add_driver_failure(state, {facts, 0, state.driver.device_or_only(asked)}, log.text());
   });
 }
@@ -186,9 +171,7 @@ void on_runtime_returned(const CallArgs& returned) noexcept {
   if (returned.code == kInsufficientDriver && current_driver() != 0) learn_driver(false);
   const Device asked = ask_current_device();
   const DriverLog log(returned.code, is_in_handler());
-  const SlowPath path;
-  if (!path) return;
-  path.run([&](State& state) {
+  SlowPath().run([&](State& state) {
     add_runtime_return(state, returned, state.driver.device_or_only(asked), log.text());
   });
 }
@@ -202,9 +185,7 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
   const Device asked = ask_current_device();
   std::optional<DriverLog> log;
   if (facts.code != 0) log.emplace(facts.code, is_in_handler());
-  const SlowPath path;
-  if (!path) return;
-  path.run([&](State& state) {
+  SlowPath().run([&](State& state) {
     if (state.report.begin() == 0 && !state.report.waits_for_failure()) return;
     const Device device = state.driver.device_or_only(asked);
     state.driver.announce(state.report);
@@ -222,8 +203,7 @@ void on_lookup(const CallArgs& facts, std::uintptr_t handle) noexcept {
   if (facts.host != 0) {
     // A runtime's handle may equal a driver's handle that is known already.
     Registered kernel;
-    const SlowPath path;
-    if (path) path.run([&](State& state) { kernel = state.fatbins.find_kernel(facts.host); });
+    SlowPath().run([&](State& state) { kernel = state.fatbins.find_kernel(facts.host); });
     if (kernel.kernel.empty() || handle_has_name(handle, kernel.kernel)) return;
     changed = remember_handle(handle, kernel.kernel, 0);
   } else {
@@ -232,16 +212,14 @@ void on_lookup(const CallArgs& facts, std::uintptr_t handle) noexcept {
                                       : remember_handle(handle, facts.symbol, module_of_handle(source));
   }
   if (!changed || !options().coverage) return;
-  const SlowPath path;
-  if (path) path.run([handle](State&) { forget_launches(handle); });
+  SlowPath().run([handle](State&) { forget_launches(handle); });
 }
 
 void on_error_read(Hook hook, abi::Result code, const void* caller) noexcept {
   LastError error;
   if (!match_last_error(hook, code, error)) return;
-  const SlowPath path;
-  if (!path) return;
-  path.run([&](State& state) { state.error_reads.add(error, hook, caller, state.report, state.objects); });
+  SlowPath().run(
+      [&](State& state) { state.error_reads.add(error, hook, caller, state.report, state.objects); });
 }
 
 void on_fatbin_registered(abi::FatbinHandle handle, std::uintptr_t wrapper) noexcept {
@@ -260,9 +238,7 @@ void on_fatbin_unregistered(abi::FatbinHandle handle) noexcept {
 
 void on_fatbin_complete(abi::FatbinHandle handle) noexcept {
   if (!options().enabled || options().targets.empty()) return;
-  const SlowPath path;
-  if (!path) return;
-  path.run([handle](State& state) {
+  SlowPath().run([handle](State& state) {
     const std::uintptr_t wrapper = state.fatbins.wrapper_of(handle);
     if (wrapper == 0) return;
     DeviceCode code;
@@ -273,25 +249,19 @@ void on_fatbin_complete(abi::FatbinHandle handle) noexcept {
 
 void on_export_table(const void* const* table, const abi::Uuid* id, const void* caller) noexcept {
   if (!is_recording(caller) || table == nullptr || id == nullptr || !is_load_table(*id)) return;
-  const SlowPath path;
-  if (path) path.run([&](State&) { watch_load_table(address_of(*table), caller); });
+  SlowPath().run([&](State&) { watch_load_table(address_of(*table), caller); });
 }
 
 void on_compiler_failed(const CompilerCall& call) noexcept {
   // A report begins with the driver: a program that only compiles leaves none.
   if (!options().enabled) return;
   bool begun = current_report() != 0;
-  if (!begun) {
-    const SlowPath path;
-    if (path) path.run([&begun](State& state) { begun = state.report.waits_for_failure(); });
-  }
+  if (!begun) SlowPath().run([&begun](State& state) { begun = state.report.waits_for_failure(); });
   if (!begun) return;
   Refusal refusal;
   if (!examine_refusal(call, refusal)) return;
   const Device asked = ask_current_device();
-  const SlowPath path;
-  if (!path) return;
-  path.run([&](State& state) {
+  SlowPath().run([&](State& state) {
     if (state.report.begin_at_failure() == 0) return;
     state.driver.announce(state.report);
     state.failures.add(state.failure_scene(), refusal, state.driver.device_or_only(asked));
@@ -300,9 +270,8 @@ void on_compiler_failed(const CompilerCall& call) noexcept {
 
 void on_launch(std::uintptr_t handle) noexcept {
   if (count_launch(handle)) return;
-  const SlowPath path;
-  if (!path) return;
-  path.run([handle](State& state) { register_kernel(handle, state.report, state.modules, state.objects); });
+  SlowPath().run(
+      [handle](State& state) { register_kernel(handle, state.report, state.modules, state.objects); });
 }
 
 void* resolve_export(Hook hook) noexcept {

@@ -42,27 +42,23 @@ struct State {
 /// Whether this process, or its parent before fork, has used CUDA. Needs no lock.
 bool is_state_mapped() noexcept;
 
-/// {
-///   const SlowPath path;
-///   if (!path) return;             // this thread is inside already: the driver calls itself
-///   ... ask the driver ...         // without the lock
-///   path.run([&](State& state) { ... });
-/// }
+/// SlowPath().run([&](State& state) { ... });
 class SlowPath {
  public:
   explicit operator bool() const noexcept { return static_cast<bool>(guard_); }
 
-  /// Calls work(state). False if the lock or the memory is unavailable: one dropped record is counted.
+  /// Calls work(state). False in a handler that has interrupted the shim, and where the lock or the memory is
+  /// unavailable: one dropped record is counted.
   template <class Work>
   bool run(const Work& work) const noexcept {
-    const bool called = enter(true, call<Work>, &work);
+    const bool called = guard_ && enter(true, call<Work>, &work);
     if (!called) count_dropped();
     return called;
   }
   /// The same without waiting. False where nothing was called.
   template <class Work>
   [[nodiscard]] bool try_run(const Work& work) const noexcept {
-    return enter(false, call<Work>, &work);
+    return guard_ && enter(false, call<Work>, &work);
   }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks this thread as inside the shim, with all signals blocked, so that no handler of the host runs there;
-// or as asking the driver, with the host's signals.
+// Marks this thread as inside the shim, with all signals blocked, so that no handler of the host runs there
+// but those of faults; or as asking the driver, with the host's signals.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ extern constinit thread_local std::uintptr_t t_question;
 /// others, but the driver is not asked about them: a question is never part of another.
 class ScopedQuestion {
  public:
-  ScopedQuestion() noexcept : nested_(is_nested()) {
+  ScopedQuestion() noexcept : nested_(t_inside || is_nested()) {
     if (nested_) return;
     mark_ = kMark;
     t_question = reinterpret_cast<std::uintptr_t>(this);
@@ -35,7 +35,8 @@ class ScopedQuestion {
   }
   ScopedQuestion(const ScopedQuestion&) = delete;
   ScopedQuestion& operator=(const ScopedQuestion&) = delete;
-  /// False if the driver makes this call during one of the shim's own queries: do not query again.
+  /// False if the driver makes this call during one of the shim's own queries, or a handler that has
+  /// interrupted the shim: do not query again.
   explicit operator bool() const noexcept { return !nested_; }
 
  private:
@@ -59,7 +60,7 @@ class ReentryGuard {
  public:
   // A flag that is set while signals are not blocked is stale: the host left a fault's handler by siglongjmp,
   // which restored the signal mask.
-  ReentryGuard() noexcept : entered_(!t_inside || !held_.were_blocked()) {
+  ReentryGuard() noexcept : entered_((!t_inside || !held_.were_blocked()) && !t_traps_are_fatal) {
     if (!entered_) return;
     t_inside = true;
     t_host_mask = held_.before();
@@ -69,7 +70,8 @@ class ReentryGuard {
   }
   ReentryGuard(const ReentryGuard&) = delete;
   ReentryGuard& operator=(const ReentryGuard&) = delete;
-  /// False where this thread was inside already.
+  /// False where this thread was inside already (a handler of SIGSYS or SIGTRAP calls CUDA), or where the
+  /// shim's system calls may end the process.
   explicit operator bool() const noexcept { return entered_; }
 
  private:

@@ -15,6 +15,7 @@
 
 #include "guest/clock.h"
 #include "guest/errno_keeper.h"
+#include "guest/signals.h"
 #include "guest/syscalls.h"
 
 namespace kshim::shim {
@@ -67,18 +68,6 @@ Way way_after(Way way) noexcept {
   return next;
 }
 
-bool page_is_readable(std::uintptr_t page) noexcept {
-  if (page == 0) return false;  // no set: the kernel returns 0
-  Way way = g_way.load(std::memory_order_relaxed);
-  if (way == Way::unknown) way = way_after(way);
-  for (; way != Way::none; way = way_after(way))
-    if (const std::optional<bool> answer = ask(way, page)) return *answer;
-  std::uint64_t copy = 0;
-  const iovec local{&copy, sizeof copy};
-  const iovec remote{reinterpret_cast<void*>(page), sizeof copy};
-  return read_by_kernel(&local, &remote, 1, sizeof copy) == KernelRead::done;
-}
-
 /// By this thread's number the kernel reads this process's memory.
 constinit thread_local std::uint32_t t_own_number = 0;
 constinit thread_local bool t_many_reads = false;        ///< a ScopedManyReads lives
@@ -105,11 +94,7 @@ bool is_own_number(std::uint32_t thread) noexcept {
   return read_by_number(thread, &local, &remote, 1) == sizeof copy && copy == here;
 }
 
-}  // namespace
-
-KernelRead read_by_kernel(const iovec* local, const iovec* remote, std::size_t count,
-                          std::size_t size) noexcept {
-  const ErrnoKeeper keeper;
+KernelRead ask_kernel(const iovec* local, const iovec* remote, std::size_t count, std::size_t size) noexcept {
   const std::uint32_t thread = own_number();
   if (thread != t_own_number) {
     if (!is_own_number(thread)) return KernelRead::refused;
@@ -119,6 +104,38 @@ KernelRead read_by_kernel(const iovec* local, const iovec* remote, std::size_t c
   if (got == static_cast<long>(size)) return KernelRead::done;
   return got >= 0 || (errno == EFAULT && is_own_number(thread)) ? KernelRead::unreadable
                                                                 : KernelRead::refused;
+}
+
+/// This thread is in such a system call: what runs meanwhile is a handler of SIGSYS, which blocks SIGSYS. A
+/// handler that leaves by longjmp leaves it set.
+constinit thread_local bool t_reads = false;
+
+KernelRead read_at_once(const iovec* local, const iovec* remote, std::size_t count,
+                        std::size_t size) noexcept {
+  t_reads = true;
+  const KernelRead answer = ask_kernel(local, remote, count, size);
+  t_reads = false;
+  return answer;
+}
+
+bool page_is_readable(std::uintptr_t page) noexcept {
+  if (page == 0) return false;  // no set: the kernel returns 0
+  Way way = g_way.load(std::memory_order_relaxed);
+  if (way == Way::unknown) way = way_after(way);
+  for (; way != Way::none; way = way_after(way))
+    if (const std::optional<bool> answer = ask(way, page)) return *answer;
+  std::uint64_t copy = 0;
+  const iovec local{&copy, sizeof copy};
+  const iovec remote{reinterpret_cast<void*>(page), sizeof copy};
+  return read_at_once(&local, &remote, 1, sizeof copy) == KernelRead::done;
+}
+
+}  // namespace
+
+KernelRead read_by_kernel(const iovec* local, const iovec* remote, std::size_t count,
+                          std::size_t size) noexcept {
+  const ErrnoKeeper keeper;
+  return t_traps_are_fatal || t_reads ? KernelRead::refused : read_at_once(local, remote, count, size);
 }
 
 ScopedManyReads::ScopedManyReads() noexcept : outermost_(!t_many_reads) {

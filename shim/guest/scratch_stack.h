@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stacks that the shim works on. A host's thread may have as little as PTHREAD_STACK_MIN (16 KiB), a
 // signal handler or a coroutine less, and the readable memory below its frame may hold the host's data. All
-// signals are blocked while a thread is on one, so no handler and no collector ever sees a thread there.
+// signals but faults are blocked while a thread is on one, so no collector ever sees a thread there.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,8 @@ void protect_end(std::byte* memory) noexcept;
 void call(void (*work)(const void*), const void* context, std::byte* memory, std::size_t size) noexcept;
 }  // namespace stacks
 
-/// Part of memory that the shim has mapped, where untouched pages cost nothing. One thread at a time.
+/// The beginning of memory that the shim has mapped, where untouched pages cost nothing. One thread at a
+/// time.
 template <std::size_t kSize>
 class Stack {
  public:

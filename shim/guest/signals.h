@@ -19,31 +19,10 @@ constexpr raw::SignalSet signal_bit(int signal) noexcept {
 constexpr raw::SignalSet kBlockable = ~(signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGILL) |
                                         signal_bit(SIGFPE) | signal_bit(SIGTRAP) | signal_bit(SIGSYS));
 
-/// A write by the shim must not raise a signal in the host: SIGPIPE from a closed stderr, SIGXFSZ from a size
-/// limit. Blocks one such signal in this thread and discards it if it arrives. A signal that was pending
-/// before stays pending.
-class ScopedSuppressSignal {
- public:
-  explicit ScopedSuppressSignal(int signal) noexcept : signal_(signal_bit(signal)) {
-    raw::SignalSet pending = 0;
-    raw::pending_signals(pending);
-    was_pending_ = (pending & signal_) != 0;
-    armed_ = raw::change_mask(SIG_BLOCK, signal_, &before_) == 0;
-  }
-  ~ScopedSuppressSignal() {
-    if (!armed_) return;
-    if (!was_pending_) raw::discard_signal(signal_);
-    raw::change_mask(SIG_SETMASK, before_, nullptr);
-  }
-  ScopedSuppressSignal(const ScopedSuppressSignal&) = delete;
-  ScopedSuppressSignal& operator=(const ScopedSuppressSignal&) = delete;
-
- private:
-  raw::SignalSet signal_;
-  raw::SignalSet before_ = 0;
-  bool was_pending_ = false;
-  bool armed_ = false;
-};
+/// A seccomp filter of the program raises SIGSYS for system calls that it traps. Where this thread blocks
+/// SIGSYS, as a handler of it does, the kernel ends the process instead: the shim makes as few system calls
+/// as it can and records nothing. Of the last time that this thread blocked its signals.
+extern constinit thread_local bool t_traps_are_fatal;
 
 /// Blocks all signals but faults. Nothing interrupts this thread meanwhile, so a handler cannot jump out of
 /// the shim, cancel the thread, or stop it (collectors do) where it runs on a stack of the shim's.
@@ -54,6 +33,8 @@ class ScopedBlockSignals {
     if (!needed) return;
     const int error = errno;
     armed_ = raw::change_mask(SIG_BLOCK, kBlockable, &before_) == 0;
+    // Without a handler, a trap ends the process wherever it happens.
+    t_traps_are_fatal = (before_ & signal_bit(SIGSYS)) != 0 && raw::action_of(SIGSYS) > raw::kIgnored;
     errno = error;  // a sandbox may have refused
   }
   ~ScopedBlockSignals() {
@@ -76,6 +57,22 @@ class ScopedBlockSignals {
 /// The host's own mask while this thread is inside the shim.
 extern constinit thread_local raw::SignalSet t_host_mask;
 
+/// write(2) inside the shim. Signals are blocked there, and the one that a failed write has raised is taken
+/// away again: SIGXFSZ of a size limit, SIGPIPE of a pipe without a reader. One that was pending before,
+/// which only a host that blocks it can have, stays.
+inline ssize_t write_without_signal(int fd, const void* from, std::size_t size) noexcept {
+  constexpr raw::SignalSet kRaised = signal_bit(SIGXFSZ) | signal_bit(SIGPIPE);
+  raw::SignalSet before = 0;
+  if ((t_host_mask & kRaised) != 0) raw::pending_signals(before);
+  const ssize_t written = raw::write_file(fd, from, size);
+  const int error = errno;
+  if (written >= 0 || (error != EFBIG && error != EPIPE)) return written;
+  const raw::SignalSet raised = signal_bit(error == EFBIG ? SIGXFSZ : SIGPIPE);
+  if ((before & raised) == 0) raw::discard_signal(raised);
+  errno = error;
+  return written;
+}
+
 /// Around system calls that may wait for a file system that does not answer. Signals that would end the
 /// program, and for which it has no handler, end it there: no code of the host's runs inside the shim.
 class ScopedDeadlySignals {
@@ -85,7 +82,8 @@ class ScopedDeadlySignals {
     const int error = errno;
     raw::SignalSet deadly = 0;
     for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGALRM, SIGTERM, SIGXCPU})
-      if ((t_host_mask & signal_bit(signal)) == 0 && raw::is_default(signal)) deadly |= signal_bit(signal);
+      if ((t_host_mask & signal_bit(signal)) == 0 && raw::action_of(signal) == raw::kDefaultAction)
+        deadly |= signal_bit(signal);
     armed_ = deadly != 0 && raw::change_mask(SIG_UNBLOCK, deadly, &before_) == 0;
     errno = error;
   }

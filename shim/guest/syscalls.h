@@ -212,10 +212,15 @@ inline int change_mask(int how, const SignalSet& set, SignalSet* before) noexcep
   return static_cast<int>(call(SYS_rt_sigprocmask, how, &set, before, sizeof set));
 }
 inline void pending_signals(SignalSet& out) noexcept { call(SYS_rt_sigpending, &out, sizeof out); }
-/// Whether the signal has its default action.
-inline bool is_default(int signal) noexcept {
+/// The address of the signal's handler, or one of these two; 2 if the system does not tell.
+constexpr unsigned long kDefaultAction = 0;  // SIG_DFL
+constexpr unsigned long kIgnored = 1;        // SIG_IGN
+inline unsigned long action_of(int signal) noexcept {
   unsigned long action[8] = {};  // the kernel's struct sigaction begins with the handler
-  return call(SYS_rt_sigaction, signal, nullptr, &action, sizeof(SignalSet)) == 0 && action[0] == 0;
+  return call(SYS_rt_sigaction, signal, nullptr, &action, sizeof(SignalSet)) == 0 ? action[0] : 2;
+}
+inline int change_signal_stack(const stack_t* next, stack_t* before) noexcept {
+  return static_cast<int>(call(SYS_sigaltstack, next, before));
 }
 /// Removes one pending signal of the set, if there is one.
 inline void discard_signal(const SignalSet& set) noexcept {

@@ -63,6 +63,8 @@ struct Identity {
 };
 
 struct Index {
+  Stack<std::size_t{256} << 10U> stack;  ///< first: its end is a page of its own
+
   GrowingArray<Record> records;
   GrowingArray<std::uint32_t> free_records;
   GrowingArray<Range> ranges;  ///< from high to low: new libraries are mapped below older ones
@@ -97,7 +99,6 @@ struct Index {
   }
 
   // Buffers that are too large for the stack of a host's thread.
-  Stack<std::size_t{256} << 10U> stack;
   PageCache pages;
   Record record;
   PathText path;

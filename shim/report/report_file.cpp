@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/report_file.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -38,16 +37,10 @@ ssize_t write_whole(int fd, std::string_view line) noexcept {
   constexpr int kMaxTries = 64;
   ssize_t written = -1;
   for (int tries = 0; tries < kMaxTries; ++tries) {
-    written = raw::write_file(fd, line.data(), line.size());
+    written = write_without_signal(fd, line.data(), line.size());
     if (written >= 0 || errno != EINTR) break;
   }
   return written;
-}
-
-/// The host may set a limit at any time.
-bool size_is_limited() noexcept {
-  rlimit limit{};
-  return raw::get_limit(RLIMIT_FSIZE, limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
 template <class Record>
@@ -88,12 +81,7 @@ bool Report::append(std::string_view line) noexcept {
   // Another thread of the host may close the descriptor between the check and the write.
   for (int tries = 0; tries < 2; ++tries) {
     if (!still_open(file_) && !(reopen_report(file_) && still_open(file_))) return false;
-    if (size_is_limited()) {
-      const ScopedSuppressSignal shield(SIGXFSZ);
-      written = write_whole(file_.fd, line);
-    } else {
-      written = write_whole(file_.fd, line);
-    }
+    written = write_whole(file_.fd, line);
     if (written >= 0 || errno != EBADF) break;
   }
   if (written == static_cast<ssize_t>(line.size())) return true;
@@ -208,12 +196,12 @@ void Report::end() noexcept {
 
 void Report::end_immediately() noexcept {
   Report* const report = current_report() == 0 ? nullptr : g_report.load(std::memory_order_relaxed);
-  if (report == nullptr || report->ended_.exchange(true) || !still_open(report->file_)) return;
+  if (t_traps_are_fatal || report == nullptr || report->ended_.exchange(true) || !still_open(report->file_))
+    return;
   char line[512];
   ::kshim::report::Record<RecordType::end> record(line, report->seq_.fetch_add(1, std::memory_order_relaxed),
                                                   report->time());
   fill_end(record, report->failures_.load(), report->modules_.load());
-  const ScopedSuppressSignal shield(SIGXFSZ);
   const ScopedDeadlySignals deadly(!report->file_.local);
   write_whole(report->file_.fd, record.finish());
 }

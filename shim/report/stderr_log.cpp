@@ -107,12 +107,10 @@ void write_stderr(std::string_view text) noexcept {
   text = {clean, report::redact(text, clean).size};
   pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
   if (!is_stderr() || !leaves_room(text.size()) || raw::poll_once(descriptor) != 1 ||
-      (descriptor.revents & POLLOUT) == 0)
+      descriptor.revents != POLLOUT)  // POLLERR: a pipe without a reader
     return;
-  const ScopedSuppressSignal shield(SIGPIPE);
-  const ScopedSuppressSignal size(SIGXFSZ);        // the limit may be new
-  const ScopedSuppressSignal background(SIGTTOU);  // stops a background job of a terminal with "stty tostop"
-  raw::write_file(STDERR_FILENO, text.data(), text.size());
+  // SIGTTOU, which stops a background job of a terminal with "stty tostop", is blocked.
+  write_without_signal(STDERR_FILENO, text.data(), text.size());
 }
 
 void append_printable(std::string_view raw, char* out, std::size_t capacity, std::size_t& size) noexcept {

@@ -11,7 +11,8 @@
 
 int main() {
   using namespace kshim;
-  analysis::load_knowledge("");
+  using namespace kshim::render;
+  load_knowledge("");
   std::string log;
   for (std::string line; std::getline(std::cin, line);) {
     if (line != "\x1e") {
@@ -19,8 +20,7 @@ int main() {
       continue;
     }
     std::istringstream in(log);
-    std::cout << explain::render(explain::explain_log(in, "stdin", {}, {}), analysis::Format::json, {})
-              << "\x1e\n";
+    std::cout << rendered(explain_log(in, "stdin", {}, {}), Format::json, {}) << "\x1e\n";
     log.clear();
   }
   return 0;

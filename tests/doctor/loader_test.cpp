@@ -9,7 +9,7 @@
 
 namespace {
 
-using namespace kshim::doctor;
+using namespace kshim::test;
 
 #if defined(__x86_64__)
 constexpr std::uint32_t kFlags = 0x0303;

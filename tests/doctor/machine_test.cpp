@@ -10,7 +10,7 @@
 
 namespace {
 
-using namespace kshim::doctor;
+using namespace kshim::test;
 namespace fs = std::filesystem;
 
 class MachineTest : public testing::Test {

@@ -4,10 +4,9 @@
 
 #include "analyzer/input/machine/facts.h"
 
-namespace {
+using namespace kshim::input;
 
-using kshim::doctor::ask_nvml;
-using kshim::doctor::NvmlAnswers;
+namespace {
 
 TEST(AskNvml, WhatItSaysComesThrough) {
   const NvmlAnswers got = ask_nvml(NVML_works);

@@ -8,11 +8,8 @@
 #include "analyzer/verbs/explain.h"
 #include "tests/explain/explained.h"
 
-namespace kshim::explain {
+namespace kshim::test {
 namespace {
-
-using analysis::Cause;
-using analysis::Severity;
 
 const std::string kNoDevice =
     "E cuda_driver.cc:266] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\n";
@@ -92,4 +89,4 @@ TEST(Course, AnAssertionIsQuotedAndTheTracebackPlacesIt) {
 }
 
 }  // namespace
-}  // namespace kshim::explain
+}  // namespace kshim::test

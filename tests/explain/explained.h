@@ -6,12 +6,12 @@
 
 #include "analyzer/verbs/explain.h"
 
-namespace kshim::explain {
+namespace kshim::test {
 
 /// What `kshim explain --log` says of a log with this text.
-inline Explanation explained(const std::string& text, const Options& options = {}) {
+inline Explanation explained(const std::string& text, const ExplainRequest& options = {}) {
   std::istringstream in(text);
   return explain_log(in, "a.log", options, {});
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::test

@@ -9,7 +9,7 @@
 #include "analyzer/render/render.h"
 #include "analyzer/verbs/explain.h"
 
-namespace kshim::explain {
+namespace kshim::test {
 namespace {
 
 LogFacts clues_of(const std::string& text) {
@@ -197,14 +197,14 @@ TEST(Facts, AmdsHipSpeaksInCudasWordsAndIsNone) {
 }
 
 TEST(Facts, AssumptionsAreNotSaidToStandInALog) {
-  Options options;
+  ExplainRequest options;
   options.assume_cc = image::ComputeCapability{8, 9};
   options.assume_toolkit = image::Version{11, 8};
   const Explanation explanation = explain_text("209", options);
-  const std::string page = render(explanation, analysis::Format::text, {});
+  const std::string page = rendered(explanation, Format::text, {});
   EXPECT_EQ(page.find("the log names it"), std::string::npos);
   EXPECT_NE(page.find("--assume-toolkit"), std::string::npos);
 }
 
 }  // namespace
-}  // namespace kshim::explain
+}  // namespace kshim::test

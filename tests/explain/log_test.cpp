@@ -8,10 +8,8 @@
 #include "analyzer/verbs/explain.h"
 #include "tests/explain/explained.h"
 
-namespace kshim::explain {
+namespace kshim::test {
 namespace {
-
-using analysis::Cause;
 
 const std::string kTraining =
     "PyTorch version: 2.9.1+cu128\n"
@@ -29,7 +27,7 @@ TEST(Log, TheFailureDecidesAndTheWarningBearsWitness) {
   const Explanation explanation = explained(kTraining);
   EXPECT_EQ(explanation.line, 10U);
   ASSERT_EQ(explanation.findings.size(), 1U);
-  const analysis::Finding& finding = explanation.findings.front();
+  const Finding& finding = explanation.findings.front();
   EXPECT_EQ(finding.cause, Cause::no_image_for_arch);
   EXPECT_GT(finding.confidence, 0.7);  // PyTorch's wheels are known
   ASSERT_EQ(finding.where.size(), 1U);
@@ -85,7 +83,7 @@ TEST(Log, ToolkitsAreOlderThanGpusAndForgetThem) {
 }
 
 TEST(Log, AssumptionsReplaceWhatItSays) {
-  Options options;
+  ExplainRequest options;
   options.assume_cc = image::ComputeCapability{12, 0};
   const Explanation explanation = explained(
       "compute capability 8.6\nlibx.so:\nELF file    1: x.1.sm_86.cubin\nCUDA error 209\n", options);
@@ -193,14 +191,14 @@ TEST(Log, WhatUsersReported) {
     SCOPED_TRACE(user.number);
     const Explanation explanation = explained(user.log);
     ASSERT_EQ(explanation.findings.size(), 1U);
-    const analysis::Finding& finding = explanation.findings.front();
+    const Finding& finding = explanation.findings.front();
     EXPECT_EQ(finding.cause, user.cause);
     ASSERT_FALSE(finding.fixes.empty());
-    const analysis::Fix& fix = finding.fixes.front();
+    const Fix& fix = finding.fixes.front();
     const bool first = fix.id == user.first ||
                        (!fix.commands.empty() && fix.commands.front().find(user.first) != std::string::npos);
     EXPECT_TRUE(first) << fix.id << ": " << fix.title;
-    for (const analysis::Fix& each : finding.fixes)
+    for (const Fix& each : finding.fixes)
       for (const std::string& command : each.commands)
         EXPECT_TRUE(*user.never == '\0' || command.find(user.never) == std::string::npos) << command;
   }
@@ -211,7 +209,7 @@ TEST(Log, AnImageThatAsksForANewerCudaNamesTheDriver) {
   const Explanation explanation = explained(
       "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=13.0, please update\n");
   ASSERT_EQ(explanation.findings.size(), 1U);
-  const analysis::Finding& finding = explanation.findings.front();
+  const Finding& finding = explanation.findings.front();
   ASSERT_FALSE(finding.fixes.empty());
   EXPECT_EQ(finding.fixes.front().id, "update-driver");
   EXPECT_NE(finding.fixes.front().title.find("580."), std::string::npos);
@@ -224,7 +222,7 @@ TEST(Log, AnEmptyKernelThatIsFollowedByAFailureIsAnError) {
       "700.\n";
   const Explanation failed = explained(empty + "CUDA error: unspecified launch failure\n");
   ASSERT_EQ(failed.findings.size(), 1U);
-  EXPECT_EQ(failed.findings.front().severity, analysis::Severity::error);
+  EXPECT_EQ(failed.findings.front().severity, Severity::error);
 }
 
 // What a program was built for is not the GPU that is there.
@@ -252,4 +250,4 @@ TEST(Log, ACacheThatTwoKindsOfGpuShare) {
 }
 
 }  // namespace
-}  // namespace kshim::explain
+}  // namespace kshim::test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace kshim::explain {
+namespace kshim::test {
 namespace {
 
 std::string utf16(const std::u16string& text, bool big) {
@@ -80,4 +80,4 @@ TEST(LogText, WhatIsNoLogIsRefused) {
 }
 
 }  // namespace
-}  // namespace kshim::explain
+}  // namespace kshim::test

@@ -10,7 +10,7 @@
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/verbs/explain.h"
 
-namespace kshim::explain {
+namespace kshim::test {
 namespace {
 
 int code_of(const char* name) {
@@ -133,8 +133,8 @@ TEST(Gpus, TheLongestNameCounts) {
 }
 
 TEST(Gpus, EveryNameIsOfAGpuThatThereIsAndFindsItself) {
-  for (const analysis::GpuNameRow& row : analysis::knowledge().gpu_names) {
-    EXPECT_NE(analysis::find_gpu(row.cc), nullptr) << row.name;
+  for (const GpuNameRow& row : knowledge().gpu_names) {
+    EXPECT_NE(find_gpu(row.cc), nullptr) << row.name;
     const auto found = gpus_named_in("NVIDIA " + std::string(row.name));
     ASSERT_EQ(found.size(), 1U) << row.name;
     EXPECT_EQ(found.front().cc, row.cc) << row.name;
@@ -142,4 +142,4 @@ TEST(Gpus, EveryNameIsOfAGpuThatThereIsAndFindsItself) {
 }
 
 }  // namespace
-}  // namespace kshim::explain
+}  // namespace kshim::test

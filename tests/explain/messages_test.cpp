@@ -12,10 +12,8 @@
 #include "analyzer/input/log/miner.h"
 #include "analyzer/verbs/explain.h"
 
-namespace kshim::explain {
+namespace kshim::test {
 namespace {
-
-using analysis::Cause;
 
 struct Row {
   const char* text;
@@ -127,7 +125,7 @@ constexpr Row kRows[] = {
     {"PhysX warning: GPU solver pipeline failed, switching to software, FILE ScScene.cpp, LINE 781", none, 0},
     {"[Error] The currently installed NVIDIA graphics driver is unsupported or has known issues.",
      Cause::driver_too_old, 0},
-    {"[Parabricks Options Error]: Could not find accessible GPUs.", Cause::no_device, 0},
+    {"[Parabricks ExplainRequest Error]: Could not find accessible GPUs.", Cause::no_device, 0},
     {"This version of CUDA.jl only supports NVIDIA drivers for CUDA 11.x or 12.x (yours is for CUDA 13.0.0)",
      Cause::library_refuses, 0},
     {"CUDA error: Insufficient CUDA driver: 9020", Cause::driver_too_old, 35},
@@ -601,7 +599,7 @@ TEST(Messages, AreTakenForWhatTheyAre) {
     SCOPED_TRACE(row.text);
     const Explanation explanation = explain_text(row.text, {});
     ASSERT_EQ(explanation.findings.size(), 1U);
-    EXPECT_EQ(analysis::row_of(explanation.findings.front().cause).name, analysis::row_of(row.cause).name);
+    EXPECT_EQ(row_of(explanation.findings.front().cause).name, row_of(row.cause).name);
     EXPECT_EQ(explanation.findings.front().code.value_or(0), row.code);
     EXPECT_TRUE(explanation.recognized);
   }
@@ -616,10 +614,10 @@ TEST(Messages, LiteralsLeaveOutNoPatternThatMatches) {
     set.add(pattern);
     patterns.emplace_back(pattern);
   };
-  for (const auto& row : analysis::knowledge().messages) add(row.pattern);
-  for (const auto& row : analysis::knowledge().clues) add(row.pattern);
-  for (const auto& row : analysis::knowledge().not_cuda) add(row.pattern);
-  for (const auto& row : analysis::knowledge().signs) add(row.pattern);
+  for (const auto& row : knowledge().messages) add(row.pattern);
+  for (const auto& row : knowledge().clues) add(row.pattern);
+  for (const auto& row : knowledge().not_cuda) add(row.pattern);
+  for (const auto& row : knowledge().signs) add(row.pattern);
   RE2::Options options;
   options.set_case_sensitive(false);
   options.set_encoding(RE2::Options::EncodingLatin1);
@@ -666,7 +664,7 @@ TEST(Messages, TextsOfAPattern) {
 
 TEST(Messages, EveryRowIsReached) {
   std::set<std::string> missing;
-  for (const analysis::MessageRow& row : analysis::messages())
+  for (const MessageRow& row : messages())
     if (row.confidence > 0) missing.insert(std::string(row.id));
   for (const Row& row : kRows) {
     LogParser miner;
@@ -811,4 +809,4 @@ TEST(Messages, AWarningThatIsWrongIsCalledSo) {
 }
 
 }  // namespace
-}  // namespace kshim::explain
+}  // namespace kshim::test

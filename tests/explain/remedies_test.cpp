@@ -17,23 +17,20 @@
 #include "analyzer/verbs/explain.h"
 #include "kshim/base/cuda_error.h"
 
-namespace kshim::explain {
+namespace kshim::test {
 namespace {
-
-using analysis::Cause;
-using analysis::Finding;
 
 const std::set<std::string_view>& ids() {
   static const auto kIds = [] {
     std::set<std::string_view> out;
-    for (const analysis::MessageRow& row : analysis::messages()) out.insert(row.id);
+    for (const MessageRow& row : messages()) out.insert(row.id);
     return out;
   }();
   return kIds;
 }
 
 Finding finding_of(const char* text, std::optional<image::ComputeCapability> cc = {}) {
-  Options options;
+  ExplainRequest options;
   options.assume_cc = cc;
   const Explanation explanation = explain_text(text, options);
   EXPECT_EQ(explanation.findings.size(), 1U) << text;
@@ -41,7 +38,7 @@ Finding finding_of(const char* text, std::optional<image::ComputeCapability> cc 
 }
 
 bool any_command(const Finding& finding, const char* part) {
-  return std::any_of(finding.fixes.begin(), finding.fixes.end(), [&](const analysis::Fix& fix) {
+  return std::any_of(finding.fixes.begin(), finding.fixes.end(), [&](const Fix& fix) {
     return std::any_of(fix.commands.begin(), fix.commands.end(),
                        [&](const std::string& command) { return command.find(part) != std::string::npos; });
   });
@@ -50,8 +47,8 @@ bool any_command(const Finding& finding, const char* part) {
 TEST(Remedies, AFixThatAssumesIsNotSure) {
   const Finding bare = finding_of("ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'");
   ASSERT_FALSE(bare.fixes.empty());
-  EXPECT_THAT(bare.fixes.front().assumed, ::testing::Contains(analysis::Assumed::system));
-  EXPECT_LE(bare.confidence, analysis::kMostIfAssumed);
+  EXPECT_THAT(bare.fixes.front().assumed, ::testing::Contains(Assumed::system));
+  EXPECT_LE(bare.confidence, kMostIfAssumed);
   const Finding told = finding_of(
       "NVIDIA-SMI 570.86.10   Driver Version: 570.86.10   CUDA Version: 12.8\n"
       "Cuda compilation tools, release 12.4, V12.4.131\n"
@@ -59,7 +56,7 @@ TEST(Remedies, AFixThatAssumesIsNotSure) {
       "ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'");
   ASSERT_FALSE(told.fixes.empty());
   EXPECT_THAT(told.fixes.front().assumed, ::testing::IsEmpty());
-  EXPECT_GT(told.confidence, analysis::kMostIfAssumed);
+  EXPECT_GT(told.confidence, kMostIfAssumed);
 }
 
 // The user's own nvcc comes before another CUDA where it builds for the GPU's generation.
@@ -72,7 +69,7 @@ TEST(Remedies, TheToolkitThatIsThereMayDo) {
 }
 
 TEST(Remedies, EveryRowIsOfAMessage) {
-  for (const analysis::MessageFixRow& row : analysis::message_fixes()) {
+  for (const MessageFixRow& row : message_fixes()) {
     constexpr std::string_view kFamily = "of_all_";
     const bool family = row.message.starts_with(kFamily);
     const std::string begins = family ? std::string(row.message.substr(kFamily.size())) + '_' : std::string();
@@ -87,8 +84,7 @@ TEST(Remedies, EveryRowIsOfAMessage) {
     EXPECT_EQ(std::count(command.begin(), command.end(), '('),
               std::count(command.begin(), command.end(), ')'));
   }
-  for (const analysis::MessageTitleRow& row : analysis::message_titles())
-    EXPECT_EQ(ids().count(row.message), 1U) << row.message;
+  for (const MessageTitleRow& row : message_titles()) EXPECT_EQ(ids().count(row.message), 1U) << row.message;
 }
 
 TEST(Remedies, NoGpuInTheContainerIsNotMendedByTheCommandThatFailed) {
@@ -104,7 +100,7 @@ TEST(Remedies, NoGpuInTheContainerIsNotMendedByTheCommandThatFailed) {
   const Finding old =
       finding_of("nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.4");
   ASSERT_FALSE(old.fixes.empty());
-  EXPECT_EQ(old.fixes.front().kind, analysis::FixKind::upgrade_driver);
+  EXPECT_EQ(old.fixes.front().kind, FixKind::upgrade_driver);
   EXPECT_FALSE(old.code);
 }
 
@@ -169,18 +165,17 @@ TEST(Remedies, TheTargetOfTheVeryGpu) {
   ASSERT_FALSE(hopper.fixes.empty());
   EXPECT_NE(hopper.fixes.front().title.find("arch=compute_90a,code=sm_90a"), std::string::npos);
   EXPECT_TRUE(hopper.dead_ends.empty());
-  EXPECT_EQ(hopper.severity, analysis::Severity::error);  // it aborts
+  EXPECT_EQ(hopper.severity, Severity::error);  // it aborts
   // sm_86a is none.
   const Finding ampere = finding_of(text, image::ComputeCapability{8, 6});
-  for (const analysis::Fix& fix : ampere.fixes)
-    EXPECT_EQ(fix.title.find("{sm}"), std::string::npos) << fix.title;
+  for (const Fix& fix : ampere.fixes) EXPECT_EQ(fix.title.find("{sm}"), std::string::npos) << fix.title;
 }
 
 TEST(Remedies, CodesThatSayByThemselvesWhatIsWrong) {
-  for (const analysis::CodeMeaningRow& row : analysis::code_meanings()) {
+  for (const CodeMeaningRow& row : code_meanings()) {
     ASSERT_NE(find_cuda_error(row.code), nullptr);
     EXPECT_GE(row.confidence, 0.85);
-    EXPECT_EQ(analysis::headline_of_code(row.code), row.headline);
+    EXPECT_EQ(headline_of_code(row.code), row.headline);
     const Finding found = finding_of(std::to_string(row.code).c_str());
     EXPECT_EQ(found.cause, row.cause);
     EXPECT_EQ(found.headline, row.headline);
@@ -205,9 +200,8 @@ TEST(Situations, AnOldPtxasIsReplacedAndNotTheDriver) {
     EXPECT_EQ(finding.cause, Cause::nvrtc_arch_unsupported) << text;
     ASSERT_FALSE(finding.fixes.empty());
     EXPECT_EQ(finding.fixes.front().id, "ptxas_version");
-    EXPECT_TRUE(std::none_of(finding.fixes.begin(), finding.fixes.end(), [](const analysis::Fix& fix) {
-      return fix.kind == analysis::FixKind::upgrade_driver;
-    }));
+    EXPECT_TRUE(std::none_of(finding.fixes.begin(), finding.fixes.end(),
+                             [](const Fix& fix) { return fix.kind == FixKind::upgrade_driver; }));
   }
   EXPECT_EQ(
       finding_of(
@@ -234,9 +228,8 @@ TEST(Situations, TheDriverIsThatOfTheWheelsPtx) {
       "  File \"/v/lib/python3.12/site-packages/vllm/_custom_ops.py\", line 41, in silu_and_mul\n"
       "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.\n");
   EXPECT_EQ(finding.cause, Cause::ptx_newer_than_driver);
-  const auto update = std::find_if(finding.fixes.begin(), finding.fixes.end(), [](const analysis::Fix& fix) {
-    return fix.kind == analysis::FixKind::upgrade_driver;
-  });
+  const auto update = std::find_if(finding.fixes.begin(), finding.fixes.end(),
+                                   [](const Fix& fix) { return fix.kind == FixKind::upgrade_driver; });
   ASSERT_NE(update, finding.fixes.end());
   EXPECT_NE(update->title.find("580."), std::string::npos) << update->title;
 }
@@ -250,7 +243,7 @@ TEST(Situations, TensorFlowOnBlackwellIsTakenFromTheContainer) {
       "data)' failed with 'CUDA_ERROR_INVALID_PTX'\ntensorflow 2.19.0\nNVIDIA GeForce RTX 5070 Ti\n");
   ASSERT_FALSE(finding.fixes.empty());
   EXPECT_EQ(finding.fixes.front().id, "tf_kernel_ptx");
-  EXPECT_EQ(finding.fixes.front().kind, analysis::FixKind::reinstall);
+  EXPECT_EQ(finding.fixes.front().kind, FixKind::reinstall);
 }
 
 // What a program ended with is none of CUDA's numbers, and nobody's driver is too old for an older CUDA.
@@ -266,7 +259,7 @@ TEST(Situations, NumbersThatAreNotCudas) {
 
 std::vector<std::string> fix_ids(const Finding& finding) {
   std::vector<std::string> out;
-  for (const analysis::Fix& fix : finding.fixes) out.emplace_back(fix.id);
+  for (const Fix& fix : finding.fixes) out.emplace_back(fix.id);
   return out;
 }
 
@@ -314,9 +307,8 @@ TEST(Remedies, ADriverThatIsTooOldHasTheNumberOfTheNext) {
                                            .c_str());
     return finding.fixes.empty() ? std::string() : finding.fixes.front().title;
   };
-  EXPECT_NE(title("384.111").find(std::string(analysis::find_toolkit({9, 1})->driver)), std::string::npos);
-  EXPECT_NE(title("470.82.01").find(std::string(analysis::find_toolkit({12, 0})->minor_driver)),
-            std::string::npos);
+  EXPECT_NE(title("384.111").find(std::string(find_toolkit({9, 1})->driver)), std::string::npos);
+  EXPECT_NE(title("470.82.01").find(std::string(find_toolkit({12, 0})->minor_driver)), std::string::npos);
 }
 
 TEST(Remedies, AListForPyTorchNamesNothingThatTheCudaOfTheLogCannotBuild) {
@@ -377,9 +369,8 @@ TEST(Remedies, NoFixIsBeyondTheMachine) {
       "RuntimeError: CUDA error: no kernel image is available for execution on the device\n";
   const auto of = [&](const std::string& more) { return finding_of((no_image + more).c_str()); };
   const auto builds_torch = [](const Finding& finding) {
-    return std::any_of(finding.fixes.begin(), finding.fixes.end(), [](const analysis::Fix& fix) {
-      return fix.id == "build-from-source" || fix.id == "rebuild";
-    });
+    return std::any_of(finding.fixes.begin(), finding.fixes.end(),
+                       [](const Fix& fix) { return fix.id == "build-from-source" || fix.id == "rebuild"; });
   };
   // PyTorch was never published for Windows with a CUDA for 3.0; a Jetson has the CUDA of its JetPack.
   const Finding kepler = of("GeForce GTX 660 Ti, torch 1.6.0, C:\\env\\python.exe\n");
@@ -404,8 +395,8 @@ TEST(Remedies, TheLogFillsInTheCommand) {
   const auto kind = [&](const char* gpu) {
     return finding_of((refused + std::string(gpu)).c_str()).fixes.front().kind;
   };
-  EXPECT_EQ(kind("Tesla K80"), analysis::FixKind::fallback);
-  EXPECT_EQ(kind("Tesla T4"), analysis::FixKind::code);
+  EXPECT_EQ(kind("Tesla K80"), FixKind::fallback);
+  EXPECT_EQ(kind("Tesla T4"), FixKind::code);
   const Finding nvrtc =
       finding_of("NVIDIA L40\n--std=c++17 --gpu-architecture=sm_89\nNVRTC_ERROR_INVALID_OPTION\n");
   ASSERT_FALSE(nvrtc.fixes.empty());
@@ -447,14 +438,14 @@ TEST(Windows, NoCommandOfTheTablesHasQuotesInQuotes) {
     return quote != '\0';
   };
   EXPECT_TRUE(nested("julia -e 'f(\"x\")'"));
-  for (const analysis::MessageFixRow& row : analysis::message_fixes()) {
+  for (const MessageFixRow& row : message_fixes()) {
     const bool translated = for_windows(std::string(row.command)).has_value();
     EXPECT_FALSE(translated && nested(row.command)) << row.command;
   }
 }
 
 TEST(Drivers, TheNumberIsNewerThanTheDriverThatIsThere) {
-  analysis::AdviceInput at;
+  AdviceInput at;
   EXPECT_FALSE(has_driver(at, "455.23"));
   at.driver = {11, 0};
   EXPECT_EQ(driver_goal(at, "455.23"), " to 455.23 or newer");
@@ -474,7 +465,7 @@ TEST(Drivers, TheUsersToolkitDoesNotSayWhatAFinishedProgramNeeds) {
       "Failed to load CUDA kernel from '/opt/blender/lib/kernel_compute_75.ptx' (Unsupported PTX version)\n"
       "A100, CUDA 11.1 is installed here\n");
   ASSERT_FALSE(finished.fixes.empty());
-  EXPECT_EQ(finished.fixes.front().kind, analysis::FixKind::upgrade_driver);
+  EXPECT_EQ(finished.fixes.front().kind, FixKind::upgrade_driver);
   EXPECT_EQ(finished.fixes.front().title.find_first_of("0123456789"), std::string::npos);
   const Finding built = finding_of(
       "$ cmake --build . \n"
@@ -495,7 +486,7 @@ TEST(Drivers, OfWindowsWithSlashesTheOtherWay) {
 }
 
 TEST(Windows, ItsDriversHaveNumbersOfTheirOwn) {
-  analysis::AdviceInput at;
+  AdviceInput at;
   EXPECT_EQ(driver_text(at, "525.60.13"), "525.60.13");
   at.windows = true;
   EXPECT_EQ(driver_text(at, "525.60.13"), "527.41");
@@ -515,11 +506,11 @@ TEST(Windows, ALogOfItIsAnsweredInItsWords) {
   ASSERT_EQ(finding.where.size(), 1U);
   EXPECT_EQ(finding.where.front().line, 41U);
   EXPECT_FALSE(any_command(finding, "'"));
-  analysis::RenderOptions options;
+  RenderOptions options;
   options.width = 60;
-  const std::string page = render(explanation, analysis::Format::text, options);
+  const std::string page = rendered(explanation, Format::text, options);
   EXPECT_EQ(page.find(" \\\n"), std::string::npos);
 }
 
 }  // namespace
-}  // namespace kshim::explain
+}  // namespace kshim::test

@@ -4,11 +4,12 @@
 #include "fuzz_target.h"
 
 using namespace kshim;
+using namespace kshim::device_code;
 
 namespace {
 
 void read_lines(image::ImageKind kind, Bytes input) {
-  for (const auto& [kernel, at] : source::kernel_lines(kind, input)) {
+  for (const auto& [kernel, at] : kernel_lines(kind, input)) {
     fuzz::require(!kernel.empty() && !at.file.empty() && at.line != 0, "a kernel stands somewhere");
     fuzz::require(kernel.size() <= input.size() && at.file.size() <= input.size() + 1,
                   "names lie inside the image");

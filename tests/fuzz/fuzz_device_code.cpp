@@ -6,6 +6,7 @@
 #include "kshim/image/pe.h"
 
 using namespace kshim;
+using namespace kshim::device_code;
 
 namespace {
 
@@ -33,18 +34,18 @@ void search(Bytes input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Bytes input = fuzz::input_of(data, size);
-  const analysis::DeviceCode code = analysis::find_device_code(input);
+  const DeviceCode code = find_device_code(input);
   // Entries are at least 64 bytes of the file, fatbins 16, and no byte is read twice as one.
   fuzz::require(code.images.size() <= input.size() / 64 + 1, "no more images than fit");
   fuzz::require(code.fatbins <= input.size() / 16, "no more fatbins than fit");
   fuzz::require(code.searched <= input.size(), "no byte is searched twice");
-  for (const analysis::CodeImage& image : code.images) {
+  for (const CodeImage& image : code.images) {
     fuzz::require_inside(image.payload, input);
     fuzz::require(image.offset < input.size(), "an image is in the file");
   }
   std::uint64_t last = 0;
   std::size_t listed = 0;
-  for (const analysis::CodeModule& module : code.modules) {
+  for (const CodeModule& module : code.modules) {
     fuzz::require(listed == 0 || module.offset > last, "modules are in the order of the file");
     last = module.offset;
     ++listed;
@@ -54,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz::require(part < code.images.size() && code.images[part].relocatable,
                     "a part is a relocatable image");
   }
-  for (const analysis::Damage& damage : code.damage)
+  for (const Damage& damage : code.damage)
     fuzz::require(damage.offset <= input.size() && !damage.what.empty(), "damage has a place in the file");
   read_pe(input);
   search(input);

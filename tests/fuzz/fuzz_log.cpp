@@ -11,20 +11,20 @@
 #include "fuzz_target.h"
 
 using namespace kshim;
+using namespace kshim::render;
 
 namespace {
 
-void check(const explain::Explanation& explanation) {
-  for (const analysis::Finding& finding : explanation.findings)
+void check(const Explanation& explanation) {
+  for (const Finding& finding : explanation.findings)
     fuzz::require(finding.confidence >= 0 && finding.confidence <= 1, "a confidence is one");
   const std::string text =
-      explain::render(explanation, analysis::Format::text,
-                      {.color = false, .unicode = true, .width = 80, .verbose = true, .full = true});
+      rendered(explanation, Format::text,
+               {.color = false, .unicode = true, .width = 80, .verbose = true, .full = true});
   for (const char letter : text)
     fuzz::require(letter == '\n' || static_cast<unsigned char>(letter) >= ' ',
                   "no control character reaches the terminal");
-  const auto json =
-      nlohmann::json::parse(explain::render(explanation, analysis::Format::json, {}), nullptr, false);
+  const auto json = nlohmann::json::parse(rendered(explanation, Format::json, {}), nullptr, false);
   fuzz::require(!json.is_discarded() && json["schema"] == "kshim-explain/1", "JSON is JSON");
 }
 
@@ -34,13 +34,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string input(reinterpret_cast<const char*>(data), size);
   std::istringstream in(input);
   try {
-    check(explain::explain_log(in, "log", {}, {}));
-  } catch (const explain::NotALog& refused) {
+    check(explain_log(in, "log", {}, {}));
+  } catch (const NotALog& refused) {
     fuzz::require(refused.what()[0] != '\0', "what is refused is told why");
   }
-  explain::Options options;
+  ExplainRequest options;
   options.assume_cc = image::ComputeCapability{8, 9};
   options.assume_driver = image::Version{12, 4};
-  check(explain::explain_text(input, options));
+  check(explain_text(input, options));
   return 0;
 }

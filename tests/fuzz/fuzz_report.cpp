@@ -17,7 +17,7 @@
 #include "kshim/base/hash.h"
 
 using namespace kshim;
-using namespace kshim::analysis;
+using namespace kshim::test;
 
 namespace {
 
@@ -58,8 +58,8 @@ std::vector<std::string_view> reports_of(std::string_view input) {
   return out;
 }
 
-Options options_of(std::uint64_t choice) {
-  Options out;
+AnalysisOptions options_of(std::uint64_t choice) {
+  AnalysisOptions out;
   out.root = "/dev/null";  // fuzz_attribution reads databases of packages; this machine's take most of a run
   if ((choice & 1U) != 0) out.targets = {{{9, 0}, {}}, {{12, 0}, {}}, {{3, 5}, {}}};
   if ((choice & 6U) == 6) out.assume_cc = image::ComputeCapability{7, 5};
@@ -129,7 +129,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Two formats an input: rendering all of them takes longer than all the rest.
   for (const std::uint64_t which : {choice >> 20, choice >> 40}) {
     const Format format = kFormats[which % kFormats.size()];
-    check(format, render(analysis, format, options));
+    check(format, rendered(analysis, format, options));
   }
   return 0;
 }

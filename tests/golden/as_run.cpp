@@ -13,10 +13,10 @@
 #include "analyzer/verbs/analysis.h"
 
 int main(int argc, char** argv) {
-  using namespace kshim::analysis;
+  using namespace kshim::test;
   const auto format = argc > 2 ? parse_format(argv[1]) : std::nullopt;
   if (!format) return 2;
-  Options options;
+  AnalysisOptions options;
   options.exit_status = std::atoi(argv[2]);
   int next = 3;
   if (argc > next + 4 && std::strcmp(argv[next], "-m") == 0) {
@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
     next += 5;
   }
   const Analysis analysis = analyze(std::vector<std::filesystem::path>(argv + next, argv + argc), options);
-  std::cout << render(analysis, *format,
-                      {.color = false, .unicode = true, .width = 100, .verbose = false, .full = false});
+  std::cout << rendered(analysis, *format,
+                        {.color = false, .unicode = true, .width = 100, .verbose = false, .full = false});
   return worst(analysis) == Severity::error ? 1 : 0;
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How much memory there is of the shim's, and what is in the host's."""
+import pathlib
 import re
 import resource
 import signal
@@ -115,6 +116,18 @@ class Memory(hostile.Case):
             self.plain("mappings", count, "cost")
             cost[count] = max(*(float((self.folder / kind / "cost").read_text()) for kind in ("bare", "shim")), 0.01)
         self.assertLess(cost[60_000], 4 * cost[60])
+
+    def test_few_mappings(self):
+        """a program has used all but 40, or all but 0 to 9, of the mappings that `vm.max_map_count` allows when it first uses the driver | up to ten fewer are left; stderr may say that nothing is recorded | all of it with 40 left, else what could be written"""
+        if int(pathlib.Path("/proc/sys/vm/max_map_count").read_text()) > 500_000:
+            self.skipTest("vm.max_map_count is large here")
+        for spare in (40, *range(10)):
+            with self.subTest(spare):
+                self.plain("few-mappings", spare, "left")
+                bare, shim = (int((self.folder / kind / "left").read_text()) for kind in ("bare", "shim"))
+                self.assertLessEqual(bare - shim, 10)
+                if spare == 40:
+                    self.assertEqual(len(e2e.of_type(self.only(), "failure")), 3)
 
     def test_images_in_one_buffer(self):
         """a program loads two images from one static buffer, one after the other | nothing | two modules"""

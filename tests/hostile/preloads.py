@@ -97,6 +97,20 @@ class Preloads(hostile.Case):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertEqual([self.codes(records) for records in self.found()], [BOTH])
 
+    def test_race_detectors(self):
+        """valgrind's race detectors (helgrind, drd), which know no atomic operations, with `share/kshim/valgrind.supp` | no error in libkshim.so; many without that file | all of it"""
+        if shutil.which("valgrind") is None:
+            self.skipTest("not installed")
+        others = self.folder / "others.supp"  # the program's own atomic operations, and the plain driver's counter
+        others.write_text("".join(f"{{\n{kind}\n{kind}\nobj:*/{name}\n}}\n" for kind in ("Helgrind:Race", "drd:ConflictingAccess") for name in ("plain_host", "libcuda.so*")))
+        for tool in ("helgrind", "drd"):
+            for ours, status in ((["--suppressions=" + str(e2e.SOURCE / "shim/valgrind.supp")], 0), ([], 99)):
+                with self.subTest(f"{tool} {status}"):
+                    done = self.shimmed("valgrind", "-q", f"--tool={tool}", f"--suppressions={others}", *ours, "--error-exitcode=99", hostile.PLAIN_HOST, "crowd",
+                                        variables={"LD_LIBRARY_PATH": hostile.PLAIN})
+                    self.assertEqual((done.returncode, done.stdout), (status, "last: 209\n"))
+                    self.assertEqual(len(e2e.of_type(self.only(), "failure")), 241)
+
     def test_all_at_once(self):
         """mimalloc, the shim and libfaketime at once | nothing | all of it"""
         allocator, clock = library("libmimalloc.so.2*"), library("libfaketime.so.1")

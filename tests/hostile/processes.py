@@ -5,11 +5,36 @@ import os
 import shutil
 import socket
 import signal
+import sys
 import time
 
 import e2e
 import hostile
 from hostile import BOTH, NO_IMAGE
+
+# Puts a pipe or socket without a reader in the place of stderr, with another descriptor of it; prints how many SIGPIPE it receives.
+RECEIVES_SIGPIPE = """
+import ctypes, os, signal, socket, sys, threading
+kind, how = sys.argv[1:]
+driver = ctypes.CDLL('libcuda.so.1')
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPIPE})
+if kind == 'pipe':
+    far, near = os.pipe()
+else:
+    near, far = (end.detach() for end in socket.socketpair())
+os.close(far)
+os.dup2(near, 2)
+if how == 'process':
+    os.kill(os.getpid(), signal.SIGPIPE)
+elif how == 'thread':
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGPIPE)
+driver.cuInit(0)
+failed = driver.cuModuleLoadData(ctypes.byref(ctypes.c_void_p()), b'no image of any kind')
+received = 0
+while signal.sigtimedwait({signal.SIGPIPE}, 0):
+    received += 1
+print(failed, received)
+"""
 
 
 class Processes(hostile.Case):
@@ -73,6 +98,15 @@ class Processes(hostile.Case):
             with self.subTest(closed):
                 self.same("sh", "-c", f'exec "$0" "$@" {closed}', *self.scenario("once"))
                 self.assertEqual(self.codes(self.found()[-1]), BOTH)
+
+    def test_a_pending_sigpipe(self):
+        """stderr is a pipe without a reader, or a socket whose other end is closed; the host blocks SIGPIPE, and one is pending, of the process or of the thread, or none | nothing: it receives that one alone | all of it"""
+        for kind in ("pipe", "socket"):
+            for how in ("process", "thread", "none"):
+                with self.subTest(f"{kind} {how}"):
+                    done = self.same(sys.executable, "-c", RECEIVES_SIGPIPE, kind, how)
+                    self.assertEqual(done.stdout.split(), ["201", str(int(how != "none"))])  # no context
+                    self.assertEqual(self.codes(self.only()), [201])
 
     def test_a_bare_environment(self):
         """no HOME, no TMPDIR, no PATH, no locale | nothing | all of it"""

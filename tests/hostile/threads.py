@@ -286,6 +286,66 @@ class Threads(hostile.Case):
                 records = self.only()
                 self.assertEqual((len(e2e.of_type(records, "failure")), records[-1]["dropped"]), (1 + 3 + 20, 0))
 
+    def trapped(self, *words):
+        """Its records, if every byte of the waiting handler's frame is whole."""
+        done = self.same(hostile.PLAIN_HOST, "traps", *words, variables={"LD_LIBRARY_PATH": hostile.PLAIN}, timeout=60)
+        if done.returncode == 77:
+            self.skipTest("no seccomp here")
+        self.assertEqual((done.returncode, done.stdout), (0, "damaged: 0\n209\n"))
+        return self.only()
+
+    def test_a_trap_over_a_waiting_handler(self):
+        """a call fails in a signal handler on the signal stack, and a seccomp filter of the program raises SIGSYS for the shim's system calls, whose handler is on the same stack | nothing: the frame of the handler that waits is whole | every failure"""
+        for words in ((), ("late",), ("nodefer",), ("late", "nodefer")):
+            with self.subTest(" ".join(words)):
+                records = self.trapped("waits", *words)
+                self.failure(records, "waits")
+                self.failure(records, "after")
+                self.assertEqual(records[-1]["dropped"], 0)
+
+    def test_a_jump_out_of_a_trap(self):
+        """the same, and the handler of SIGSYS leaves the shim by `siglongjmp`; then another thread | the other thread waits 2 s at most; later handlers have a signal stack | what was abandoned, and what fails after it, is counted as dropped"""
+        for words in ((), ("late",)):
+            with self.subTest(" ".join(words)):
+                start = time.monotonic()
+                records = self.trapped("waits", "jumps", *words)
+                self.assertLess(time.monotonic() - start, 10)
+                self.assertGreater(records[-1]["dropped"], 0)
+
+    def test_failures_in_a_trap(self):
+        """a seccomp filter of the program raises SIGSYS for the shim's system calls, and calls fail in its handler | nothing | the interrupted failure; the others are recorded or counted as dropped"""
+        for words in ((), ("late",), ("nodefer",), ("late", "nodefer")):
+            with self.subTest(" ".join(words)):
+                records = self.trapped("fails", *words)
+                self.failure(records, "waits")
+                self.failure(records, "after")
+                self.assertEqual(len(e2e.of_type(records, "failure")) + records[-1]["dropped"], 4 + ("late" in words))
+                if "nodefer" not in words:
+                    self.assertEqual(records[-1]["dropped"], 2)
+
+    def test_a_failure_where_a_trap_is_fatal(self):
+        """a call fails in the handler of SIGSYS, which blocks SIGSYS, and a seccomp filter of the program would end it for the shim's system calls (`process_vm_readv`) | nothing | the failure is counted as dropped; later ones are recorded"""
+        for words in ((), ("late",)):
+            with self.subTest(" ".join(words)):
+                records = self.trapped("inside", *words)
+                self.failure(records, "after")
+                self.assertEqual((records[-1]["failures"], records[-1]["dropped"]), (1 + len(words), 1))
+
+    def test_failures_at_a_step(self):
+        """a program steps through itself (SIGTRAP after each instruction), and calls fail in the handler that interrupts the shim | nothing | each of them is recorded or counted as dropped"""
+        dropped = []
+        for step in (1, 1000, 20000):
+            with self.subTest(step):
+                done = self.same(hostile.PLAIN_HOST, "stepped", step, variables={"LD_LIBRARY_PATH": hostile.PLAIN}, timeout=60)
+                if done.returncode == 77:
+                    self.skipTest("needs x86-64")
+                self.assertEqual((done.returncode, done.stdout), (0, "209\n"))
+                records = self.only()
+                self.failure(records, "work")
+                dropped.append(records[-1]["dropped"])
+                self.assertEqual(len(e2e.of_type(records, "failure")) + dropped[-1], 5)
+        self.assertIn(3, dropped)
+
     def test_tables_of_descriptors_of_their_own(self):
         """two threads with descriptor tables of their own (`unshare(CLONE_FILES)`), in which they have closed everything; their calls fail by turns | one descriptor in each table | every failure"""
         self.assertEqual(self.plain("own-tables").stdout, "more than one: 0 0\n")

@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The layers of the kshim command: a folder of analyzer/ includes itself and the folders that stand before it here, nothing
-else."""
+else, and opens the namespace of its name alone. A type of another folder may be declared ahead."""
 import re
 import sys
 
 from tree import ROOT, tracked
 
 LAYERS = ["core", "data", "device_code", "owner", "input", "diagnose", "advise", "verbs", "run", "say", "render", "compare", "export", "cli"]
+NAMESPACES = {"export": "exports"}  # C++ has the word
+PRELUDE = "core/prelude.h"  # the order of LAYERS as namespaces
+EXTENDS = {"core/text.h": "image"}  # names of versions and architectures, found by their argument
+OPENED = re.compile(r"^namespace kshim(?:::(\w+))?[\w:]* \{\n((?:(?:class|struct) \w+;\n)+\})?", re.MULTILINE)
+USES = re.compile(r"^namespace (\w+) \{\nusing namespace (\w+);\n\}", re.MULTILINE)
 INCLUDE = re.compile(r'^#\s*include\s*"analyzer/([^"]+)"', re.MULTILINE)
 
 
-def arrows() -> set:
-    """(file, included file) of each include that points up."""
-    up = set()
+def check() -> list:
+    """A sentence for each include that points up, and for each namespace of another folder."""
+    bad = []
     for path in tracked():
         name = str(path.relative_to(ROOT))
         if not name.startswith("analyzer/") or path.suffix not in (".h", ".cpp", ".def"):
@@ -22,16 +27,25 @@ def arrows() -> set:
         folder = name.split("/")[0]
         if folder not in LAYERS:
             raise SystemExit(f"analyzer/{name}: the folder {folder} has no place in LAYERS")
-        for target in INCLUDE.findall(path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8")
+        for target in INCLUDE.findall(text):
             if LAYERS.index(target.split("/")[0]) > LAYERS.index(folder):
-                up.add((name, target))
-    return up
+                bad.append(f"analyzer/{name} includes analyzer/{target}: it points up")
+        own = NAMESPACES.get(folder, folder)
+        if name == PRELUDE:
+            spaces = [NAMESPACES.get(layer, layer) for layer in LAYERS] + ["test"]
+            if USES.findall(text) != list(zip(spaces[1:], spaces)):
+                bad.append(f"analyzer/{name}: each namespace is to use the one before it in LAYERS")
+            continue
+        for space, ahead in OPENED.findall(text):
+            if space not in (own, EXTENDS.get(name)) and not ahead:
+                bad.append(f"analyzer/{name} opens namespace kshim::{space}: this folder's is kshim::{own}")
+    return bad
 
 
 def main() -> int:
-    up = arrows()
-    bad = [f"analyzer/{name} includes analyzer/{target}: it points up" for name, target in sorted(up)]
-    print("\n".join(bad) if bad else f"{len(LAYERS)} layers in order")
+    bad = check()
+    print("\n".join(sorted(bad)) if bad else f"{len(LAYERS)} layers in order")
     return 1 if bad else 0
 
 

@@ -6,7 +6,7 @@
 #include "analyzer/input/files/container_walk.h"
 #include "kshim/image/archive.h"
 
-namespace kshim::scan {
+namespace kshim::input {
 namespace {
 
 constexpr std::size_t kTarMagicAt = 257;
@@ -59,7 +59,7 @@ class Utf8Names {
   locale_t before_ = nullptr;
 };
 
-void each_member(ContainerKind kind, Bytes container, const std::string& name, const Limits& limits,
+void each_member(ContainerKind kind, Bytes container, const std::string& name, const ContainerLimits& limits,
                  const ContainerVisitor& visitor) {
   const Utf8Names names;
   Walk walk(limits, visitor, name);
@@ -97,13 +97,13 @@ bool is_compressed(Bytes first_bytes) noexcept {
          text.starts_with("\x28\xb5\x2f\xfd");
 }
 
-void each_member(Bytes container, const std::string& name, const Limits& limits,
+void each_member(Bytes container, const std::string& name, const ContainerLimits& limits,
                  const ContainerVisitor& visitor) {
   const ContainerKind kind = container_kind(container.first(std::min(container.size(), kTarHeader)), name);
   each_member(kind, container, name, limits, visitor);
 }
 
-void each_tar_member(Bytes tar, const Limits& limits, const ContainerVisitor& visitor) {
+void each_tar_member(Bytes tar, const ContainerLimits& limits, const ContainerVisitor& visitor) {
   each_member(ContainerKind::tar, tar, {}, limits, visitor);
 }
 
@@ -112,4 +112,4 @@ void each_tar_entry(Bytes tar, const std::function<bool(const TarEntry&)>& visit
   list_tar(tar, visit);
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::input

@@ -6,9 +6,9 @@
 #include "analyzer/core/prelude.h"
 #include "kshim/base/bytes.h"
 
-namespace kshim::scan {
+namespace kshim::input {
 
-class Budget;
+class ByteBudget;
 class MemberQueue;
 
 /// tar: compressed in any way, or not.
@@ -20,7 +20,7 @@ constexpr std::size_t kTarHeader = 512;
 /// compressed stream.
 ContainerKind container_kind(Bytes first_bytes, std::string_view name) noexcept;
 
-struct Limits {
+struct ContainerLimits {
   std::uint64_t member_bytes = 8ULL << 30;  ///< a larger member is a note, not read
   std::uint64_t total_bytes = 64ULL << 30;  ///< uncompressed, nested ones included: beyond lie bombs
   std::uint64_t members = 1'000'000;        ///< nested ones included
@@ -56,15 +56,15 @@ struct ContainerVisitor {
   std::function<void(Bytes passed)> passed;
   /// Shared by the threads that read this container. May be null.
   MemberQueue* queue = nullptr;
-  /// In place of Limits::total_bytes: shared by containers that count as one. May be null.
-  Budget* budget = nullptr;
+  /// In place of ContainerLimits::total_bytes: shared by containers that count as one. May be null.
+  ByteBudget* budget = nullptr;
   /// A member that inflates to more goes to a file without a name. Containers in containers have so much
   /// each.
   std::uint64_t member_memory = 64U << 20;
 };
 
 /// The same for a tar, compressed or not, whatever it is called.
-void each_tar_member(Bytes tar, const Limits& limits, const ContainerVisitor& visitor);
+void each_tar_member(Bytes tar, const ContainerLimits& limits, const ContainerVisitor& visitor);
 
 struct TarEntry {
   std::string_view name;
@@ -83,7 +83,7 @@ bool is_compressed(Bytes first_bytes) noexcept;
 /// Visits every wanted member, those of nested containers too; in order, but with a queue. `name` is the
 /// container's; for a file on disk its path, as a thin archive's members are looked for beside it. Never
 /// throws for what the bytes hold; what the visitor throws passes through.
-void each_member(Bytes container, const std::string& name, const Limits& limits,
+void each_member(Bytes container, const std::string& name, const ContainerLimits& limits,
                  const ContainerVisitor& visitor);
 
-}  // namespace kshim::scan
+}  // namespace kshim::input

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace kshim::scan {
+namespace kshim::input {
 namespace {
 
 constexpr std::size_t kFirst = 1U << 20;
@@ -100,4 +100,4 @@ bool UnnamedFile::append(Bytes bytes) const {
 
 std::filesystem::path UnnamedFile::path() const { return fmt::format("/proc/self/fd/{}", fd_.get()); }
 
-}  // namespace kshim::scan
+}  // namespace kshim::input

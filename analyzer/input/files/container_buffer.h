@@ -4,7 +4,7 @@
 
 #include "kshim/files/open_file.h"
 
-namespace kshim::scan {
+namespace kshim::input {
 
 /// A file without a name, for what memory should not hold: $TMPDIR, else /var/tmp. It is gone when this is.
 class UnnamedFile {
@@ -50,4 +50,4 @@ class Buffer {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace kshim::scan
+}  // namespace kshim::input

@@ -6,7 +6,7 @@
 
 #include "analyzer/input/files/container.h"
 
-namespace kshim::scan {
+namespace kshim::input {
 namespace {
 
 // Small, as a few bytes may inflate to 32,768 times as many before anybody is asked again.
@@ -208,11 +208,11 @@ std::string inflate(Bytes packed, std::uint64_t most, const std::function<bool(B
   MemorySource input({}, packed);
   Stream stream(Stream::Format::raw, input);
   if (stream.next_entry() != Stream::Step::entry) return "cannot be read (" + stream.failure() + ")";
-  Budget budget(most);
+  ByteBudget budget(most);
   EntrySource source(stream, UINT64_MAX, budget);
   for (Bytes block = source.next(); !block.empty(); block = source.next())
     if (!take(block)) return {};
   return source.failure();
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::input

@@ -9,12 +9,12 @@
 struct archive;
 struct archive_entry;
 
-namespace kshim::scan {
+namespace kshim::input {
 
 /// Bytes that may still be read, by several threads.
-class Budget {
+class ByteBudget {
  public:
-  explicit Budget(std::uint64_t bytes) : left_(bytes) {}
+  explicit ByteBudget(std::uint64_t bytes) : left_(bytes) {}
   bool spend(std::uint64_t bytes) noexcept {
     const bool enough = !exhausted_ && left_.fetch_sub(bytes) >= bytes;
     if (!enough) exhausted_ = true;
@@ -119,7 +119,7 @@ class Stream {
 /// The present entry's bytes, holes filled with zeros.
 class EntrySource final : public Source {
  public:
-  EntrySource(Stream& stream, std::uint64_t size, Budget& budget)
+  EntrySource(Stream& stream, std::uint64_t size, ByteBudget& budget)
       : stream_(stream), budget_(budget), size_(size) {}
   Bytes next() override;
   /// The next block as stored: what holes would add is left out.
@@ -127,7 +127,7 @@ class EntrySource final : public Source {
 
  private:
   Stream& stream_;
-  Budget& budget_;
+  ByteBudget& budget_;
   std::uint64_t size_;
   std::uint64_t at_ = 0;        // of the next byte to hand out
   std::uint64_t block_at_ = 0;  // of block_
@@ -135,4 +135,4 @@ class EntrySource final : public Source {
   bool ended_ = false;
 };
 
-}  // namespace kshim::scan
+}  // namespace kshim::input

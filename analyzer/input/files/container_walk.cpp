@@ -7,13 +7,15 @@
 #include "analyzer/device_code/mapped_file.h"
 #include "kshim/image/archive.h"
 
-namespace kshim::scan {
+namespace kshim::input {
 namespace {
 
 constexpr std::size_t kTellsKind = 512;  // a tar's magic is the farthest
 constexpr std::size_t kTellsContent = 64;
 
-std::string full_name(const Place& place, std::string_view name) { return place.prefix + std::string(name); }
+std::string full_name(const ContainerPlace& place, std::string_view name) {
+  return place.prefix + std::string(name);
+}
 
 Bytes front(Bytes bytes, std::size_t size) { return bytes.first(std::min(bytes.size(), size)); }
 
@@ -21,7 +23,8 @@ using image::ArchiveMember;
 using image::ArchiveReader;
 
 /// A thin archive's member is a file beside it, or a member of an archive beside it.
-void thin_member(Walk& walk, const Place& place, const Candidate& candidate, const ArchiveMember& member) {
+void thin_member(Walk& walk, const ContainerPlace& place, const Candidate& candidate,
+                 const ArchiveMember& member) {
   const auto path = std::filesystem::path(walk.path).parent_path() / std::string(member.name);
   // The kernel would stop at a NUL and open something else.
   if (member.name.find('\0') != std::string_view::npos)
@@ -83,7 +86,7 @@ void skip_rest(Stream& stream, EntrySource& source) {
   }
 }
 
-void present_entry(Walk& walk, Stream& stream, Bytes memory, Buffer& buffer, const Place& place) {
+void present_entry(Walk& walk, Stream& stream, Bytes memory, Buffer& buffer, const ContainerPlace& place) {
   const Candidate member = candidate_of(stream);
   if (place.depth == 0 && walk.visitor.entry)
     walk.visitor.entry(member.name, archive_entry_filetype(stream.entry()) == AE_IFDIR);
@@ -112,15 +115,16 @@ std::string_view link_of(archive_entry* entry) {
 
 }  // namespace
 
-void Walk::note(const Place& place, std::string_view name, std::uint64_t offset, std::string clause) const {
+void Walk::note(const ContainerPlace& place, std::string_view name, std::uint64_t offset,
+                std::string clause) const {
   if (visitor.damaged) visitor.damaged(full_name(place, name), offset, std::move(clause));
 }
 
-void Walk::progress(const Place& place, std::uint64_t done) const {
+void Walk::progress(const ContainerPlace& place, std::uint64_t done) const {
   if (place.depth == 0 && visitor.progress) visitor.progress(done);
 }
 
-bool Walk::count_member(const Place& place) {
+bool Walk::count_member(const ContainerPlace& place) {
   if (stopped()) return false;
   if (++members_ <= limits.members) return true;
   stopped_ = true;
@@ -128,19 +132,19 @@ bool Walk::count_member(const Place& place) {
   return false;
 }
 
-void Walk::note_too_many(const Place& place) const {
+void Walk::note_too_many(const ContainerPlace& place) const {
   note(place, {}, 0, fmt::format("holds more than {} members: the rest is not read", limits.members));
 }
 
-bool Walk::takes_whole(const Place& place) const noexcept {
+bool Walk::takes_whole(const ContainerPlace& place) const noexcept {
   return place.depth != 0 || visitor.queue == nullptr || visitor.queue->take_whole();
 }
 
-bool Walk::asked(const Place& place, const Candidate& member) const {
+bool Walk::asked(const ContainerPlace& place, const Candidate& member) const {
   return !visitor.wants || visitor.wants(full_name(place, member.name), member.size);
 }
 
-bool Walk::wanted(const Place& place, const Candidate& member) const {
+bool Walk::wanted(const ContainerPlace& place, const Candidate& member) const {
   if (member.size == 0 || (!is_container_name(member.name) && !asked(place, member))) return false;
   if (member.size == kUnknownSize || member.size <= limits.member_bytes) return true;
   note(place, member.name, member.offset,
@@ -149,7 +153,7 @@ bool Walk::wanted(const Place& place, const Candidate& member) const {
 }
 
 /// Into the buffer, until it holds `until` bytes or the member ends. False: a note says why not.
-bool Walk::pull(const Place& place, const Candidate& member, Source& source, Buffer& buffer,
+bool Walk::pull(const ContainerPlace& place, const Candidate& member, Source& source, Buffer& buffer,
                 std::size_t until) {
   const char* clause = nullptr;
   while (buffer.size() < until) {
@@ -179,7 +183,7 @@ bool Walk::pull(const Place& place, const Candidate& member, Source& source, Buf
   return false;
 }
 
-void Walk::member(const Place& place, const Candidate& member, Bytes bytes) {
+void Walk::member(const ContainerPlace& place, const Candidate& member, Bytes bytes) {
   MemorySource nothing_left({}, {});
   Buffer unused(visitor.member_memory);
   if (bytes.empty()) return;
@@ -187,7 +191,8 @@ void Walk::member(const Place& place, const Candidate& member, Bytes bytes) {
   note(place, member.name, member.offset, "is beyond the limit of what is read of one container");
 }
 
-void Walk::member(const Place& place, const Candidate& member, Source& source, Buffer& buffer, Bytes whole) {
+void Walk::member(const ContainerPlace& place, const Candidate& member, Source& source, Buffer& buffer,
+                  Bytes whole) {
   buffer.clear();
   if (whole.empty() && !pull(place, member, source, buffer, kTellsKind)) return;
   const Bytes head = whole.empty() ? buffer.bytes() : whole;
@@ -208,12 +213,12 @@ void Walk::member(const Place& place, const Candidate& member, Source& source, B
   if (visitor.visit) visitor.visit({name, whole});
 }
 
-void Walk::nested(const Place& place, const Candidate& member, ContainerKind kind, Source& source,
+void Walk::nested(const ContainerPlace& place, const Candidate& member, ContainerKind kind, Source& source,
                   Buffer& buffer, Bytes whole) {
   if (place.depth >= limits.depth)
     return note(place, member.name, member.offset,
                 fmt::format("lies in more than {} containers: not opened", limits.depth));
-  const Place inner{full_name(place, member.name) + "!", place.depth + 1};
+  const ContainerPlace inner{full_name(place, member.name) + "!", place.depth + 1};
   if (!whole.empty()) return container(kind, whole, inner);
   if (kind != ContainerKind::tar) {
     if (pull(place, member, source, buffer, SIZE_MAX)) container(kind, buffer.bytes(), inner);
@@ -224,7 +229,7 @@ void Walk::nested(const Place& place, const Candidate& member, ContainerKind kin
   if (!source.failure().empty()) note(place, member.name, member.offset, source.failure());
 }
 
-void Walk::container(ContainerKind kind, Bytes bytes, const Place& place) {
+void Walk::container(ContainerKind kind, Bytes bytes, const ContainerPlace& place) {
   switch (kind) {
     case ContainerKind::none:
       return note(place, {}, 0, "is not a container that is known");
@@ -251,7 +256,7 @@ std::optional<MemberQueue::Row> MemberQueue::take() noexcept {
   return rows_[index];
 }
 
-void walk_ar(Walk& walk, Bytes bytes, const Place& place) {
+void walk_ar(Walk& walk, Bytes bytes, const ContainerPlace& place) {
   const auto opened = ArchiveReader::open(bytes);
   if (!opened) return walk.note(place, {}, opened.error().offset, describe(opened.error().code));
   ArchiveReader reader = *opened;
@@ -279,7 +284,7 @@ void walk_ar(Walk& walk, Bytes bytes, const Place& place) {
 void list_tar(Bytes tar, const std::function<bool(const TarEntry&)>& visit) {
   MemorySource input({}, tar);
   Stream stream(Stream::Format::tar, input);
-  Budget budget(tar.size());
+  ByteBudget budget(tar.size());
   while (stream.next_entry() == Stream::Step::entry && !stream.compressed()) {
     const Candidate member = candidate_of(stream);
     TarEntry entry{member.name, link_of(stream.entry()), {}};
@@ -292,7 +297,8 @@ void list_tar(Bytes tar, const std::function<bool(const TarEntry&)>& visit) {
   }
 }
 
-void walk_stream(Walk& walk, Stream::Format format, Source& input, Bytes memory, const Place& place) {
+void walk_stream(Walk& walk, Stream::Format format, Source& input, Bytes memory,
+                 const ContainerPlace& place) {
   Stream stream(format, input);
   Buffer buffer(walk.visitor.member_memory);
   bool damage_told = false;
@@ -319,4 +325,4 @@ void walk_stream(Walk& walk, Stream::Format format, Source& input, Bytes memory,
   }
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::input

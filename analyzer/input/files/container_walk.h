@@ -7,10 +7,10 @@
 #include "analyzer/input/files/container_buffer.h"
 #include "analyzer/input/files/container_stream.h"
 
-namespace kshim::scan {
+namespace kshim::input {
 
 /// Where a container stands.
-struct Place {
+struct ContainerPlace {
   std::string prefix;  // of its members' names: "a.whl!b.tar!", empty for the outermost
   unsigned depth = 0;
 };
@@ -27,52 +27,55 @@ bool is_container_name(std::string_view name) noexcept;
 
 class Walk {
  public:
-  Walk(const Limits& all_limits, const ContainerVisitor& its_visitor, std::string its_path)
+  Walk(const ContainerLimits& all_limits, const ContainerVisitor& its_visitor, std::string its_path)
       : limits(all_limits),
         visitor(its_visitor),
         path(std::move(its_path)),
         own_budget(limits.total_bytes),
         budget(visitor.budget != nullptr ? *visitor.budget : own_budget) {}
 
-  void container(ContainerKind kind, Bytes bytes, const Place& place);
+  void container(ContainerKind kind, Bytes bytes, const ContainerPlace& place);
 
   // For the walks:
   /// Every member, wanted or not. False: the walk ends here.
-  bool count_member(const Place& place);
-  void note_too_many(const Place& place) const;
+  bool count_member(const ContainerPlace& place);
+  void note_too_many(const ContainerPlace& place) const;
   /// Whether a container that cannot be shared is this thread's.
-  bool takes_whole(const Place& place) const noexcept;
+  bool takes_whole(const ContainerPlace& place) const noexcept;
   bool stopped() const noexcept { return stopped_ || budget.exhausted(); }
-  void note(const Place& place, std::string_view name, std::uint64_t offset, std::string clause) const;
-  void progress(const Place& place, std::uint64_t done) const;
+  void note(const ContainerPlace& place, std::string_view name, std::uint64_t offset,
+            std::string clause) const;
+  void progress(const ContainerPlace& place, std::uint64_t done) const;
   /// Whether the member needs to be looked at: by name and size.
-  bool wanted(const Place& place, const Candidate& member) const;
+  bool wanted(const ContainerPlace& place, const Candidate& member) const;
   /// A member that arrives in blocks. `buffer` is for its bytes; `whole`, where not empty, is the same bytes
   /// in memory already, unproved until the source was read to its end.
-  void member(const Place& place, const Candidate& member, Source& source, Buffer& buffer, Bytes whole = {});
+  void member(const ContainerPlace& place, const Candidate& member, Source& source, Buffer& buffer,
+              Bytes whole = {});
   /// A member that lies in memory, with nothing to prove.
-  void member(const Place& place, const Candidate& member, Bytes bytes);
-  const Limits& limits;
+  void member(const ContainerPlace& place, const Candidate& member, Bytes bytes);
+  const ContainerLimits& limits;
   const ContainerVisitor& visitor;
   const std::string path;
-  Budget own_budget;  ///< where the visitor brings none
-  Budget& budget;
+  ByteBudget own_budget;  ///< where the visitor brings none
+  ByteBudget& budget;
 
  private:
-  bool asked(const Place& place, const Candidate& member) const;
-  bool pull(const Place& place, const Candidate& member, Source& source, Buffer& buffer, std::size_t until);
-  void nested(const Place& place, const Candidate& member, ContainerKind kind, Source& source, Buffer& buffer,
-              Bytes whole);
+  bool asked(const ContainerPlace& place, const Candidate& member) const;
+  bool pull(const ContainerPlace& place, const Candidate& member, Source& source, Buffer& buffer,
+            std::size_t until);
+  void nested(const ContainerPlace& place, const Candidate& member, ContainerKind kind, Source& source,
+              Buffer& buffer, Bytes whole);
 
   std::uint64_t members_ = 0;
   bool stopped_ = false;
 };
 
-void walk_ar(Walk& walk, Bytes bytes, const Place& place);
-void walk_zip(Walk& walk, Bytes bytes, const Place& place);
+void walk_ar(Walk& walk, Bytes bytes, const ContainerPlace& place);
+void walk_zip(Walk& walk, Bytes bytes, const ContainerPlace& place);
 void list_tar(Bytes tar, const std::function<bool(const TarEntry&)>& visit);
 /// `memory`: the archive's bytes where they are in memory, so that members need not be copied.
-void walk_stream(Walk& walk, Stream::Format format, Source& input, Bytes memory, const Place& place);
+void walk_stream(Walk& walk, Stream::Format format, Source& input, Bytes memory, const ContainerPlace& place);
 
 // One zip for several threads.
 
@@ -103,4 +106,4 @@ class MemberQueue {
   std::atomic<bool> whole_{false};
 };
 
-}  // namespace kshim::scan
+}  // namespace kshim::input

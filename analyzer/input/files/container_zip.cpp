@@ -2,7 +2,7 @@
 #include "analyzer/input/files/container_walk.h"
 #include "kshim/base/bytes.h"
 
-namespace kshim::scan {
+namespace kshim::input {
 
 struct ZipEntry {
   std::string_view name;
@@ -214,7 +214,7 @@ std::vector<std::byte> local_header(const ZipEntry& entry) {
 
 class ZipWalk {
  public:
-  ZipWalk(Walk& walk, Bytes bytes, const Place& place, const ZipIndex& index)
+  ZipWalk(Walk& walk, Bytes bytes, const ContainerPlace& place, const ZipIndex& index)
       : walk_(walk), bytes_(bytes), place_(place), index_(index), buffer_(walk.visitor.member_memory) {}
 
   void run() {
@@ -296,7 +296,7 @@ class ZipWalk {
 
   Walk& walk_;
   Bytes bytes_;
-  const Place& place_;
+  const ContainerPlace& place_;
   ZipIndex index_;
   Buffer buffer_;
   std::uint64_t done_ = 0;
@@ -304,7 +304,7 @@ class ZipWalk {
   std::atomic<std::uint64_t>* read_ = &own_;  // compressed bytes of members so far
 };
 
-void walk_zip(Walk& walk, Bytes bytes, const Place& place) {
+void walk_zip(Walk& walk, Bytes bytes, const ContainerPlace& place) {
   const auto index = ZipIndex::open(bytes);
   if (index) {
     ZipWalk zip(walk, bytes, place, *index);
@@ -317,4 +317,4 @@ void walk_zip(Walk& walk, Bytes bytes, const Place& place) {
   walk_stream(walk, Stream::Format::zip, source, {}, place);
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::input

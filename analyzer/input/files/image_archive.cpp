@@ -5,7 +5,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/input/files/container.h"
 
-namespace kshim::scan {
+namespace kshim::input {
 namespace {
 
 namespace fs = std::filesystem;
@@ -309,10 +309,11 @@ std::optional<OpenImages> open_images(const Input& input, std::vector<ReadNote>&
     if (!name || !may_be_image_archive(*name)) return std::nullopt;
     UnnamedFile file;
     bool full = !file.create();
-    const std::string failure = full ? std::string() : inflate(tar, Limits{}.total_bytes, [&](Bytes block) {
-      full = !file.append(block);
-      return !full;
-    });
+    const std::string failure =
+        full ? std::string() : inflate(tar, ContainerLimits{}.total_bytes, [&](Bytes block) {
+          full = !file.append(block);
+          return !full;
+        });
     if (full || !failure.empty())
       notes.push_back({input.shown(), full ? "does not fit into the folder for temporary files" : failure});
     if (full) return std::nullopt;
@@ -330,4 +331,4 @@ std::optional<OpenImages> open_images(const Input& input, std::vector<ReadNote>&
   return out;
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::input

@@ -9,7 +9,7 @@
 #include "analyzer/input/files/walk.h"
 #include "kshim/base/bytes.h"
 
-namespace kshim::scan {
+namespace kshim::input {
 
 struct ImageLayer {
   std::string name;  ///< its digest or path, as the manifest has it
@@ -80,4 +80,4 @@ std::optional<OpenImages> open_images(const Input& input, std::vector<ReadNote>&
 /// Whether the bytes are a compressed tar, whatever the file is called.
 bool is_compressed_tar(Bytes bytes);
 
-}  // namespace kshim::scan
+}  // namespace kshim::input

@@ -9,7 +9,7 @@
 #include "kshim/files/open_file.h"
 #include "kshim/image/image.h"
 
-namespace kshim::scan {
+namespace kshim::input {
 namespace {
 
 namespace fs = std::filesystem;
@@ -188,4 +188,4 @@ FileKind file_kind(Bytes first, const std::string& name, bool named) noexcept {
   return std::string_view(name).ends_with(".ptx") ? FileKind::device_code : FileKind::other;
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::input

@@ -6,7 +6,7 @@
 #include "analyzer/input/files/container_buffer.h"
 #include "kshim/base/bytes.h"
 
-namespace kshim::scan {
+namespace kshim::input {
 
 struct Input {
   std::filesystem::path path;
@@ -47,4 +47,4 @@ Bytes read_first(const std::filesystem::path& path, std::array<std::byte, kFirst
 /// data are not.
 FileKind file_kind(Bytes first, const std::string& name, bool named) noexcept;
 
-}  // namespace kshim::scan
+}  // namespace kshim::input

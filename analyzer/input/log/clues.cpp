@@ -7,7 +7,7 @@
 
 #include "analyzer/data/wheels.h"
 
-namespace kshim::explain {
+namespace kshim::input {
 namespace {
 
 // Everything that uses PyTorch names it: where another package stands beside it, that one is meant.
@@ -48,13 +48,11 @@ bool is_of_no_package(const LogMatch& hit) {
   return hit.software.empty() && (RE2::PartialMatch(hit.quote, kOwn) || group(hit, "tool") == "nvcc");
 }
 
-bool row_has(const PackageMention& package, bool analysis::SoftwareRow::*trait) {
-  const auto rows = analysis::software();
-  const auto row = std::ranges::find(rows, package.name, &analysis::SoftwareRow::package);
+bool row_has(const PackageMention& package, bool SoftwareRow::*trait) {
+  const auto rows = software();
+  const auto row = std::ranges::find(rows, package.name, &SoftwareRow::package);
   return row != rows.end() && (*row).*trait;
 }
-
-using analysis::Cause;
 
 // "Ignore the above" stands right below what it is about.
 constexpr std::uint64_t kNear = 2;
@@ -82,7 +80,7 @@ std::string PackageMention::known_as() const {
   const bool of_pip = std::all_of(written.begin(), written.end(), [](unsigned char letter) {
     return std::islower(letter) != 0 || std::isdigit(letter) != 0 || letter == '-' || letter == '_';
   });
-  return of_pip && analysis::knows_wheels_of(analysis::wheel_name(written).distribution) ? written : name;
+  return of_pip && knows_wheels_of(wheel_name(written).distribution) ? written : name;
 }
 
 std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::uint64_t line) {
@@ -123,9 +121,8 @@ const PackageMention* find_package(const LogFacts& clues, std::string_view name)
 std::string package_that_called(const LogFacts& clues, const LogMatch& hit) {
   const std::string name = hit.frames.empty() ? std::string() : package_of_path(hit.frames.back().file);
   if (!name.empty() && name != kCarrier && !name.ends_with(".py")) {
-    const std::string project =
-        analysis::wheel_name(name).distribution;  // of the folder paddle: paddlepaddle-gpu
-    return analysis::knows_wheels_of(project) ? project : name;
+    const std::string project = wheel_name(name).distribution;  // of the folder paddle: paddlepaddle-gpu
+    return knows_wheels_of(project) ? project : name;
   }
   if (is_of_no_package(hit)) return {};
   // Else the only one that the log names beside PyTorch and what comes with it.
@@ -154,9 +151,7 @@ const PackageMention* package_that_failed(const LogFacts& clues, const LogMatch*
     if (is_of_no_package(*hit)) return nullptr;
   }
   // A finished program or package brings its own PyTorch, which pip does not exchange.
-  const auto finished = [](const PackageMention& each) {
-    return row_has(each, &analysis::SoftwareRow::released);
-  };
+  const auto finished = [](const PackageMention& each) { return row_has(each, &SoftwareRow::released); };
   const PackageMention* carrier = find_package(clues, kCarrier);
   const bool installed =
       (hit != nullptr && !hit->frames.empty()) || (carrier != nullptr && !carrier->version.empty());
@@ -193,7 +188,7 @@ std::string survived(const Course& course, const LogMatch& hit, Cause cause) {
     return fmt::format("The program came to its end: line {}: {}", course.last_finished,
                        course.last_finished_quote);
   // After other failures, steps that go on being printed may count results that nobody computed.
-  if (has_trait(cause, analysis::cause_trait::optional) && course.last_works > hit.line)
+  if (has_trait(cause, cause_trait::optional) && course.last_works > hit.line)
     return fmt::format("The program went on: line {}: {}", course.last_works, course.last_works_quote);
   return {};
 }
@@ -205,4 +200,4 @@ const Death* death_after(const Course& course, const LogMatch& hit) {
   return nullptr;
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::input

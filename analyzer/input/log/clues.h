@@ -5,7 +5,7 @@
 #include "analyzer/core/finding.h"
 #include "kshim/image/select.h"
 
-namespace kshim::explain {
+namespace kshim::input {
 
 // How a log goes on after a failing line: whether the program did without what failed, and what it died of
 // in the end.
@@ -16,7 +16,7 @@ struct LogMatch;
 struct Death {
   std::uint64_t line = 0;
   std::string quote;
-  std::vector<analysis::Place> frames;  ///< outermost first
+  std::vector<Place> frames;  ///< outermost first
 };
 
 struct Course {
@@ -29,7 +29,7 @@ struct Course {
 };
 
 /// Why the failing line was survived, as a sentence; empty where nothing says so.
-std::string survived(const Course& course, const LogMatch& hit, analysis::Cause cause);
+std::string survived(const Course& course, const LogMatch& hit, Cause cause);
 /// What ended the program after a line that it had survived; nullptr for none.
 const Death* death_after(const Course& course, const LogMatch& hit);
 
@@ -43,7 +43,7 @@ struct LogMatch {
   int code = 0;      ///< CUDA's of today, 0 = none
   int old_code = 0;  ///< as it stood there, where that is a number of before CUDA 10.1
   std::string as_written;  ///< the name as it stood there, where the headers have another
-  analysis::Cause cause = analysis::Cause::unknown;
+  Cause cause = Cause::unknown;
   double confidence = 0;  ///< 0: by the code alone
   std::string tells;
   bool brief = false;                         ///< words that count only in what a person typed
@@ -52,7 +52,7 @@ struct LogMatch {
   bool goes_on = false;                       ///< the line says that the program does without what failed
   bool thrown = false;                        ///< an exception, or the end of the program
   std::vector<std::string> software;          ///< packages that the line names (the table software)
-  std::vector<analysis::Place> frames;        ///< of the Python traceback that ends here, outermost first
+  std::vector<Place> frames;                  ///< of the Python traceback that ends here, outermost first
   std::map<std::string, std::string> groups;  ///< named groups of the row
 };
 
@@ -171,4 +171,4 @@ const PackageMention* find_package(const LogFacts& clues, std::string_view name)
 std::string package_that_called(const LogFacts& clues, const LogMatch& hit);
 const PackageMention* package_that_failed(const LogFacts& clues, const LogMatch* hit);
 
-}  // namespace kshim::explain
+}  // namespace kshim::input

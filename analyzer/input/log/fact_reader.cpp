@@ -11,11 +11,9 @@
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/knowledge_file.h"
 
-namespace kshim::explain {
+namespace kshim::input {
 namespace {
 
-using analysis::ClueKind;
-using analysis::knowledge;
 using image::ComputeCapability;
 using image::Version;
 
@@ -30,7 +28,7 @@ constexpr std::size_t kMaxOrdinals = 256;
 
 // The name, and perhaps its version and local version: torch==2.9.1+cu128, "PyTorch version: 2.9.1", "cuDNN
 // >= 9.11", and the columns of a list.
-std::string software_pattern(const analysis::SoftwareRow& row) {
+std::string software_pattern(const SoftwareRow& row) {
   return fmt::format(
       R"((?:^|[^\w.])({})(?:(?: wheel| version| aarch64| \(?source\)?)?(?::? \(`?\w+\.__version__`?\))?(?:[ =:@>(v*`|-]{{0,6}}| {{7,60}})(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
       row.pattern);
@@ -52,7 +50,7 @@ struct AnswerPatterns {
 const std::vector<std::unique_ptr<AnswerPatterns>>& answer_patterns() {
   static const auto kPatterns = [] {
     std::vector<std::unique_ptr<AnswerPatterns>> out;
-    for (const analysis::AnswerRow& row : analysis::answers())
+    for (const AnswerRow& row : answers())
       out.push_back(std::unique_ptr<AnswerPatterns>(
           new AnswerPatterns{RE2(std::string(row.question)), RE2(std::string(row.answer))}));
     return out;
@@ -66,7 +64,7 @@ void add_new(const std::string& item, std::vector<std::string>& items) {
 
 // GPUs before Kepler have no row in the table, but logs still mention them.
 bool is_known(ComputeCapability cc) {
-  return analysis::find_gpu(cc) != nullptr || cc.major == 1 || (cc.major == 2 && cc.minor < 2);
+  return find_gpu(cc) != nullptr || cc.major == 1 || (cc.major == 2 && cc.minor < 2);
 }
 
 RE2::Options without_case() {
@@ -98,7 +96,7 @@ void FactReader::set_toolkit(Version version) { clues_.toolkit = version; }
 
 // Uses "CUDA 11.4" from free text only if no program printed a version, and not if it means the driver's.
 void FactReader::say_toolkit(Version version, std::string_view text) {
-  const analysis::ToolkitRow* row = analysis::toolkit_at_most(version);
+  const ToolkitRow* row = toolkit_at_most(version);
   const auto says = [&](std::string_view words) { return text.find(words) != std::string_view::npos; };
   const bool of_driver = (version == clues_.driver && says("CUDA Version")) ||
                          says(std::string(to_name(version).view()) + " native");
@@ -533,7 +531,7 @@ void FactReader::set_module(std::string fact) {
   if (RE2::FullMatch(fact, kOfWindows, &hundreds, &rest, &minor)) fact = hundreds + rest + '.' + minor;
   unsigned branch = 0;
   std::from_chars(fact.data(), fact.data() + fact.size(), branch);
-  const analysis::ToolkitRow* row = analysis::toolkit_of_branch(branch);
+  const ToolkitRow* row = toolkit_of_branch(branch);
   if (row == nullptr && fact.find('.') == std::string::npos) return;
   clues_.kernel_module = std::move(fact);
   if (row == nullptr || clues_.driver.known()) return;
@@ -542,7 +540,7 @@ void FactReader::set_module(std::string fact) {
 
 void FactReader::add_frame(const std::vector<std::string>& groups) {
   if (groups.size() < 4) return;
-  analysis::Place place;
+  Place place;
   place.file = groups[1];
   std::from_chars(groups[2].data(), groups[2].data() + groups[2].size(), place.line);
   place.function = groups[3];
@@ -605,7 +603,7 @@ bool is_requirement(std::string_view before, std::string_view after) {
 // "(11.8)" behind the words for what built it is CUDA's version and no release of the package.
 bool is_toolkit_of_build(std::string_view before, std::string_view whole, Version version) {
   static const RE2 kBuilt(R"(.*\b(?:compiled?|built|build)(?: with| against| for)?\s*)", without_case());
-  const analysis::ToolkitRow* row = analysis::toolkit_at_most(version);
+  const ToolkitRow* row = toolkit_at_most(version);
   return whole.find('(') != std::string_view::npos && row != nullptr && row->version == version &&
          RE2::FullMatch({before.data(), before.size()}, kBuilt);
 }
@@ -626,14 +624,14 @@ void FactReader::begin_line(const std::string& text) {
 }
 
 void FactReader::take_answer(int row, const std::string& fact) {
-  switch (analysis::answers()[static_cast<std::size_t>(row)].kind) {
-    case analysis::Answer::cc2:
+  switch (answers()[static_cast<std::size_t>(row)].kind) {
+    case Answer::cc2:
       return add_device(capability_in(fact));
-    case analysis::Answer::arch_list:
+    case Answer::arch_list:
       return add_words(fact, file_);
-    case analysis::Answer::toolkit:
+    case Answer::toolkit:
       return set_toolkit(leading_version(fact));
-    case analysis::Answer::torch: {
+    case Answer::torch: {
       const std::size_t plus = std::min(fact.find('+'), fact.size());
       const std::string variant = fact.substr(std::min(plus + 1, fact.size()));
       return note_package({"torch", "torch", fact.substr(0, plus), variant, clues_.lines});
@@ -641,4 +639,4 @@ void FactReader::take_answer(int row, const std::string& fact) {
   }
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::input

@@ -6,7 +6,7 @@
 #include "analyzer/input/log/clues.h"
 #include "analyzer/input/log/pattern_set.h"
 
-namespace kshim::explain {
+namespace kshim::input {
 
 /// Where the patterns of a FactReader are among the others.
 struct FactPatterns {
@@ -43,11 +43,11 @@ class FactReader {
   /// What the line before asked for may be what this one answers (the table answers).
   void begin_line(const std::string& text);
   /// The Python traceback as it stands.
-  const std::vector<analysis::Place>& traceback() const { return traceback_; }
+  const std::vector<Place>& traceback() const { return traceback_; }
 
  private:
   void take_answer(int row, const std::string& fact);
-  void take_clue(analysis::ClueKind kind, int index, const std::string& fact, const std::string& text);
+  void take_clue(ClueKind kind, int index, const std::string& fact, const std::string& text);
   std::string fact_there(int pattern, const std::string& text) const;
   void add_device(std::optional<image::ComputeCapability> cc, std::string name = {},
                   DeviceRole role = DeviceRole::none, std::optional<int> ordinal = std::nullopt);
@@ -75,8 +75,8 @@ class FactReader {
   std::string file_;   ///< heading of the images that follow
   std::string major_;  ///< of a compute capability whose minor number follows
   std::vector<std::string> software_;
-  std::vector<analysis::Place> traceback_;
+  std::vector<Place> traceback_;
   int asked_ = -1;  ///< row of the table answers whose question stood in the line before
 };
 
-}  // namespace kshim::explain
+}  // namespace kshim::input

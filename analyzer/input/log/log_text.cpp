@@ -4,7 +4,7 @@
 #include "analyzer/core/redacted.h"
 #include "analyzer/input/report/report_reader.h"
 
-namespace kshim::explain {
+namespace kshim::input {
 namespace {
 
 // A line of many megabytes is read in its beginning; the miner says so.
@@ -76,7 +76,7 @@ void LogText::begin(std::string_view& bytes) {
     if (bytes.starts_with(kMarkLe) || bytes.starts_with(kMarkBe)) bytes.remove_prefix(2);
     return;
   }
-  if (std::string what = analysis::foreign_file(bytes); !what.empty()) throw NotALog(what);
+  if (std::string what = foreign_file(bytes); !what.empty()) throw NotALog(what);
   if (is_binary(bytes.substr(0, kLook))) throw NotALog("is no text");
   if (bytes.starts_with(kMarkUtf8)) bytes.remove_prefix(kMarkUtf8.size());
   // As a terminal's copy has it: lines that end with a carriage return alone.
@@ -128,15 +128,15 @@ void LogText::split(std::string_view text) {
     const std::size_t end = text.find(newline_);
     if (rest_.size() < kMaxKeptLength) rest_.append(text.substr(0, end));
     if (end == std::string_view::npos) return;
-    line_(analysis::redacted(rest_));
+    line_(redacted(rest_));
     rest_.clear();
     text.remove_prefix(end + 1);
   }
 }
 
 void LogText::finish() {
-  if (!rest_.empty()) line_(analysis::redacted(rest_));
+  if (!rest_.empty()) line_(redacted(rest_));
   rest_.clear();
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::input

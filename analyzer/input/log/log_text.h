@@ -5,7 +5,7 @@
 
 #include "analyzer/core/prelude.h"
 
-namespace kshim::explain {
+namespace kshim::input {
 
 /// What was given as a log is none; what() is a clause that says what it is, and what to do.
 struct NotALog : std::runtime_error {
@@ -43,4 +43,4 @@ class LogText {
   std::uint32_t high_ = 0;  ///< first half of a surrogate pair
 };
 
-}  // namespace kshim::explain
+}  // namespace kshim::input

@@ -8,7 +8,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
-namespace kshim::explain {
+namespace kshim::input {
 namespace {
 
 constexpr int kLastCode = 1000;
@@ -66,7 +66,7 @@ std::vector<Near> near_names(std::string_view name) {
   const std::size_t limit = key.size() / 4;
   std::vector<Near> out;
   each_name([&](const CudaError& error, const char* known) {
-    const std::size_t far = kshim::analysis::edit_distance(key, folded(known), limit);
+    const std::size_t far = edit_distance(key, folded(known), limit);
     if (far <= limit) out.push_back({known, error.code, far});
   });
   std::stable_sort(out.begin(), out.end(),
@@ -94,7 +94,7 @@ std::string header_name(const CudaError& error) {
 }  // namespace
 
 const OldCode* find_old_code(int number) {
-  for (const OldCode& row : analysis::old_codes())
+  for (const OldCode& row : old_codes())
     if (row.old == number) return &row;
   return nullptr;
 }
@@ -139,7 +139,7 @@ NamedError find_by_name(std::string_view name) {
         return {error, is(error->driver_name) || is(error->runtime_name) ? "" : known, false};
     }
   }
-  for (const analysis::ErrorNameRow& other : analysis::error_names()) {
+  for (const ErrorNameRow& other : error_names()) {
     if (folded(other.name) != key) continue;
     const CudaError* error = find_cuda_error(other.code);
     return {error, header_name(*error), false};
@@ -196,4 +196,4 @@ std::vector<std::string> nearest_names(std::string_view name, std::size_t most) 
   return out;
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::input

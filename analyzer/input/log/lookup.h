@@ -5,9 +5,9 @@
 #include "analyzer/data/tables.h"
 #include "kshim/base/cuda_error.h"
 
-namespace kshim::explain {
+namespace kshim::input {
 
-using OldCode = analysis::OldCodeRow;
+using OldCode = OldCodeRow;
 /// nullptr for a number that was the same before CUDA 10.1, or none.
 const OldCode* find_old_code(int number);
 
@@ -36,4 +36,4 @@ const CudaError* find_whole_message(std::string_view text);
 /// Every name that one could have meant: for "did you mean".
 std::vector<std::string> nearest_names(std::string_view name, std::size_t most);
 
-}  // namespace kshim::explain
+}  // namespace kshim::input

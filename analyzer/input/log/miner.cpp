@@ -6,18 +6,15 @@
 #include "analyzer/input/log/lookup.h"
 #include "kshim/base/cuda_error.h"
 
-namespace kshim::explain {
+namespace kshim::input {
 namespace {
-
-using analysis::MessageScope;
-using analysis::Sign;
 
 // What is kept of a log; the first of each kind decides, so what comes later is worth less and less.
 constexpr std::size_t kMaxHits = 200;
 constexpr std::size_t kMaxOthers = 20;
 constexpr std::size_t kMaxTracebacks = 16;
 constexpr std::size_t kMaxFiles = 32;
-constexpr std::size_t kMaxLineLength = std::size_t{64} << 10;
+constexpr std::size_t kMaxLogLine = std::size_t{64} << 10;
 constexpr std::size_t kMaxQuoteLength = 300;
 
 // AMD's HIP speaks in CUDA's words: its lines are none of CUDA's.
@@ -83,7 +80,7 @@ std::string cut(std::string text) {
 }  // namespace
 
 struct Vocabulary {
-  const analysis::Knowledge& tables = analysis::knowledge();
+  const Knowledge& tables = knowledge();
   PatternSet patterns;
   FactPatterns facts{patterns};
   int first_message = 0;
@@ -201,7 +198,7 @@ struct LogParser::State {
   }
 
   void message(int index, const std::string& text) {
-    const analysis::MessageRow& row = row_of(words.tables.messages, index - words.first_message);
+    const MessageRow& row = row_of(words.tables.messages, index - words.first_message);
     LogMatch hit;
     if (row.confidence > 0) hit.id = row.id;  // else: CUDA's own words
     hit.who = row.who;
@@ -325,9 +322,9 @@ void LogParser::line(std::string_view bytes) {
   State& state = *state_;
   ++state.clues.lines;
   state.clues.bytes += bytes.size() + 1;
-  if (bytes.size() > kMaxLineLength) {
+  if (bytes.size() > kMaxLogLine) {
     ++state.clues.cut_lines;
-    bytes = bytes.substr(0, kMaxLineLength);
+    bytes = bytes.substr(0, kMaxLogLine);
   }
   std::string text = plain_line(bytes);
   // Of issue forms: "**Driver:** 535.54".
@@ -344,7 +341,7 @@ void LogParser::line(std::string_view bytes) {
   for (const int index : state.found) {
     if (words.facts.has(index) || index >= words.first_sign) continue;
     if (index >= words.first_other && index < words.name) {
-      const analysis::NotCudaRow& row = row_of(words.tables.not_cuda, index - words.first_other);
+      const NotCudaRow& row = row_of(words.tables.not_cuda, index - words.first_other);
       if (state.clues.others.size() < kMaxOthers)
         state.clues.others.push_back(
             {state.clues.lines, cut(text), std::string(row.what), std::string(row.remedy)});
@@ -374,4 +371,4 @@ LogFacts LogParser::take() {
   return std::move(clues);
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::input

@@ -4,7 +4,7 @@
 
 #include "analyzer/input/log/clues.h"
 
-namespace kshim::explain {
+namespace kshim::input {
 
 class LogParser {
  public:
@@ -25,4 +25,4 @@ class LogParser {
 /// Without terminal control sequences and control characters; tabs become spaces.
 std::string plain_line(std::string_view text);
 
-}  // namespace kshim::explain
+}  // namespace kshim::input

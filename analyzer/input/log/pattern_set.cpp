@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace kshim::explain {
+namespace kshim::input {
 namespace {
 
 re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
@@ -236,4 +236,4 @@ std::map<std::string, std::string> PatternSet::named_groups(int index, std::stri
   return out;
 }
 
-}  // namespace kshim::explain
+}  // namespace kshim::input

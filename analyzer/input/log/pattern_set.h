@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kshim::explain {
+namespace kshim::input {
 
 /// Alternatives, in lower case: a match holds at least one of them.
 using AnyOf = std::vector<std::string>;
@@ -90,4 +90,4 @@ class PatternSet {
   mutable std::string lower_;  ///< the line at hand
 };
 
-}  // namespace kshim::explain
+}  // namespace kshim::input

@@ -8,7 +8,7 @@
 #include "kshim/image/arch.h"
 #include "kshim/image/select.h"
 
-namespace kshim::doctor {
+namespace kshim::input {
 
 // Which file the dynamic linker of the machine would load for a name, and why that one: ld.so(8), "dlopen and
 // the order of search".
@@ -119,7 +119,7 @@ struct Program {
   std::string deepbind;              ///< why what it loads may be bound past the shim; empty else
 };
 
-struct Place {
+struct MachineEnvironment {
   bool container = false;
   bool wsl = false;
   bool module_loaded = false;             ///< the kernel module of the driver
@@ -164,10 +164,10 @@ struct PackageCoverage {
   std::vector<GpuCoverage> gpus;   ///< a row each kind of GPU
 };
 
-struct Facts {
+struct MachineFacts {
   System system;
   std::vector<PackageCoverage> coverage;
-  Place place;
+  MachineEnvironment place;
   std::vector<Gpu> gpus;
   Driver driver;
   std::vector<Toolkit> toolkits;
@@ -181,12 +181,12 @@ struct Facts {
 
 // The parts of a machine that kshim doctor looks at, each found by itself.
 
-Place look_at_place(const Machine& machine);
+MachineEnvironment look_at_place(const Machine& machine);
 /// PRETTY_NAME of os-release(5): "Debian GNU/Linux 12 (bookworm)".
 std::string pretty_name(std::string_view os_release);
 System look_at_system(const Machine& machine, const Loader& loader);
 /// By NVML where the machine is this one and has it, else by what the kernel module shows in /proc.
-void find_gpus(const Machine& machine, const Loader& loader, Facts& facts);
+void find_gpus(const Machine& machine, const Loader& loader, MachineFacts& facts);
 std::vector<Toolkit> find_toolkits(const Machine& machine);
 /// nvcc, ptxas, tileiras and the host's compiler as PATH and the variables of build systems choose them, and
 /// the ptxas that Triton brings.
@@ -233,4 +233,4 @@ struct CompilerProgram {
 std::vector<CompilerProgram> find_compilers(const Machine& machine, std::string_view name,
                                             const std::string& packages);
 
-}  // namespace kshim::doctor
+}  // namespace kshim::input

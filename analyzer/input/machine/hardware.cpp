@@ -6,7 +6,7 @@
 #include "analyzer/data/knowledge.h"
 #include "analyzer/input/machine/facts.h"
 
-namespace kshim::doctor {
+namespace kshim::input {
 namespace {
 
 constexpr std::size_t kPciList = std::size_t{8} << 20;  // pci.ids has 1.5 MB
@@ -65,7 +65,7 @@ std::string name_of_pci(std::string_view list, std::string_view device) {
 }
 
 // Without a driver that answers: what the bus has.
-std::vector<Gpu> gpus_of_bus(const Machine& machine, const Place& place) {
+std::vector<Gpu> gpus_of_bus(const Machine& machine, const MachineEnvironment& place) {
   std::vector<Gpu> out;
   std::string list;
   for (const char* path : {"/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids"}) {
@@ -94,8 +94,8 @@ bool has_instances(const Machine& machine) {
 
 }  // namespace
 
-Place look_at_place(const Machine& machine) {
-  Place place;
+MachineEnvironment look_at_place(const Machine& machine) {
+  MachineEnvironment place;
   const std::string init = machine.read("/proc/1/cgroup");
   place.container = machine.exists("/.dockerenv") || machine.exists("/run/.containerenv") ||
                     contains(init, "docker") || contains(init, "kubepods") ||
@@ -120,7 +120,7 @@ Place look_at_place(const Machine& machine) {
   return place;
 }
 
-void find_gpus(const Machine& machine, const Loader& loader, Facts& facts) {
+void find_gpus(const Machine& machine, const Loader& loader, MachineFacts& facts) {
   NvmlAnswers answers;
   if (const auto library = loader.find("libnvidia-ml.so.1"); machine.live() && library)
     answers = ask_nvml(library->path);
@@ -139,7 +139,7 @@ void find_gpus(const Machine& machine, const Loader& loader, Facts& facts) {
   }
   if (facts.gpus.empty()) facts.gpus = gpus_of_bus(machine, facts.place);
   for (Gpu& gpu : facts.gpus) {
-    const auto named = gpu.cc ? std::vector<explain::GpuName>() : explain::gpus_named_in(gpu.name);
+    const auto named = gpu.cc ? std::vector<GpuName>() : gpus_named_in(gpu.name);
     if (named.empty() || std::ranges::any_of(named, [&](const auto& each) { return each.cc != named[0].cc; }))
       continue;
     gpu.cc = named.front().cc;
@@ -157,4 +157,4 @@ void find_gpus(const Machine& machine, const Loader& loader, Facts& facts) {
     facts.driver.isa = row->isa;
 }
 
-}  // namespace kshim::doctor
+}  // namespace kshim::input

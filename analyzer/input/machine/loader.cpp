@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/machine/facts.h"
 
-namespace kshim::doctor {
+namespace kshim::input {
 namespace {
 
 // glibc, elf/cache.c and dl-cache.h: an optional table in the format of libc5, then this one. Offsets of
@@ -149,4 +149,4 @@ std::vector<FoundFile> Loader::all(std::string_view name) const {
   return out;
 }
 
-}  // namespace kshim::doctor
+}  // namespace kshim::input

@@ -10,7 +10,7 @@
 #include "analyzer/owner/bounded.h"
 #include "kshim/files/open_file.h"
 
-namespace kshim::doctor {
+namespace kshim::input {
 namespace {
 
 namespace fs = std::filesystem;
@@ -85,7 +85,7 @@ bool Machine::has_env(std::string_view name) const { return environment_.count(s
 
 std::string Machine::real(std::string_view path) const {
   if (path.substr(0, 1) != "/" || contains(path, '\0')) return {};
-  const auto below = packages::resolve_in(root_, path);
+  const auto below = resolve_in(root_, path);
   return below ? ("/" / *below).string() : std::string();
 }
 
@@ -242,18 +242,18 @@ Program look_at_program(const Machine& machine, const Loader& loader, const std:
     program.path = name;
     return program;
   }
-  const auto executable = cli::follow_scripts(
+  const auto executable = follow_scripts(
       program.path, program.chain,
       [&](const std::string& path) {
-        return machine.is_file(path) ? cli::inspect(machine.at(path)) : std::nullopt;
+        return machine.is_file(path) ? inspect(machine.at(path)) : std::nullopt;
       },
       [&](const std::string& name_in_path) { return in_path(machine, name_in_path); });
   program.found = executable.has_value();
   if (!program.found) return program;
-  program.elf = executable->kind == cli::Executable::Kind::elf;
+  program.elf = executable->kind == Executable::Kind::elf;
   const auto file = elf_facts(machine.at(program.path));
   program.library = program.elf && file && file->same_class && file->is_library;
-  if (!program.library) program.blind = cli::blind_reason(*executable);
+  if (!program.library) program.blind = blind_reason(*executable);
   for (const DeepbindUserRow& user : deepbind_users())
     if (basename_of(program.path) == user.name) program.deepbind = user.why;
   if (file && file->same_class && (program.library || !executable->loader.empty()))
@@ -261,4 +261,4 @@ Program look_at_program(const Machine& machine, const Loader& loader, const std:
   return program;
 }
 
-}  // namespace kshim::doctor
+}  // namespace kshim::input

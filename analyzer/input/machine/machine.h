@@ -6,7 +6,7 @@
 
 #include "analyzer/core/text.h"
 
-namespace kshim::doctor {
+namespace kshim::input {
 
 class Machine {
  public:
@@ -45,7 +45,5 @@ Machine this_machine();
 std::map<std::string, std::string> own_environment();
 /// Folder and name, with one slash between them.
 std::string join_path(std::string_view folder, std::string_view name);
-using analysis::split;
-using analysis::trim;
 
-}  // namespace kshim::doctor
+}  // namespace kshim::input

@@ -6,7 +6,7 @@
 #include "analyzer/device_code/own_process.h"
 #include "analyzer/input/machine/facts.h"
 
-namespace kshim::doctor {
+namespace kshim::input {
 namespace {
 
 using Json = nlohmann::json;
@@ -118,9 +118,8 @@ NvmlAnswers parsed(const std::string& text) {
 }  // namespace
 
 NvmlAnswers ask_nvml(const std::string& path, std::chrono::seconds patience) {
-  using source::ProcessAnswer;
   const auto seconds = static_cast<std::uint64_t>(patience.count());
-  const ProcessAnswer answer = source::ask_in_own_process(
+  const ProcessAnswer answer = ask_in_own_process(
       [&](int) { return ask_here(path).dump(-1, ' ', false, Json::error_handler_t::replace); },
       {.cpu_seconds = seconds, .patience = patience});
   NvmlAnswers out;
@@ -140,4 +139,4 @@ NvmlAnswers ask_nvml(const std::string& path, std::chrono::seconds patience) {
   return out;
 }
 
-}  // namespace kshim::doctor
+}  // namespace kshim::input

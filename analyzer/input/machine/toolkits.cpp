@@ -6,7 +6,7 @@
 #include "kshim/files/open_file.h"
 #include "kshim/image/compiler_program.h"
 
-namespace kshim::doctor {
+namespace kshim::input {
 namespace {
 
 constexpr std::size_t kMaxWheels = 200;
@@ -58,8 +58,8 @@ void look_into(const Machine& machine, const std::string& folder, Python& python
   constexpr std::string_view kInfo = ".dist-info";
   for (const std::string& name : machine.names(folder)) {
     if (!name.ends_with(kInfo) || python.wheels.size() == kMaxWheels) continue;
-    packages::Package package;
-    packages::read_metadata(machine.read(join_path(join_path(folder, name), "METADATA")), package);
+    Package package;
+    read_metadata(machine.read(join_path(join_path(folder, name), "METADATA")), package);
     if (is_cuda_wheel(package.name)) python.wheels.push_back({package.name, package.version});
   }
   // nvidia/cublas/lib of CUDA 12's wheels, nvidia/cu13/lib of CUDA 13's.
@@ -266,4 +266,4 @@ std::vector<CompilerProgram> find_compilers(const Machine& machine, std::string_
   return out;
 }
 
-}  // namespace kshim::doctor
+}  // namespace kshim::input

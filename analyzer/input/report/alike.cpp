@@ -10,7 +10,7 @@
 #include "analyzer/data/wheels.h"
 #include "analyzer/input/report/report_index.h"
 
-namespace kshim::analysis {
+namespace kshim::input {
 namespace {
 
 constexpr std::size_t kMaxValueLength = 64;
@@ -271,4 +271,4 @@ bool has_places(const Report& report, const Alike& alike) {
   return report.modules.size() == alike.ms.size() && report.devices.size() == alike.gpus.size();
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::input

@@ -7,7 +7,7 @@
 
 #include "analyzer/input/report/report.h"
 
-namespace kshim::analysis {
+namespace kshim::input {
 
 struct Alike {
   /// A hash that nobody can forge, because its seed is drawn by each process of kshim.
@@ -28,4 +28,4 @@ Alike values_of(const Report& report);
 /// Whether `report` has a row for each value of `alike`, so that another one's values can take their places.
 bool has_places(const Report& report, const Alike& alike);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::input

@@ -5,7 +5,7 @@
 
 #include "analyzer/core/text.h"
 
-namespace kshim::analysis {
+namespace kshim::input {
 namespace {
 
 namespace fs = std::filesystem;
@@ -159,4 +159,4 @@ bool releases_agree(std::string_view a, std::string_view b) {
   return std::min(places_of(a), places_of(b)) >= 3 && !releases_differ(a, b);
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::input

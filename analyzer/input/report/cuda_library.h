@@ -6,7 +6,7 @@
 
 #include "analyzer/input/report/report_index.h"
 
-namespace kshim::analysis {
+namespace kshim::input {
 
 struct CudaLibrary {
   LibraryRecord record;
@@ -36,4 +36,4 @@ struct CudnnFacts {
 };
 CudnnFacts read_cudnn(const std::string& path, std::string_view build_id);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::input

@@ -6,7 +6,7 @@
 #include "analyzer/core/redacted.h"
 #include "analyzer/core/text.h"
 
-namespace kshim::analysis {
+namespace kshim::input {
 namespace {
 
 using report::Field;
@@ -274,4 +274,4 @@ std::string Fields::odd() const {
   return fmt::format("`{}`: {}", report::name_of(type_), out);
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::input

@@ -6,7 +6,7 @@
 
 #include "analyzer/input/report/report.h"
 
-namespace kshim::analysis {
+namespace kshim::input {
 
 /// Longer texts are cut: the shim writes 8 KiB at most.
 constexpr std::size_t kMaxTextLength = std::size_t{64} << 10;
@@ -76,4 +76,4 @@ class Fields {
   mutable bool nonsense_ = false;  ///< a number is none that can be
 };
 
-}  // namespace kshim::analysis
+}  // namespace kshim::input

@@ -8,7 +8,7 @@
 #include "kshim/image/compute_capability.h"
 #include "kshim/report/schema.h"
 
-namespace kshim::analysis {
+namespace kshim::input {
 namespace {
 
 using report::Field;
@@ -544,4 +544,4 @@ void check_report(Report& report, Whole whole) {
   check_end(report, whole);
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::input

@@ -7,7 +7,7 @@
 
 #include "analyzer/input/report/fields.h"
 
-namespace kshim::analysis {
+namespace kshim::input {
 
 // How much of one report is kept in memory. The shim's own limits (docs/report-format.md) are far below; a
 // report of gigabytes, whatever wrote it, is read to its end and kept up to here, and a note says
@@ -151,4 +151,4 @@ void check_report(Report& report, Whole whole);
 /// than `room` bytes; notes say of how many failures, and why. The answer: bytes of memory taken.
 std::size_t fill_same_stacks(Report& report, std::size_t room);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::input

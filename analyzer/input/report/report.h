@@ -9,7 +9,7 @@
 
 #include "kshim/report/writer.h"
 
-namespace kshim::analysis {
+namespace kshim::input {
 
 struct ImageEntry {
   std::string kind;
@@ -50,7 +50,7 @@ struct Record {
 template <bool kRequired, class T>
 using IfThere = std::conditional_t<kRequired, T, std::optional<T>>;
 template <report::Kind kKind, bool kRequired>
-using Member = std::tuple_element_t<
+using FieldOf = std::tuple_element_t<
     static_cast<std::size_t>(kKind),
     std::tuple<std::string, IfThere<kRequired, std::uint64_t>, double, bool, std::vector<std::string>,
                std::map<std::string, std::string>, IfThere<kRequired, std::vector<ImageEntry>>,
@@ -66,7 +66,7 @@ struct RecordOf : Record {
   struct RecordOf<report::RecordType::type> : Record { \
     bool operator==(const RecordOf&) const = default;
 #define KSHIM_FIELD(record, field, kind, required, meaning) \
-  Member<report::Kind::kind_##kind, (required) != 0> field{};
+  FieldOf<report::Kind::kind_##kind, (required) != 0> field{};
 #include "kshim/report/schema.def"
 #undef KSHIM_RECORD
 #undef KSHIM_FIELD
@@ -126,4 +126,4 @@ struct Report {
   std::size_t kept = 0;           ///< bytes of memory that the records take, about
 };
 
-}  // namespace kshim::analysis
+}  // namespace kshim::input

@@ -7,7 +7,7 @@
 #include "analyzer/core/text.h"
 #include "kshim/base/hash.h"
 
-namespace kshim::analysis {
+namespace kshim::input {
 namespace {
 
 template <class Map>
@@ -44,8 +44,7 @@ bool is_of_root(const std::filesystem::path& root, const std::string& path) {
 /// Where the file of a report lies below another root than ours.
 std::string below_root(const std::filesystem::path& root, const std::string& path) {
   if (!is_of_root(root, path)) return path;
-  return (root / packages::resolve_in(root, path).value_or(std::filesystem::path(path).relative_path()))
-      .string();
+  return (root / resolve_in(root, path).value_or(std::filesystem::path(path).relative_path())).string();
 }
 
 namespace fs = std::filesystem;
@@ -297,7 +296,7 @@ const std::string& ObjectFiles::why_not(const ObjectRecord& object) {
 
 const std::string& ObjectFiles::elsewhere(const ObjectRecord& object) { return *place(object).second; }
 
-std::optional<packages::Package> ObjectFiles::package(const ObjectRecord& object) {
+std::optional<Package> ObjectFiles::package(const ObjectRecord& object) {
   if (object.path.empty()) return std::nullopt;
   const auto package_at = [&](const std::string& path) {
     return is_of_root(root_, path) ? packages_.in_root(std::filesystem::path(path).relative_path().string())
@@ -321,21 +320,20 @@ void ObjectFiles::read_sources(const ObjectRecord& object, const std::vector<std
   auto& known = sources_[Key(object.path, object.build_id)];
   std::vector<std::uint64_t> wanted;
   for (const std::uint64_t address : addresses) {
-    if (wanted.size() < kMaxAddresses && known.emplace(address, source::SourceFrames()).second)
+    if (wanted.size() < kMaxAddresses && known.emplace(address, SourceFrames()).second)
       wanted.push_back(address);
   }
   const std::string& other = elsewhere(object);
-  const source::HostFile file{below_root(root_, other.empty() ? object.path : other), object.build_id, root_};
-  if (wanted.empty() || source_reads_ >= kMaxSourceReads ||
-      !(opened->has_dwarf() || source::has_debug_file(file)))
+  const HostFile file{below_root(root_, other.empty() ? object.path : other), object.build_id, root_};
+  if (wanted.empty() || source_reads_ >= kMaxSourceReads || !(opened->has_dwarf() || has_debug_file(file)))
     return;
   ++source_reads_;
-  auto frames = source::host_lines(file, wanted);
+  auto frames = host_lines(file, wanted);
   for (std::size_t i = 0; i < wanted.size(); ++i) known[wanted[i]] = std::move(frames[i]);
 }
 
-const source::SourceFrames& ObjectFiles::source_at(const ObjectRecord& object, std::uint64_t address) {
-  static const source::SourceFrames none;
+const SourceFrames& ObjectFiles::source_at(const ObjectRecord& object, std::uint64_t address) {
+  static const SourceFrames none;
   const auto file = sources_.find(Key(object.path, object.build_id));
   if (file == sources_.end()) return none;
   const auto at = file->second.find(address);
@@ -397,4 +395,4 @@ std::optional<CachedCode> CacheSearch::holding(const std::string& path, const En
   return std::nullopt;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::input

@@ -8,7 +8,7 @@
 #include "analyzer/input/report/report.h"
 #include "analyzer/owner/finder.h"
 
-namespace kshim::analysis {
+namespace kshim::input {
 
 // Device code that came from memory may have come from a cache before: the shim wrote its hash and size, and
 // the folders where programs keep what they compiled are known (the table caches). Only on the machine that
@@ -75,14 +75,14 @@ class ObjectFiles {
   const std::string& elsewhere(const ObjectRecord& object);
   /// The package that the file belongs to, where it is on this machine. If the file has changed since, only
   /// the name: the installed version is a different one.
-  std::optional<packages::Package> package(const ObjectRecord& object);
-  packages::Finder& packages() { return packages_; }
+  std::optional<Package> package(const ObjectRecord& object);
+  Finder& packages() { return packages_; }
   /// Where the links of a path lead; empty where there is no such file.
   const std::string& real_path(const std::string& path);
   /// Asks the file's DWARF for link-time addresses, together.
   void read_sources(const ObjectRecord& object, const std::vector<std::uint64_t>& addresses);
   /// What read_sources() found at an address, innermost function first; mostly empty.
-  const source::SourceFrames& source_at(const ObjectRecord& object, std::uint64_t address);
+  const SourceFrames& source_at(const ObjectRecord& object, std::uint64_t address);
   CacheSearch& caches() { return caches_; }
 
  private:
@@ -105,10 +105,10 @@ class ObjectFiles {
   Entry late_{std::string(), {}};
   std::map<Key, Entry> files_;
   std::unordered_map<std::string, std::vector<std::string>> places_;  ///< paths by build id
-  std::map<Key, std::map<std::uint64_t, source::SourceFrames>> sources_;
+  std::map<Key, std::map<std::uint64_t, SourceFrames>> sources_;
   std::size_t source_reads_ = 0;
   std::unordered_map<std::string, std::string> real_paths_;
-  packages::Finder packages_;
+  Finder packages_;
   CacheSearch caches_;
 };
 
@@ -157,4 +157,4 @@ class ReportIndex {
   std::unordered_set<std::uint64_t> launch_failed_modules_;
 };
 
-}  // namespace kshim::analysis
+}  // namespace kshim::input

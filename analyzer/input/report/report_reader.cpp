@@ -16,7 +16,7 @@
 #include "kshim/report/schema.h"
 #include "kshim/report/trusted_folder.h"
 
-namespace kshim::analysis {
+namespace kshim::input {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 20;
@@ -353,4 +353,4 @@ std::string foreign_file(std::string_view first_bytes) {
   return {};
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::input

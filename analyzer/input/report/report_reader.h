@@ -13,7 +13,7 @@
 
 #include "analyzer/input/report/report.h"
 
-namespace kshim::analysis {
+namespace kshim::input {
 
 /// A longer line is skipped with a note: no record of the shim is longer than 512 KiB.
 constexpr std::size_t kMaxLineLength = std::size_t{4} << 20;
@@ -87,4 +87,4 @@ class LineBuffer {
 /// gzip: ...". Empty where nothing is known about it.
 std::string foreign_file(std::string_view first_bytes);
 
-}  // namespace kshim::analysis
+}  // namespace kshim::input

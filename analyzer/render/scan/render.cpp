@@ -4,7 +4,7 @@
 #include "analyzer/render/ci_formats.h"
 #include "analyzer/render/finding_page.h"
 
-namespace kshim::scan {
+namespace kshim::render {
 namespace {
 
 void add_images(const std::vector<ImageCount>& more, std::vector<ImageCount>& images) {
@@ -210,7 +210,7 @@ std::string render_github(const Scan& scan, Format, const RenderOptions&) {
   return github_commands(placed(scan, root), root, {}, mapped(scan.notes, &ReadNote::text));
 }
 
-std::string render(const Scan& scan, Format format, const RenderOptions& options) {
+std::string rendered(const Scan& scan, Format format, const RenderOptions& options) {
   switch (format) {
 #define KSHIM_FORMAT(id, writer) \
   case Format::id:               \
@@ -226,6 +226,7 @@ KSHIM_JSON(BudgetUse, name, of, bytes, limit)
 KSHIM_JSON(Expected, list, source, reason, skipped, missing, surplus)
 KSHIM_JSON(ModuleSize, offset, images, stored, bytes, kernel)
 
+template <>
 inline Json to_json(const KernelNeeds& from) {
   Json out = {{"arch", from.arch}};
   for (const auto& [name, value] :
@@ -236,6 +237,7 @@ inline Json to_json(const KernelNeeds& from) {
   return out;
 }
 
+template <>
 inline Json to_json(const ScannedKernel& from) {
   return {{"name", from.name},
           {"demangled", from.demangled},
@@ -295,4 +297,4 @@ std::string render_junit(const Scan& scan, Format, const RenderOptions&) {
   return junit_xml("kshim scan", suites);
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::render

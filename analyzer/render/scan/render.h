@@ -8,7 +8,7 @@
 #include "analyzer/render/json_finding.h"
 #include "analyzer/verbs/scan.h"
 
-namespace kshim::scan {
+namespace kshim::render {
 
 /// How one object does on one target, in a word; from best to worst.
 enum class Outcome : std::uint8_t { no_kernels, sass, jit, part, none };
@@ -39,11 +39,11 @@ std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution);
 
 /// Without what it takes in the file.
 Json image_json(const ImageCount& image);
-std::string render(const Scan& scan, Format format, const RenderOptions& options);
+std::string rendered(const Scan& scan, Format format, const RenderOptions& options);
 
 #define KSHIM_FORMAT(id, writer) \
   std::string render_##writer(const Scan& scan, Format format, const RenderOptions& options);
 #include "analyzer/core/formats.def"
 #undef KSHIM_FORMAT
 
-}  // namespace kshim::scan
+}  // namespace kshim::render

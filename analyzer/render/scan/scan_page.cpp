@@ -3,7 +3,7 @@
 #include "analyzer/render/finding_page.h"
 #include "analyzer/render/scan/render.h"
 
-namespace kshim::scan {
+namespace kshim::render {
 namespace {
 
 struct SizeRow {
@@ -490,4 +490,4 @@ std::string render_page(const Scan& scan, Format format, const RenderOptions& op
   });
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::render

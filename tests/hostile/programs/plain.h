@@ -111,6 +111,7 @@ int worker();
 int garbage();
 int truncated();
 int mappings();
+int few_mappings();
 int tight();
 int names();
 int generated();
@@ -120,5 +121,7 @@ int memory();
 int barrier();
 int serves_memory();
 int while_asking();
+int traps();
+int stepped();
 
 }  // namespace hostile

@@ -120,6 +120,32 @@ int mappings() {
   return 0;
 }
 
+/// WORD 0 mappings are left when the driver is first used; WORD 1: a file that says how many are left later.
+int few_mappings() {
+  driver();
+  static void* made[1 << 20];
+  std::size_t count = 0;
+  const auto map_until_refused = [&count] {
+    const std::size_t before = count;
+    for (; count < std::size(made); ++count) {
+      made[count] =
+          mmap(nullptr, 4096, count % 2 == 0 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (made[count] == MAP_FAILED) break;
+    }
+    return count - before;
+  };
+  map_until_refused();
+  for (long spare = std::stol(g_words[0]); spare > 0 && count > 0; --spare) munmap(made[--count], 4096);
+  start();
+  const int first = fail_as("first");
+  const int second = fail_as("second");
+  const std::size_t left = map_until_refused();
+  while (count > 0) munmap(made[--count], 4096);
+  std::ofstream(g_words[1]) << left << "\n";
+  std::printf("%d %d %d\n", first, second, fail_as("third"));
+  return 0;
+}
+
 /// No memory, of the kind that WORD 0 says, is left when the driver is first used.
 int tight() {
   driver();

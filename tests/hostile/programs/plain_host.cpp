@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
       {"garbage", garbage},
       {"truncated", truncated},
       {"mappings", mappings},
+      {"few-mappings", few_mappings},
       {"tight", tight},
       {"names", names},
       {"generated", generated},
@@ -58,6 +59,8 @@ int main(int argc, char** argv) {
       {"barrier", barrier},
       {"serves-memory", serves_memory},
       {"while-asking", while_asking},
+      {"traps", traps},
+      {"stepped", stepped},
   };
   if (argc < 2 || !kAll.contains(argv[1])) return 2;
   g_words.assign(argv + 2, argv + argc);

@@ -9,7 +9,7 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/core/text.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using image::ComputeCapability;
@@ -278,7 +278,7 @@ TEST_P(Advises, TheWayThatWorksFirst) {
   at.device = row.device;
   at.driver = row.driver;
   if (row.cause == Cause::nvrtc_arch_unsupported) at.compiler.emplace().name = "NVRTC";
-  const Advice advice = advise(at);
+  const Advice advice = advise_on(at);
   ASSERT_FALSE(advice.fixes.empty()) << row.what;
   EXPECT_NE(lines_of(advice.fixes.front()).find(row.first), std::string::npos)
       << row.what << ": " << lines_of(advice.fixes.front());
@@ -298,7 +298,7 @@ TEST(AdviceKnown, WhatNotToTry) {
   at.variant = "cu128";
   at.device = ComputeCapability{6, 1};
   at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_62"), {}}};
-  const Advice advice = advise(at);
+  const Advice advice = advise_on(at);
   EXPECT_TRUE(warns_of(advice, "TORCH_CUDA_ARCH_LIST"));
   EXPECT_TRUE(warns_of(advice, "updating the driver"));
   EXPECT_TRUE(warns_of(advice, "the build for cu130")) << "it serves other people's GPUs";
@@ -311,7 +311,7 @@ TEST(AdviceKnown, WhatNotToTry) {
     return fix.kind == FixKind::rebuild;
   })) << "no hours of building where a build exists";
   at.cause = Cause::compiled_out;
-  EXPECT_TRUE(warns_of(advise(at), "exact architecture"));
+  EXPECT_TRUE(warns_of(advise_on(at), "exact architecture"));
 }
 
 TEST(AdviceKnown, ThatTheDriverIsFineAndThatNobodyCanRebuildIt) {
@@ -320,7 +320,7 @@ TEST(AdviceKnown, ThatTheDriverIsFineAndThatNobodyCanRebuildIt) {
   at.object = "/usr/lib/libcudnn_ops.so.9";
   at.device = ComputeCapability{6, 1};
   at.driver = {13, 0};
-  const Advice advice = advise(at);
+  const Advice advice = advise_on(at);
   EXPECT_EQ(advice.remarks,
             (std::vector<std::string>{"Your driver (for CUDA 13.0) is fine.",
                                       "You cannot rebuild this library: NVIDIA ships it prebuilt."}));
@@ -334,10 +334,10 @@ TEST(AdviceKnown, ToDeleteAnExtensionThatPyTorchCompiled) {
   at.object = "/home/u/.cache/torch_extensions/py311_cu128/my ext/my_ext.so";
   at.origin = Origin::python_extension;
   at.device = ComputeCapability{8, 6};
-  ASSERT_FALSE(advise(at).fixes.empty());
-  EXPECT_TRUE(advise(at).fixes.front().commands.empty()) << "not known to be in a cache of one's own";
+  ASSERT_FALSE(advise_on(at).fixes.empty());
+  EXPECT_TRUE(advise_on(at).fixes.front().commands.empty()) << "not known to be in a cache of one's own";
   at.removable = "/home/u/.cache/torch_extensions/py311_cu128/my ext";
-  const Advice advice = advise(at);
+  const Advice advice = advise_on(at);
   EXPECT_EQ(advice.fixes.front().commands,
             std::vector<std::string>{"rm -r '/home/u/.cache/torch_extensions/py311_cu128/my ext'"});
 }
@@ -353,11 +353,12 @@ TEST(AdviceKnown, ToBuildAPackageForTheGpusOfTheMachine) {
   at.package = "foo";
   at.device = ComputeCapability{8, 6};
   at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_90"), {}}};
-  EXPECT_NE(lines_of(advise(at).fixes.front()).find("TORCH_CUDA_ARCH_LIST=\"8.6+PTX\""), std::string::npos);
+  EXPECT_NE(lines_of(advise_on(at).fixes.front()).find("TORCH_CUDA_ARCH_LIST=\"8.6+PTX\""),
+            std::string::npos);
   at.other_devices = {{9, 0}};
-  EXPECT_NE(lines_of(advise(at).fixes.front()).find("TORCH_CUDA_ARCH_LIST=\"8.6;9.0+PTX\""),
+  EXPECT_NE(lines_of(advise_on(at).fixes.front()).find("TORCH_CUDA_ARCH_LIST=\"8.6;9.0+PTX\""),
             std::string::npos);
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

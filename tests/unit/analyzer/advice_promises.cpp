@@ -9,7 +9,7 @@
 
 #include "tests/unit/analyzer/advice_situations.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using image::Version;
@@ -167,4 +167,4 @@ void HonestAdvice::expect_enough() const {
   EXPECT_GT(sources_, 100U);
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::test

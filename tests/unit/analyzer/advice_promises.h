@@ -7,7 +7,7 @@
 
 #include "analyzer/advise/advice.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 
 class HonestAdvice {
  public:
@@ -28,4 +28,4 @@ class HonestAdvice {
   std::size_t sources_ = 0;
 };
 
-}  // namespace kshim::analysis
+}  // namespace kshim::test

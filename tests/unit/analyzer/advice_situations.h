@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The situations that advise() is asked about, one by one: all causes, GPUs, toolkits, origins and some
+// The situations that advise_on() is asked about, one by one: all causes, GPUs, toolkits, origins and some
 // packages, with drivers that know the GPU and drivers that do not.
 #pragma once
 #include <string>
@@ -8,7 +8,7 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/data/knowledge.h"
 
-namespace kshim::analysis::situations {
+namespace kshim::test::situations {
 
 using image::Suffix;
 using image::Version;
@@ -120,7 +120,7 @@ void each_situation(Visit&& visit) {
                            {}};
             at.runtime = {13, 0};
             at.torch = at.package == "torch";
-            visit(at, advise(at));
+            visit(at, advise_on(at));
           }
         }
       }
@@ -134,4 +134,4 @@ inline std::string described(const AdviceInput& at) {
          at.package + " " + at.manager + " " + at.object;
 }
 
-}  // namespace kshim::analysis::situations
+}  // namespace kshim::test::situations

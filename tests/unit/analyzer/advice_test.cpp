@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// advise() over all causes, GPUs, toolkits and origins: no advice that cannot be followed, none that makes it
-// worse.
+// advise_on() over all causes, GPUs, toolkits and origins: no advice that cannot be followed, none that makes
+// it worse.
 #include "analyzer/advise/advice.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 #include "tests/unit/analyzer/advice_promises.h"
 #include "tests/unit/analyzer/advice_situations.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using image::Arch;
@@ -249,7 +249,8 @@ TEST(Advice, IsSafeForTheShell) {
                {std::string(), hostile, std::string("torch"), std::string("torchvision"), "mmcv" + hostile,
                 std::string("numba-cuda"), std::string("paddlepaddle-gpu")}) {
             if (!package.empty()) at.package = package;
-            for (const Fix& fix : advise(at).fixes) commands.insert(fix.commands.begin(), fix.commands.end());
+            for (const Fix& fix : advise_on(at).fixes)
+              commands.insert(fix.commands.begin(), fix.commands.end());
             // What a log names, with no file at hand, and a GPU that only old sources take.
             AdviceInput told = at;
             told.object.clear();
@@ -258,7 +259,7 @@ TEST(Advice, IsSafeForTheShell) {
             told.runtime = {13, 0};
             told.driver = {11, 4};
             told.device = image::ComputeCapability{3, 5};
-            for (const Fix& fix : advise(told).fixes)
+            for (const Fix& fix : advise_on(told).fixes)
               commands.insert(fix.commands.begin(), fix.commands.end());
           }
         }
@@ -286,4 +287,4 @@ TEST(Advice, IsSafeForTheShell) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -4,7 +4,7 @@
 
 #include "analyze_fixture.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using ::testing::Contains;
@@ -92,4 +92,4 @@ TEST_F(Analyze, ADriverThatIsTooOldForAPackagesRuntime) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -9,10 +9,7 @@
 #include "analyzer/verbs/analysis.h"
 #include "report_text.h"
 
-namespace kshim::analysis {
-
-using test::ReportText;
-using test::TemporaryFolder;
+namespace kshim::test {
 
 constexpr const char* kSaxpy = "_Z5saxpyifPKfPf";
 
@@ -36,7 +33,7 @@ class Analyze : public ::testing::Test {
         .module(1, "1");
     return text.failure(1, "lookup", code, kSaxpy, R"("module":1,"object":1)").end();
   }
-  Options options_;
+  AnalysisOptions options_;
 };
 
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -5,7 +5,7 @@
 
 #include "analyze_fixture.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using ::testing::Contains;
@@ -108,4 +108,4 @@ TEST_F(Analyze, WhatIsGivenBackWhileAProcessEndsWellIsNoFinding) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -5,7 +5,7 @@
 #include "analyze_fixture.h"
 #include "analyzer/say/sentences.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using ::testing::Contains;
@@ -341,4 +341,4 @@ TEST_F(Analyze, WorstFirst) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -6,7 +6,7 @@
 
 #include "analyze_fixture.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using ::testing::Contains;
@@ -352,4 +352,4 @@ TEST_F(Analyze, NvidiasOwnLibrariesAreNotRebuilt) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

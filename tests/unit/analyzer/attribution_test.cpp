@@ -6,7 +6,7 @@
 #include "analyze_fixture.h"
 #include "object_file_fixture.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using ::testing::AllOf;
@@ -25,12 +25,11 @@ class Attribution : public Analyze {
   void SetUp() override { options_.root = machine_.path(); }
   /// A file with code for sm_75.
   static std::string library(std::string_view build_id) {
-    auto elf = test::host(build_id);
-    elf.section(".nv_fatbin", SHT_PROGBITS,
-                test::FatbinBuilder().cubin(test::arch_of(75), test::cubin(75, {kSaxpy})).build(), 0, 0,
-                test::kLoaded, test::kFatbinAddress);
+    auto elf = host(build_id);
+    elf.section(".nv_fatbin", SHT_PROGBITS, FatbinBuilder().cubin(arch_of(75), cubin(75, {kSaxpy})).build(),
+                0, 0, kLoaded, kFatbinAddress);
     const auto bytes = elf.build();
-    return std::string(test::text_of_buffer(bytes));
+    return std::string(text_of_buffer(bytes));
   }
   std::string write(const std::string& file, std::string_view build_id = kReported) {
     return machine_.write(file, library(build_id)).string();
@@ -52,7 +51,7 @@ class Attribution : public Analyze {
     text.record(
         "module",
         fmt::format(R"("id":1,"object":1,"offset":{},"api":"cuLibraryLoadData","result":0,"device":0)",
-                    test::kFatbinAddress));
+                    kFatbinAddress));
     text.failure(1, "lookup", 209, kSaxpy, R"("module":1,"object":1)");
     const Analysis got = run(text.end());
     return got.findings.empty() ? Finding() : got.findings.front();
@@ -229,4 +228,4 @@ TEST_F(Attribution, WhatIsNoPackagesNameGetsIntoNoCommand) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -13,7 +13,7 @@
 
 #include "kshim/image/compute_capability.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using image::Candidate;
@@ -263,4 +263,4 @@ TEST(Nvcc, AcceptsEveryListThatIsOffered) {
 #endif
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

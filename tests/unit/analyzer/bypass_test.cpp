@@ -6,7 +6,7 @@
 
 namespace {
 
-using namespace kshim::analysis;
+using namespace kshim::test;
 
 Report report_with(std::vector<BypassRecord> bypasses) {
   Report report;

@@ -11,7 +11,7 @@
 #include "analyzer/diagnose/rules.h"
 #include "image_fact.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 struct CaseRow {
@@ -130,7 +130,7 @@ class Cases : public ::testing::TestWithParam<CaseRow> {};
 TEST_P(Cases, AreNeverAnsweredWronglyAndSurely) {
   const CaseRow& row = GetParam();
   ASSERT_NE(find_category(row.category), nullptr) << row.category;
-  const Diagnosis got = diagnose(facts_of(row));
+  const Diagnosis got = diagnosis_of(facts_of(row));
   EXPECT_TRUE(is_right(row, got) || got.match.confidence <= kSure || is_known_wrong(row))
       << row.id << " (" << row.category << ") is called " << row_of(got.cause).name << " with "
       << got.match.confidence << ": " << got.match.because;
@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Table, Cases, ::testing::ValuesIn(kCases));
 TEST(CasesRate, KnowsOnlyWrongAnswersThatAreGiven) {
   for (const CaseRow& row : kCases) {
     if (!is_known_wrong(row)) continue;
-    const Diagnosis got = diagnose(facts_of(row));
+    const Diagnosis got = diagnosis_of(facts_of(row));
     EXPECT_FALSE(is_right(row, got)) << row.id << " is right now: take it off the list";
   }
 }
@@ -152,7 +152,7 @@ TEST(CasesRate, HasNotFallen) {
   int code = 0;
   int code_right = 0;
   for (const CaseRow& row : kCases) {
-    const Diagnosis got = diagnose(facts_of(row));
+    const Diagnosis got = diagnosis_of(facts_of(row));
     const bool right = is_right(row, got);
     (row.images.empty() ? code : told) += 1;
     (row.images.empty() ? code_right : told_right) += right ? 1 : 0;
@@ -168,4 +168,4 @@ TEST(CasesRate, HasNotFallen) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

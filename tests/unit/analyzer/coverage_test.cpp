@@ -6,7 +6,7 @@
 
 #include <numeric>
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 CodeImage image_of(std::string_view arch, image::Compression how = image::Compression::none) {
@@ -102,4 +102,4 @@ TEST(Coverage, OldPtxDoesNotMakeAnOldFile) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -113,9 +113,9 @@ inline Buffer build_pe(const std::vector<PeSectionSpec>& sections, std::uint16_t
 }
 
 /// "sm_90a compute_90", parts of relocatable code in brackets.
-inline std::string labels(const analysis::DeviceCode& code) {
+inline std::string labels(const DeviceCode& code) {
   std::string out;
-  for (const analysis::CodeImage& image : code.images) {
+  for (const CodeImage& image : code.images) {
     const std::string name(image::to_name(image.candidate.kind, image.candidate.arch).view());
     out += (out.empty() ? "" : " ") + (image.relocatable ? "(" + name + ")" : name);
   }
@@ -123,7 +123,7 @@ inline std::string labels(const analysis::DeviceCode& code) {
 }
 
 /// The images of a module, then those of its parts: "sm_90 + compute_90".
-inline std::string labels(const analysis::DeviceCode& code, const analysis::CodeModule& module) {
+inline std::string labels(const DeviceCode& code, const CodeModule& module) {
   std::string out;
   const auto add = [&](std::uint32_t index, const char* separator) {
     const auto& candidate = code.images.at(index).candidate;

@@ -8,14 +8,9 @@
 
 #include "device_code_fixture.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
-using test::arch_of;
-using test::Buffer;
-using test::FatbinBuilder;
-using test::linked_program;
-using test::one;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Field;
@@ -43,8 +38,8 @@ void expect_sound(const DeviceCode& code, const Buffer& file) {
 }
 
 Buffer host_of(const Buffer& fatbins, const char* section = ".nv_fatbin") {
-  auto elf = test::host_elf();
-  elf.section(section, SHT_PROGBITS, fatbins, 0, 0, test::kLoaded, test::kFatbinAddress);
+  auto elf = host_elf();
+  elf.section(section, SHT_PROGBITS, fatbins, 0, 0, kLoaded, kFatbinAddress);
   return elf.build();
 }
 
@@ -75,8 +70,8 @@ TEST(HostileDeviceCode, AHoleBehindAFatbinIsNotWalkedToItsEnd) {
 }
 
 TEST(HostileDeviceCode, CutOffAnywhereYieldsWhatIsWhole) {
-  const Buffer whole = linked_program({test::kPartAddress, 0});
-  ASSERT_EQ(test::labels(find_device_code(whole)), "sm_90 (compute_70) (compute_80)");
+  const Buffer whole = linked_program({kPartAddress, 0});
+  ASSERT_EQ(labels(find_device_code(whole)), "sm_90 (compute_70) (compute_80)");
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const Buffer file(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
     const DeviceCode code = find_device_code(file);
@@ -91,7 +86,7 @@ TEST(HostileDeviceCode, CutOffAnywhereYieldsWhatIsWhole) {
 }
 
 TEST(HostileDeviceCode, ABareCubinCutOffIsDamageInTheFile) {
-  const Buffer whole = test::build_cubin({.arch = arch_of(90), .kernels = {{.name = "kernel"}}});
+  const Buffer whole = build_cubin({.arch = arch_of(90), .kernels = {{.name = "kernel"}}});
   for (std::size_t size = 20; size < whole.size(); ++size) {
     const Buffer file(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
     const DeviceCode code = find_device_code(file);
@@ -112,27 +107,27 @@ TEST(HostileDeviceCode, ADamagedFatbinDoesNotHideTheNext) {
   // The section holds sm_75 and sm_80 in one fatbin, sm_90 in the next; sm_80's entry is damaged.
   constexpr std::size_t kSecond = kEntry + kOneEntry;
   const Case cases[] = {
-      {"payload near 2^64", kSecond + test::kEntryPayloadSize, UINT64_MAX - 63, "64 bits", kSecond + 8},
-      {"payload of 2^64-1", kSecond + test::kEntryPayloadSize, UINT64_MAX, "64 bits", kSecond + 8},
-      {"payload near 2^63", kSecond + test::kEntryPayloadSize, UINT64_MAX / 2, "ends before", kSecond},
-      {"payload near 2^32", kSecond + test::kEntryPayloadSize, UINT32_MAX, "ends before", kSecond},
-      {"payload a byte too long", kSecond + test::kEntryPayloadSize, 9, "ends before", kSecond},
-      {"header near 2^32", kSecond + test::kEntryHeaderSize, UINT32_MAX, "ends before", kSecond},
+      {"payload near 2^64", kSecond + kEntryPayloadSize, UINT64_MAX - 63, "64 bits", kSecond + 8},
+      {"payload of 2^64-1", kSecond + kEntryPayloadSize, UINT64_MAX, "64 bits", kSecond + 8},
+      {"payload near 2^63", kSecond + kEntryPayloadSize, UINT64_MAX / 2, "ends before", kSecond},
+      {"payload near 2^32", kSecond + kEntryPayloadSize, UINT32_MAX, "ends before", kSecond},
+      {"payload a byte too long", kSecond + kEntryPayloadSize, 9, "ends before", kSecond},
+      {"header near 2^32", kSecond + kEntryHeaderSize, UINT32_MAX, "ends before", kSecond},
       {"entries near 2^64", 8, UINT64_MAX - 15, "64 bits", 8},
   };
   for (const Case& each : cases) {
     Buffer fatbins;
-    test::append_fatbin(fatbins, one(75).cubin(arch_of(80)));
-    test::append_fatbin(fatbins, one(90));
-    if (each.at == kSecond + test::kEntryHeaderSize) {
-      test::put(fatbins, each.at, static_cast<std::uint32_t>(each.value));
+    append_fatbin(fatbins, one(75).cubin(arch_of(80)));
+    append_fatbin(fatbins, one(90));
+    if (each.at == kSecond + kEntryHeaderSize) {
+      put(fatbins, each.at, static_cast<std::uint32_t>(each.value));
     } else {
-      test::put(fatbins, each.at, each.value);
+      put(fatbins, each.at, each.value);
     }
     const Buffer file = host_of(fatbins);
     const DeviceCode code = find_device_code(file);
     expect_sound(code, file);
-    EXPECT_EQ(test::labels(code), each.at == 8 ? "sm_90" : "sm_75 sm_90") << each.name;
+    EXPECT_EQ(labels(code), each.at == 8 ? "sm_90" : "sm_75 sm_90") << each.name;
     ASSERT_THAT(code.damage, ::testing::Not(IsEmpty())) << each.name;
     EXPECT_THAT(code.damage[0], damage_at(kElfHeader + each.damage, each.what)) << each.name;
   }
@@ -141,48 +136,48 @@ TEST(HostileDeviceCode, ADamagedFatbinDoesNotHideTheNext) {
 TEST(HostileDeviceCode, AFatbinThatSwallowsItsNeighborsDoesNotHideThem) {
   for (const char* section : {".nv_fatbin", ".rodata"}) {
     Buffer fatbins;
-    test::append_fatbin(fatbins, one(75));
-    const auto second = test::append_fatbin(fatbins, one(80));
-    test::append_fatbin(fatbins, one(90));
-    test::put(fatbins, 8, std::uint64_t{fatbins.size() - 16});  // what follows the first entry is no entry
+    append_fatbin(fatbins, one(75));
+    const auto second = append_fatbin(fatbins, one(80));
+    append_fatbin(fatbins, one(90));
+    put(fatbins, 8, std::uint64_t{fatbins.size() - 16});  // what follows the first entry is no entry
     const Buffer file = host_of(fatbins, section);
     const DeviceCode code = find_device_code(file);
     expect_sound(code, file);
-    EXPECT_EQ(test::labels(code), "sm_75 sm_80 sm_90") << section;
+    EXPECT_EQ(labels(code), "sm_75 sm_80 sm_90") << section;
     EXPECT_THAT(code.damage, ElementsAre(damage_at(kElfHeader + second + 2, "version"))) << section;
   }
 }
 
 TEST(HostileDeviceCode, AFatbinThatIsLongerThanItsSectionYieldsItsWholeEntries) {
   Buffer fatbins = one(75).cubin(arch_of(80)).build();
-  test::put(fatbins, 8, std::uint64_t{1} << 40);
+  put(fatbins, 8, std::uint64_t{1} << 40);
   for (const char* section : {".nv_fatbin", ".rodata"}) {
     const Buffer file = host_of(fatbins, section);
     const DeviceCode code = find_device_code(file);
     expect_sound(code, file);
-    EXPECT_EQ(test::labels(code), "sm_75 sm_80") << section;
+    EXPECT_EQ(labels(code), "sm_75 sm_80") << section;
     EXPECT_THAT(code.damage, ElementsAre(damage_at(kElfHeader + fatbins.size(), "ends before"))) << section;
   }
 }
 
 TEST(HostileDeviceCode, AKindThatIsNotKnownIsSaidAndPassedOver) {
   Buffer fatbins = one(75).cubin(arch_of(80)).build();
-  test::put(fatbins, kEntry, std::uint16_t{0x40});
+  put(fatbins, kEntry, std::uint16_t{0x40});
   const Buffer file = host_of(fatbins);
   const DeviceCode code = find_device_code(file);
-  EXPECT_EQ(test::labels(code), "sm_80");
+  EXPECT_EQ(labels(code), "sm_80");
   EXPECT_THAT(code.damage, ElementsAre(damage_at(kElfHeader + kEntry, "kind")));
 }
 
 TEST(HostileDeviceCode, BytesBetweenFatbinsAreDamage) {
   Buffer fatbins;
-  test::append_fatbin(fatbins, one(75));
+  append_fatbin(fatbins, one(75));
   const std::size_t at = fatbins.size();
   fatbins.resize(at + 4096, std::byte{0xaa});
-  test::append_fatbin(fatbins, one(90));
+  append_fatbin(fatbins, one(90));
   const Buffer file = host_of(fatbins);
   const DeviceCode code = find_device_code(file);
-  EXPECT_EQ(test::labels(code), "sm_75 sm_90");
+  EXPECT_EQ(labels(code), "sm_75 sm_90");
   EXPECT_THAT(code.damage, ElementsAre(damage_at(kElfHeader + at, "no fatbin")));
 }
 
@@ -190,8 +185,8 @@ TEST(HostileDeviceCode, FatbinsNestedThousandfoldAreReadOnce) {
   // Each header claims everything behind it, and its first entry is the next header: no entry.
   Buffer fatbins(std::size_t{1} << 20);
   for (std::size_t at = 0; at + 16 <= fatbins.size(); at += 16) {
-    test::put(fatbins, at, std::uint64_t{0x0010'0001'0000'0000} | image::kFatbinMagic);
-    test::put(fatbins, at + 8, std::uint64_t{fatbins.size() - at - 16});
+    put(fatbins, at, std::uint64_t{0x0010'0001'0000'0000} | image::kFatbinMagic);
+    put(fatbins, at + 8, std::uint64_t{fatbins.size() - at - 16});
   }
   for (const char* section : {".nv_fatbin", ".rodata"}) {
     const Buffer file = host_of(fatbins, section);
@@ -203,51 +198,49 @@ TEST(HostileDeviceCode, FatbinsNestedThousandfoldAreReadOnce) {
 }
 
 TEST(HostileDeviceCode, AWrapperThatPointsAtAWrapperLeadsNowhere) {
-  for (const std::uint64_t target : {test::kWrapperAddress, std::uint64_t{0}, UINT64_MAX, UINT64_MAX - 7}) {
-    const Buffer file = linked_program({test::kPartAddress, 0}, target);
+  for (const std::uint64_t target : {kWrapperAddress, std::uint64_t{0}, UINT64_MAX, UINT64_MAX - 7}) {
+    const Buffer file = linked_program({kPartAddress, 0}, target);
     const DeviceCode code = find_device_code(file);
     expect_sound(code, file);
-    EXPECT_EQ(test::labels(code), "sm_90 (compute_70) (compute_80)");
+    EXPECT_EQ(labels(code), "sm_90 (compute_70) (compute_80)");
     EXPECT_THAT(code.modules.at(0).parts, IsEmpty());
     EXPECT_THAT(code.damage, ElementsAre(damage_at(kWrapperOffset, "points at no fatbin")));
   }
 }
 
 TEST(HostileDeviceCode, AListOfPartsEndsThoughItNeverSaysSo) {
-  constexpr std::uint64_t kPart = test::kPartAddress;
+  constexpr std::uint64_t kPart = kPartAddress;
   const Buffer endless = linked_program({kPart, kPart, kPart, kPart, kPart});
-  EXPECT_EQ(test::labels(find_device_code(endless), find_device_code(endless).modules.at(0)),
+  EXPECT_EQ(labels(find_device_code(endless), find_device_code(endless).modules.at(0)),
             "sm_90 + compute_70 + compute_70");
   EXPECT_THAT(find_device_code(endless).damage,
               ElementsAre(damage_at(kWrapperOffset, "longer than there are parts")));
 
-  const Buffer astray = linked_program({kPart, test::kListAddress, kPart + 88, 0});
+  const Buffer astray = linked_program({kPart, kListAddress, kPart + 88, 0});
   EXPECT_THAT(find_device_code(astray).damage, ElementsAre(damage_at(kWrapperOffset, "something else")));
 }
 
 TEST(HostileDeviceCode, RelocationsThatPointAtEachOtherEnd) {
-  auto elf = test::host_elf();
-  elf.section(".nv_fatbin", SHT_PROGBITS, one(90).build(), 0, 0, test::kLoaded, test::kFatbinAddress);
-  elf.section("__nv_relfatbin", SHT_PROGBITS, FatbinBuilder{}.ptx(arch_of(70), {9, 0}).build(), 0, 0,
-              test::kLoaded, test::kPartAddress);
-  elf.section(".nvFatBinSegment", SHT_PROGBITS, test::wrapper(2, 0, 0), 0, 0, test::kLoaded,
-              test::kWrapperAddress);
+  auto elf = host_elf();
+  elf.section(".nv_fatbin", SHT_PROGBITS, one(90).build(), 0, 0, kLoaded, kFatbinAddress);
+  elf.section("__nv_relfatbin", SHT_PROGBITS, FatbinBuilder{}.ptx(arch_of(70), {9, 0}).build(), 0, 0, kLoaded,
+              kPartAddress);
+  elf.section(".nvFatBinSegment", SHT_PROGBITS, wrapper(2, 0, 0), 0, 0, kLoaded, kWrapperAddress);
   Buffer relocations;
-  test::append_relocation(relocations, test::kWrapperAddress + 8, R_X86_64_RELATIVE, 0, test::kFatbinAddress);
+  append_relocation(relocations, kWrapperAddress + 8, R_X86_64_RELATIVE, 0, kFatbinAddress);
   // The list is the pointer to the list.
-  test::append_relocation(relocations, test::kWrapperAddress + 16, R_X86_64_RELATIVE, 0,
-                          test::kWrapperAddress + 16);
-  elf.section(".rela.dyn", SHT_RELA, relocations, 0, 0, test::kLoaded, 0x100);
+  append_relocation(relocations, kWrapperAddress + 16, R_X86_64_RELATIVE, 0, kWrapperAddress + 16);
+  elf.section(".rela.dyn", SHT_RELA, relocations, 0, 0, kLoaded, 0x100);
   const Buffer file = elf.build();
   const DeviceCode code = find_device_code(file);
-  EXPECT_EQ(test::labels(code), "sm_90 (compute_70)");
+  EXPECT_EQ(labels(code), "sm_90 (compute_70)");
   EXPECT_THAT(code.damage, SizeIs(1));
 }
 
 TEST(HostileDeviceCode, SectionsBehindTheEndOfTheFileAreSaidAndTheRestIsListed) {
-  auto elf = test::host_elf();
-  elf.section(".rodata", SHT_PROGBITS, one(70).build(), 0, 0, test::kLoaded, 0x1000);
-  elf.section(".nv_fatbin", SHT_PROGBITS, one(90).build(), 0, 0, test::kLoaded, test::kFatbinAddress);
+  auto elf = host_elf();
+  elf.section(".rodata", SHT_PROGBITS, one(70).build(), 0, 0, kLoaded, 0x1000);
+  elf.section(".nv_fatbin", SHT_PROGBITS, one(90).build(), 0, 0, kLoaded, kFatbinAddress);
   const Buffer whole = elf.build();
   const std::uint64_t table = *read_le<std::uint64_t>(whole, offsetof(Elf64_Ehdr, e_shoff));
   const std::size_t offset = table + sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_offset);
@@ -258,7 +251,7 @@ TEST(HostileDeviceCode, SectionsBehindTheEndOfTheFileAreSaidAndTheRestIsListed) 
                                           {size, UINT64_MAX, "sm_70 sm_90"},
                                           {size, std::uint64_t{1} << 40, "sm_70 sm_90"}}) {
     Buffer file = whole;
-    test::put(file, at, value);
+    put(file, at, value);
     const DeviceCode code = find_device_code(file);
     expect_sound(code, file);
     EXPECT_EQ(test::labels(code), labels) << value;
@@ -275,25 +268,25 @@ TEST(HostileDeviceCode, SectionsThatShareTheirBytesAreSearchedOnce) {
               "ELF\x02\x01\x01",
               7);
   file.resize(file.size() + kData, std::byte{0x41});
-  test::put(file, 18, std::uint16_t{EM_X86_64});
-  test::put(file, 40, std::uint64_t{file.size()});
-  test::put(file, 58, std::uint16_t{64});
-  test::put(file, 60, kSections);
-  test::put(file, 62, std::uint16_t{1});  // all are named by the data: one text of 4 MiB
+  put(file, 18, std::uint16_t{EM_X86_64});
+  put(file, 40, std::uint64_t{file.size()});
+  put(file, 58, std::uint16_t{64});
+  put(file, 60, kSections);
+  put(file, 62, std::uint16_t{1});  // all are named by the data: one text of 4 MiB
   Buffer header(64);
-  test::put(header, 4, std::uint32_t{SHT_PROGBITS});
-  test::put(header, 8, std::uint64_t{SHF_ALLOC});
-  test::put(header, 24, std::uint64_t{64});
-  test::put(header, 32, std::uint64_t{kData});
-  for (unsigned section = 0; section < kSections; ++section) test::append(file, Bytes(header));
+  put(header, 4, std::uint32_t{SHT_PROGBITS});
+  put(header, 8, std::uint64_t{SHF_ALLOC});
+  put(header, 24, std::uint64_t{64});
+  put(header, 32, std::uint64_t{kData});
+  for (unsigned section = 0; section < kSections; ++section) append(file, Bytes(header));
   const DeviceCode code = find_device_code(file);
   EXPECT_LE(code.searched, kData);  // and not 240 GB
 }
 
 TEST(HostileDeviceCode, APeFileThatLiesIsRead) {
-  const Buffer whole = test::build_pe(
+  const Buffer whole = build_pe(
       {{".nv_fatb", 0x40000040, one(70).build(), 0x1000}, {".rdata", 0x40000040, one(90).build(), 0x2000}});
-  ASSERT_EQ(test::labels(find_device_code(whole)), "sm_70 sm_90");
+  ASSERT_EQ(labels(find_device_code(whole)), "sm_70 sm_90");
   for (std::size_t size = 0; size < whole.size(); size += size < 512 ? 1 : 7) {
     const Buffer file(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
     expect_sound(find_device_code(file), file);
@@ -301,32 +294,32 @@ TEST(HostileDeviceCode, APeFileThatLiesIsRead) {
   for (std::size_t at = 0; at < 512; ++at) {
     for (const std::uint32_t value : {0U, 1U, 0x7fffffffU, 0x80000000U, 0xfffffff8U, UINT32_MAX}) {
       Buffer file = whole;
-      test::put(file, at, value);
+      put(file, at, value);
       expect_sound(find_device_code(file), file);
     }
   }
   Buffer file = whole;
   constexpr std::size_t kFirstSection = 0x80 + 24 + 240;
-  test::put(file, kFirstSection + 20, 0xfffffff0U);
-  EXPECT_EQ(test::labels(find_device_code(file)), "sm_90");
+  put(file, kFirstSection + 20, 0xfffffff0U);
+  EXPECT_EQ(labels(find_device_code(file)), "sm_90");
   EXPECT_THAT(find_device_code(file).damage, ElementsAre(damage_at(file.size(), "section .nv_fatb")));
   file = whole;
-  test::put(file, 0x80 + 6, std::uint16_t{65535});
-  EXPECT_EQ(test::labels(find_device_code(file)).find("sm_70"), 0U);
+  put(file, 0x80 + 6, std::uint16_t{65535});
+  EXPECT_EQ(labels(find_device_code(file)).find("sm_70"), 0U);
 }
 
 TEST(HostileDeviceCode, EveryHeaderFieldOfAHostMayHoldAnything) {
-  const Buffer whole = linked_program({test::kPartAddress, 0});
+  const Buffer whole = linked_program({kPartAddress, 0});
   for (std::size_t at = 0; at + 8 <= whole.size(); at += 4) {
     for (const std::uint64_t value :
          {std::uint64_t{0}, std::uint64_t{UINT32_MAX}, UINT64_MAX, UINT64_MAX - 15,
           std::uint64_t{whole.size()}, std::uint64_t{whole.size() - 1}}) {
       Buffer file = whole;
-      test::put(file, at, value);
+      put(file, at, value);
       expect_sound(find_device_code(file), file);
     }
   }
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

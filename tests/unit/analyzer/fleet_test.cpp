@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The smallest list of architectures for a set of GPUs, and questions that gone files leave without an
 // answer.
-#include "analyzer/advise/fleet.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
 #include "analyze_fixture.h"
+#include "analyzer/say/sentences.h"
 #include "kshim/image/select.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using image::ComputeCapability;
@@ -93,10 +92,11 @@ TEST(Fleet, SizesAreTheAverageOfWhatIsThere) {
   EXPECT_EQ(got.smallest.bytes, 2U * 2000) << "sm_70 and sm_90";
   EXPECT_EQ(got.native.bytes, 4U * 2000) << "and sm_86, sm_89";
   EXPECT_THAT(got.basis, HasSubstr("average of the 2 architectures"));
-  EXPECT_THAT(size_text(got, got.smallest), HasSubstr("about 4.0 kB, 2.0 kB each"));
+  EXPECT_THAT(plan_size_text(got, got.smallest), HasSubstr("about 4.0 kB, 2.0 kB each"));
   const FleetPlan unknown = plan({70, 80}, {row("compute_75", 1000)});
   EXPECT_EQ(unknown.bytes_each, 0U);
-  EXPECT_EQ(size_text(unknown, unknown.smallest), "") << "PTX does not tell how large its machine code is";
+  EXPECT_EQ(plan_size_text(unknown, unknown.smallest), "")
+      << "PTX does not tell how large its machine code is";
 }
 
 TEST(Fleet, FileWithFullCoverageHasNoPlan) {
@@ -109,7 +109,7 @@ TEST(Fleet, FileWithFullCoverageHasNoPlan) {
 // By the rules themselves: every list serves every GPU, and none of its entries can be left out.
 TEST(Fleet, EveryListCoversAllGpusAndIsMinimal) {
   std::vector<unsigned> all;
-  for (const GpuRow& gpu : toolkits().empty() ? std::span<const GpuRow>() : kshim::analysis::gpus())
+  for (const GpuRow& gpu : toolkits().empty() ? std::span<const GpuRow>() : gpus())
     all.push_back(gpu.cc.number());
   const std::size_t count = all.size();
   for (std::size_t a = 0; a < count; ++a) {
@@ -261,4 +261,4 @@ TEST_F(AnalyzeFleet, TheShimsOwnLookAtATargetIsAnAnswer) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 struct PythonExample {
@@ -144,4 +144,4 @@ TEST(NativeFrames, TheUsersOwnAreTheUsers) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

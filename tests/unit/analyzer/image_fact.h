@@ -5,7 +5,7 @@
 #include "analyzer/core/facts.h"
 #include "kshim/image/arch.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 
 /// "sm_75", "compute_75:9.0", "lto_90", "sm_70/zstd".
 inline ImageFact fact(std::string_view word) {
@@ -24,4 +24,4 @@ inline ImageFact fact(std::string_view word) {
   return out;
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::test

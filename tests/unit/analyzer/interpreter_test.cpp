@@ -7,7 +7,7 @@
 #include "analyzer/owner/databases.h"
 #include "report_text.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 PythonEnvironment venv() { return {.prefix = "/v", .interpreter = "/v/bin/python", .installed = {}}; }
@@ -38,23 +38,23 @@ TEST(Interpreter, CondaGetsItsPrefix) {
 }
 
 TEST(Interpreter, IsReadFromTheEnvironment) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string site = "env/lib/python3.11/site-packages/";
   folder.write(site + "torch/lib/libtorch_cuda.so", "");
   folder.write(site + "torch-2.7.1+cu126.dist-info/METADATA", "");
   folder.write(site + "torchvision-0.22.1+cu126.dist-info/METADATA", "");
   folder.write(site + "numpy-2.0.0.dist-info/METADATA", "");
   const std::string file = (folder.path() / site / "torch/lib/libtorch_cuda.so").string();
-  EXPECT_FALSE(packages::python_environment(file, "", false).known()) << "nothing says that it is one";
+  EXPECT_FALSE(python_environment(file, "", false).known()) << "nothing says that it is one";
   folder.write("env/pyvenv.cfg", "home = /usr/bin\nuv = 0.13.9\n");
-  const PythonEnvironment got = packages::python_environment(file, "", false);
+  const PythonEnvironment got = python_environment(file, "", false);
   EXPECT_EQ(got.interpreter, (folder.path() / "env/bin/python").string());
   EXPECT_FALSE(got.has_pip);
   const std::vector<std::pair<std::string, std::string>> both = {{"torch", "2.7.1+cu126"},
                                                                  {"torchvision", "0.22.1+cu126"}};
   EXPECT_EQ(got.installed, both);
   folder.write(site + "pip/__init__.py", "");
-  EXPECT_TRUE(packages::python_environment(file, "", false).has_pip);
+  EXPECT_TRUE(python_environment(file, "", false).has_pip);
 }
 
 AdviceInput torch_on_rtx_5090() {
@@ -77,7 +77,7 @@ TEST(Interpreter, PyTorchsPackagesKeepTheirVersions) {
   AdviceInput at = torch_on_rtx_5090();
   at.python_env = venv();
   at.python_env.installed = {{"torch", "2.7.1+cu126"}, {"torchvision", "0.22.1+cu126"}};
-  const Advice advice = advise(at);
+  const Advice advice = advise_on(at);
   ASSERT_FALSE(advice.fixes.empty());
   EXPECT_EQ(advice.fixes[0].id, "install-build");
   ASSERT_EQ(advice.fixes[0].commands.size(), 1U);
@@ -87,4 +87,4 @@ TEST(Interpreter, PyTorchsPackagesKeepTheirVersions) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

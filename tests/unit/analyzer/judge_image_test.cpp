@@ -3,7 +3,7 @@
 
 #include "analyzer/diagnose/rules.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 struct JudgeRow {
@@ -72,4 +72,4 @@ TEST(JudgeImage, NamesWhatKeepsAFittingImageAway) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -8,18 +8,15 @@
 
 #include "cubin_builder.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
-
-using test::Buffer;
-using test::ElfBuilder;
 
 Buffer words(const std::vector<std::uint64_t>& instructions, bool volta, std::size_t size) {
   Buffer out;
   for (std::size_t i = 0; i < instructions.size(); ++i) {
-    if (!volta && i % 3 == 0) test::append(out, std::uint64_t{0x001fbc00fde007f6});
-    test::append(out, instructions[i]);
-    if (volta) test::append(out, std::uint64_t{0x000fc60000000f00});
+    if (!volta && i % 3 == 0) append(out, std::uint64_t{0x001fbc00fde007f6});
+    append(out, instructions[i]);
+    if (volta) append(out, std::uint64_t{0x000fc60000000f00});
   }
   out.resize(std::max(out.size(), size));
   return out;
@@ -32,7 +29,7 @@ Buffer cubin(unsigned number, Buffer text, const char* calls = nullptr) {
   const auto section = elf.section(".text.k", 1, std::move(text));
   elf.symbol("k", 0x12, 0x10, section, 0, size);
   Buffer info;
-  if (calls != nullptr) test::append_info(info, 0x0f, {elf.symbol(calls, 0x12, 0, 0, 0, 0)});
+  if (calls != nullptr) append_info(info, 0x0f, {elf.symbol(calls, 0x12, 0, 0, 0, 0)});
   elf.section(".nv.info.k", 0x70000000, info);
   return elf.build();
 }
@@ -112,4 +109,4 @@ TEST(KernelBody, AStubHasAnOriginal) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -19,10 +19,9 @@
 #include "kshim/image/compute_capability.h"
 #include "kshim/image/select.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
-using explain::choose_gpu;
 using ::testing::HasSubstr;
 
 constexpr char kGpu[] =
@@ -91,7 +90,7 @@ TEST(GpuNames, AmbiguousOrUnknownNamesAreReported) {
   const auto refused = [](std::string_view name) {
     try {
       choose_gpu(name);
-    } catch (const explain::UnknownGpu& error) {
+    } catch (const UnknownGpu& error) {
       return std::string(error.what());
     }
     return std::string("found");
@@ -178,4 +177,4 @@ TEST_F(KnowledgeFile, ANewGpuIsJudgedAsImagesAre) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

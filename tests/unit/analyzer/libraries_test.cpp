@@ -12,7 +12,7 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/data/knowledge.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using ::testing::Contains;
@@ -36,7 +36,7 @@ class Mixed : public Analyze {
       const std::size_t one = row.find(' ');
       const std::size_t two = row.find(' ', one + 1);
       const std::string name = row.substr(0, one);
-      const std::string version = two == std::string::npos ? "null" : test::json_text(row.substr(two + 1));
+      const std::string version = two == std::string::npos ? "null" : json_text(row.substr(two + 1));
       const std::string folder = row.substr(one + 1, two == std::string::npos ? two : two - one - 1);
       text.record("library", fmt::format(R"("soname":"{}","path":"{}/{}","version":{},"build_id":"{:016x}")",
                                          name, folder, name, version, std::hash<std::string>{}(row)));
@@ -144,7 +144,7 @@ TEST_F(Mixed, NoCudnnForThisCudaEverServedTheGpu) {
   cudnn.package = "nvidia-cudnn-cu13";
   at.conflict.emplace().kind = LibraryConflictKind::dropped;
   at.conflict->libraries = {cudnn};
-  const Advice advice = advise(at);
+  const Advice advice = advise_on(at);
   ASSERT_THAT(advice.fixes, Not(IsEmpty()));
   const Fix& fix = advice.fixes.back();
   EXPECT_EQ(fix.title, "Use a build of the program for CUDA 12, with cuDNN 9.10 or older");
@@ -152,7 +152,7 @@ TEST_F(Mixed, NoCudnnForThisCudaEverServedTheGpu) {
   EXPECT_THAT(fix.caveat, HasSubstr("CUDA 12.9 is the last"));
   at.conflict->libraries[0].cuda = 12;
   at.conflict->libraries[0].package = "nvidia-cudnn-cu12";
-  EXPECT_EQ(advise(at).fixes.back().title, "Use cuDNN 9.10 or older");
+  EXPECT_EQ(advise_on(at).fixes.back().title, "Use cuDNN 9.10 or older");
 }
 
 TEST_F(Mixed, AFailureOutOfTheLibraryIsItsOwn) {
@@ -294,4 +294,4 @@ TEST(LibraryHabits, TheDriverIsNotTheRuntime) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -8,7 +8,7 @@
 #include "analyzer/diagnose/merge.h"
 #include "analyzer/verbs/processes.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using ::testing::Contains;
@@ -263,4 +263,4 @@ TEST_F(ManyReports, WhatSpeaksForAllHasItsAdvice) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -4,7 +4,7 @@
 
 #include "analyze_fixture.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using ::testing::Contains;
@@ -75,4 +75,4 @@ TEST_F(MergedPlaces, ALaunchInAnotherProcessComesBeforeTheLoads) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -48,14 +48,14 @@ inline ElfBuilder host(std::string_view build_id = "abcd") {
 
 class ObjectFileTest : public ::testing::Test {
  protected:
-  analysis::ObjectFile open(const Buffer& bytes, std::string_view build_id = kBuildIdHex,
-                            const std::string& name = "program") {
-    auto got = analysis::ObjectFile::open(folder_.write(name, text_of_buffer(bytes)).string(), build_id);
+  ObjectFile open(const Buffer& bytes, std::string_view build_id = kBuildIdHex,
+                  const std::string& name = "program") {
+    auto got = ObjectFile::open(folder_.write(name, text_of_buffer(bytes)).string(), build_id);
     if (const auto* why = std::get_if<std::string>(&got)) throw std::runtime_error(*why);
-    return std::get<analysis::ObjectFile>(std::move(got));
+    return std::get<ObjectFile>(std::move(got));
   }
   std::string refusal(std::string_view bytes, std::string_view build_id) {
-    auto got = analysis::ObjectFile::open(folder_.write("file", bytes).string(), build_id);
+    auto got = ObjectFile::open(folder_.write("file", bytes).string(), build_id);
     const auto* why = std::get_if<std::string>(&got);
     return why != nullptr ? *why : "opened";
   }

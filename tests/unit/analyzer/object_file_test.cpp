@@ -9,19 +9,10 @@
 #include "analyzer/diagnose/scene.h"
 #include "object_file_fixture.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using image::ImageKind;
-using test::arch_of;
-using test::Buffer;
-using test::cubin;
-using test::FatbinBuilder;
-using test::host;
-using test::kBuildIdHex;
-using test::ObjectFileTest;
-using test::ptx;
-using test::text_of_buffer;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -39,13 +30,13 @@ constexpr std::uint64_t kAllocated = SHF_ALLOC;
 Buffer program() {
   Buffer fatbins =
       FatbinBuilder().cubin(arch_of(75), cubin(75, {})).cubin(arch_of(86), cubin(86, {})).build();
-  test::pad_to(fatbins, 8);
-  test::append(fatbins, Bytes(FatbinBuilder()
-                                  .cubin(arch_of(75), cubin(75, {"_Z3onev", "_Z3twov"}, "13.0"))
-                                  .cubin(arch_of(86), cubin(86, {"_Z3onev"}, "13.0"))
-                                  .ptx(arch_of(86), {9, 0}, ptx(86, "_Z3onev"))
-                                  .build()));
-  test::ElfBuilder elf = host();
+  pad_to(fatbins, 8);
+  append(fatbins, Bytes(FatbinBuilder()
+                            .cubin(arch_of(75), cubin(75, {"_Z3onev", "_Z3twov"}, "13.0"))
+                            .cubin(arch_of(86), cubin(86, {"_Z3onev"}, "13.0"))
+                            .ptx(arch_of(86), {9, 0}, ptx(86, "_Z3onev"))
+                            .build()));
+  ElfBuilder elf = host();
   elf.section(".nv_fatbin", SHT_PROGBITS, fatbins, 0, 0, kAllocated, kFatbins);
   return elf.build();
 }
@@ -57,19 +48,19 @@ Buffer relocatable_program(bool list_in_bss) {
                      .cubin(arch_of(90), cubin(90, {"_Z1av"}))
                      .ptx(arch_of(90), {9, 0}, ptx(90, "_Z1av"))
                      .build();
-  test::pad_to(parts, 8);
+  pad_to(parts, 8);
   const std::uint64_t second = kParts + parts.size();
-  test::append(parts, Bytes(FatbinBuilder().ptx(arch_of(90), {9, 0}, ptx(90, "_Z1bv")).build()));
+  append(parts, Bytes(FatbinBuilder().ptx(arch_of(90), {9, 0}, ptx(90, "_Z1bv")).build()));
   Buffer wrapper;
-  test::append(wrapper, image::kWrapperMagic);
-  test::append(wrapper, 2U);
-  test::append(wrapper, kFatbins);
-  test::append(wrapper, kArrays);
+  append(wrapper, image::kWrapperMagic);
+  append(wrapper, 2U);
+  append(wrapper, kFatbins);
+  append(wrapper, kArrays);
   Buffer array;
-  test::append(array, kParts);
-  test::append(array, second);
-  test::append(array, std::uint64_t{0});
-  test::ElfBuilder elf = host();
+  append(array, kParts);
+  append(array, second);
+  append(array, std::uint64_t{0});
+  ElfBuilder elf = host();
   elf.section(".nv_fatbin", SHT_PROGBITS, prelinked, 0, 0, kAllocated, kFatbins);
   elf.section(".nvFatBinSegment", SHT_PROGBITS, wrapper, 0, 0, kAllocated, kWrappers);
   elf.section("__nv_relfatbin", SHT_PROGBITS, parts, 0, 0, kAllocated, kParts);
@@ -138,12 +129,12 @@ TEST_F(ObjectFileTest, SaysWhatIsNotThere) {
 TEST_F(ObjectFileTest, AWrapperThatPointsAtItselfOrAtAnotherLeadsNowhere) {
   Buffer wrappers;
   for (const std::uint64_t target : {kWrappers + 24, kWrappers, kWrappers + 48}) {
-    test::append(wrappers, image::kWrapperMagic);
-    test::append(wrappers, 1U);
-    test::append(wrappers, target);
-    test::append(wrappers, std::uint64_t{0});
+    append(wrappers, image::kWrapperMagic);
+    append(wrappers, 1U);
+    append(wrappers, target);
+    append(wrappers, std::uint64_t{0});
   }
-  test::ElfBuilder elf = host();
+  ElfBuilder elf = host();
   elf.section(".nvFatBinSegment", SHT_PROGBITS, wrappers, 0, 0, kAllocated, kWrappers);
   const ObjectFile file = open(elf.build());
   for (const std::uint64_t address : {kWrappers, kWrappers + 24, kWrappers + 48}) {
@@ -154,7 +145,7 @@ TEST_F(ObjectFileTest, AWrapperThatPointsAtItselfOrAtAnotherLeadsNowhere) {
 TEST_F(ObjectFileTest, SaysWhatIsDamaged) {
   Buffer fatbin = FatbinBuilder().cubin(arch_of(75), cubin(75, {"_Z1kv"})).build();
   fatbin.resize(fatbin.size() - 200);
-  test::ElfBuilder elf = host();
+  ElfBuilder elf = host();
   elf.section(".nv_fatbin", SHT_PROGBITS, fatbin, 0, 0, kAllocated, kFatbins);
   EXPECT_THAT(open(elf.build()).module_at(kFatbins).damage, HasSubstr("a fatbin ends before"));
 }
@@ -173,7 +164,7 @@ TEST_F(ObjectFileTest, OpensBareImages) {
   const ObjectFile loose = open(cubin(86, {"blur"}), "", "k.cubin");
   EXPECT_TRUE(loose.is_bare());
   EXPECT_THAT(loose.module_at(0).images.at(0).kernels, ElementsAre("blur"));
-  const ObjectFile text = open(test::to_buffer(ptx(80, "blur")), "", "k.ptx");
+  const ObjectFile text = open(to_buffer(ptx(80, "blur")), "", "k.ptx");
   EXPECT_EQ(text.module_at(0).images.at(0).candidate.isa, (image::Version{9, 0}));
   EXPECT_THAT(text.module_at(0).images.at(0).kernels, ElementsAre("blur"));
 }
@@ -283,4 +274,4 @@ TEST_F(FindImages, FallsBackToWhatTheReportHolds) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -12,7 +12,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using image::ComputeCapability;
@@ -60,6 +60,7 @@ TEST(OlderReleases, ComeBeforeABuild) {
            Case{"cudf-cu12", "24.12.0", {6, 1}, "'cudf-cu12==23.12.*'"},
            Case{"libcudf-cu12", "26.10.2", {6, 1}, "'cudf-cu12==23.12.*'"},
            Case{"cuml-cu12", "26.8.0", {6, 1}, "'cuml-cu12==23.12.*'"},
+           Case{"libcugraph-cu12", "26.10.0", {6, 0}, "'cugraph-cu12==23.12.*'"},
            Case{"warp-lang", "1.19.0", {6, 1}, "'warp-lang==1.15.*'"},
            Case{"warp_lang", "1.19.0", {7, 0}, "'warp-lang==1.15.*'"},
            Case{"bitsandbytes", "0.49.1", {5, 2}, "'bitsandbytes==0.47.*'"},  // sm_50 runs on 5.2
@@ -71,7 +72,7 @@ TEST(OlderReleases, ComeBeforeABuild) {
            Case{"faiss-gpu-cu12", "1.14.1", {12, 0}, "'faiss-gpu==1.15.*'"},
            Case{"faiss", "1.14.1", {12, 0}, "'faiss-gpu==1.15.*'"},
        }) {
-    const Advice advice = advise(installed(row.package, row.version, row.device));
+    const Advice advice = advise_on(installed(row.package, row.version, row.device));
     ASSERT_FALSE(advice.fixes.empty()) << row.package;
     EXPECT_NE(join(advice.fixes.front().commands, "\n").find(row.first), std::string::npos)
         << row.package << " " << row.version << ":\n"
@@ -83,14 +84,14 @@ TEST(OlderReleases, ComeBeforeABuild) {
 TEST(OlderReleases, AReleaseThatServesIsNotReplaced) {
   for (const Case& row : {Case{"onnxruntime-gpu", "1.23.2", {7, 0}, "onnxruntime-gpu=="},
                           Case{"onnxruntime-gpu", "1.16.3", {8, 9}, "onnxruntime-gpu=="}}) {
-    const Advice advice = advise(installed(row.package, row.version, row.device));
+    const Advice advice = advise_on(installed(row.package, row.version, row.device));
     EXPECT_EQ(commands_of(advice).find(row.first), std::string::npos) << commands_of(advice);
   }
 }
 
 // A K80: PyTorch 2.4 to 2.7 for CUDA 11.8 have sm_37, and their cuDNN 9.1 begins with 5.0.
 TEST(OlderReleases, WhatComesAlongServesTheGpuToo) {
-  const Advice advice = advise(installed("torch", "2.7.1+cu126", {3, 7}));
+  const Advice advice = advise_on(installed("torch", "2.7.1+cu126", {3, 7}));
   ASSERT_FALSE(advice.fixes.empty());
   const std::string first = join(advice.fixes.front().commands, "\n");
   EXPECT_NE(first.find("'torch==2.3.*'"), std::string::npos) << first;
@@ -98,7 +99,7 @@ TEST(OlderReleases, WhatComesAlongServesTheGpuToo) {
   EXPECT_NE(advice.fixes.front().caveat.find("cuDNN 9.1.0.70"), std::string::npos)
       << advice.fixes.front().caveat;
   // Maxwell is served by it.
-  EXPECT_NE(commands_of(advise(installed("torch", "2.7.1+cu128", {5, 2}))).find("'torch==2.7.1'"),
+  EXPECT_NE(commands_of(advise_on(installed("torch", "2.7.1+cu128", {5, 2}))).find("'torch==2.7.1'"),
             std::string::npos);
 }
 
@@ -111,7 +112,7 @@ TEST(OlderReleases, AnExtensionThatLacksTheCodeIsReplacedAndNotPyTorch) {
 }
 
 TEST(OlderReleases, ThatNoPublishedWheelHasItIsAnAnswer) {
-  const Advice advice = advise(installed("faiss-gpu-cu12", "1.14.1", {3, 7}));
+  const Advice advice = advise_on(installed("faiss-gpu-cu12", "1.14.1", {3, 7}));
   EXPECT_EQ(commands_of(advice).find("faiss-gpu"), std::string::npos) << commands_of(advice);
   EXPECT_TRUE(std::any_of(advice.remarks.begin(), advice.remarks.end(), [](const std::string& remark) {
     return remark.find("No build of faiss") != std::string::npos;
@@ -120,7 +121,7 @@ TEST(OlderReleases, ThatNoPublishedWheelHasItIsAnAnswer) {
 
 TEST(OlderReleases, PipIsNotAskedToBuildWhatHasNoSource) {
   for (const char* package : {"warp-lang", "warp_lang", "faiss-gpu-cu12", "fbgemm-gpu", "ctranslate2"}) {
-    const Advice advice = advise(installed(package, "0.0.1", {3, 0}));
+    const Advice advice = advise_on(installed(package, "0.0.1", {3, 0}));
     EXPECT_EQ(commands_of(advice).find("--no-binary"), std::string::npos) << package << ":\n"
                                                                           << commands_of(advice);
   }
@@ -131,15 +132,26 @@ TEST(OlderReleases, PipIsNotAskedToBuildWhatHasNoSource) {
 // PyTorch's fix helps bitsandbytes only where one of its libraries has the code.
 TEST(OlderReleases, AnotherPyTorchIsNoAnswerForAPackageThatLacksTheCode) {
   const auto torch = [](const char* version, ComputeCapability device) {
-    return commands_of(advise(installed("bitsandbytes", version, device))).find("torch") != std::string::npos;
+    return commands_of(advise_on(installed("bitsandbytes", version, device))).find("torch") !=
+           std::string::npos;
   };
   EXPECT_FALSE(torch("0.49.1", {5, 2}));
   EXPECT_TRUE(torch("0.49.1", {6, 1})) << "its libraries for CUDA 11.8 to 12.6 have sm_60";
 }
 
+// What ran with CUDA 12.8 has a driver for 12.6: that build comes before the one for 11.8, which serves the
+// GPU as well.
+TEST(OlderReleases, TheNearestCudaBelowTheOneInUseIsTaken) {
+  AdviceInput at = installed("torch", "2.7.1", {6, 1});
+  at.variant = "cu128";
+  EXPECT_NE(commands_of(advise(at)).find("/whl/cu126"), std::string::npos) << commands_of(advise(at));
+  at.driver = {11, 8};
+  EXPECT_NE(commands_of(advise(at)).find("/whl/cu118"), std::string::npos) << commands_of(advise(at));
+}
+
 TEST(OlderReleases, AReleaseThatIsNewerThanTheTablesIsNamedSo) {
   const auto said = [](const char* version) {
-    const Advice advice = advise(installed("torch", version, {6, 1}));
+    const Advice advice = advise_on(installed("torch", version, {6, 1}));
     return std::any_of(advice.remarks.begin(), advice.remarks.end(), [&](const std::string& remark) {
       return remark.find(knowledge_date()) != std::string::npos;
     });
@@ -151,4 +163,4 @@ TEST(OlderReleases, AReleaseThatIsNewerThanTheTablesIsNamedSo) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

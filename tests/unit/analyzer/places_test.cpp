@@ -9,7 +9,7 @@
 
 #include "report_text.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using ::testing::EndsWith;
@@ -36,7 +36,7 @@ class Places : public ::testing::Test {
   }
   FailureRecord failure_;
   Report report_;
-  test::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(Places, TheInnermostOwnPythonFrameIsShown) {
@@ -132,4 +132,4 @@ TEST_F(Places, DebugInformationTellsTheLine) {
 #endif
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

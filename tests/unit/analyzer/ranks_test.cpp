@@ -4,7 +4,7 @@
 
 #include "analyzer/verbs/processes.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 TEST(Ranges, AreAsShortAsTheyCanBeSaid) {
@@ -89,4 +89,4 @@ TEST_F(Members, WithoutRanksTheyAreProcesses) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -10,10 +10,7 @@
 #include "analyzer/input/report/report_reader.h"
 #include "report_text.h"
 
-namespace kshim::analysis {
-
-using test::ReportText;
-using test::TemporaryFolder;
+namespace kshim::test {
 
 class ReadReport : public ::testing::Test {
  protected:
@@ -40,4 +37,4 @@ class ReadReport : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-}  // namespace kshim::analysis
+}  // namespace kshim::test

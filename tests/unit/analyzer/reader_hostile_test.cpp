@@ -6,7 +6,7 @@
 #include "analyzer/input/report/record_parser.h"
 #include "read_report_fixture.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -270,4 +270,4 @@ TEST_F(ReadReport, TheFirstLineMustBeTheProcess) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -5,7 +5,7 @@
 
 #include "read_report_fixture.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -236,4 +236,4 @@ TEST_F(ReadReport, SaysWhyAPathCannotBeRead) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -8,7 +8,7 @@
 
 #include "image_fact.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using image::Version;
@@ -283,7 +283,7 @@ class Rules : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(Rules, NameTheCause) {
   const RuleCase& row = table()[GetParam()];
-  const Diagnosis got = diagnose(row.facts);
+  const Diagnosis got = diagnosis_of(row.facts);
   EXPECT_EQ(row_of(got.cause).name, row_of(row.cause).name) << row.what << ": " << got.match.because;
   EXPECT_FALSE(got.match.because.empty());
   EXPECT_GT(got.match.confidence, 0);
@@ -302,31 +302,31 @@ TEST(RulesTable, HasBothSidesOfEveryRule) {
 
 TEST(Diagnose, IsSurerOfAModuleThanOfAFile) {
   const Facts module = facts({209}, "6.1", {"sm_75"});
-  EXPECT_GT(diagnose(module).match.confidence, diagnose(of_file(module)).match.confidence);
+  EXPECT_GT(diagnosis_of(module).match.confidence, diagnosis_of(of_file(module)).match.confidence);
 }
 
 TEST(Diagnose, ANameThatNoImageHasIsToldFromAnArchitectureThatLacksTheKernel) {
   const Facts lacking = with_kernel(facts({500}, "9.0", {"sm_80", "sm_90"}), "nn");
-  EXPECT_EQ(diagnose(lacking).match.because.find("name"), std::string::npos);
-  const Diagnosis wrong = diagnose(asked_by_name(lacking, {}));
+  EXPECT_EQ(diagnosis_of(lacking).match.because.find("name"), std::string::npos);
+  const Diagnosis wrong = diagnosis_of(asked_by_name(lacking, {}));
   EXPECT_EQ(wrong.cause, Cause::kernel_missing_from_image);
   EXPECT_NE(wrong.match.because.find("no image of the module has a kernel of this name"), std::string::npos);
-  const Diagnosis mangled = diagnose(asked_by_name(lacking, {"_Z5scalePf"}));
+  const Diagnosis mangled = diagnosis_of(asked_by_name(lacking, {"_Z5scalePf"}));
   EXPECT_NE(mangled.match.because.find("_Z5scalePf"), std::string::npos);
   EXPECT_GT(mangled.match.confidence, wrong.match.confidence);
   const Facts elsewhere = asked_by_name(with_kernel(lacking, "yn"), {});
-  EXPECT_NE(diagnose(elsewhere).match.because.find("another image"), std::string::npos);
+  EXPECT_NE(diagnosis_of(elsewhere).match.because.find("another image"), std::string::npos);
 }
 
 TEST(Diagnose, DoubtsWhatTheCodeContradicts) {
-  EXPECT_LE(diagnose(facts({222}, "6.1", {"sm_75"})).match.confidence, 0.9)
+  EXPECT_LE(diagnosis_of(facts({222}, "6.1", {"sm_75"})).match.confidence, 0.9)
       << "222 is no usual answer to missing cubins";
-  EXPECT_EQ(diagnose(facts({222}, "6.1", {"sm_75"})).cause, Cause::ptx_newer_than_driver);
+  EXPECT_EQ(diagnosis_of(facts({222}, "6.1", {"sm_75"})).cause, Cause::ptx_newer_than_driver);
 }
 
 TEST(Diagnose, AnswersForEveryCodeThatHasARow) {
   for (int code = 1; code < 1000; ++code) {
-    const Diagnosis got = diagnose(facts({code}, "8.6", {}));
+    const Diagnosis got = diagnosis_of(facts({code}, "8.6", {}));
     if (got.cause == Cause::unknown) continue;
     EXPECT_NE(got.match.because.find(std::to_string(code)), std::string::npos) << "code " << code;
   }
@@ -335,10 +335,10 @@ TEST(Diagnose, AnswersForEveryCodeThatHasARow) {
 TEST(Diagnose, NeverFailsWithoutADevice) {
   Facts at = facts({209}, "8.6", {"sm_75"});
   at.device.reset();
-  EXPECT_EQ(diagnose(at).cause, Cause::no_image_for_arch);
-  EXPECT_LE(diagnose(at).match.confidence, 0.5) << "the images cannot be judged";
+  EXPECT_EQ(diagnosis_of(at).cause, Cause::no_image_for_arch);
+  EXPECT_LE(diagnosis_of(at).match.confidence, 0.5) << "the images cannot be judged";
   EXPECT_FALSE(judge_image(at.images[0], at).fits);
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

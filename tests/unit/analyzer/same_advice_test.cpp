@@ -10,7 +10,7 @@
 #include "analyzer/verbs/scan.h"
 #include "object_file_fixture.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 struct Environment {
@@ -25,11 +25,11 @@ class SameAdvice : public ::testing::TestWithParam<Environment> {
   void SetUp() override {
     const std::string site = "env/lib/python3.11/site-packages/";
     const unsigned sm = GetParam().built_for;
-    auto elf = test::host();
+    auto elf = host();
     elf.section(".nv_fatbin", SHT_PROGBITS,
-                test::FatbinBuilder().cubin(test::arch_of(sm), test::cubin(sm, {kSaxpy}, "12.6")).build(), 0,
-                0, test::kLoaded, test::kFatbinAddress);
-    file_ = folder_.write(site + "torch/lib/libtorch_cuda.so", test::text_of_buffer(elf.build())).string();
+                FatbinBuilder().cubin(arch_of(sm), cubin(sm, {kSaxpy}, "12.6")).build(), 0, 0, kLoaded,
+                kFatbinAddress);
+    file_ = folder_.write(site + "torch/lib/libtorch_cuda.so", text_of_buffer(elf.build())).string();
     const std::string info = site + "torch-" + GetParam().release + ".dist-info/";
     folder_.write(info + "METADATA",
                   std::string("Metadata-Version: 2.1\nName: torch\nVersion: ") + GetParam().release + "\n");
@@ -45,24 +45,24 @@ class SameAdvice : public ::testing::TestWithParam<Environment> {
     text.record(
         "object",
         fmt::format(R"("id":1,"path":"{}","build_id":"{}","runtime":"shared","fatbins":1,"images":null)",
-                    file_, test::kBuildIdHex));
+                    file_, kBuildIdHex));
     text.record(
         "module",
         fmt::format(
             R"("id":1,"object":1,"offset":{},"content_hash":null,"size":100,"api":"cuLibraryLoadData",)"
             R"("result":209,"selected":null,"jit":null,"ms":1,"device":0)",
-            test::kFatbinAddress));
+            kFatbinAddress));
     text.failure(1, "launch", 209, kSaxpy, R"("module":1,"object":1)", "cuLaunchKernel").end();
     const TemporaryFolder reports;
     reports.write("box.17.jsonl", text.text());
     return only(analyze({reports.path()}, {}).findings);
   }
   Finding of_files() const {
-    scan::Options options;
+    ScanRequest options;
     const image::ComputeCapability cc = image::parse_arch(GetParam().gpu).value_or(image::Arch{}).cc;
     options.targets = {{cc, image::Suffix::none}};
     options.driver = {13, 0};
-    return only(scan::scan({folder_.path() / "env"}, options).findings);
+    return only(scan({folder_.path() / "env"}, options).findings);
   }
   Finding of_log() const {
     std::istringstream log(
@@ -70,7 +70,7 @@ class SameAdvice : public ::testing::TestWithParam<Environment> {
                     "  File \"{}\", line 9, in main\n"
                     "RuntimeError: CUDA error: no kernel image is available for execution on the device\n",
                     GetParam().release, GetParam().name, GetParam().gpu, "/home/u/train.py"));
-    return only(explain::explain_log(log, "a.log", {}, {}).findings);
+    return only(explain_log(log, "a.log", {}, {}).findings);
   }
 
  private:
@@ -106,4 +106,4 @@ INSTANTIATE_TEST_SUITE_P(Environments, SameAdvice,
                                                        "NVIDIA GeForce RTX 5090"}));
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

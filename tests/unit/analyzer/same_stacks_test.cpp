@@ -5,7 +5,7 @@
 #include "analyzer/input/report/record_parser.h"
 #include "read_report_fixture.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -167,4 +167,4 @@ TEST_F(SameStacks, ImpossibleKernelCountIsIgnored) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -9,7 +9,7 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/data/knowledge.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using image::ComputeCapability;
@@ -69,7 +69,7 @@ TEST(Settle, KernelsOfMagmaAreNamedSoAndNoBuildOfPyTorchIsShown) {
   AdviceInput at = *failed.about;
   at.object = "/v/lib/python3.11/site-packages/torch/lib/libtorch_cuda_linalg.so";
   std::vector<Finding> findings = {about(at)};
-  advise(findings);
+  advise_on(findings);
   const std::vector<Fix>& fixes = findings[0].fixes;
   const auto magma = std::ranges::find(fixes, "prefer-cusolver", &Fix::id);
   ASSERT_NE(magma, fixes.end());
@@ -95,7 +95,7 @@ TEST(Settle, AnotherPtxasForJaxIsNamedByBothOfItsVariables) {
   old.other_version = {13, 0};
   at.compiler = old;
   std::vector<Finding> findings = {about(at)};
-  advise(findings);
+  advise_on(findings);
   ASSERT_FALSE(findings[0].fixes.empty());
   ASSERT_EQ(findings[0].fixes[0].id, "select-compiler");
   EXPECT_EQ(findings[0].fixes[0].commands[0],
@@ -105,7 +105,7 @@ TEST(Settle, AnotherPtxasForJaxIsNamedByBothOfItsVariables) {
 
 TEST(Settle, WhatPyTorchBringsIsNotInstalledBesideIt) {
   std::vector<Finding> findings = {torch_fails({12, 0}, "2.7.1+cu126", venv()), cudnn_drops({12, 0}, venv())};
-  advise(findings);
+  advise_on(findings);
   ASSERT_FALSE(findings[0].fixes.empty());
   EXPECT_EQ(argument(findings[0].fixes[0], "package"), "torch");
   EXPECT_TRUE(findings[1].fixes.empty()) << findings[1].fixes[0].title;
@@ -115,7 +115,7 @@ TEST(Settle, WhatPyTorchBringsIsNotInstalledBesideIt) {
 TEST(Settle, AnotherEnvironmentIsAnotherMatter) {
   std::vector<Finding> findings = {torch_fails({12, 0}, "2.7.1+cu126", venv()),
                                    cudnn_drops({12, 0}, venv("/w"))};
-  advise(findings);
+  advise_on(findings);
   EXPECT_FALSE(findings[1].fixes.empty());
 }
 
@@ -127,10 +127,10 @@ TEST(Settle, NoDriverIsUselessThatAnotherFindingAsksFor) {
   old.runtime = {13, 0};
   std::vector<Finding> findings = {torch_fails({12, 0}, "2.7.1+cu126", venv()), about(std::move(old))};
   std::vector<Finding> alone = {findings[0]};
-  advise(alone);
+  advise_on(alone);
   EXPECT_TRUE(std::any_of(alone[0].dead_ends.begin(), alone[0].dead_ends.end(),
                           [](const DeadEnd& row) { return row.of_driver; }));
-  advise(findings);
+  advise_on(findings);
   EXPECT_TRUE(std::any_of(findings[1].fixes.begin(), findings[1].fixes.end(),
                           [](const Fix& fix) { return fix.kind == FixKind::upgrade_driver; }));
   EXPECT_TRUE(std::none_of(findings[0].dead_ends.begin(), findings[0].dead_ends.end(),
@@ -148,7 +148,7 @@ TEST(Settle, TwoGpusAreNotSentToTwoBuilds) {
         std::vector<Finding> findings = {torch_fails(a.cc, version, venv(), {b.cc}),
                                          torch_fails(b.cc, version, venv(), {a.cc}),
                                          cudnn_drops(a.cc, venv())};
-        advise(findings);
+        advise_on(findings);
         std::vector<const Fix*> builds;
         for (const Finding& finding : findings)
           for (const Fix& fix : finding.fixes) {
@@ -176,4 +176,4 @@ TEST(Settle, TwoGpusAreNotSentToTwoBuilds) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

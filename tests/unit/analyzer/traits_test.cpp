@@ -8,7 +8,7 @@
 #include "analyzer/data/tables.h"
 #include "kshim/base/cuda_error.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 // What a code says of its cause has to be what the code's own row says of it.
@@ -70,4 +70,4 @@ TEST(Traits, OfCausesImplyOneAnother) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -4,7 +4,7 @@
 
 #include "analyze_fixture.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using ::testing::Contains;
@@ -69,4 +69,4 @@ TEST_F(Unused, NothingIsSaidWhereItCouldBeWrongOrIsSaidBetter) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -14,7 +14,7 @@
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/reach.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 using image::Choice;
@@ -228,4 +228,4 @@ TEST(Pythons, PathsTell) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "analyzer/compare/diff.h"
-namespace kshim::diff {
+namespace kshim::test {
 namespace {
 
 /// "sm_75 sm_80 compute_90@8.4": one image each, of 1000 bytes.
@@ -14,7 +14,7 @@ Object object(const std::string& images, const std::string& name = "libx.so") {
     const std::size_t end = std::min(images.find(' ', at), images.size());
     const std::string word = images.substr(at, end - at);
     const std::string arch = word.substr(0, word.find('@'));
-    analysis::ImageCount row;
+    ImageCount row;
     row.candidate.kind = arch.starts_with("compute_") ? image::ImageKind::ptx
                          : arch.starts_with("lto_")   ? image::ImageKind::ltoir
                                                       : image::ImageKind::cubin;
@@ -28,11 +28,11 @@ Object object(const std::string& images, const std::string& name = "libx.so") {
   return out;
 }
 
-Diff diff_of(Side a, Side b, const Options& options = {}) {
+Diff diff_of(Side a, Side b, const DiffRequest& options = {}) {
   Diff out;
   out.a = std::move(a);
   out.b = std::move(b);
-  compare(options, out);
+  compare_sides(options, out);
   return out;
 }
 Side side(std::vector<Object> objects) {
@@ -49,7 +49,8 @@ std::vector<std::string> changes(const Diff& diff) {
                   (change.arch.empty() ? "" : " " + change.arch));
   return out;
 }
-std::vector<std::string> of_images(const std::string& a, const std::string& b, const Options& options = {}) {
+std::vector<std::string> of_images(const std::string& a, const std::string& b,
+                                   const DiffRequest& options = {}) {
   return changes(diff_of(side({object(a)}), side({object(b)}), options));
 }
 using Names = std::vector<std::string>;
@@ -109,7 +110,7 @@ TEST(DiffImages, PtxGoneIsWhatTheNewestGpusLose) {
 
 TEST(DiffImages, ADriverThatReadsTheNewPtxIsNotHarmed) {
   const auto with = [](image::Version driver) {
-    Options options;
+    DiffRequest options;
     options.driver = driver;
     return of_images("sm_90 compute_121@8.8", "sm_90 compute_121@9.0", options);
   };
@@ -119,7 +120,7 @@ TEST(DiffImages, ADriverThatReadsTheNewPtxIsNotHarmed) {
 }
 
 TEST(DiffImages, TargetsAloneDecide) {
-  Options options;
+  DiffRequest options;
   options.targets = {{{8, 6}, {}}};
   EXPECT_FALSE(diff_of(side({object("sm_70 sm_80 sm_86")}), side({object("sm_80")}), options).lost());
   EXPECT_EQ(of_images("sm_86", "compute_80@8.0", options).front(), "lost target sm_86")
@@ -135,12 +136,12 @@ TEST(DiffImages, TargetsAloneDecide) {
 }
 
 TEST(DiffImages, ModulesThatWereJudgedTellMoreThanArchitectures) {
-  Options options;
+  DiffRequest options;
   options.targets = {{{8, 6}, {}}};
   Object whole = object("sm_86");
   Object part = whole;
-  whole.targets[options.targets[0]] = scan::Outcome::sass;
-  part.targets[options.targets[0]] = scan::Outcome::part;
+  whole.targets[options.targets[0]] = Outcome::sass;
+  part.targets[options.targets[0]] = Outcome::part;
   EXPECT_EQ(changes(diff_of(side({whole}), side({part}), options)), Names{"lost target sm_86"});
 }
 
@@ -163,9 +164,9 @@ TEST(DiffImages, FewerImagesAreNamed) {
 }
 
 TEST(DiffObjects, GoneAndNew) {
-  Options none;
+  DiffRequest none;
   none.targets = {{{12, 0}, {}}};
-  const auto files = [](const Options& options) {
+  const auto files = [](const DiffRequest& options) {
     return changes(diff_of(side({object("sm_80"), object("sm_80", "old.so")}),
                            side({object("sm_80"), object("sm_90", "new.so")}), options));
   };
@@ -205,8 +206,8 @@ TEST(DiffKernels, GoneFromTheFileOrFromOneImage) {
             0);
 }
 
-Finding finding(const std::string& cause, const std::string& file, const std::string& need,
-                analysis::Severity severity = analysis::Severity::error) {
+SideFinding finding(const std::string& cause, const std::string& file, const std::string& need,
+                    Severity severity = Severity::error) {
   return {.cause = cause,
           .severity = severity,
           .object = file,
@@ -214,7 +215,7 @@ Finding finding(const std::string& cause, const std::string& file, const std::st
           .code = 209,
           .text = cause + " of " + file};
 }
-Side reports(std::vector<Finding> findings) {
+Side reports(std::vector<SideFinding> findings) {
   Side out;
   out.kind = SideKind::reports;
   out.has_objects = false;
@@ -246,15 +247,14 @@ TEST(DiffFindings, AnotherCauseOfTheSameTrouble) {
   EXPECT_EQ(diff.other.size(), 1U);
   EXPECT_TRUE(diff.fixed.empty() && diff.broken.empty());
   EXPECT_FALSE(diff.lost());
-  using analysis::Severity;
-  const Finding info = finding("latent-gap", "/x.so", "sm_86", Severity::info);
+  const SideFinding info = finding("latent-gap", "/x.so", "sm_86", Severity::info);
   EXPECT_TRUE(diff_of(reports({info}), reports({finding("no-image-for-arch", "/x.so", "sm_86")})).lost());
   EXPECT_FALSE(diff_of(reports({}), reports({info})).lost()) << "a note is no loss";
   EXPECT_FALSE(diff_of(reports({info}), reports({})).gained());
 }
 
 TEST(DiffFindings, OfOtherGpusDoNotCountWithTargets) {
-  Options options;
+  DiffRequest options;
   options.targets = {{{9, 0}, {}}};
   EXPECT_FALSE(
       diff_of(reports({}), reports({finding("no-image-for-arch", "/x.so", "sm_86")}), options).lost());
@@ -264,7 +264,7 @@ TEST(DiffFindings, OfOtherGpusDoNotCountWithTargets) {
 }
 
 TEST(DiffFindings, AreOneForOne) {
-  const Finding one = finding("no-image-for-arch", "/x.so", "sm_86");
+  const SideFinding one = finding("no-image-for-arch", "/x.so", "sm_86");
   const Diff diff = diff_of(reports({one, one, one}), reports({one}));
   EXPECT_EQ(diff.stayed.size(), 1U);
   EXPECT_EQ(diff.fixed.size(), 2U);
@@ -284,4 +284,4 @@ TEST(DiffNotes, SayWhatWeakensIt) {
 }
 
 }  // namespace
-}  // namespace kshim::diff
+}  // namespace kshim::test

@@ -3,7 +3,7 @@
 
 #include "analyzer/compare/diff.h"
 
-namespace kshim::diff {
+namespace kshim::test {
 namespace {
 
 Object object_at(const std::string& place, const std::string& member = "", const std::string& package = "",
@@ -115,4 +115,4 @@ TEST(DiffMatch, TwinsOfAnArchiveInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace kshim::diff
+}  // namespace kshim::test

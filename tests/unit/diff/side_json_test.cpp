@@ -4,7 +4,7 @@
 
 #include "analyzer/compare/diff.h"
 
-namespace kshim::diff {
+namespace kshim::test {
 namespace {
 
 bool reads(const std::string& text, Side& side) {
@@ -32,7 +32,7 @@ TEST(DiffJson, AScan) {
   EXPECT_EQ(side.objects[0].images[0].candidate.arch.suffix, image::Suffix::a);
   EXPECT_EQ(side.objects[0].images[1].candidate.isa, (image::Version{8, 4}));
   EXPECT_EQ(side.objects[0].kernels->at("f()"), std::vector<std::string>{"sm_90a"});
-  EXPECT_EQ(side.objects[0].targets.at({{7, 5}, {}}), scan::Outcome::none);
+  EXPECT_EQ(side.objects[0].targets.at({{7, 5}, {}}), Outcome::none);
   EXPECT_EQ(side.notes, std::vector<std::string>{"torn"});
 }
 
@@ -77,9 +77,9 @@ TEST(DiffJson, WrongTypesAreEmpty) {
       Diff diff;
       diff.a = side;
       diff.b = side;
-      compare({}, diff);
+      compare_sides({}, diff);
       EXPECT_FALSE(diff.lost()) << key << value;
-      for (const analysis::Format format : kFormats) render(diff, format, {.unicode = true});
+      for (const Format format : kDiffFormats) rendered(diff, format, {.unicode = true});
     }
   }
   Side side;
@@ -96,23 +96,23 @@ TEST(DiffRender, UntrustedTextIsEscaped) {
   diff.b.objects[0].kernels.emplace();
   diff.b.findings = {{.cause = evil, .object = evil, .need = evil, .text = evil}};
   diff.a.notes = {evil};
-  compare({}, diff);
+  compare_sides({}, diff);
   EXPECT_TRUE(diff.lost());
-  for (const analysis::Format format : kFormats) {
-    const std::string text = render(diff, format, {.unicode = true, .verbose = true});
+  for (const Format format : kDiffFormats) {
+    const std::string text = rendered(diff, format, {.unicode = true, .verbose = true});
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
     EXPECT_EQ(text.find("\n::error::x"), std::string::npos);
-    if (format != analysis::Format::github) {
+    if (format != Format::github) {
       EXPECT_EQ(text.find("##["), std::string::npos) << text;
     }
-    if (format == analysis::Format::html) {
+    if (format == Format::html) {
       EXPECT_EQ(text.find("<script>alert"), std::string::npos);
     }
-    if (format == analysis::Format::markdown) {
+    if (format == Format::markdown) {
       EXPECT_EQ(text.find("\n@octocat"), std::string::npos);
     }
   }
 }
 
 }  // namespace
-}  // namespace kshim::diff
+}  // namespace kshim::test

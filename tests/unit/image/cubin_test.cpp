@@ -90,6 +90,14 @@ TEST(Cubin, CountsAllOfSharedMemoryBefore90) {
   EXPECT_EQ(open_whole(bytes).find_kernel("_Z5firstPid")->shared_bytes, 1280U);
 }
 
+// libcutensorMp 2.8.1 has the same kernel linked and not: 1536 bytes and 512.
+TEST(Cubin, OneThatIsNotLinkedHasNothingInFront) {
+  Buffer bytes = build_cubin(sample());
+  constexpr std::size_t kType = 16;
+  bytes[kType] = std::byte{1};  // ET_REL
+  EXPECT_EQ(open_whole(bytes).find_kernel("_Z5firstPid")->shared_bytes, 1280U);
+}
+
 std::vector<KernelSlot> described(const CubinReader& cubin) {
   std::vector<KernelSlot> out;
   for (std::uint64_t cursor = 0;;) {

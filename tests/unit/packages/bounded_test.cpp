@@ -7,42 +7,41 @@
 #include "analyzer/owner/finder.h"
 #include "tests/unit/analyzer/report_text.h"
 
-namespace kshim::packages {
+namespace kshim::test {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(ReadBounded, ReadsAWholeFileAndTakesItOffTheBudget) {
   const TemporaryFolder folder;
-  Budget budget{100, 10};
+  LookupBudget budget{100, 10};
   EXPECT_EQ(read_bounded(folder.write("a", "hello"), 5, budget), "hello");
   EXPECT_EQ(budget.bytes, 95U);
   EXPECT_EQ(budget.entries, 9U);
 }
 TEST(ReadBounded, RefusesALargerFile) {
   const TemporaryFolder folder;
-  Budget budget;
+  LookupBudget budget;
   EXPECT_EQ(read_bounded(folder.write("a", "hello"), 4, budget), std::nullopt);
 }
 TEST(ReadBounded, RefusesWhatIsOverTheBudget) {
   const TemporaryFolder folder;
-  Budget budget{4, 10};
+  LookupBudget budget{4, 10};
   EXPECT_EQ(read_bounded(folder.write("a", "hello"), 100, budget), std::nullopt);
-  Budget files{100, 0};
+  LookupBudget files{100, 0};
   EXPECT_EQ(read_bounded(folder.path() / "a", 100, files), std::nullopt);
 }
 TEST(ReadBounded, DoesNotWaitForAPipe) {
   const TemporaryFolder folder;
   const auto pipe = folder.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  Budget budget;
+  LookupBudget budget;
   EXPECT_EQ(read_bounded(pipe, 100, budget), std::nullopt);
 }
 TEST(ReadBounded, RefusesDevicesAndFolders) {
   const TemporaryFolder folder;
-  Budget budget;
+  LookupBudget budget;
   EXPECT_EQ(read_bounded("/dev/zero", 100, budget), std::nullopt);
   EXPECT_EQ(read_bounded(folder.path(), 100'000, budget), std::nullopt);
   EXPECT_EQ(read_bounded(folder.path() / "absent", 100, budget), std::nullopt);
@@ -50,9 +49,9 @@ TEST(ReadBounded, RefusesDevicesAndFolders) {
 TEST(NamesIn, AreSortedAndCounted) {
   const TemporaryFolder folder;
   for (const char* name : {"c", "a", "b"}) folder.write(name, "");
-  Budget budget;
+  LookupBudget budget;
   EXPECT_THAT(names_in(folder.path(), budget), ElementsAre("a", "b", "c"));
-  Budget small{0, 2};
+  LookupBudget small{0, 2};
   EXPECT_THAT(names_in(folder.path(), small), IsEmpty());
 }
 TEST(EachLine, EndsAndCarriageReturnsAreCutOff) {
@@ -85,4 +84,4 @@ TEST(PathIndex, OwnersComeInOrderAndOnce) {
 }
 
 }  // namespace
-}  // namespace kshim::packages
+}  // namespace kshim::test

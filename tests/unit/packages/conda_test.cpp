@@ -5,7 +5,7 @@
 #include "analyzer/owner/databases.h"
 #include "tests/unit/analyzer/report_text.h"
 
-namespace kshim::packages {
+namespace kshim::test {
 namespace {
 
 constexpr std::string_view kPytorch =
@@ -23,8 +23,8 @@ class Conda : public ::testing::Test {
     const auto found = conda_.owner(path);
     return found ? found->label() : "nobody";
   }
-  test::TemporaryFolder folder_;
-  Budget budget_;
+  TemporaryFolder folder_;
+  LookupBudget budget_;
   CondaEnvironments conda_{budget_};
 };
 
@@ -107,4 +107,4 @@ TEST_F(Conda, ReturnsNoOwnerWhenBudgetIsExceeded) {
 }
 
 }  // namespace
-}  // namespace kshim::packages
+}  // namespace kshim::test

@@ -5,7 +5,7 @@
 
 #include "analyzer/owner/databases.h"
 
-namespace kshim::packages {
+namespace kshim::test {
 namespace {
 
 struct Row {
@@ -91,4 +91,4 @@ TEST(DirectUrl, TheFolderOfASource) {
 }
 
 }  // namespace
-}  // namespace kshim::packages
+}  // namespace kshim::test

@@ -11,7 +11,7 @@
 #include "output_of.h"
 #include "tests/unit/analyzer/report_text.h"
 
-namespace kshim::packages {
+namespace kshim::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -32,8 +32,8 @@ class Dpkg : public ::testing::Test {
     }
     return fmt::format("{}", fmt::join(answers, " or "));
   }
-  test::TemporaryFolder root_;
-  Budget budget_;
+  TemporaryFolder root_;
+  LookupBudget budget_;
 };
 
 TEST_F(Dpkg, AFileBelongsToTheListThatHasIt) {
@@ -127,7 +127,7 @@ TEST(DpkgOfThisMachine, SaysWhatDpkgSays) {
     }
     return true;
   });
-  Budget budget;
+  LookupBudget budget;
   DpkgDatabase database("/", budget);
   unsigned asked = 0;
   // A line a file: "libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6".
@@ -157,4 +157,4 @@ TEST(DpkgOfThisMachine, SaysWhatDpkgSays) {
 }
 
 }  // namespace
-}  // namespace kshim::packages
+}  // namespace kshim::test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/analyzer/report_text.h"
 
-namespace kshim::packages {
+namespace kshim::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -18,7 +18,7 @@ class Find : public ::testing::Test {
     const auto& found = finder.of(path);
     return found ? found->label() + " (" + found->manager + ")" : "nobody";
   }
-  test::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(Find, WhatCondaInstalledIsCondasThoughItHasARecord) {
@@ -133,4 +133,4 @@ TEST_F(Editables, WhatWasInstalledFromAFolderIsNotInIt) {
 }
 
 }  // namespace
-}  // namespace kshim::packages
+}  // namespace kshim::test

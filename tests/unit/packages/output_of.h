@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-namespace kshim::packages {
+namespace kshim::test {
 
 /// What a shell command prints, without the line breaks at its end.
 inline std::string output_of(const std::string& command) {
@@ -16,4 +16,4 @@ inline std::string output_of(const std::string& command) {
   return out;
 }
 
-}  // namespace kshim::packages
+}  // namespace kshim::test

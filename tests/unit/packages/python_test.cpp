@@ -4,7 +4,7 @@
 #include "analyzer/owner/databases.h"
 #include "tests/unit/analyzer/report_text.h"
 
-namespace kshim::packages {
+namespace kshim::test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -25,8 +25,8 @@ class Python : public ::testing::Test {
     const auto found = distributions_.owner(path);
     return found ? found->label() : "nobody";
   }
-  test::TemporaryFolder folder_;
-  Budget budget_;
+  TemporaryFolder folder_;
+  LookupBudget budget_;
   PythonDistributions distributions_{budget_};
 };
 
@@ -144,4 +144,4 @@ TEST(PackageOfArchive, IsInItsName) {
 }
 
 }  // namespace
-}  // namespace kshim::packages
+}  // namespace kshim::test

@@ -5,7 +5,7 @@
 #include "analyzer/owner/databases.h"
 #include "tests/unit/analyzer/report_text.h"
 
-namespace kshim::packages {
+namespace kshim::test {
 namespace {
 
 class Rpm : public ::testing::Test {
@@ -21,7 +21,7 @@ class Rpm : public ::testing::Test {
     ::chmod(program.c_str(), 0755);
     return RpmQuery(program, patience);
   }
-  test::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(Rpm, TheFirstLineOfTheAnswerNamesThePackage) {
@@ -86,4 +86,4 @@ echo a >%{buildroot})" + library + "\n%files\n" +
 }
 
 }  // namespace
-}  // namespace kshim::packages
+}  // namespace kshim::test

@@ -4,7 +4,7 @@
 #include "analyzer/owner/finder.h"
 #include "tests/unit/analyzer/report_text.h"
 
-namespace kshim::packages {
+namespace kshim::test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -24,8 +24,8 @@ class Sources : public ::testing::Test {
     return owner ? owner->label() + " " + owner->source : "nobody";
   }
   std::string in(const std::string& folder) { return "-e " + (folder_.path() / folder).string(); }
-  test::TemporaryFolder folder_;
-  Budget budget_;
+  TemporaryFolder folder_;
+  LookupBudget budget_;
   SourceTrees trees_{budget_};
 };
 
@@ -112,4 +112,4 @@ TEST_F(Sources, PathsOfNoDepth) {
 }
 
 }  // namespace
-}  // namespace kshim::packages
+}  // namespace kshim::test

@@ -9,7 +9,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/render/document.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 // What a real shell makes of `script`: each word it passes on, on a line.
@@ -75,4 +75,4 @@ TEST(BreakCommandLines, KeepsAnOptionWithItsValue) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

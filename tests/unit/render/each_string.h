@@ -7,7 +7,7 @@
 
 #include "analyzer/verbs/analysis.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 
 /// Calls `change(std::string&)` for every string, and `change_command(std::string&)` for every shell command.
 template <class Change, class ChangeCommand>
@@ -76,4 +76,4 @@ void each_string(Whole& whole, Change change, ChangeCommand change_command) {
   StringWalk<Change, ChangeCommand>(change, change_command).walk(whole);
 }
 
-}  // namespace kshim::analysis
+}  // namespace kshim::test

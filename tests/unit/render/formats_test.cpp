@@ -10,7 +10,7 @@
 #include "analyzer/render/scan/render.h"
 #include "hostile.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 Finding finding(Cause cause) {
@@ -47,13 +47,13 @@ Analysis analysis_of(std::vector<Finding> findings) {
   return out;
 }
 
-scan::Scan plain_scan() {
-  scan::Scan out;
+Scan plain_scan() {
+  Scan out;
   out.targets = {{{6, 1}, {}}, {{9, 0}, image::Suffix::a}};
   out.driver = {12, 8};
   out.files = 3;
   out.bytes = 4'000'000;
-  scan::ScannedObject object;
+  ScannedObject object;
   object.path = "/opt/x.whl";
   object.member = "x/libx.so";
   object.format = "ELF x86-64";
@@ -81,7 +81,7 @@ TEST(Formats, TextAndPagesCountTheSameCalls) {
   analysis.verdict = Verdict::gap;
   analysis.findings = {one};
   for (const Format format : {Format::text, Format::markdown, Format::html}) {
-    const std::string text = render(analysis, format, {});
+    const std::string text = rendered(analysis, format, {});
     EXPECT_NE(text.find("3 other calls failed with it"), std::string::npos) << text;
     EXPECT_EQ(text.find("4 times"), std::string::npos) << text;
   }
@@ -97,7 +97,7 @@ std::size_t count(const std::string& text, std::string_view what) {
   EXPECT_NE((text).find(what), std::string::npos) << (what) << " is not in\n" << (text)
 
 TEST(FormatMarkdown, SaysWhatWhereAndTheFix) {
-  const std::string text = render(analysis_of({finding(Cause::no_image_for_arch)}), Format::markdown, {});
+  const std::string text = rendered(analysis_of({finding(Cause::no_image_for_arch)}), Format::markdown, {});
   EXPECT_TRUE(text.starts_with("# kshim: 1 error\n")) << text;
   EXPECT_HAS(text,
              "## error: kernel saxpy cannot run: libx.so has no code for NVIDIA GeForce GTX 1080 (6.1)\n");
@@ -115,13 +115,13 @@ TEST(FormatMarkdown, SaysWhatWhereAndTheFix) {
 TEST(FormatMarkdown, SaysOkInASentence) {
   Analysis healthy = analysis_of({});
   healthy.processes[0].modules = 3;
-  const std::string text = render(healthy, Format::markdown, {});
+  const std::string text = rendered(healthy, Format::markdown, {});
   EXPECT_TRUE(text.starts_with("# kshim: ok\n")) << text;
   EXPECT_HAS(text, "\n\n**ok:** 3 kernel modules loaded in 2 processes, nothing missing\n");
 }
 
 TEST(FormatMarkdown, ScanHasBothMatrices) {
-  const std::string text = scan::render(plain_scan(), Format::markdown, {});
+  const std::string text = rendered(plain_scan(), Format::markdown, {});
   EXPECT_TRUE(text.starts_with("# kshim scan: 1 error\n")) << text;
   EXPECT_HAS(text, "| File | sm_61 | sm_90a |\n");
   EXPECT_HAS(text, "| `libx.so` | \u2717 nothing runs | \u2713 |\n");
@@ -135,7 +135,7 @@ TEST(FormatHtml, EscapesAndFolds) {
   Finding one = finding(Cause::no_image_for_arch);
   for (int i = 0; i < 9; ++i) one.kernels.push_back("f" + std::to_string(i));
   one.kernels.emplace_back("f<int>(A&)");
-  const std::string text = render(analysis_of({one}), Format::html, {});
+  const std::string text = rendered(analysis_of({one}), Format::html, {});
   EXPECT_TRUE(text.starts_with("<!DOCTYPE html><html lang=\"en\">")) << text;
   EXPECT_HAS(text, "default-src &#39;none&#39;");
   EXPECT_HAS(text, "<summary>11 kernels</summary>");
@@ -145,7 +145,7 @@ TEST(FormatHtml, EscapesAndFolds) {
 }
 
 TEST(FormatJunit, AProcessIsASuite) {
-  const std::string text = render(
+  const std::string text = rendered(
       analysis_of({finding(Cause::no_image_for_arch), finding(Cause::compiled_out)}), Format::junit, {});
   EXPECT_HAS(text,
              "<testsuites name=\"kshim analyze\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"0\">");
@@ -159,17 +159,17 @@ TEST(FormatJunit, AProcessIsASuite) {
 TEST(FormatJunit, WhatNoProcessHasIsKept) {
   Finding stray = finding(Cause::no_image_for_arch);
   stray.evidence.clear();
-  EXPECT_EQ(count(render(analysis_of({stray}), Format::junit, {}), "<failure"), 1U);
+  EXPECT_EQ(count(rendered(analysis_of({stray}), Format::junit, {}), "<failure"), 1U);
 }
 
 TEST(FormatJunit, ABlindRunIsAnError) {
   Analysis blind = analysis_of({});
   blind.blind = {{7, "/x", "it is statically linked"}};
-  EXPECT_HAS(render(blind, Format::junit, {}), "skipped=\"1\"");
+  EXPECT_HAS(rendered(blind, Format::junit, {}), "skipped=\"1\"");
   blind.verdict = Verdict::blind;
-  EXPECT_HAS(render(blind, Format::junit, {}), "errors=\"1\" skipped=\"0\"");
-  EXPECT_HAS(render(blind, Format::sarif, {}), "\"executionSuccessful\": false");
-  EXPECT_HAS(render(blind, Format::github, {}), "::warning title=kshim::/x (pid 7) was not watched");
+  EXPECT_HAS(rendered(blind, Format::junit, {}), "errors=\"1\" skipped=\"0\"");
+  EXPECT_HAS(rendered(blind, Format::sarif, {}), "\"executionSuccessful\": false");
+  EXPECT_HAS(rendered(blind, Format::github, {}), "::warning title=kshim::/x (pid 7) was not watched");
 }
 
 TEST(FormatJunit, HasNoControlsWhoeverCallsIt) {
@@ -183,18 +183,18 @@ TEST(FormatJunit, HasNoControlsWhoeverCallsIt) {
 }
 
 TEST(FormatJunit, AScanHasACaseATarget) {
-  scan::Scan scan = plain_scan();
-  std::string text = scan::render(scan, Format::junit, {});
+  Scan scan = plain_scan();
+  std::string text = rendered(scan, Format::junit, {});
   EXPECT_HAS(text, "<testsuite name=\"/opt/x.whl\" tests=\"4\" failures=\"1\"");
   EXPECT_HAS(text, "<testcase classname=\"/opt/x.whl!x/libx.so\" name=\"sm_90a\"/>");
   EXPECT_HAS(text, "<testcase classname=\"/opt/x.whl!x/libx.so\" name=\"sm_61\">\n      <failure");
   scan.findings[0].need.clear();  // damage: of no target
   scan.findings[0].devices.clear();
-  text = scan::render(scan, Format::junit, {});
+  text = rendered(scan, Format::junit, {});
   EXPECT_HAS(text, "tests=\"5\" failures=\"1\"");
   EXPECT_HAS(text, "name=\"device code\">\n      <failure");
   scan.targets.clear();
-  text = scan::render(scan, Format::junit, {});
+  text = rendered(scan, Format::junit, {});
   EXPECT_HAS(text, "tests=\"2\" failures=\"1\"");
 }
 
@@ -203,37 +203,37 @@ TEST(FormatGithub, PropertiesAndMessagesAreEscaped) {
   one.headline = "50% a:b,c";
   one.where = {{"/src/a,b:c%.py", 17, "step", "", 0, true}};
   ASSERT_EQ(setenv("GITHUB_WORKSPACE", "/src", 1), 0);
-  const std::string text = render(analysis_of({one}), Format::github, {});
+  const std::string text = rendered(analysis_of({one}), Format::github, {});
   unsetenv("GITHUB_WORKSPACE");
   EXPECT_EQ(text,
             "::error file=a%2Cb%3Ac%25.py,line=17,title=kshim%3A the evidence does not decide::"
             "50%25 a:b,c.%0AFix: Rebuild%0A    nvcc -o libx.so SOURCES\n");
-  EXPECT_EQ(render(analysis_of({one}), Format::github, {}),
+  EXPECT_EQ(rendered(analysis_of({one}), Format::github, {}),
             "::error title=kshim%3A the evidence does not decide::"
             "50%25 a:b,c.%0AFix: Rebuild%0A    nvcc -o libx.so SOURCES%0AFile: /src/a,b:c%25.py:17\n");
-  EXPECT_EQ(render(analysis_of({}), Format::github, {}), "");
+  EXPECT_EQ(rendered(analysis_of({}), Format::github, {}), "");
 }
 
 TEST(FormatGithub, FilesOfTheWorkspaceAreRelativeToIt) {
   ASSERT_EQ(setenv("GITHUB_WORKSPACE", "/opt", 1), 0);
-  const std::string github = scan::render(plain_scan(), Format::github, {});
-  const std::string sarif = scan::render(plain_scan(), Format::sarif, {});
+  const std::string github = rendered(plain_scan(), Format::github, {});
+  const std::string sarif = rendered(plain_scan(), Format::sarif, {});
   unsetenv("GITHUB_WORKSPACE");
   EXPECT_TRUE(github.starts_with("::error file=x.whl,title=")) << github;
   EXPECT_HAS(sarif, "\"uri\": \"x.whl\"");
-  EXPECT_TRUE(scan::render(plain_scan(), Format::github, {}).starts_with("::error title="));
+  EXPECT_TRUE(rendered(plain_scan(), Format::github, {}).starts_with("::error title="));
 }
 
 TEST(FormatGithub, NamesOfFilesKeepTheirLetters) {
   Finding one = finding(Cause::no_image_for_arch);
   one.failed_kernel.clear();
   one.kernels.clear();
-  EXPECT_HAS(render(analysis_of({one}), Format::github, {}),
+  EXPECT_HAS(rendered(analysis_of({one}), Format::github, {}),
              "::libx.so has no code for NVIDIA GeForce GTX 1080 (6.1).%0A");
 }
 
 TEST(FormatGithub, ErrorsComeFirst) {
-  const std::string text = render(
+  const std::string text = rendered(
       analysis_of({finding(Cause::compiled_out), finding(Cause::jit_tax), finding(Cause::invalid_image)}),
       Format::github, {});
   EXPECT_LT(text.find("::error"), text.find("::warning"));
@@ -243,7 +243,7 @@ TEST(FormatGithub, ErrorsComeFirst) {
 TEST(FormatGithub, TenOfAKindAndTheLastCountsTheRest) {
   std::vector<Finding> findings(13, finding(Cause::no_image_for_arch));
   findings.resize(23, finding(Cause::compiled_out));
-  const std::string text = render(analysis_of(findings), Format::github, {});
+  const std::string text = rendered(analysis_of(findings), Format::github, {});
   EXPECT_EQ(count(text, "::error "), 10U);
   EXPECT_EQ(count(text, "::warning "), 10U);
   EXPECT_EQ(count(text, "::and "), 1U) << "ten warnings need nobody to count them";
@@ -254,7 +254,7 @@ TEST(FormatGithub, TenOfAKindAndTheLastCountsTheRest) {
 
 TEST(FormatSarif, FingerprintsDoNotDependOnTheRun) {
   const auto print = [](const Finding& finding) {
-    const std::string text = render(analysis_of({finding}), Format::sarif, {});
+    const std::string text = rendered(analysis_of({finding}), Format::sarif, {});
     const std::size_t at = text.find("\"kshim/v1\"");
     return text.substr(at, text.find('\n', at) - at);
   };
@@ -271,20 +271,20 @@ TEST(FormatSarif, FingerprintsDoNotDependOnTheRun) {
 
 TEST(FormatSarif, TwinsHaveFingerprintsOfTheirOwn) {
   const Finding one = finding(Cause::no_image_for_arch);
-  const std::string text = render(analysis_of({one, one}), Format::sarif, {});
+  const std::string text = rendered(analysis_of({one, one}), Format::sarif, {});
   EXPECT_EQ(count(text, ":1\""), 2U) << "under either name";
   EXPECT_EQ(count(text, ":2\""), 2U);
 }
 
 TEST(FormatSarif, AMemberIsNotAFile) {
-  const std::string text = scan::render(plain_scan(), Format::sarif, {});
+  const std::string text = rendered(plain_scan(), Format::sarif, {});
   EXPECT_HAS(text, "\"uri\": \"opt/x.whl\"");
   EXPECT_HAS(text, "\"fullyQualifiedName\": \"x/libx.so\"");
 }
 
 TEST(FormatJson, AScanNamesWhatTheContractNames) {
-  scan::Scan scan = plain_scan();
-  std::string text = scan::render(scan, Format::json, {});
+  Scan scan = plain_scan();
+  std::string text = rendered(scan, Format::json, {});
   EXPECT_TRUE(text.starts_with(
       "{\n  \"schema\": \"kshim-scan/1\",\n  \"objects\": [\n    {\n      \"path\": \"/opt/x.whl\""))
       << text;
@@ -293,10 +293,10 @@ TEST(FormatJson, AScanNamesWhatTheContractNames) {
   scan.objects[0].member.clear();
   scan.objects[0].kernels.emplace();
   scan.objects[0].kernels->push_back({"_Z1fv", "f()", {{"sm_80", 16, 0, 0, 1024}}});
-  text = scan::render(scan, Format::json, {});
+  text = rendered(scan, Format::json, {});
   EXPECT_HAS(text, "\"member\": null");
   EXPECT_HAS(text, "\"demangled\": \"f()\"");
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -6,7 +6,7 @@
 #include "analyzer/cli/command.h"
 #include "analyzer/core/text.h"
 
-namespace kshim::cli {
+namespace kshim::test {
 namespace {
 
 using testing::HasSubstr;
@@ -73,4 +73,4 @@ TEST(HelpPages, TheOverviewListsTheCommands) {
 }
 
 }  // namespace
-}  // namespace kshim::cli
+}  // namespace kshim::test

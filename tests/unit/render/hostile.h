@@ -48,34 +48,32 @@ class HostileText {
   std::size_t next_ = 0;
 };
 
-inline analysis::Finding full_finding(analysis::Cause cause, analysis::Severity severity) {
-  analysis::Finding out;
+inline Finding full_finding(Cause cause, Severity severity) {
+  Finding out;
   out.cause = cause;
   out.severity = severity;
   out.confidence = 0.7;
   out.code = 209;
   for (auto* list : {&out.kernels, &out.have, &out.remarks}) list->resize(5);
   out.devices.resize(5);
-  for (analysis::Device& device : out.devices) device.ordinal = 0U;
+  for (Device& device : out.devices) device.ordinal = 0U;
   out.images = {{{}, {}, {}, 1, true, {}}, {{}, {}, {}, 2, false, {}}, {{}, {}, {}, 3, false, {}}};
   out.evidence.resize(3);
   out.where = {{{}, 7, {}, {}, 0, true}, {{}, 0, {}, {}, 16, false}};
   out.fixes.resize(3);
-  for (analysis::Fix& fix : out.fixes) fix.commands.resize(2);
+  for (Fix& fix : out.fixes) fix.commands.resize(2);
   out.dead_ends.resize(2);
   out.kernel_source.line = 3;
   return out;
 }
 
 /// `shift` moves every text to another place.
-inline analysis::Analysis hostile_analysis(std::size_t shift = 0) {
-  using analysis::Cause;
-  using analysis::Severity;
-  analysis::Analysis out;
-  out.verdict = analysis::Verdict::gap;
+inline Analysis hostile_analysis(std::size_t shift = 0) {
+  Analysis out;
+  out.verdict = Verdict::gap;
   out.devices.resize(2);
   out.processes.resize(3);
-  for (analysis::ProcessSummary& process : out.processes) process.argv.resize(3);
+  for (ProcessSummary& process : out.processes) process.argv.resize(3);
   out.findings = {
       full_finding(Cause::unknown, Severity::error), full_finding(Cause::no_image_for_arch, Severity::error),
       full_finding(Cause::latent_gap, Severity::warning), full_finding(Cause::benign_probe, Severity::info)};
@@ -83,19 +81,19 @@ inline analysis::Analysis hostile_analysis(std::size_t shift = 0) {
   out.blind.resize(2);
   HostileText text;
   for (std::size_t i = 0; i < shift; ++i) text.next();
-  analysis::each_string(out, [&](std::string& each) { text(each); });
+  each_string(out, [&](std::string& each) { text(each); });
   out.findings[0].evidence[0].at = {out.processes[1].report, 3};
   return out;
 }
 
-inline scan::Scan hostile_scan(std::size_t shift = 0) {
+inline Scan hostile_scan(std::size_t shift = 0) {
   HostileText text;
   for (std::size_t i = 0; i < shift; ++i) text.next();
-  scan::Scan out;
+  Scan out;
   out.targets = {{{7, 5}, {}}, {{9, 0}, image::Suffix::a}};
   out.files = 5;
   out.objects.resize(17);
-  for (scan::ScannedObject& object : out.objects) {
+  for (ScannedObject& object : out.objects) {
     for (std::string* each : {&object.path, &object.member, &object.build_id, &object.format,
                               &object.package.name, &object.package.version})
       text(*each);
@@ -103,7 +101,7 @@ inline scan::Scan hostile_scan(std::size_t shift = 0) {
                      {{image::ImageKind::ptx, {{9, 0}, image::Suffix::a}, {8, 4}}, 2, 100}};
     object.targets = {{out.targets[0], 0, 0, 3}, {out.targets[1], 1, 1, 0}};
     object.kernels.emplace(17);
-    for (scan::ScannedKernel& kernel : *object.kernels) {
+    for (ScannedKernel& kernel : *object.kernels) {
       text(kernel.name);
       text(kernel.demangled);
       kernel.images = {{"sm_80", 32, 0, 0, 1024}, {"compute_90", 0, 0, 0, 0}};
@@ -114,7 +112,7 @@ inline scan::Scan hostile_scan(std::size_t shift = 0) {
   out.findings[0].need = "sm_75";
   out.findings[1].object = out.objects[1].name();
   out.notes.resize(17);
-  for (scan::ReadNote& note : out.notes) {
+  for (ReadNote& note : out.notes) {
     text(note.place);
     text(note.what);
   }

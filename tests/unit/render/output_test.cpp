@@ -16,7 +16,7 @@
 
 #include "analyzer/core/user_error.h"
 
-namespace kshim::cli {
+namespace kshim::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -198,4 +198,4 @@ TEST_F(Outputs, TheSummaryOfAStepIsAddedTo) {
 }
 
 }  // namespace
-}  // namespace kshim::cli
+}  // namespace kshim::test

@@ -11,7 +11,7 @@
 
 #include "analyzer/cli/terminal.h"
 
-namespace kshim::cli {
+namespace kshim::test {
 namespace {
 
 // What `work` writes to a terminal of 80 columns.
@@ -85,4 +85,4 @@ TEST(ProgressBar, IsForTerminalsOnly) {
 }
 
 }  // namespace
-}  // namespace kshim::cli
+}  // namespace kshim::test

@@ -9,7 +9,7 @@
 
 #include "analyzer/verbs/analysis.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 Finding finding(Cause cause) {
@@ -62,7 +62,7 @@ std::string without_colors(std::string text) {
 
 TEST(RenderText, FirstLineNamesKernelFileAndGpu) {
   const auto lines =
-      lines_of(render(analysis_of({finding(Cause::no_image_for_arch)}), Format::text, {.width = 100}));
+      lines_of(rendered(analysis_of({finding(Cause::no_image_for_arch)}), Format::text, {.width = 100}));
   EXPECT_EQ(lines.front(),
             "error: kernel saxpy cannot run: saxpy has no code for NVIDIA GeForce GTX 1080 (6.1)");
 }
@@ -70,8 +70,8 @@ TEST(RenderText, FirstLineNamesKernelFileAndGpu) {
 TEST(RenderText, EveryCauseHasATitleWithoutPlaceholders) {
   for (int i = 0; i <= static_cast<int>(Cause::unknown); ++i) {
     // How a library works is said with --verbose alone.
-    const std::string text =
-        render(analysis_of({finding(static_cast<Cause>(i))}), Format::text, {.width = 100, .verbose = true});
+    const std::string text = rendered(analysis_of({finding(static_cast<Cause>(i))}), Format::text,
+                                      {.width = 100, .verbose = true});
     EXPECT_EQ(text.find('{'), std::string::npos) << text;
     ASSERT_FALSE(lines_of(text).empty()) << i;
     EXPECT_GT(lines_of(text).front().size(), 15U) << text;
@@ -79,13 +79,13 @@ TEST(RenderText, EveryCauseHasATitleWithoutPlaceholders) {
 }
 
 TEST(RenderText, HealthyRunIsOneLine) {
-  EXPECT_EQ(render(analysis_of({}), Format::text, {}), "ok: 3 kernel modules loaded, nothing missing\n");
+  EXPECT_EQ(rendered(analysis_of({}), Format::text, {}), "ok: 3 kernel modules loaded, nothing missing\n");
 }
 
 TEST(RenderText, AProgramThatFailedByItselfIsNotCalledOk) {
   Analysis analysis = analysis_of({});
   analysis.exit_status = 1;
-  const std::string text = render(analysis, Format::text, {.width = 200});
+  const std::string text = rendered(analysis, Format::text, {.width = 200});
   EXPECT_EQ(text,
             "no gap seen: 3 kernel modules loaded; the program ended with 1 for a reason "
             "that no report shows\n");
@@ -94,10 +94,10 @@ TEST(RenderText, AProgramThatFailedByItselfIsNotCalledOk) {
 TEST(RenderText, WithoutAGpuNothingIsClaimedOfIt) {
   Analysis analysis = analysis_of({});
   analysis.processes.at(0).modules = 0;
-  const std::string text = render(analysis, Format::text, {.width = 200});
+  const std::string text = rendered(analysis, Format::text, {.width = 200});
   EXPECT_EQ(text.find("nothing missing"), std::string::npos) << text;
   analysis.devices.emplace_back();
-  EXPECT_NE(render(analysis, Format::text, {.width = 200}).find("nothing missing"), std::string::npos);
+  EXPECT_NE(rendered(analysis, Format::text, {.width = 200}).find("nothing missing"), std::string::npos);
 }
 
 TEST(RenderText, GpusStandInTheOrderOfTheirNumbers) {
@@ -107,7 +107,7 @@ TEST(RenderText, GpusStandInTheOrderOfTheirNumbers) {
     device.name = name;
     analysis.devices.push_back(device);
   }
-  EXPECT_NE(render(analysis, Format::text, {.width = 200}).find("Z (?) and A (?)"), std::string::npos);
+  EXPECT_NE(rendered(analysis, Format::text, {.width = 200}).find("Z (?) and A (?)"), std::string::npos);
 }
 
 TEST(RenderText, AGapThatNobodyRanIntoIsNotNothing) {
@@ -115,15 +115,15 @@ TEST(RenderText, AGapThatNobodyRanIntoIsNotNothing) {
   gap.severity = Severity::info;
   Analysis analysis = analysis_of({gap});
   analysis.verdict = Verdict::ok;
-  const auto lines = lines_of(render(analysis, Format::text, {}));
+  const auto lines = lines_of(rendered(analysis, Format::text, {}));
   EXPECT_TRUE(lines.front().starts_with("ok: 3 kernel modules loaded, nothing failed")) << lines.front();
 }
 
 TEST(RenderText, ColorsChangeNothingElse) {
   const Analysis analysis =
       analysis_of({finding(Cause::no_image_for_arch), finding(Cause::ptx_jit_disabled)});
-  const std::string plain = render(analysis, Format::text, {.color = false, .unicode = true});
-  const std::string colored = render(analysis, Format::text, {.color = true, .unicode = true});
+  const std::string plain = rendered(analysis, Format::text, {.color = false, .unicode = true});
+  const std::string colored = rendered(analysis, Format::text, {.color = true, .unicode = true});
   EXPECT_EQ(plain.find('\033'), std::string::npos);
   EXPECT_NE(colored.find("\033[1;31m"), std::string::npos);
   EXPECT_EQ(without_colors(colored), plain);
@@ -138,7 +138,7 @@ TEST(RenderText, NoLineEndsInBlanksOrIsTooWide) {
   wordy.images.push_back({"ptx", "compute_90", "", 1, false, ""});
   const Analysis analysis = analysis_of({wordy, finding(Cause::latent_gap), finding(Cause::jit_tax)});
   for (const unsigned width : {60U, 80U, 100U}) {
-    for (const std::string& line : lines_of(render(analysis, Format::text, {.width = width}))) {
+    for (const std::string& line : lines_of(rendered(analysis, Format::text, {.width = width}))) {
       EXPECT_LE(line.size(), width) << line;
       EXPECT_FALSE(line.ends_with(' ')) << "'" << line << "'";
     }
@@ -148,11 +148,11 @@ TEST(RenderText, NoLineEndsInBlanksOrIsTooWide) {
 TEST(RenderText, AsciiWhereTheLocaleHasNothingElse) {
   Analysis analysis = analysis_of({finding(Cause::no_image_for_arch)});
   analysis.findings[0].object = "/home/j\u00fcrgen/saxpy";
-  const std::string plain = render(analysis, Format::text, {.unicode = false});
+  const std::string plain = rendered(analysis, Format::text, {.unicode = false});
   EXPECT_TRUE(
       std::all_of(plain.begin(), plain.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
   EXPECT_NE(plain.find("/home/j?rgen/saxpy"), std::string::npos);
-  EXPECT_NE(render(analysis, Format::text, {.unicode = true}).find("/home/j\u00fcrgen/saxpy"),
+  EXPECT_NE(rendered(analysis, Format::text, {.unicode = true}).find("/home/j\u00fcrgen/saxpy"),
             std::string::npos);
 }
 
@@ -187,7 +187,7 @@ TEST(RenderText, NoStringReachesTheTerminalWithAnEscape) {
     analysis.verdict = verdict;
     for (const bool verbose : {false, true}) {
       for (const Format format : {Format::text, Format::json}) {
-        const std::string out = render(analysis, format, {.unicode = true, .verbose = verbose});
+        const std::string out = rendered(analysis, format, {.unicode = true, .verbose = verbose});
         EXPECT_EQ(out.find('\x1b'), std::string::npos);
         EXPECT_EQ(out.find('\x07'), std::string::npos);
         EXPECT_EQ(out.find("\u009b"), std::string::npos);
@@ -199,8 +199,8 @@ TEST(RenderText, NoStringReachesTheTerminalWithAnEscape) {
 
 TEST(RenderText, SeveralFindingsBeginWithASummary) {
   const std::string text =
-      render(analysis_of({finding(Cause::no_image_for_arch), finding(Cause::compiled_out)}), Format::text,
-             {.width = 100});
+      rendered(analysis_of({finding(Cause::no_image_for_arch), finding(Cause::compiled_out)}), Format::text,
+               {.width = 100});
   EXPECT_EQ(lines_of(text).front(), "1 error and 1 warning");
 }
 
@@ -210,7 +210,7 @@ TEST(RenderText, PlacesThatLookAlikeAreShownOnce) {
   Place second = first;
   second.offset = 0x200;
   twice.where = {first, second};
-  const std::string text = render(analysis_of({twice}), Format::text, {});
+  const std::string text = rendered(analysis_of({twice}), Format::text, {});
   const std::size_t shown = text.find("main, in app");
   ASSERT_NE(shown, std::string::npos) << text;
   EXPECT_EQ(text.find("main, in app", shown + 1), std::string::npos) << text;
@@ -220,15 +220,15 @@ TEST(RenderText, VerboseLiftsTheLimits) {
   Finding many = finding(Cause::no_image_for_arch);
   for (int i = 0; i < 50; ++i) many.kernels.push_back("kernel_" + std::to_string(i) + "()");
   many.kernels_total = many.kernels.size();
-  const std::string some = render(analysis_of({many}), Format::text, {});
+  const std::string some = rendered(analysis_of({many}), Format::text, {});
   EXPECT_NE(some.find("and 48 more"), std::string::npos) << some;
-  const std::string all = render(analysis_of({many}), Format::text, {.verbose = true});
+  const std::string all = rendered(analysis_of({many}), Format::text, {.verbose = true});
   EXPECT_NE(all.find("kernel_49()"), std::string::npos);
 }
 
 TEST(RenderJson, SaysWhatIsNotKnownAsNull) {
   Finding bare;
-  const auto json = nlohmann::json::parse(render(analysis_of({bare}), Format::json, {}));
+  const auto json = nlohmann::json::parse(rendered(analysis_of({bare}), Format::json, {}));
   EXPECT_EQ(json["schema"], "kshim-analysis/1");
   const auto& found = json["findings"][0];
   for (const char* key : {"code", "object", "package", "need", "where", "failed_kernel"})
@@ -239,7 +239,7 @@ TEST(RenderJson, SaysWhatIsNotKnownAsNull) {
 
 TEST(RenderJson, EvidencePointsAtItsLine) {
   const auto json =
-      nlohmann::json::parse(render(analysis_of({finding(Cause::no_image_for_arch)}), Format::json, {}));
+      nlohmann::json::parse(rendered(analysis_of({finding(Cause::no_image_for_arch)}), Format::json, {}));
   EXPECT_EQ(json["findings"][0]["evidence"][0], "A sentence. (reports/node7.1.jsonl:6)");
 }
 
@@ -248,7 +248,7 @@ TEST(RenderJson, KeepsForeignTextAndSurvivesBrokenUtf8) {
   Finding odd = finding(Cause::unknown);
   odd.object = "/home/j\u00fcrgen/\x1b[1m";
   odd.package.name = "\xe2\x28 broken";
-  const auto json = nlohmann::json::parse(render(analysis_of({odd}), Format::json, {}));
+  const auto json = nlohmann::json::parse(rendered(analysis_of({odd}), Format::json, {}));
   EXPECT_EQ(json["findings"][0]["object"], odd.object);
   EXPECT_EQ(json["findings"][0]["package"], "\ufffd( broken");
 }
@@ -262,4 +262,4 @@ TEST(Formats, NamesAreThoseThatParse) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -8,7 +8,7 @@
 #include "analyzer/render/render.h"
 #include "analyzer/verbs/analysis.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 struct Row {
@@ -99,11 +99,11 @@ TEST(Share, FullShortensNothing) {
   analysis.findings[0].fixes.resize(1);
   analysis.findings[0].fixes[0].commands = {"nvcc -o /home/ada/x.so"};
   for (const Format format : {Format::markdown, Format::html}) {
-    const std::string brief = render(analysis, format, {});
+    const std::string brief = rendered(analysis, format, {});
     for (const char* secret : {"node7", "ada", "dfb7"})
       EXPECT_EQ(brief.find(secret), std::string::npos) << secret;
     EXPECT_NE(brief.find("$HOME/x.so"), std::string::npos);
-    const std::string full = render(analysis, format, {.full = true});
+    const std::string full = rendered(analysis, format, {.full = true});
     for (const char* kept : {"/home/ada/kshim-report/node7.1.jsonl", "8dac0b3af1b1", "-o /home/ada/x.so"})
       EXPECT_NE(full.find(kept), std::string::npos) << kept;
   }
@@ -170,8 +170,8 @@ TEST(Markdown, FitsIntoAnIssue) {
   analysis.processes.resize(3000);
   analysis.devices.resize(3000);
   analysis.notes.assign(1000, "a note");
-  EXPECT_LT(render(analysis, Format::markdown, {}).size(), 65'536U);
-  EXPECT_GT(render(analysis, Format::markdown, {.verbose = true}).size(), 1'000'000U);
+  EXPECT_LT(rendered(analysis, Format::markdown, {}).size(), 65'536U);
+  EXPECT_GT(rendered(analysis, Format::markdown, {.verbose = true}).size(), 1'000'000U);
 }
 
 TEST(Markdown, WhatIsFoldedGoesFirst) {
@@ -283,4 +283,4 @@ TEST(Sarif, NoMoreResultsThanCodeScanningTakes) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -14,7 +14,7 @@
 
 #include "analyzer/core/text.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -108,4 +108,4 @@ TEST(PowerShell, ItsRulesHold) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

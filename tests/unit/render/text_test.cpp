@@ -8,7 +8,7 @@
 #include "analyzer/render/document.h"
 #include "analyzer/render/finding_page.h"
 
-namespace kshim::analysis {
+namespace kshim::test {
 namespace {
 
 TEST(Sentence, BeginsWithACapitalUnlessANameDoes) {
@@ -21,7 +21,7 @@ TEST(Sentence, BeginsWithACapitalUnlessANameDoes) {
       {"user's own", "User's own."},
       {"sm_61", "sm_61."},
       {"", ""}};
-  for (const auto& [text, sentence] : rows) EXPECT_EQ(analysis::as_sentence(text), sentence);
+  for (const auto& [text, sentence] : rows) EXPECT_EQ(as_sentence(text), sentence);
 }
 
 TEST(Harmless, KeepsOrdinaryText) {
@@ -214,4 +214,4 @@ TEST(NoCommand, NoLineOfAPageIsOne) {
 }
 
 }  // namespace
-}  // namespace kshim::analysis
+}  // namespace kshim::test

@@ -6,7 +6,7 @@
 #include "analyzer/run/watch.h"
 #include "tests/unit/analyzer/report_text.h"
 
-namespace kshim::cli {
+namespace kshim::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -27,7 +27,7 @@ class Announcements : public ::testing::Test {
     EXPECT_THAT(found.reports, IsEmpty());
     return found.lost.size() == 1 ? found.lost[0].reason : std::string();
   }
-  test::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(Announcements, AReportSomewhereElseIsRead) {
@@ -72,4 +72,4 @@ TEST_F(Announcements, ALinkOrAFifoIsNeitherFollowedNorWaitedFor) {
 }
 
 }  // namespace
-}  // namespace kshim::cli
+}  // namespace kshim::test

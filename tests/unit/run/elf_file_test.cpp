@@ -17,12 +17,12 @@
 
 #include "dynamic_elf.h"
 
-namespace kshim::cli {
+namespace kshim::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Elf : test::DynamicElf {
+struct Elf : DynamicElf {
   explicit Elf(std::string_view path = "/lib64/ld-linux-x86-64.so.2",
                const std::vector<std::string>& needed = {})
       : DynamicElf(path, needed) {}
@@ -64,7 +64,7 @@ TEST_F(ElfFile, AForeignProgramIsAndMustBeLeftAlone) {
   EXPECT_NE(reason(word).find("another machine or word size"), std::string::npos);
   EXPECT_TRUE(must_not_preload(root_ / "program"));
   Elf machine;
-  machine.header.e_machine = test::kOtherMachine;
+  machine.header.e_machine = kOtherMachine;
   EXPECT_NE(reason(machine).find("another machine or word size"), std::string::npos);
   EXPECT_TRUE(must_not_preload(root_ / "program"));
 }
@@ -166,4 +166,4 @@ TEST_F(ElfFile, NumbersThatLieAreSurvived) {
 }
 
 }  // namespace
-}  // namespace kshim::cli
+}  // namespace kshim::test

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kshim::cli {
+namespace kshim::test {
 namespace {
 
 constexpr std::string_view kShim = "/opt/kshim/lib/libkshim.so";
@@ -99,4 +99,4 @@ TEST(Environment, PointersEndWithNull) {
 }
 
 }  // namespace
-}  // namespace kshim::cli
+}  // namespace kshim::test

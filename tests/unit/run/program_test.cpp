@@ -10,7 +10,7 @@
 #include "analyzer/core/user_error.h"
 #include "analyzer/run/environment.h"
 
-namespace kshim::cli {
+namespace kshim::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -84,4 +84,4 @@ TEST_F(Program, PathMayBeUnset) {
 }
 
 }  // namespace
-}  // namespace kshim::cli
+}  // namespace kshim::test

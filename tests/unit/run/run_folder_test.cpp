@@ -12,7 +12,7 @@
 
 #include "analyzer/core/user_error.h"
 
-namespace kshim::cli {
+namespace kshim::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -180,4 +180,4 @@ TEST_F(RunFolderTest, TwoRunsHaveTheirOwnFolders) {
 }
 
 }  // namespace
-}  // namespace kshim::cli
+}  // namespace kshim::test

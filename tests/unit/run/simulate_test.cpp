@@ -7,7 +7,7 @@
 #include "analyzer/core/user_error.h"
 #include "analyzer/run/environment.h"
 
-namespace kshim::cli {
+namespace kshim::test {
 namespace {
 
 struct GoodCase {
@@ -75,4 +75,4 @@ TEST(Simulate, RefusesWithOneLineThatNamesTheArgument) {
 }
 
 }  // namespace
-}  // namespace kshim::cli
+}  // namespace kshim::test

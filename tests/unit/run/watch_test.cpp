@@ -11,7 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
-namespace kshim::cli {
+namespace kshim::test {
 namespace {
 
 /// A child that says it is alive, as the shim's constructor does, and ends.
@@ -139,4 +139,4 @@ TEST(Watch, DescendantsAreFoundThroughTheirParents) {
 }
 
 }  // namespace
-}  // namespace kshim::cli
+}  // namespace kshim::test

@@ -16,10 +16,9 @@
 #include "analyzer/verbs/scan_parts.h"
 #include "dynamic_elf.h"
 
-namespace kshim::scan {
+namespace kshim::test {
 namespace {
 
-using analysis::Cause;
 using image::ImageKind;
 
 struct Built {
@@ -31,21 +30,21 @@ struct Built {
 class Advising : public ::testing::Test {
  protected:
   void add_module(const std::vector<Built>& images) {
-    analysis::CodeModule module;
+    CodeModule module;
     module.first = static_cast<std::uint32_t>(code_.images.size());
     module.count = static_cast<std::uint32_t>(images.size());
     for (const Built& built : images) {
       std::string text = ".version 8.7\n.target sm_" + std::string(built.arch) + "\n.address_size 64\n";
       for (const std::string& name : built.kernels) text += ".visible .entry " + name + "()\n{\nret;\n}\n";
       texts_.push_back(std::make_unique<std::string>(std::move(text)));
-      analysis::CodeImage image;
+      CodeImage image;
       image.candidate = {ImageKind::ptx, image::parse_arch(built.arch).value_or(image::Arch{}), {8, 7}};
       image.payload = Bytes(reinterpret_cast<const std::byte*>(texts_.back()->data()), texts_.back()->size());
       image.bytes = texts_.back()->size();
       code_.images.push_back(image);
     }
     code_.modules.push_back(module);
-    code_.host = analysis::HostFormat::elf;
+    code_.host = HostFormat::elf;
   }
 
   // All that a reader is told to do, one a line.
@@ -59,15 +58,15 @@ class Advising : public ::testing::Test {
       object_.package.version = package.substr(blank + 1);
     if (object_.path.ends_with(".whl")) object_.package.installer = "pip";
     object_.images = count_images(code_);
-    analysis::KernelTable table;
-    const analysis::FileCoverage coverage =
+    KernelTable table;
+    const FileCoverage coverage =
         cover(code_, {image::parse_arch(target).value_or(image::Arch{})}, {}, kernels ? &table : nullptr);
     object_.targets = coverage.targets;
     findings_ = findings_of({object_, code_, coverage, {}, kernels ? &table : nullptr, true}, {});
-    analysis::advise(findings_);
+    advise_on(findings_);
     std::string out;
-    for (const analysis::Finding& finding : findings_) {
-      for (const analysis::Fix& fix : finding.fixes) {
+    for (const Finding& finding : findings_) {
+      for (const Fix& fix : finding.fixes) {
         out += fix.title + " (" + fix.why + ")\n";
         for (const std::string& command : fix.commands) out += command + "\n";
       }
@@ -75,10 +74,10 @@ class Advising : public ::testing::Test {
     return out;
   }
 
-  std::vector<analysis::Finding> findings_;
+  std::vector<Finding> findings_;
 
  private:
-  analysis::DeviceCode code_;
+  DeviceCode code_;
   ScannedObject object_;
   std::vector<std::unique_ptr<std::string>> texts_;
 };
@@ -164,18 +163,18 @@ TEST_F(Advising, NoBuildIsAdvisedForAVendorsClosedLibrary) {
                                     "libcusparse.so.12",
                                     "cudnn64_9.dll",
                                     "nvinfer_10.dll"};
-  for (const analysis::VendorLibraryRow& row : analysis::vendor_libraries())
+  for (const VendorLibraryRow& row : vendor_libraries())
     files.push_back("lib" + std::string(row.prefix) + ".so.1");
   std::size_t judged = 0;
   const auto expect_none = [&](const std::string& path, const std::string& member,
                                const std::string& package) {
     for (const char* target : {"5.0", "7.5", "8.0", "12.0"}) {
       const std::string said = advice(target, path, member, package);
-      for (const analysis::Finding& finding : findings_) {
+      for (const Finding& finding : findings_) {
         ++judged;
-        for (const analysis::Fix& fix : finding.fixes)
-          EXPECT_NE(fix.kind, analysis::FixKind::rebuild) << path << member << "\n" << said;
-        EXPECT_FALSE(analysis::is_for_fleet(finding)) << path << member;
+        for (const Fix& fix : finding.fixes)
+          EXPECT_NE(fix.kind, FixKind::rebuild) << path << member << "\n" << said;
+        EXPECT_FALSE(is_for_fleet(finding)) << path << member;
       }
       for (const char* word : {"nvcc", "gencode", "CUDAARCHS", "ARCH_LIST", "cmake", "--no-binary"})
         EXPECT_FALSE(has(said, word)) << path << member << "\n" << said;
@@ -190,7 +189,7 @@ TEST_F(Advising, NoBuildIsAdvisedForAVendorsClosedLibrary) {
   expect_none("toolkit.whl", "nvidia/lib/libcublas_static.a!gemm.o", {});
   EXPECT_GT(judged, 100U);
   advice("5.0", "libmine.so");
-  EXPECT_TRUE(analysis::is_for_fleet(findings_.at(0))) << "what anybody can build";
+  EXPECT_TRUE(is_for_fleet(findings_.at(0))) << "what anybody can build";
 }
 
 TEST_F(Advising, AKernelThatIsGuardedOutIsAMatterOfTheSource) {
@@ -199,16 +198,16 @@ TEST_F(Advising, AKernelThatIsGuardedOutIsAMatterOfTheSource) {
   ASSERT_EQ(findings_.size(), 1U);
   EXPECT_TRUE(has(said, "it is compiled into compute_90 only")) << said;
   EXPECT_FALSE(has(said, "nvcc")) << said;
-  EXPECT_EQ(analysis::title_of(findings_[0]), "liba.so: 1 of 2 kernels has no code for sm_80");
+  EXPECT_EQ(title_of(findings_[0]), "liba.so: 1 of 2 kernels has no code for sm_80");
 }
 
 // Of cubins alone, which nothing reads here.
-analysis::Facts facts_of(std::initializer_list<std::string_view> cubins, std::string_view device) {
-  analysis::Facts facts;
+Facts facts_of(std::initializer_list<std::string_view> cubins, std::string_view device) {
+  Facts facts;
   facts.device = image::parse_arch(device)->cc;
-  facts.scope = analysis::ImageScope::module;
+  facts.scope = ImageScope::module;
   for (const std::string_view name : cubins) {
-    analysis::ImageFact image;
+    ImageFact image;
     image.candidate = {ImageKind::cubin, *image::parse_arch(name), {}};
     facts.images.push_back(image);
   }
@@ -216,17 +215,16 @@ analysis::Facts facts_of(std::initializer_list<std::string_view> cubins, std::st
 }
 
 TEST(Words, OfLockedCodeNameTheLockedImages) {
-  analysis::Finding finding;
+  Finding finding;
   finding.cause = Cause::arch_specific_image;
   finding.confidence = 0.97;
   finding.object = "libx.so";
   finding.have = {"sm_75", "sm_80", "sm_90a", "sm_120f"};
-  finding.devices = {analysis::target_device(image::ComputeCapability{8, 9})};
-  EXPECT_EQ(analysis::title_of(finding), "libx.so is locked to sm_90a and sm_120f and does not run on sm_89");
+  finding.devices = {target_device(image::ComputeCapability{8, 9})};
+  EXPECT_EQ(title_of(finding), "libx.so is locked to sm_90a and sm_120f and does not run on sm_89");
   finding.have = {"sm_80", "sm_90a", "sm_100a", "sm_120a"};
-  finding.devices = {analysis::target_device(image::ComputeCapability{12, 1})};
-  EXPECT_EQ(analysis::title_of(finding),
-            "libx.so is locked to sm_100a and sm_120a and does not run on sm_121")
+  finding.devices = {target_device(image::ComputeCapability{12, 1})};
+  EXPECT_EQ(title_of(finding), "libx.so is locked to sm_100a and sm_120a and does not run on sm_121")
       << "the nearest";
 }
 
@@ -246,16 +244,15 @@ TEST_F(Advising, WhatIsCountedIsNotProbable) {
   add_module({{"90", {"two"}}});
   advice("8.0", "liba.so");
   ASSERT_EQ(findings_.size(), 1U);
-  EXPECT_EQ(analysis::title_of(findings_[0]), "liba.so: 1 of 2 modules has no code for sm_80");
-  EXPECT_TRUE(analysis::counts(findings_[0]));
+  EXPECT_EQ(title_of(findings_[0]), "liba.so: 1 of 2 modules has no code for sm_80");
+  EXPECT_TRUE(counts(findings_[0]));
 }
 
 TEST(TorchLink, IsToldByWhatAFileIsLinkedWith) {
   const auto links = [](const std::string& file) {
-    return analysis::links_torch(
-        analysis::elf_facts(Bytes(reinterpret_cast<const std::byte*>(file.data()), file.size())));
+    return links_torch(elf_facts(Bytes(reinterpret_cast<const std::byte*>(file.data()), file.size())));
   };
-  const auto linked_with = [](const char* name) { return test::DynamicElf("", {"libm.so.6", name}).bytes(); };
+  const auto linked_with = [](const char* name) { return DynamicElf("", {"libm.so.6", name}).bytes(); };
   EXPECT_TRUE(links(linked_with("libc10.so")));
   EXPECT_TRUE(links(linked_with("libtorch_cuda.so")));
   EXPECT_FALSE(links(linked_with("libcudart.so.12")));
@@ -266,14 +263,14 @@ TEST(TorchLink, IsToldByWhatAFileIsLinkedWith) {
 }
 
 TEST(OldDriver, CannotReadWhatIsCompressedWithZstandard) {
-  analysis::Facts facts = facts_of({"8.0"}, "8.0");
+  Facts facts = facts_of({"8.0"}, "8.0");
   facts.images[0].compression = image::Compression::zstd;
   facts.driver = {12, 3};
-  EXPECT_EQ(analysis::diagnose(facts).cause, Cause::driver_too_old_for_image);
-  EXPECT_FALSE(analysis::judge_image(facts.images[0], facts).fits);
+  EXPECT_EQ(diagnosis_of(facts).cause, Cause::driver_too_old_for_image);
+  EXPECT_FALSE(judge_image(facts.images[0], facts).fits);
   facts.driver = {12, 4};
-  EXPECT_NE(analysis::diagnose(facts).cause, Cause::driver_too_old_for_image);
-  EXPECT_TRUE(analysis::judge_image(facts.images[0], facts).fits);
+  EXPECT_NE(diagnosis_of(facts).cause, Cause::driver_too_old_for_image);
+  EXPECT_TRUE(judge_image(facts.images[0], facts).fits);
 }
 
 TEST(OldDriver, SaysOnceATargetThatItDoesNotKnowTheGpu) {
@@ -281,7 +278,7 @@ TEST(OldDriver, SaysOnceATargetThatItDoesNotKnowTheGpu) {
   const auto found = old_driver_findings({arch("12.1"), arch("8.0"), arch("sm_121a")}, {11, 0});
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].cause, Cause::driver_too_old);
-  EXPECT_EQ(found[0].severity, analysis::Severity::error);
+  EXPECT_EQ(found[0].severity, Severity::error);
   EXPECT_EQ(found[0].need, "sm_121");
   EXPECT_TRUE(has(found[0].headline, "11.0")) << found[0].headline;
   EXPECT_TRUE(has(found[0].headline, "12.9")) << found[0].headline;
@@ -290,4 +287,4 @@ TEST(OldDriver, SaysOnceATargetThatItDoesNotKnowTheGpu) {
 }
 
 }  // namespace
-}  // namespace kshim::scan
+}  // namespace kshim::test

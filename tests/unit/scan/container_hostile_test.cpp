@@ -7,21 +7,9 @@
 #include "analyzer/input/files/container_stream.h"
 #include "container_probe.h"
 
-namespace kshim::scan {
+namespace kshim::test {
 namespace {
 
-using test::ar_header;
-using test::ar_member;
-using test::build_zip;
-using test::deflated;
-using test::Files;
-using test::pack;
-using test::Packing;
-using test::Seen;
-using test::stored;
-using test::survives;
-using test::visit;
-using test::ZipMember;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -156,9 +144,9 @@ TEST(Hostile, EndRecordsThatLie) {
     }
   for (const std::uint64_t lie : {std::uint64_t{0}, std::uint64_t{31}, UINT64_MAX, UINT64_MAX - 55}) {
     std::string locator = "PK\6\7";
-    test::put(locator, std::uint32_t{0});
-    test::put(locator, lie);
-    test::put(locator, std::uint32_t{1});
+    put(locator, std::uint32_t{0});
+    put(locator, lie);
+    put(locator, std::uint32_t{1});
     std::string bent = zip;
     bent.insert(bent.size() - 22, locator);
     EXPECT_THAT(visit(bent, "a.zip").members, ElementsAre("a=ok")) << lie;
@@ -212,7 +200,7 @@ TEST(Hostile, AZipThatContainsItself) {
 
 TEST(Hostile, FlatBombs) {
   const std::string zeros(64U << 20U, '\0');
-  Limits limits;
+  ContainerLimits limits;
   limits.member_bytes = 8U << 20U;
   ZipMember honest = deflated("honest", zeros);
   ZipMember liar = honest;
@@ -238,9 +226,9 @@ TEST(Hostile, FlatBombs) {
 
 TEST(Hostile, ContainersThatCountAsOneShareABudget) {
   const std::string tar = pack(Packing::tar_zst, {{"a", std::string(1U << 20U, 'a')}});
-  Budget budget(5U << 19U);  // two and a half
+  ByteBudget budget(5U << 19U);  // two and a half
   Seen seen;
-  ContainerVisitor visitor = test::visitor_of(seen);
+  ContainerVisitor visitor = visitor_of(seen);
   visitor.budget = &budget;
   for (int i = 0; i < 4; ++i) each_member(bytes_of(tar), "a.tar.zst", {}, visitor);
   EXPECT_THAT(seen.members, testing::SizeIs(2));
@@ -255,7 +243,7 @@ TEST(Hostile, NestedBombs) {
     for (int i = 0; i < 16; ++i) files.emplace_back(std::to_string(i) + ".zip", bomb);
     bomb = pack(Packing::zip, files);
   }
-  Limits limits;
+  ContainerLimits limits;
   limits.total_bytes = 256U << 20U;
   EXPECT_TRUE(survives(128, 30, [&] {
     std::uint64_t bytes = 0;
@@ -385,4 +373,4 @@ TEST(Hostile, AVisitorMayThrow) {
 }
 
 }  // namespace
-}  // namespace kshim::scan
+}  // namespace kshim::test

@@ -4,17 +4,9 @@
 
 #include "container_probe.h"
 
-namespace kshim::scan {
+namespace kshim::test {
 namespace {
 
-using test::build_zip;
-using test::Files;
-using test::pack;
-using test::Packing;
-using test::Seen;
-using test::stored;
-using test::visit;
-using test::ZipMember;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -49,7 +41,7 @@ ZipMember by_method(const Method& method, const std::string& contents) {
   ZipMember member{.name = "m" + std::to_string(method.number) + ".so",
                    .data = filtered(method.filter, contents),
                    .method = method.number,
-                   .crc = test::crc32_of(contents),
+                   .crc = crc32_of(contents),
                    .size = contents.size()};
   if (method.number == 14) {
     // 5.8.8: a version, the size of the properties, these, the stream, its end marked. A .lzma file has the
@@ -145,7 +137,7 @@ TEST(Conda, AsItsBuilderMakesIt) {
                                        stored("info-" + stem, pack(Packing::tar_zst, info))});
   EXPECT_EQ(container_kind(bytes_of(conda), "cudalib-1.2.3-h0123abc_4.conda"), ContainerKind::zip);
   Seen seen;
-  ContainerVisitor visitor = test::visitor_of(seen);
+  ContainerVisitor visitor = visitor_of(seen);
   visitor.wants = [&](std::string_view name, std::uint64_t size) {
     EXPECT_NE(size, kUnknownSize);
     return name.find(".so") != std::string_view::npos;
@@ -156,4 +148,4 @@ TEST(Conda, AsItsBuilderMakesIt) {
 }
 
 }  // namespace
-}  // namespace kshim::scan
+}  // namespace kshim::test

@@ -22,13 +22,13 @@ struct Seen {
   std::vector<std::string> asked;    // names
 };
 
-inline scan::ContainerVisitor visitor_of(Seen& seen) {
-  scan::ContainerVisitor visitor;
+inline ContainerVisitor visitor_of(Seen& seen) {
+  ContainerVisitor visitor;
   visitor.wants = [&seen](std::string_view name, std::uint64_t) {
     seen.asked.emplace_back(name);
     return true;
   };
-  visitor.visit = [&seen](const scan::Member& member) {
+  visitor.visit = [&seen](const Member& member) {
     seen.members.push_back(member.name + "=" + std::string(text_of(member.bytes)));
   };
   visitor.damaged = [&seen](std::string_view name, std::uint64_t offset, const std::string& clause) {
@@ -37,10 +37,10 @@ inline scan::ContainerVisitor visitor_of(Seen& seen) {
   return visitor;
 }
 
-inline Seen visit(const std::string& container, const std::string& name, const scan::Limits& limits = {}) {
+inline Seen visit(const std::string& container, const std::string& name, const ContainerLimits& limits = {}) {
   Seen seen;
-  const scan::ContainerVisitor visitor = visitor_of(seen);
-  scan::each_member(bytes_of(container), name, limits, visitor);
+  const ContainerVisitor visitor = visitor_of(seen);
+  each_member(bytes_of(container), name, limits, visitor);
   return seen;
 }
 

@@ -13,16 +13,9 @@
 #include "analyzer/input/files/container_walk.h"
 #include "container_probe.h"
 
-namespace kshim::scan {
+namespace kshim::test {
 namespace {
 
-using test::build_zip;
-using test::deflated;
-using test::pack;
-using test::Packing;
-using test::Seen;
-using test::stored;
-using test::ZipMember;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -31,14 +24,14 @@ constexpr std::uint64_t kMega = std::uint64_t{1} << 20;
 
 /// What each of `threads` sees, at the same time.
 std::vector<Seen> share(const std::string& bytes, const char* name, unsigned threads,
-                        const Limits& limits = {}) {
+                        const ContainerLimits& limits = {}) {
   std::vector<Seen> seen(threads);
   MemberQueue queue;
   {
     std::vector<std::jthread> running;
     for (Seen& mine : seen)
       running.emplace_back([&] {
-        ContainerVisitor visitor = test::visitor_of(mine);
+        ContainerVisitor visitor = visitor_of(mine);
         visitor.queue = &queue;
         each_member(bytes_of(bytes), name, limits, visitor);
       });
@@ -78,7 +71,7 @@ TEST(Shared, TheLargestComeFirst) {
 }
 
 TEST(Shared, WhatIsNoZipIsOfOneThread) {
-  const test::Files files = {{"a", "1"}, {"b", "2"}};
+  const Files files = {{"a", "1"}, {"b", "2"}};
   const std::string cut = build_zip({stored("a", "1"), stored("b", "2")});
   for (const auto& [bytes, name] :
        {std::pair{pack(Packing::tar, files), "a.tar"}, std::pair{pack(Packing::tar_gz, files), "a.tar.gz"},
@@ -102,7 +95,7 @@ TEST(Shared, DamageIsToldOnce) {
   const auto seen = share(zip, "a.zip", 4);
   EXPECT_THAT(all(seen, &Seen::members), ElementsAre("a=1"));
   EXPECT_THAT(all(seen, &Seen::damage), ElementsAre(testing::HasSubstr("has a directory that")));
-  Limits limits;
+  ContainerLimits limits;
   limits.members = 5;
   const auto many = share(build_zip(std::vector<ZipMember>(9, stored("a", "1"))), "a.zip", 3, limits);
   EXPECT_THAT(all(many, &Seen::members), SizeIs(5));
@@ -182,4 +175,4 @@ TEST(Memory, WhatWasReadIsToldPieceByPiece) {
 }
 
 }  // namespace
-}  // namespace kshim::scan
+}  // namespace kshim::test

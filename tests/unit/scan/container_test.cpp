@@ -9,17 +9,9 @@
 
 #include "container_probe.h"
 
-namespace kshim::scan {
+namespace kshim::test {
 namespace {
 
-using test::ar_member;
-using test::build_zip;
-using test::Files;
-using test::pack;
-using test::Packing;
-using test::Seen;
-using test::stored;
-using test::visit;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -54,7 +46,7 @@ TEST_P(EachPacking, ShowsEveryMember) {
 TEST_P(EachPacking, ReadsOnlyWhatIsWanted) {
   const std::string bytes = pack(GetParam().packing, kFiles);
   Seen seen;
-  ContainerVisitor visitor = test::visitor_of(seen);
+  ContainerVisitor visitor = visitor_of(seen);
   std::vector<std::uint64_t> sizes;
   visitor.wants = [&](std::string_view name, std::uint64_t size) {
     sizes.push_back(size);
@@ -162,13 +154,13 @@ TEST(Container, ProgressReachesTheEnd) {
 }
 
 TEST(Container, AZipBehindSomethingElse) {
-  const std::vector<test::ZipMember> members = {stored("PK\3\4", "zip in front"), stored("b", "two")};
+  const std::vector<ZipMember> members = {stored("PK\3\4", "zip in front"), stored("b", "two")};
   const std::string zip = "PK\3\4 not a header" + std::string(100, 'x');
   EXPECT_THAT(visit(build_zip(members, zip), "a.zip").members, ElementsAre("PK\3\4=zip in front", "b=two"));
 }
 
 TEST(Container, LinksAndFoldersAreNoMembers) {
-  test::ZipMember link = stored("link.so", "libx.so.1");
+  ZipMember link = stored("link.so", "libx.so.1");
   link.attributes = 0120777U << 16U;
   EXPECT_THAT(visit(build_zip({link, stored("dir/", "what?"), stored("a", "1")}), "a.zip").members,
               ElementsAre("a=1"));
@@ -192,8 +184,8 @@ class ThinArchive : public testing::Test {
 };
 
 TEST_F(ThinArchive, MembersAreFilesBesideIt) {
-  const std::string archive = "!<thin>\n" + ar_member("//", "sub/a.o/\ninner.a/\n") +
-                              test::ar_header("/0", "6") + test::ar_header("/9:70", "3");
+  const std::string archive =
+      "!<thin>\n" + ar_member("//", "sub/a.o/\ninner.a/\n") + ar_header("/0", "6") + ar_header("/9:70", "3");
   const Seen seen = visit(archive, path());
   EXPECT_THAT(seen.damage, IsEmpty());
   EXPECT_THAT(seen.members, ElementsAre("sub/a.o=beside", "inner.a!y.o=why"));
@@ -201,11 +193,10 @@ TEST_F(ThinArchive, MembersAreFilesBesideIt) {
 
 TEST_F(ThinArchive, OnlyRegularFilesAreOpened) {
   ASSERT_EQ(::mkfifo((folder_ / "fifo").c_str(), 0600), 0);
-  const std::string archive = "!<thin>\n" + ar_member("//", "/dev/zero/\n") + test::ar_header("fifo/", "6") +
-                              test::ar_header("/0", "6") + test::ar_header("sub/", "6") +
-                              test::ar_header("gone.o/", "6") +
-                              test::ar_header(std::string("sub/a.o\0x/", 10), "6");
-  EXPECT_TRUE(test::survives(512, 20, [&] {
+  const std::string archive = "!<thin>\n" + ar_member("//", "/dev/zero/\n") + ar_header("fifo/", "6") +
+                              ar_header("/0", "6") + ar_header("sub/", "6") + ar_header("gone.o/", "6") +
+                              ar_header(std::string("sub/a.o\0x/", 10), "6");
+  EXPECT_TRUE(survives(512, 20, [&] {
     const Seen seen = visit(archive, path());
     EXPECT_THAT(seen.members, IsEmpty());
     EXPECT_THAT(seen.damage,
@@ -217,7 +208,7 @@ TEST_F(ThinArchive, OnlyRegularFilesAreOpened) {
 }
 
 TEST_F(ThinArchive, WithinAContainerNothingIsOpened) {
-  const std::string archive = "!<thin>\n" + test::ar_header("sub/a.o/", "6");
+  const std::string archive = "!<thin>\n" + ar_header("sub/a.o/", "6");
   const Seen seen = visit(build_zip({stored("thin.a", archive)}), path());
   EXPECT_THAT(seen.members, IsEmpty());
   EXPECT_THAT(seen.damage,
@@ -225,4 +216,4 @@ TEST_F(ThinArchive, WithinAContainerNothingIsOpened) {
 }
 
 }  // namespace
-}  // namespace kshim::scan
+}  // namespace kshim::test

@@ -13,12 +13,9 @@
 #include "analyzer/verbs/scan_parts.h"
 #include "target_arch.h"
 
-namespace kshim::scan {
+namespace kshim::test {
 namespace {
 
-using analysis::Cause;
-using analysis::Finding;
-using analysis::Severity;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -33,9 +30,9 @@ Finding finding(std::string object, std::string_view target, std::vector<std::st
   out.severity = severity;
   out.object = std::move(object);
   out.need = target;
-  out.devices = {analysis::target_device(arch(target).cc)};
+  out.devices = {target_device(arch(target).cc)};
   for (const std::string& name : have) {
-    analysis::ImageVerdict image;
+    ImageVerdict image;
     image.kind = "cubin";
     image.arch = name;
     image.count = 1;
@@ -43,7 +40,7 @@ Finding finding(std::string object, std::string_view target, std::vector<std::st
     out.images.push_back(std::move(image));
   }
   out.have = std::move(have);
-  out.evidence.push_back({analysis::EvidenceId::rule, "why not on " + out.need, {out.object}});
+  out.evidence.push_back({EvidenceId::rule, "why not on " + out.need, {out.object}});
   out.fixes.push_back({.title = "Rebuild", .commands = {"nvcc"}, .why = {}, .caveat = {}, .id = "rebuild"});
   return out;
 }
@@ -55,7 +52,7 @@ ScannedObject object(std::string path, std::vector<std::string> has, std::vector
   out.path = std::move(path);
   out.package.name = std::move(package);
   for (const std::string& name : has) {
-    analysis::ImageCount row;
+    ImageCount row;
     row.candidate = {image::ImageKind::cubin, arch(name), {}};
     row.count = 1;
     out.images.push_back(row);
@@ -87,12 +84,12 @@ TEST(OneAFile, HasAllGpusOfOneCause) {
   const Finding& first = got.findings[0];
   EXPECT_EQ(first.object, "a.so");
   EXPECT_EQ(first.need, "sm_75") << "the lowest leads";
-  EXPECT_THAT(analysis::targets_of(first), ElementsAre("sm_75", "sm_120"));
+  EXPECT_THAT(targets_of(first), ElementsAre("sm_75", "sm_120"));
   EXPECT_THAT(first.evidence, SizeIs(2));
   EXPECT_THAT(first.fixes, SizeIs(1)) << "the same commands";
-  EXPECT_THAT(analysis::title_of(first), AllOf(HasSubstr("sm_75"), HasSubstr("sm_120")));
+  EXPECT_THAT(title_of(first), AllOf(HasSubstr("sm_75"), HasSubstr("sm_120")));
   EXPECT_EQ(got.findings[1].object, "b.so");
-  EXPECT_THAT(analysis::targets_of(got.findings[2]), ElementsAre("sm_86"));
+  EXPECT_THAT(targets_of(got.findings[2]), ElementsAre("sm_86"));
 }
 
 // torchao's _C_cutlass_90a.abi3.so, which it loads on Hopper.
@@ -124,7 +121,7 @@ TEST(OneAFile, KeepsFixesThatDiffer) {
 
 TEST(OneAFile, OneBuildIsAskedForAll) {
   std::vector<Finding> findings = {finding("a.so", "sm_75", {"sm_80"}), finding("a.so", "sm_120", {"sm_80"})};
-  for (Finding& each : findings) each.about = std::make_shared<const analysis::AdviceInput>();
+  for (Finding& each : findings) each.about = std::make_shared<const AdviceInput>();
   tell_of_each_other(of_one_file(findings), findings);
   EXPECT_THAT(findings[0].about->also, ElementsAre(image::ComputeCapability{12, 0}));
   EXPECT_THAT(findings[1].about->also, ElementsAre(image::ComputeCapability{7, 5}));
@@ -138,7 +135,7 @@ TEST(OneAFile, CountsTheMostThatAnyGpuLacks) {
     scan.findings.push_back(finding("a.so", target, {"sm_80"}, Cause::latent_gap, Severity::warning));
     scan.findings.back().headline = std::string("{file}: some of ") + target + " lack {gpu}";
   }
-  EXPECT_EQ(analysis::title_of(merged(std::move(scan)).findings.at(0)),
+  EXPECT_EQ(title_of(merged(std::move(scan)).findings.at(0)),
             "a.so: up to 7 of 8 modules have no code for sm_75 and sm_90");
 }
 
@@ -180,7 +177,7 @@ TEST(LooseImages, AreOneFindingForAllGpus) {
   scan.findings = std::move(sum).take();
   const Scan got = merged(std::move(scan));
   ASSERT_THAT(got.findings, SizeIs(1));
-  EXPECT_THAT(analysis::targets_of(got.findings[0]), ElementsAre("sm_75", "sm_120"));
+  EXPECT_THAT(targets_of(got.findings[0]), ElementsAre("sm_75", "sm_120"));
 }
 
 TEST(LooseImages, AFewStayAsTheyAre) {
@@ -193,8 +190,8 @@ TEST(LooseImages, AFewStayAsTheyAre) {
 
 std::vector<std::string> planned(Scan& scan) {
   std::vector<std::string> out;
-  for (const analysis::FleetPlan& plan : fleet_plans(scan))
-    for (const analysis::FleetArch& row : plan.smallest.archs)
+  for (const FleetPlan& plan : fleet_plans(scan))
+    for (const FleetArch& row : plan.smallest.archs)
       out.emplace_back(image::to_name(image::ImageKind::cubin, row.arch).view());
   return out;
 }
@@ -258,4 +255,4 @@ TEST(Plan, OfThousandsOfLooseImagesIsNone) {
 }
 
 }  // namespace
-}  // namespace kshim::scan
+}  // namespace kshim::test

@@ -15,13 +15,10 @@
 #include "container_probe.h"
 #include "fatbin_builder.h"
 
-namespace kshim::scan {
+namespace kshim::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::File;
-using test::Files;
-using test::Packing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -29,7 +26,7 @@ using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
 std::string fatbin(unsigned sm) {
-  const auto bytes = test::FatbinBuilder{}.ptx(test::arch_of(sm), {7, 0}, ".version").build();
+  const auto bytes = FatbinBuilder{}.ptx(arch_of(sm), {7, 0}, ".version").build();
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 std::string hash(char digit) { return std::string(64, digit); }
@@ -71,8 +68,8 @@ Files oci(Packing packing) {
       digest('a'), digest('b'));
   return {{"blobs/", ""},
           {"blobs/sha256/", ""},
-          {blob('1'), test::pack(packing, kLower)},
-          {blob('2'), test::pack(packing, kUpper)},
+          {blob('1'), pack(packing, kLower)},
+          {blob('2'), pack(packing, kUpper)},
           {blob('a'), manifest},
           {blob('c'), config},
           {"index.json", index},
@@ -81,8 +78,8 @@ Files oci(Packing packing) {
 
 Files docker_archive(Packing packing) {
   const std::string config = hash('c') + ".json";
-  return {{hash('1') + ".tar", test::pack(packing, kLower)},
-          {hash('2') + ".tar", test::pack(packing, kUpper)},
+  return {{hash('1') + ".tar", pack(packing, kLower)},
+          {hash('2') + ".tar", pack(packing, kUpper)},
           {config, R"({"os":"linux","architecture":"amd64"})"},
           {"manifest.json",
            fmt::format(R"([{{"Config":"{}","RepoTags":["demo:1"],"Layers":["{}.tar","{}.tar"]}}])", config,
@@ -137,7 +134,7 @@ constexpr Packing kLayers[] = {Packing::tar, Packing::tar_gz, Packing::tar_zst};
 
 TEST_F(Images, OfAnOciLayoutInATar) {
   for (const Packing packing : kLayers)
-    expect_demo(scan_of(write("image", test::pack(Packing::tar, oci(packing)))), "linux/arm64/v8");
+    expect_demo(scan_of(write("image", pack(Packing::tar, oci(packing)))), "linux/arm64/v8");
 }
 
 TEST_F(Images, OfAnOciLayoutInAFolder) {
@@ -151,7 +148,7 @@ TEST_F(Images, OfAnOciLayoutInAFolder) {
 
 TEST_F(Images, OfADockerArchive) {
   for (const Packing packing : kLayers) {
-    expect_demo(scan_of(write("image", test::pack(Packing::tar, docker_archive(packing)))), "linux/amd64");
+    expect_demo(scan_of(write("image", pack(Packing::tar, docker_archive(packing)))), "linux/amd64");
     expect_demo(scan_of(unpack("saved", docker_archive(packing))), "linux/amd64");
   }
 }
@@ -170,15 +167,15 @@ TEST_F(Images, OfASkopeoFolder) {
 
 TEST_F(Images, OfAnArchiveThatIsCompressedAsAWhole) {
   for (const Packing packing : {Packing::tar_gz, Packing::tar_zst, Packing::tar_xz}) {
-    expect_demo(scan_of(write("image", test::pack(packing, oci(Packing::tar)))), "linux/arm64/v8");
-    expect_demo(scan_of(write("image", test::pack(packing, docker_archive(Packing::tar)))), "linux/amd64");
+    expect_demo(scan_of(write("image", pack(packing, oci(Packing::tar)))), "linux/arm64/v8");
+    expect_demo(scan_of(write("image", pack(packing, docker_archive(Packing::tar)))), "linux/amd64");
   }
 }
 
 TEST_F(Images, ThatLackALayerAreNotWhole) {
   for (Files files : {oci(Packing::tar_gz), docker_archive(Packing::tar_gz)}) {
     std::erase_if(files, [](const File& file) { return file.first.find(hash('1')) != std::string::npos; });
-    const Scan got = scan_of(write("image", test::pack(Packing::tar, files)));
+    const Scan got = scan_of(write("image", pack(Packing::tar, files)));
     EXPECT_THAT(files_of(got), UnorderedElementsAre("opt/into_folder/d.fatbin", "opt/opaque/new.fatbin"));
     ASSERT_THAT(got.notes, SizeIs(1));
     EXPECT_THAT(got.notes[0].what, HasSubstr(hash('1')));
@@ -189,12 +186,12 @@ TEST_F(Images, ThatLackALayerAreNotWhole) {
 TEST_F(Images, ThatAreDamagedAreNotWhole) {
   Files files = oci(Packing::tar_gz);
   files[2].second.resize(files[2].second.size() / 2);
-  const Scan got = scan_of(write("image", test::pack(Packing::tar, files)));
+  const Scan got = scan_of(write("image", pack(Packing::tar, files)));
   EXPECT_THAT(got.notes, ::testing::Not(IsEmpty()));
   EXPECT_TRUE(got.named_unread);
   files = oci(Packing::tar_gz);
   files[6].second = "no JSON";
-  EXPECT_THAT(scan_of(write("other", test::pack(Packing::tar, files))).images, IsEmpty());
+  EXPECT_THAT(scan_of(write("other", pack(Packing::tar, files))).images, IsEmpty());
 }
 
 // shows: an image whose index names itself, whose entries name one large blob again and again
@@ -210,11 +207,10 @@ TEST_F(Images, ThatNameABlobAgainAndAgainEnd) {
   const std::string entries = repeat(fmt::format(R"({{"Config":"{}","Layers":["x"]}})", hash('c')), 20'000);
   for (const Files& files : {Files{{"oci-layout", "{}"}, {"index.json", index}, {blob('a'), index}},
                              Files{{hash('c'), large}, {"manifest.json", "[" + entries + "]"}}}) {
-    const std::string image = test::pack(Packing::tar, files);
-    EXPECT_TRUE(test::survives(1024, 60, [&] {
+    const std::string image = pack(Packing::tar, files);
+    EXPECT_TRUE(survives(1024, 60, [&] {
       const Scan got = scan_of(write("image", image));
-      EXPECT_THAT(analysis::mapped(got.notes, &ReadNote::what),
-                  ::testing::Contains(HasSubstr("than are read")));
+      EXPECT_THAT(mapped(got.notes, &ReadNote::what), ::testing::Contains(HasSubstr("than are read")));
       EXPECT_TRUE(got.named_unread);
     }));
   }
@@ -228,7 +224,7 @@ TEST_F(Images, ReadALayerOnce) {
   manifest.insert(manifest.find("\"Layers\":[") + 10, many);
   // Each further reading would say so again.
   files[0].second.resize(files[0].second.size() - 8);
-  const Scan got = scan_of(write("image", test::pack(Packing::tar, files)));
+  const Scan got = scan_of(write("image", pack(Packing::tar, files)));
   ASSERT_THAT(got.images, SizeIs(1));
   EXPECT_EQ(got.images[0].layers, 1002U);
   EXPECT_THAT(got.notes, SizeIs(1));
@@ -237,7 +233,7 @@ TEST_F(Images, ReadALayerOnce) {
 TEST_F(Images, OtherTarsAreTars) {
   const Files files = {{"lib/a.fatbin", fatbin(80)}, {"manifest.json", "{}"}};
   for (const Packing packing : {Packing::tar, Packing::tar_gz}) {
-    const Scan got = scan_of(write("no_ending", test::pack(packing, files)));
+    const Scan got = scan_of(write("no_ending", pack(packing, files)));
     EXPECT_THAT(files_of(got), ElementsAre("lib/a.fatbin"));
     EXPECT_THAT(got.images, IsEmpty());
   }
@@ -276,4 +272,4 @@ TEST(LayerNames, HideWhatLiesBelow) {
 }
 
 }  // namespace
-}  // namespace kshim::scan
+}  // namespace kshim::test

@@ -8,13 +8,9 @@
 #include "analyzer/verbs/scan_parts.h"
 #include "target_arch.h"
 
-namespace kshim::scan {
+namespace kshim::test {
 namespace {
 
-using analysis::Cause;
-using analysis::CodeModule;
-using analysis::DeviceCode;
-using analysis::Severity;
 using image::ImageKind;
 
 class Judging : public ::testing::Test {
@@ -28,7 +24,7 @@ class Judging : public ::testing::Test {
   }
   void image(ImageKind kind, std::string_view target, std::string text) {
     texts_.push_back(std::move(text));
-    analysis::CodeImage image;
+    CodeImage image;
     image.candidate = {kind, arch(target), {}};
     image.payload = Bytes(reinterpret_cast<const std::byte*>(texts_.back().data()), texts_.back().size());
     image.bytes = texts_.back().size();
@@ -43,11 +39,10 @@ class Judging : public ::testing::Test {
     row.parts = std::move(parts);
     taken_ = end;
     code_.modules.push_back(row);
-    code_.host = analysis::HostFormat::elf;
+    code_.host = HostFormat::elf;
   }
 
-  std::vector<analysis::Finding> findings(std::string_view target, bool kernels,
-                                          std::string path = "libfoo.so") {
+  std::vector<Finding> findings(std::string_view target, bool kernels, std::string path = "libfoo.so") {
     object_.path = std::move(path);
     object_.images = count_images(code_);
     table_ = {};
@@ -58,8 +53,8 @@ class Judging : public ::testing::Test {
 
   DeviceCode code_;
   ScannedObject object_;
-  analysis::KernelTable table_;
-  analysis::FileCoverage coverage_;
+  KernelTable table_;
+  FileCoverage coverage_;
 
  private:
   std::deque<std::string> texts_;  // payloads point into them
@@ -104,7 +99,7 @@ TEST_F(Judging, TellsTheMostThatAKernelTakesOverAllModules) {
   image(ImageKind::ptx, "80", text("32"));
   module();
   findings("7.0", true);
-  const std::vector<analysis::KernelUse>& uses = table_.kernels.at("k").uses;
+  const std::vector<KernelUse>& uses = table_.kernels.at("k").uses;
   ASSERT_EQ(uses.size(), 2U) << "one an architecture";
   EXPECT_EQ(uses[0].max_threads, 256U);
   EXPECT_EQ(uses[1].max_threads, 32U);
@@ -167,7 +162,7 @@ TEST_F(Judging, AnOldDriverReadsNoZstandard) {
   module();
   code_.images.back().compression = image::Compression::zstd;
   for (const auto& [driver, served] : {std::pair(image::Version{12, 3}, 0U), {image::Version{12, 4}, 1U}}) {
-    const analysis::FileCoverage judgment = cover(code_, {arch("8.0")}, driver, nullptr);
+    const FileCoverage judgment = cover(code_, {arch("8.0")}, driver, nullptr);
     EXPECT_EQ(judgment.targets[0].jit, served);
     EXPECT_EQ(judgment.targets[0].lacking, 1 - served);
   }
@@ -234,7 +229,7 @@ TEST_F(Judging, AModuleWithoutKernelsServesNobody) {
   ptx("75", {});
   module();
   coverage_ = cover(code_, {arch("7.0"), arch("7.5")}, {}, nullptr);
-  for (const analysis::TargetVerdict& verdict : coverage_.targets)
+  for (const TargetVerdict& verdict : coverage_.targets)
     EXPECT_EQ(verdict.sass + verdict.jit + verdict.lacking, 0U);
 }
 
@@ -251,10 +246,10 @@ TEST_F(Judging, TileIrIsCompiledFor8_0AndLater) {
 TEST_F(Judging, AnImageOfAnUnknownKindMayFit) {
   ptx("120", {"common"});
   module();
-  code_.damage.push_back({0, "holds an image of kind 0x99", analysis::Damage::Of::unknown_kind});
+  code_.damage.push_back({0, "holds an image of kind 0x99", Damage::Of::unknown_kind});
   code_.modules[0].damage = 1;
   for (const bool kernels : {false, true}) EXPECT_TRUE(findings("7.5", kernels).empty());
-  code_.damage[0].of = analysis::Damage::Of::device_code;
+  code_.damage[0].of = Damage::Of::device_code;
   EXPECT_EQ(findings("7.5", false).size(), 2U) << "the damage, and that nothing fits";
 }
 
@@ -350,4 +345,4 @@ TEST_F(Judging, CubinsOfRelocatablePartsAreTheLinkersOnly) {
 }
 
 }  // namespace
-}  // namespace kshim::scan
+}  // namespace kshim::test

@@ -21,11 +21,8 @@
 #include "analyzer/say/sentences.h"
 #include "kshim/image/cubin.h"
 
-namespace kshim::scan {
+namespace kshim::test {
 namespace {
-
-using analysis::name_cells;
-using analysis::terminal_columns;
 
 namespace fs = std::filesystem;
 
@@ -219,26 +216,26 @@ TEST(Matrices, ADistributionIsAsBadAsItsWorstFile) {
   EXPECT_EQ(rows[0].targets[0].worst, Outcome::none);
   EXPECT_EQ(rows[0].targets[0].files_none, 1U);
 }
-std::string as(analysis::Format format, const Scan& scan) { return render(scan, format, {.width = 100}); }
+std::string as(Format format, const Scan& scan) { return rendered(scan, format, {.width = 100}); }
 TEST(Matrices, ALibraryThatPicksIsNotSaidToHaveEverything) {
   Scan scan = two_files();
   scan.objects.resize(1);
-  EXPECT_EQ(as(analysis::Format::text, scan).find("picks"), std::string::npos);
+  EXPECT_EQ(as(Format::text, scan).find("picks"), std::string::npos);
   scan.objects[0].targets[0] = {.target = scan.targets[0], .sass = 3, .lacking = 4, .picks = true};
-  std::string text = as(analysis::Format::text, scan);
+  std::string text = as(Format::text, scan);
   std::replace(text.begin(), text.end(), '\n', ' ');
   EXPECT_NE(text.find("picks its code by GPU"), std::string::npos) << text;
   EXPECT_NE(text.find("- = no kernels"), std::string::npos) << text;
   for (const char* lie : {"every kernel", "nothing lacks"})
     EXPECT_EQ(text.find(lie), std::string::npos) << text;
-  const std::string page = as(analysis::Format::markdown, scan);
+  const std::string page = as(Format::markdown, scan);
   EXPECT_NE(page.find("\u2713 picks by GPU: 3 of 7 modules have code"), std::string::npos) << page;
 }
 TEST(Matrices, LinesAreNoWiderThanANarrowTerminal) {
   Scan scan = two_files();
   for (const char* arch : {"7.0", "7.5", "8.6", "8.9", "9.0", "10.0", "12.0"})
     scan.objects[0].images.push_back({{image::ImageKind::cubin, *image::parse_arch(arch), {}}, 1, 10});
-  std::istringstream text(render(scan, analysis::Format::text, {.width = 40}));
+  std::istringstream text(rendered(scan, Format::text, {.width = 40}));
   std::size_t lines = 0;
   for (std::string line; std::getline(text, line) && !line.starts_with("0 files"); ++lines) {
     if (!line.starts_with("ok:")) {
@@ -275,17 +272,17 @@ TEST(NameCells, WideCharactersTakeTwoColumns) {
   Scan scan = two_files();
   scan.objects[0].path = "lib/\u6838\u5FC3.so";
   scan.objects[1].path = "lib/core.so";
-  const std::string text = render(scan, analysis::Format::text, {.unicode = true, .width = 100});
+  const std::string text = rendered(scan, Format::text, {.unicode = true, .width = 100});
   EXPECT_NE(text.find("core.so           S |   none"), std::string::npos) << text;
   EXPECT_NE(text.find("\u6838\u5FC3.so           S |   none"), std::string::npos) << text;
 }
 TEST(Matrices, ForeignNamesAreHarmlessAndNarrowPagesGetAList) {
   for (const unsigned width : {100U, 20U}) {
-    const std::string text = render(two_files(), analysis::Format::text, {.width = width});
+    const std::string text = rendered(two_files(), Format::text, {.width = width});
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
     EXPECT_NE(text.find("none"), std::string::npos) << text;
   }
 }
 
 }  // namespace
-}  // namespace kshim::scan
+}  // namespace kshim::test

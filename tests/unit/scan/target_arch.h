@@ -4,8 +4,8 @@
 
 #include "kshim/image/arch.h"
 
-namespace kshim::scan {
+namespace kshim::test {
 
 inline image::Arch arch(std::string_view text) { return image::parse_arch(text).value_or(image::Arch{}); }
 
-}  // namespace kshim::scan
+}  // namespace kshim::test

@@ -25,8 +25,7 @@ using kshim::report::Field;
 using kshim::report::RecordType;
 
 void write_library(std::string_view soname) {
-  const kshim::shim::SlowPath path;
-  path.run([&](kshim::shim::State& state) {
+  kshim::shim::SlowPath().run([&](kshim::shim::State& state) {
     state.report.write<RecordType::library>([&](auto& record) {
       record.template add<Field::library_soname>(soname);
       record.template add<Field::library_path>("/lib/x");
@@ -37,8 +36,8 @@ void write_library(std::string_view soname) {
 }
 
 void print_notice(const kshim::shim::Notice& alarm) {
-  const kshim::shim::SlowPath path;
-  path.run([&](kshim::shim::State& state) { kshim::shim::print_notice(alarm, state.report.path()); });
+  kshim::shim::SlowPath().run(
+      [&](kshim::shim::State& state) { kshim::shim::print_notice(alarm, state.report.path()); });
 }
 
 void wait_for(pid_t child) {

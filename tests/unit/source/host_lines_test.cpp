@@ -11,7 +11,7 @@
 #include "analyzer/device_code/source_lines.h"
 #include "tests/unit/analyzer/report_text.h"
 
-namespace kshim::source {
+namespace kshim::test {
 namespace {
 
 using ::testing::Each;
@@ -67,8 +67,8 @@ class HostLines : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     if (is_stripped(GetParam())) GTEST_SKIP() << "this build strips its programs";
   }
-  static HostFile file(const std::string& path) { return {path, analysis::build_id_of(path), "/"}; }
-  test::TemporaryFolder folder_;
+  static HostFile file(const std::string& path) { return {path, build_id_of(path), "/"}; }
+  TemporaryFolder folder_;
 };
 
 TEST_P(HostLines, AreThoseOfAddr2line) {
@@ -146,8 +146,7 @@ TEST_P(HostLines, DamageHarmsNobody) {
       for (std::size_t i = 0; i < 16 && i < section->bytes.size() - section->bytes.size() * part / 12; ++i)
         damaged[at + i] = static_cast<char>(part % 2 == 0 ? 0xff : 0x80 + i);
       const std::string path = folder_.write("damaged.so", damaged).string();
-      EXPECT_THAT(host_lines({path, analysis::build_id_of(path), "/"}, addresses), SizeIs(addresses.size()))
-          << name;
+      EXPECT_THAT(host_lines({path, build_id_of(path), "/"}, addresses), SizeIs(addresses.size())) << name;
     }
   }
   for (std::size_t size = 0; size < whole.size(); size += whole.size() / 20) {
@@ -158,7 +157,7 @@ TEST_P(HostLines, DamageHarmsNobody) {
 INSTANTIATE_TEST_SUITE_P(Dwarf, HostLines, ::testing::Values(KSHIM_TEST_LINES_4, KSHIM_TEST_LINES_5));
 
 TEST(HostLinesOf, WhatIsNoFileAreNone) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const auto pipe = folder.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const std::filesystem::path& path :
@@ -174,4 +173,4 @@ TEST(DebugFile, IsNamedByABuildIdAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace kshim::source
+}  // namespace kshim::test

@@ -7,14 +7,10 @@
 #include "line_fixture.h"
 #include "tests/unit/analyzer/object_file_fixture.h"
 
-namespace kshim::source {
+namespace kshim::test {
 namespace {
 
 using image::ImageKind;
-using test::append;
-using test::Buffer;
-using test::cubin_with;
-using test::LineTable;
 using ::testing::IsEmpty;
 
 std::map<std::string, SourceLine> lines_of(LineTable table, bool addends = false) {
@@ -93,7 +89,7 @@ TEST(KernelLines, NumbersWithoutEndAreSurvived) {
   EXPECT_THAT(kernel_lines(ImageKind::cubin, cubin_with(lines, table.places, {"_Z1av", "_Z1bv"})), IsEmpty());
 }
 TEST(KernelLines, WithoutATableThereAreNone) {
-  EXPECT_THAT(kernel_lines(ImageKind::cubin, test::cubin(86, {"_Z1av"})), IsEmpty());
+  EXPECT_THAT(kernel_lines(ImageKind::cubin, cubin(86, {"_Z1av"})), IsEmpty());
   EXPECT_THAT(kernel_lines(ImageKind::cubin, bytes_of("no ELF")), IsEmpty());
   EXPECT_THAT(kernel_lines(ImageKind::ltoir, bytes_of("x")), IsEmpty());
 }
@@ -141,7 +137,7 @@ TEST(PtxLines, OddDirectivesAreSkipped) {
 #ifdef KSHIM_TEST_NVCC
 // What nvcc of this machine writes, for each way of asking it for lines.
 TEST(KernelLinesOfNvcc, AreWhereTheKernelsAre) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string source =
       folder
           .write("lines.cu",
@@ -179,4 +175,4 @@ TEST(KernelLinesOfNvcc, AreWhereTheKernelsAre) {
 #endif
 
 }  // namespace
-}  // namespace kshim::source
+}  // namespace kshim::test

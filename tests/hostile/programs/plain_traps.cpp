@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals that cannot be blocked inside the shim: SIGSYS, which a seccomp filter of the program raises for
+// the shim's own system calls, and SIGTRAP.
+#include <link.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <thread>
+
+#include "plain.h"
+
+namespace hostile {
+namespace {
+
+alignas(64) char g_stack[1 << 16];
+volatile sig_atomic_t g_traps = 0;
+volatile sig_atomic_t g_damaged = 0;
+sigjmp_buf g_out;
+bool g_jumps = false;  // traps go on while the program ends, when there are no more words
+bool g_fails = false;
+
+bool has_word(std::string_view wanted) {
+  for (const std::string& word : g_words)
+    if (word == wanted) return true;
+  return false;
+}
+
+/// The kernel raises SIGSYS for these two.
+bool trap_system_calls() {
+  sock_filter rows[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{sizeof rows / sizeof rows[0], rows};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+void refuse(void* context) {
+  auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  registers.gregs[REG_RAX] = -ENOSYS;
+#else
+  registers.regs[0] = -ENOSYS;
+#endif
+}
+
+void handle(int signal, void (*handler)(int, siginfo_t*, void*), int flags) {
+  struct sigaction action {};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | flags;
+  sigaction(signal, &action, nullptr);
+}
+
+/// Fills a frame of its own, fails, and looks whether the frame is whole.
+void fail_and_look(int, siginfo_t*, void*) {
+  volatile char frame[2048];
+  for (std::size_t i = 0; i < sizeof frame; ++i) frame[i] = static_cast<char>(i);
+  fail_as("waits");
+  for (std::size_t i = 0; i < sizeof frame; ++i)
+    if (frame[i] != static_cast<char>(i)) g_damaged = g_damaged + 1;
+}
+
+void answer(int, siginfo_t*, void* context) {
+  refuse(context);
+  g_traps = g_traps + 1;
+  if (g_jumps && g_traps == 1) siglongjmp(g_out, 1);
+  if (g_fails && g_traps == 1) {
+    fail_as("in a trap");
+    fail_as("in a trap, too");
+  }
+}
+
+void fail_for_parent(int, siginfo_t* info, void* context) {
+  refuse(context);
+  if (info->si_syscall == SYS_getppid) fail_as("handler");
+}
+
+[[maybe_unused]] long g_steps = 0;
+std::uintptr_t g_low = 0;
+std::uintptr_t g_high = 0;
+
+int find_shim(dl_phdr_info* info, std::size_t, void*) {
+  if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "libkshim.so") == nullptr) return 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = info->dlpi_phdr[i];
+    if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
+    g_low = info->dlpi_addr + part.p_vaddr;
+    g_high = g_low + part.p_memsz;
+  }
+  return 1;
+}
+
+}  // namespace
+
+/// "waits": a call fails in a handler on the signal stack; SIGSYS has a handler on the same stack; "jumps":
+/// it leaves the shim by siglongjmp; "nodefer": the handlers block nothing. "fails": calls fail in the
+/// handler of a SIGSYS that the shim's own system call raises. "inside": a call fails in the handler of
+/// another SIGSYS.
+int traps() {
+  const stack_t stack{g_stack, 0, sizeof g_stack};
+  const int flags = has_word("nodefer") ? SA_NODEFER : 0;
+  g_jumps = has_word("jumps");
+  g_fails = has_word("fails");
+  if (!has_word("inside")) sigaltstack(&stack, nullptr);
+  start();
+  if (has_word("late")) fail_as("before");
+  handle(SIGUSR1, fail_and_look, SA_ONSTACK | flags);
+  if (has_word("inside"))
+    handle(SIGSYS, fail_for_parent, 0);
+  else
+    handle(SIGSYS, answer, flags | (g_fails ? 0 : SA_ONSTACK));
+  if (!trap_system_calls()) return 77;
+  if (has_word("inside"))
+    syscall(SYS_getppid);
+  else if (g_fails)
+    fail_as("waits");
+  else if (sigsetjmp(g_out, 1) == 0)
+    raise(SIGUSR1);
+  if (g_jumps) {
+    raise(SIGUSR1);
+    std::thread([] { fail_as("thread"); }).join();
+    stack_t now{};
+    sigaltstack(nullptr, &now);
+    if ((now.ss_flags & (SS_ONSTACK | SS_DISABLE)) != 0) g_damaged = g_damaged + 1;
+  }
+  std::printf("damaged: %d\n", static_cast<int>(g_damaged));
+  std::printf("%d\n", fail_as("after"));
+  return 0;
+}
+
+/// WORD 0: at this step inside libkshim.so, in the handler of SIGTRAP, three calls fail.
+int stepped() {
+#if defined(__x86_64__)
+  static long at = 0;
+  at = std::stol(g_words[0]);
+  const stack_t stack{g_stack, 0, sizeof g_stack};
+  sigaltstack(&stack, nullptr);
+  start();
+  fail_as("before");
+  dl_iterate_phdr(find_shim, nullptr);
+  const auto step = [](int, siginfo_t*, void* context) {
+    const auto here =
+        static_cast<std::uintptr_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+    if (here < g_low || here >= g_high || ++g_steps != at) return;
+    fail_as("step 1");
+    fail_as("step 2");
+    fail_as("step 3");
+  };
+  handle(SIGTRAP, step, SA_ONSTACK);
+  asm volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+  const int answered = fail_as("work");
+  asm volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+  std::printf("%d\n", answered);
+  return 0;
+#else
+  return 77;
+#endif
+}
+
+}  // namespace hostile
