@@ -142,8 +142,11 @@ void add_cache_fix(const AdviceInput& at, Advice& advice) {
 
 void add_invalid_image_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   constexpr int kInvalidPtx = 218;
-  if (at.code == kInvalidPtx && at.object.empty() && at.package.empty())
+  if (at.code == kInvalidPtx && at.object.empty() && at.package.empty()) {
+    // Nobody here has the PTX of a finished program.
+    if (at.released) fixes.push_back(fix_of("take-driver-for-program"));
     return fixes.push_back(fix_of("assemble-ptx"));
+  }
   if ((!comes_built(at) && at.manager.empty()) || at.package.empty()) {
     fixes.push_back(fix_of("build-file-again"));
     return;

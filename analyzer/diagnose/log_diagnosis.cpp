@@ -14,6 +14,7 @@ constexpr double kDecides = 0.35;
 // The confidence if a message and the other facts in the log contradict each other.
 constexpr double kContradicted = 0.5;
 constexpr double kStrong = 0.7;
+constexpr std::string_view kOfTheGpu = "ptx_feature";  // a message that is of the build or of the GPU
 // Up to here a cause is a guess, which an earlier line may be better at.
 constexpr double kUnsure = 0.55;
 
@@ -101,6 +102,11 @@ CauseCandidate judge_words(const LogFacts& clues, const LogMatch& hit, const Fac
             "asks for another GPU",
             number_of(group(hit, "max100")) / 100, name(*facts.device))};
   }
+  // An instruction that the list of a build is too old for, or this GPU.
+  if (hit.id == kOfTheGpu && facts.device)
+    if (const auto needs = image::parse_arch(group(hit, "needs")); needs && *facts.device < needs->cc)
+      return {Cause::library_refuses, 0.7,
+              fmt::format("{}, and the GPU is {}", hit.tells, name(*facts.device))};
   const double min = cc_number(group(hit, "min_any"));
   if (facts.device && min > 0 && cc_number(*facts.device) >= min) {
     return {Cause::no_image_for_arch, kContradicted,
@@ -334,10 +340,15 @@ bool is_requirement(const LogFacts& clues, const Judgment& decided) {
          decided.suspect.confidence < kStrong;
 }
 
+// "Unknown error" says nothing where a later message has a reason.
+bool is_bare(const Judgment& judged) {
+  return judged.suspect.cause == Cause::unknown && !judged.facts.codes.empty() &&
+         judged.facts.codes.front() == 999;
+}
+
 // What is listed as built in proves more than the words of a refusal.
 bool is_proved(const Judgment& judged) {
-  return is_image_cause(judged.suspect.cause) && judged.hit->hint && !judged.facts.images.empty() &&
-         judged.went_on.empty();
+  return is_image_cause(judged.suspect.cause) && judged.hit->hint && !judged.facts.images.empty();
 }
 
 // What a program says of the GPU on its way, where it need not be what ended it.
@@ -420,12 +431,15 @@ class LineRanker {
     const bool warning = !judgment.went_on.empty() ||
                          std::all_of(line.begin(), line.end(), [](const LogMatch* hit) { return hit->hint; });
     if (warning && decided_ && is_proved(judgment) && decided_->suspect.cause == Cause::library_refuses &&
-        !decided_->hit->thrown && decided_->suspect.confidence < kStrong) {
+        !decided_->hit->thrown && decided_->suspect.confidence < judgment.suspect.confidence) {
       hint_ = std::exchange(*decided_, std::move(judgment));
     } else if (warning) {
       if (!hint_ && !decided_) hint_ = std::move(judgment);
     } else if (!decided_) {
       decided_ = std::move(judgment);
+    } else if (is_bare(*decided_) && judgment.suspect.cause != Cause::unknown &&
+               judgment.suspect.confidence >= kStrong) {
+      hint_ = std::exchange(*decided_, std::move(judgment));
     } else if (is_requirement(clues_, *decided_) && (judgment.hit->thrown || !judgment.facts.codes.empty())) {
       hint_ = std::exchange(*decided_, std::move(judgment));
     } else if (judgment.suspect.cause != decided_->suspect.cause &&
@@ -453,8 +467,11 @@ const LogMatch* message_behind(const LogFacts& clues, const Judgment& judgment) 
   if (judgment.hit == nullptr) return nullptr;
   const LogMatch* out = nullptr;
   for (const LogMatch& hit : clues.hits) {
+    // What the GPU beside it made a cause of.
+    const bool judged = (hit.id == kOfTheGpu && judgment.suspect.cause == Cause::library_refuses) ||
+                        (hit.id == "ggml_never" && judgment.suspect.cause == Cause::unknown);
     const bool same =
-        hit.line == judgment.hit->line && !hit.id.empty() && hit.cause == judgment.suspect.cause;
+        hit.line == judgment.hit->line && !hit.id.empty() && (judged || hit.cause == judgment.suspect.cause);
     if (same && (out == nullptr || hit.confidence > out->confidence)) out = &hit;
   }
   return out;

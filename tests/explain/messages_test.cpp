@@ -88,6 +88,9 @@ constexpr Row kRows[] = {
     {"Your Quadro GV100 GPU (compute capability 7.0) is not supported on CUDA 13+.", Cause::library_refuses,
      0},
     {"Error: compute capability (5.2) is lesser than the minimum required: 6.0", Cause::library_refuses, 0},
+    {"E cuda_dnn.cc:300] Loaded runtime CuDNN library: 5105 (compatibility version 5100) but source was "
+     "compiled with 4008 (compatibility version 4000).",
+     Cause::cudnn_mismatch, 0},
     {"ERROR: failed checking for nvcc.", Cause::nvrtc_arch_unsupported, 0},
     {"Error 304: OS call failed or operation not supported on this OS", none, 304},
     {"`nvidia-smi` failed. Ensure that you have CUDA installed", none, 0},

@@ -209,6 +209,10 @@ struct LogParser::State {
     hit.vague = row.scope == MessageScope::vague;
     hit.hint = hit.vague || row.scope == MessageScope::hint;
     hit.groups = patterns.named_groups(index, text);
+    // One pattern may name the library in several places.
+    for (const char* other : {"lib2", "lib3", "lib4"})
+      if (const std::string lib = group(hit.groups, other); !lib.empty() && group(hit.groups, "lib").empty())
+        hit.groups["lib"] = lib;
     hit.column = patterns.position(index, text);
     if (hit.groups.empty()) return;
     matched.push_back(hit);

@@ -126,7 +126,7 @@ std::uint32_t LiteralIndex::literal(const std::string& text) {
   std::uint32_t& first = first_[bucket_of(text.data())];
   for (std::uint32_t at = first; at != kNone; at = literals_[at].next)
     if (literals_[at].text == text) return at;
-  literals_.push_back({text, {}, first});
+  literals_.push_back({text, {}, first, text.size() > kPrefix ? text[kPrefix] : '\0'});
   first = static_cast<std::uint32_t>(literals_.size() - 1);
   return first;
 }
@@ -149,8 +149,10 @@ void LiteralIndex::candidates(std::string_view line, std::vector<int>& found) {
   ++lines_;
   found = unconditional_;
   for (std::size_t at = 0; at + kPrefix <= line.size() && !first_.empty(); ++at) {
+    const char third = at + kPrefix < line.size() ? line[at + kPrefix] : '\0';
     for (std::uint32_t i = first_[bucket_of(line.data() + at)]; i != kNone; i = literals_[i].next) {
       Literal& literal = literals_[i];
+      if (literal.third != '\0' && literal.third != third) continue;
       if (literal.seen == lines_ || !line.substr(at).starts_with(literal.text)) continue;
       literal.seen = lines_;
       for (const std::uint32_t any : literal.any_of) {

@@ -36,6 +36,7 @@ class LiteralIndex {
     std::string text;
     std::vector<std::uint32_t> any_of;  ///< groups of alternatives that hold it
     std::uint32_t next = kNone;         ///< literal with the same first letters
+    char third = '\0';                  ///< the letter behind these; '\0' where there is none
     std::uint64_t seen = 0;             ///< number of the last line that had it
   };
   struct Alternatives {
