@@ -11,7 +11,6 @@
 
 namespace kshim::shim {
 
-extern constinit thread_local bool t_inside;
 /// Where the ScopedQuestion of this thread is; 0: there is none. A host that leaves a question by longjmp, or
 /// goes on with it in another thread, leaves the number behind.
 extern constinit thread_local std::uintptr_t t_question;
@@ -60,7 +59,7 @@ class ReentryGuard {
  public:
   // A flag that is set while signals are not blocked is stale: the host left a fault's handler by siglongjmp,
   // which restored the signal mask.
-  ReentryGuard() noexcept : entered_((!t_inside || !held_.were_blocked()) && !t_traps_are_fatal) {
+  ReentryGuard() noexcept : entered_(!t_inside || !held_.were_blocked()) {
     if (!entered_) return;
     t_inside = true;
     t_host_mask = held_.before();
@@ -70,8 +69,7 @@ class ReentryGuard {
   }
   ReentryGuard(const ReentryGuard&) = delete;
   ReentryGuard& operator=(const ReentryGuard&) = delete;
-  /// False where this thread was inside already (a handler of SIGSYS or SIGTRAP calls CUDA), or where the
-  /// shim's system calls may end the process.
+  /// False where this thread was inside already: a handler of SIGSYS or SIGTRAP calls CUDA.
   explicit operator bool() const noexcept { return entered_; }
 
  private:

@@ -106,12 +106,14 @@ KernelRead ask_kernel(const iovec* local, const iovec* remote, std::size_t count
                                                                 : KernelRead::refused;
 }
 
-/// This thread is in such a system call: what runs meanwhile is a handler of SIGSYS, which blocks SIGSYS. A
-/// handler that leaves by longjmp leaves it set.
+/// This thread is in such a system call, or a handler has left it by longjmp.
 constinit thread_local bool t_reads = false;
 
 KernelRead read_at_once(const iovec* local, const iovec* remote, std::size_t count,
                         std::size_t size) noexcept {
+  const ScopedBlockSignals held(!t_inside || t_reads);
+  // In the handler of SIGSYS that a read has raised, another read would raise the next one.
+  if (t_reads && (held.before() & signal_bit(SIGSYS)) != 0) return KernelRead::refused;
   t_reads = true;
   const KernelRead answer = ask_kernel(local, remote, count, size);
   t_reads = false;
@@ -140,7 +142,7 @@ bool both_pages_are_readable(std::uintptr_t boundary) noexcept {
 KernelRead read_by_kernel(const iovec* local, const iovec* remote, std::size_t count,
                           std::size_t size) noexcept {
   const ErrnoKeeper keeper;
-  return t_traps_are_fatal || t_reads ? KernelRead::refused : read_at_once(local, remote, count, size);
+  return read_at_once(local, remote, count, size);
 }
 
 ScopedManyReads::ScopedManyReads() noexcept : outermost_(!t_many_reads) {

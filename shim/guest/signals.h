@@ -20,9 +20,15 @@ constexpr raw::SignalSet kBlockable = ~(signal_bit(SIGSEGV) | signal_bit(SIGBUS)
                                         signal_bit(SIGFPE) | signal_bit(SIGTRAP) | signal_bit(SIGSYS));
 
 /// A seccomp filter of the program raises SIGSYS for system calls that it traps. Where this thread blocks
-/// SIGSYS, as a handler of it does, the kernel ends the process instead: the shim makes as few system calls
-/// as it can and records nothing. Of the last time that this thread blocked its signals.
-extern constinit thread_local bool t_traps_are_fatal;
+/// SIGSYS, as a handler of it does, the kernel would end the process for one of the shim's. A SIGSYS that was
+/// sent, and waits, keeps waiting.
+inline void unblock_traps() noexcept {
+  raw::SignalSet pending = 0;
+  raw::pending_signals(pending);
+  // Without a handler, a trap ends the process wherever it happens.
+  if ((pending & signal_bit(SIGSYS)) == 0 && raw::action_of(SIGSYS) > raw::kIgnored)
+    raw::change_mask(SIG_UNBLOCK, signal_bit(SIGSYS), nullptr);
+}
 
 /// Blocks all signals but faults. Nothing interrupts this thread meanwhile, so a handler cannot jump out of
 /// the shim, cancel the thread, or stop it (collectors do) where it runs on a stack of the shim's.
@@ -33,8 +39,7 @@ class ScopedBlockSignals {
     if (!needed) return;
     const int error = errno;
     armed_ = raw::change_mask(SIG_BLOCK, kBlockable, &before_) == 0;
-    // Without a handler, a trap ends the process wherever it happens.
-    t_traps_are_fatal = (before_ & signal_bit(SIGSYS)) != 0 && raw::action_of(SIGSYS) > raw::kIgnored;
+    if ((before_ & signal_bit(SIGSYS)) != 0) unblock_traps();
     errno = error;  // a sandbox may have refused
   }
   ~ScopedBlockSignals() {
@@ -54,7 +59,9 @@ class ScopedBlockSignals {
   bool armed_ = false;
 };
 
-/// The host's own mask while this thread is inside the shim.
+/// This thread is inside the shim: a ReentryGuard lives.
+extern constinit thread_local bool t_inside;
+/// The host's own mask meanwhile.
 extern constinit thread_local raw::SignalSet t_host_mask;
 
 /// write(2) inside the shim. Signals are blocked there, and the one that a failed write has raised is taken

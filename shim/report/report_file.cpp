@@ -196,8 +196,8 @@ void Report::end() noexcept {
 
 void Report::end_immediately() noexcept {
   Report* const report = current_report() == 0 ? nullptr : g_report.load(std::memory_order_relaxed);
-  if (t_traps_are_fatal || report == nullptr || report->ended_.exchange(true) || !still_open(report->file_))
-    return;
+  const ScopedBlockSignals held;
+  if (report == nullptr || report->ended_.exchange(true) || !still_open(report->file_)) return;
   char line[512];
   ::kshim::report::Record<RecordType::end> record(line, report->seq_.fetch_add(1, std::memory_order_relaxed),
                                                   report->time());

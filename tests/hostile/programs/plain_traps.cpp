@@ -90,6 +90,19 @@ void fail_for_parent(int, siginfo_t* info, void* context) {
   if (info->si_syscall == SYS_getppid) fail_as("handler");
 }
 
+void fail_masked() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  if (has_word("pending")) raise(SIGSYS);
+  const int traps = g_traps;
+  fail_as("masked");
+  if (has_word("pending") && g_traps != traps) g_damaged = g_damaged + 1;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (has_word("pending") && g_traps != traps + 1) g_damaged = g_damaged + 1;
+}
+
 [[maybe_unused]] long g_steps = 0;
 std::uintptr_t g_low = 0;
 std::uintptr_t g_high = 0;
@@ -110,7 +123,8 @@ int find_shim(dl_phdr_info* info, std::size_t, void*) {
 /// "waits": a call fails in a handler on the signal stack; SIGSYS has a handler on the same stack. "jumps":
 /// it leaves the shim by siglongjmp; then another thread fails, with "crowd" 1,500. "nodefer": the handlers
 /// block nothing. "fails": calls fail in the handler of a SIGSYS that the shim's own system call raises.
-/// "inside": a call fails in the handler of another SIGSYS.
+/// "inside": a call fails in the handler of another SIGSYS. "masked": a call fails in a thread that blocks
+/// all signals; with "pending" there is no filter, and a SIGSYS waits for the thread to let it in.
 int traps() {
   const stack_t stack{g_stack, 0, sizeof g_stack};
   const int flags = has_word("nodefer") ? SA_NODEFER : 0;
@@ -124,8 +138,10 @@ int traps() {
     handle(SIGSYS, fail_for_parent, 0);
   else
     handle(SIGSYS, answer, flags | (g_fails ? 0 : SA_ONSTACK));
-  if (!trap_system_calls()) return 77;
-  if (has_word("inside"))
+  if (!has_word("pending") && !trap_system_calls()) return 77;
+  if (has_word("masked"))
+    fail_masked();
+  else if (has_word("inside"))
     syscall(SYS_getppid);
   else if (g_fails)
     fail_as("waits");
