@@ -211,7 +211,7 @@ struct LogParser::State {
     hit.hint = hit.vague || row.scope == MessageScope::hint;
     hit.groups = patterns.named_groups(index, text);
     // One pattern may name the library in several places.
-    for (const char* other : {"lib2", "lib3", "lib4"})
+    for (const char* other : {"lib2", "lib3", "lib4", "lib5"})
       if (const std::string lib = group(hit.groups, other); !lib.empty() && group(hit.groups, "lib").empty())
         hit.groups["lib"] = lib;
     hit.column = patterns.position(index, text);
