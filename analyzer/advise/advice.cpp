@@ -3,12 +3,10 @@
 
 #include <stdexcept>
 
-#include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/commands.h"
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/remedies.h"
 #include "analyzer/advise/wheel_choice.h"
-#include "analyzer/core/text.h"
 #include "analyzer/diagnose/program.h"
 #include "kshim/image/decompress.h"
 
@@ -26,8 +24,7 @@ Fix fix_of(std::string_view id, const TemplateWords& words, std::string_view pro
     for (std::string_view rest = row.command; !rest.empty();) {  // a line is a command
       const std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-      // What is filled in stays as it is.
-      std::string command = expand(for_program(line, program), words);
+      std::string command = for_program(line, program, words);
       if (!command.empty()) out.commands.push_back(std::move(command));
     }
     return out;
@@ -466,8 +463,8 @@ Advice advise_on(const AdviceInput& given) {
 }
 
 bool names_program(const std::vector<Fix>& fixes, std::string_view program) {
-  // From there on expand() and for_interpreter() may have changed it.
-  const std::size_t kept = std::min({program.find('{'), program.find("pip "), program.find("conda ")});
+  // From there on for_interpreter() may have changed it.
+  const std::size_t kept = std::min(program.find("pip "), program.find("conda "));
   const std::string_view text = program.empty() ? kProgramWord : program.substr(0, kept);
   return std::ranges::any_of(fixes, [&](const Fix& fix) {
     return std::ranges::any_of(fix.commands,

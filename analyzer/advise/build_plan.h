@@ -4,7 +4,6 @@
 #pragma once
 
 #include "analyzer/data/knowledge.h"
-#include "kshim/image/select.h"
 
 namespace kshim::advise {
 

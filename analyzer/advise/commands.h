@@ -3,9 +3,6 @@
 #pragma once
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/core/finding.h"
-#include "analyzer/input/report/report.h"
-#include "analyzer/owner/package.h"
 
 namespace kshim::advise {
 

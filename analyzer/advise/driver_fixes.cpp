@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/fixes.h"
-#include "analyzer/core/finding.h"
-#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/compilers.h"
 #include "kshim/image/decompress.h"

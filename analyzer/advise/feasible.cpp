@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
-#include "analyzer/core/text.h"
 
 namespace kshim::advise {
 

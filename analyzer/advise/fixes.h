@@ -4,7 +4,6 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/build_plan.h"
 #include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
 #include "analyzer/data/reach.h"
 
 namespace kshim::advise {

@@ -6,7 +6,6 @@
 
 #include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/image_contents.h"
-#include "kshim/image/arch.h"
 
 namespace kshim::advise {
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/fixes.h"
-#include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/program.h"
 
 namespace kshim::advise {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
-#include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
-#include "analyzer/data/reach.h"
 #include "analyzer/diagnose/program.h"
-#include "analyzer/owner/databases.h"
 
 namespace kshim::advise {
 
@@ -169,7 +164,7 @@ bool add_other_ways(const AdviceInput& at, std::vector<Fix>& fixes) {
     if (row.cause != at.cause || (needs_cuda && toolkit == nullptr)) continue;
     fixes.push_back({row.kind,
                      expand(row.title, words),
-                     {for_program(expand(row.command, words), at.program)},
+                     {for_program(row.command, at.program, words)},
                      expand(row.why, words),
                      expand(row.caveat, words),
                      "workaround"});

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
-#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
 namespace kshim::advise {

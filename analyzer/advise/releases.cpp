@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/fixes.h"
-#include "analyzer/core/text.h"
 
 namespace kshim::advise {
 namespace {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
-#include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
 #include "analyzer/data/knowledge_file.h"
-#include "analyzer/data/wheels.h"
-#include "analyzer/diagnose/rules.h"
 
 namespace kshim::advise {
 namespace {

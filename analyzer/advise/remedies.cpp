@@ -5,7 +5,6 @@
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
 
 namespace kshim::advise {
 namespace {

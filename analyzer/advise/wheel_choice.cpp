@@ -38,15 +38,27 @@ bool is_of_python(const WheelRow& row, const PythonRow* limit) {
          (compare_last(row.first, limit->last) <= 0 && compare_last(limit->first, row.last) <= 0);
 }
 
-// The better of two of the same release. A build for CUDA 13 that was in use means a driver for it: the
-// nearest CUDA below needs no other driver, and is updated longer than the oldest.
+// The last release whose build for that CUDA serves the GPU.
+std::string_view last_serving(const WheelRow& row, ComputeCapability device) {
+  std::string_view last = row.last;
+  for (const WheelRow& each : wheels())
+    if (each.distribution == row.distribution && each.platform == row.platform &&
+        each.variant == row.variant && serves(each, device) != image::Choice::none &&
+        compare_last(each.last, last) > 0)
+      last = each.last;
+  return last;
+}
+
+// The better of two of the same release. A driver that ran a build for CUDA 13 runs both of two for an older
+// CUDA: then it is the one that goes on for this GPU; else the one for the older driver.
 bool is_better(const WheelRow& a, const WheelRow& b, ComputeCapability device, Version used) {
   const bool sass_a = serves(a, device) == image::Choice::sass;
   const bool sass_b = serves(b, device) == image::Choice::sass;
   if (sass_a != sass_b) return sass_a;
   if (a.verified != b.verified) return a.verified;
   const Version cuda_a = cuda_of(a.variant), cuda_b = cuda_of(b.variant);
-  return cuda_a < used && cuda_b < used ? cuda_b < cuda_a : cuda_a < cuda_b;
+  const int longer = compare_last(last_serving(a, device), last_serving(b, device));
+  return longer != 0 && cuda_a < used && cuda_b < used ? longer > 0 : cuda_a < cuda_b;
 }
 
 // PyPI has one variant of a release: another one is there only where the command can name it.

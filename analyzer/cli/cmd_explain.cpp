@@ -8,7 +8,6 @@
 #include "analyzer/cli/terminal.h"
 #include "analyzer/input/log/log_text.h"
 #include "analyzer/render/render.h"
-#include "kshim/files/open_file.h"
 
 namespace kshim::cli {
 namespace {

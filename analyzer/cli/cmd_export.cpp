@@ -15,7 +15,6 @@
 #include "analyzer/export/open_metrics.h"
 #include "analyzer/verbs/processes.h"
 #include "analyzer/verbs/requirements.h"
-#include "kshim/files/open_file.h"
 
 namespace kshim::cli {
 namespace {

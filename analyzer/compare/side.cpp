@@ -4,7 +4,6 @@
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/render/finding_page.h"
 #include "analyzer/verbs/report_files.h"
-#include "kshim/files/open_file.h"
 
 namespace kshim::compare {
 namespace {

@@ -76,16 +76,6 @@ std::uint64_t default_memory() {
   return std::max(std::min(kMaxByDefault, free / 2), kMinMemory);
 }
 
-std::optional<std::uint64_t> parse_size(std::string_view text) {
-  const auto number = take_number<std::uint64_t>(text);
-  if (!number) return std::nullopt;
-  constexpr std::pair<std::string_view, unsigned> kUnits[] = {{"", 0},     {"K", 10},   {"M", 20},  {"G", 30},
-                                                              {"KiB", 10}, {"MiB", 20}, {"GiB", 30}};
-  for (const auto& [name, shift] : kUnits)
-    if (text == name) return *number > kUnlimited >> shift ? std::nullopt : std::optional(*number << shift);
-  return std::nullopt;
-}
-
 void limit_memory(std::uint64_t bytes) {
   g_limit = bytes;
   if (kSanitized || ::getrlimit(RLIMIT_DATA, &g_before) != 0) return;

@@ -9,12 +9,10 @@
 
 namespace kshim::core {
 
-constexpr std::uint64_t kMinMemory = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMinMemory = 64'000'000;
 
 /// The smaller of 1 GB and half of what is free, in the machine and in the container.
 std::uint64_t default_memory();
-/// 512M, 2G, 1000000000; nullopt for anything else.
-std::optional<std::uint64_t> parse_size(std::string_view text);
 
 /// Once, before work begins. A sanitizer's memory is not limited.
 void limit_memory(std::uint64_t bytes);

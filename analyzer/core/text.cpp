@@ -140,6 +140,23 @@ std::string size_text(std::uint64_t bytes) {
   return fmt::format("{:.{}f} {}", value, value < 9.95 ? 1 : 0, kUnits[unit]);
 }
 
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"", 1},     {"B", 1},   {"k", 1e3},  {"kB", 1e3},   {"KB", 1e3},      {"K", 1e3},         {"M", 1e6},
+      {"MB", 1e6}, {"G", 1e9}, {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
+  constexpr double kMost = 1e15;
+  const auto whole = take_number<std::uint64_t>(text);
+  if (!whole) return std::nullopt;
+  auto number = static_cast<double>(*whole);
+  if (text.starts_with('.'))
+    for (double place = 0.1; text.remove_prefix(1), !text.empty() && is_digit(text.front()); place /= 10)
+      number += place * (text.front() - '0');
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  const auto* unit = std::ranges::find(kUnits, text, [](const auto& row) { return row.first; });
+  if (unit == std::end(kUnits) || number * unit->second > kMost) return std::nullopt;
+  return static_cast<std::uint64_t>(number * unit->second);
+}
+
 std::string hex(Bytes bytes) {
   std::string out;
   for (const std::byte byte : bytes) out += fmt::format("{:02x}", static_cast<unsigned>(byte));

@@ -4,7 +4,6 @@
 
 #include "analyzer/core/prelude.h"
 #include "kshim/base/bytes.h"
-#include "kshim/image/arch.h"
 #include "kshim/image/select.h"
 
 namespace kshim::image {
@@ -104,14 +103,6 @@ auto mapped(const Items& items, Make&& make) {
   for (const auto& item : items) out.push_back(std::invoke(make, item));
   return out;
 }
-/// What `make` makes of each line, joined again.
-template <class Make>
-std::string each_line(std::string_view text, Make&& make) {
-  std::string out;
-  for (const std::string& line : split(text, "\n")) out.append(make(line)).append(1, '\n');
-  out.pop_back();
-  return out;
-}
 /// "a", "a and b", "a, b and c".
 std::string enumerate(const std::vector<std::string>& items);
 /// "0a1b": two digits a byte.
@@ -120,6 +111,8 @@ std::string hex(Bytes bytes);
 std::string counted(std::uint64_t count, std::string_view noun);
 /// "2.3 GB": decimal, as disks and downloads are measured.
 std::string size_text(std::uint64_t bytes);
+/// "50M", "1.5 GB", "300MiB", "1000000000"; nullopt for anything else.
+std::optional<std::uint64_t> parse_size(std::string_view text);
 /// The values of the words that stand in a template in braces: one pass from left to right, so that a value
 /// which happens to hold such a word is not expanded again. Braces around anything else stay.
 using TemplateWords = std::vector<std::pair<std::string_view, std::string>>;

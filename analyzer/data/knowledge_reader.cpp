@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 #include "analyzer/core/text.h"
-#include "kshim/image/compute_capability.h"
 
 namespace kshim::data {
 namespace {

@@ -3,8 +3,6 @@
 #pragma once
 
 #include "analyzer/core/finding.h"
-#include "kshim/image/arch.h"
-#include "kshim/image/select.h"
 
 namespace kshim::data {
 

@@ -5,7 +5,6 @@
 
 #include "analyzer/device_code/device_code_host.h"
 #include "analyzer/device_code/mapped_file.h"
-#include "kshim/image/cubin.h"
 #include "kshim/image/fatbin_search.h"
 #include "kshim/image/ptx.h"
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "analyzer/core/prelude.h"
-#include "kshim/base/bytes.h"
 #include "kshim/image/image.h"
 #include "kshim/image/select.h"
 

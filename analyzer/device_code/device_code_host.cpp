@@ -173,6 +173,26 @@ std::uint64_t symbol_value(const image::ElfReader& elf, const image::ElfSection&
   return section->offset + symbol->st_value;
 }
 
+/// Marks each module that a wrapper points at as registered, and gives those whose wrapper has version 2
+/// their parts. Asks for the pointers only where a wrapper has version 2, or there is LTO-IR: reading the
+/// relocations costs more than everything else.
+void link_parts(std::vector<CodeRange> wrappers, const std::function<PointerMap()>& pointers, Bytes file,
+                CodeCollector& collector, DeviceCode& out) {
+  std::ranges::sort(wrappers, {}, &CodeRange::begin);
+  bool asks = !wrappers.empty() && std::ranges::any_of(out.images, [](const CodeImage& image) {
+    return image.candidate.kind == image::ImageKind::ltoir;
+  });
+  if (!asks)
+    each_wrapper(wrappers, file, [&](std::uint64_t, bool linked) {
+      asks = linked;
+      return !asks;
+    });
+  if (!asks) return;
+  const PointerMap map = pointers();
+  PartLinker linker(map, collector, out);
+  each_wrapper(wrappers, file, [&](std::uint64_t at, bool linked) { return linker.link(at, linked); });
+}
+
 }  // namespace
 
 void find_in_elf(Bytes file, DeviceCode& out) {
@@ -201,9 +221,8 @@ void find_in_elf(Bytes file, DeviceCode& out) {
   if (elf.section_count() == 0) add_segments(elf, places);
   if (elf.section_count() == 0 && elf.segment_count() == 0) places.code = {{0, file.size(), RangeKind::data}};
   collector.collect(std::move(places.code));
-  std::ranges::sort(places.wrappers, {}, &CodeRange::begin);
-  if (asks_for_wrappers(places.wrappers, file, out))
-    link_parts(places.wrappers, PointerMap::of_elf(elf), file, collector, out);
+  link_parts(
+      std::move(places.wrappers), [&] { return PointerMap::of_elf(elf); }, file, collector, out);
 }
 
 bool find_in_pe(Bytes file, DeviceCode& out) {
@@ -232,28 +251,9 @@ bool find_in_pe(Bytes file, DeviceCode& out) {
     (holds_wrappers(section->name) ? wrappers : code).push_back(range);
   }
   collector.collect(std::move(code));
-  std::ranges::sort(wrappers, {}, &CodeRange::begin);
-  if (asks_for_wrappers(wrappers, file, out))
-    link_parts(wrappers, PointerMap::of_pe(file, *pe), file, collector, out);
+  link_parts(
+      std::move(wrappers), [&] { return PointerMap::of_pe(file, *pe); }, file, collector, out);
   return true;
-}
-
-bool asks_for_wrappers(const std::vector<CodeRange>& wrappers, Bytes file, const DeviceCode& code) {
-  bool found = !wrappers.empty() && std::ranges::any_of(code.images, [](const CodeImage& image) {
-    return image.candidate.kind == image::ImageKind::ltoir;
-  });
-  if (!found)
-    each_wrapper(wrappers, file, [&](std::uint64_t, bool linked) {
-      found = linked;
-      return !found;
-    });
-  return found;
-}
-
-void link_parts(const std::vector<CodeRange>& wrappers, const PointerMap& pointers, Bytes file,
-                CodeCollector& collector, DeviceCode& out) {
-  PartLinker linker(pointers, collector, out);
-  each_wrapper(wrappers, file, [&](std::uint64_t at, bool linked) { return linker.link(at, linked); });
 }
 
 PointerMap PointerMap::of_elf(const image::ElfReader& elf) {

@@ -108,12 +108,4 @@ class PointerMap {
   std::vector<Relocation> relocations_;
 };
 
-/// Marks each module that a wrapper (in `wrappers`, ranges of the file) points at as registered, and gives
-/// those whose wrapper has version 2 their parts.
-void link_parts(const std::vector<CodeRange>& wrappers, const PointerMap& pointers, Bytes file,
-                CodeCollector& collector, DeviceCode& out);
-/// Whether any wrapper has version 2, or there is LTO-IR: reading the relocations costs more than everything
-/// else.
-bool asks_for_wrappers(const std::vector<CodeRange>& wrappers, Bytes file, const DeviceCode& code);
-
 }  // namespace kshim::device_code

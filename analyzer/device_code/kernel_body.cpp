@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <string>
 
-#include "kshim/image/cubin.h"
 #include "kshim/image/ptx.h"
 
 namespace kshim::device_code {

@@ -6,7 +6,6 @@
 #include "analyzer/device_code/device_code_host.h"
 #include "analyzer/device_code/image_contents.h"
 #include "analyzer/device_code/mapped_file.h"
-#include "kshim/image/elf.h"
 
 namespace kshim::device_code {
 

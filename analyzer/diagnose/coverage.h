@@ -4,9 +4,7 @@
 
 #include "analyzer/core/facts.h"
 #include "analyzer/device_code/device_code.h"
-#include "kshim/image/arch.h"
 #include "kshim/image/cubin.h"
-#include "kshim/image/select.h"
 
 namespace kshim::diagnose {
 

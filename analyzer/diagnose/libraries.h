@@ -4,7 +4,6 @@
 #pragma once
 
 #include "analyzer/input/report/cuda_library.h"
-#include "kshim/image/arch.h"
 
 namespace kshim::diagnose {
 

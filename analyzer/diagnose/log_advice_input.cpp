@@ -4,7 +4,6 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/data/wheels.h"
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/log_diagnosis.h"
 

@@ -5,7 +5,6 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/data/wheels.h"
 #include "analyzer/diagnose/log_diagnosis.h"
 #include "analyzer/diagnose/rules.h"
 #include "kshim/image/decompress.h"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "analyzer/core/prelude.h"
-#include "kshim/image/arch.h"
 #include "kshim/image/select.h"
 
 namespace kshim::diagnose {

@@ -3,7 +3,6 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/tables.h"
-#include "kshim/report/redact.h"
 
 namespace kshim::diagnose {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "analyzer/core/text.h"
 #include "analyzer/input/report/report.h"
 
 namespace kshim::diagnose {
@@ -8,15 +9,14 @@ namespace kshim::diagnose {
 /// Stands for the program in our commands.
 constexpr std::string_view kProgramWord = "PROGRAM";
 
-/// A command of ours with the program's own command line, quoted already, in the place of the word PROGRAM.
-/// Only for a text that holds nothing from elsewhere: a name that is quoted in it would be torn open.
-inline std::string for_program(std::string_view command, std::string_view program) {
+/// A command of ours, expanded, with the program's own command line, quoted already, in the place of the word
+/// PROGRAM. What is filled in stays as it is.
+inline std::string for_program(std::string_view command, std::string_view program,
+                               const TemplateWords& words = {}) {
   const std::size_t found = command.find(kProgramWord);
-  if (found == std::string_view::npos || program.empty()) return std::string(command);
-  std::string out(command.substr(0, found));
-  out += program;
-  out += command.substr(found + kProgramWord.size());
-  return out;
+  if (found == std::string_view::npos || program.empty()) return expand(command, words);
+  return expand(command.substr(0, found), words).append(program) +
+         expand(command.substr(found + kProgramWord.size()), words);
 }
 
 /// A command line for the shell, or nothing where it is too long to be read, or cannot be typed.

@@ -6,41 +6,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <climits>
 #include <condition_variable>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <span>
-#include <system_error>
 #include <thread>
-#include <tuple>
-#include <variant>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/core/foreign_json.h"
 #include "analyzer/core/memory_limit.h"
-#include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
 #include "analyzer/diagnose/program.h"
-#include "analyzer/export/row.h"
 #include "analyzer/export/table_files.h"
 #include "analyzer/input/report/alike.h"
-#include "analyzer/input/report/report_index.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/analysis.h"
 #include "analyzer/verbs/report_files.h"
 #include "kshim/base/hash.h"
 #include "kshim/files/open_file.h"
-#include "kshim/image/arch.h"
 #include "kshim/image/compute_capability.h"
-#include "kshim/image/select.h"
 #include "kshim/report/hmac.h"
-#include "kshim/report/redact.h"
 #include "kshim/report/trusted_folder.h"
 
 namespace kshim::exports {

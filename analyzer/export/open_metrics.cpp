@@ -3,11 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <set>
-
-#include "analyzer/core/finding.h"
-#include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/analysis.h"

@@ -9,7 +9,6 @@
 #include <random>
 
 #include "analyzer/core/user_error.h"
-#include "kshim/files/open_file.h"
 #include "kshim/report/libc_calls.h"
 #include "kshim/report/trusted_folder.h"
 

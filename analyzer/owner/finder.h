@@ -2,9 +2,7 @@
 // Which package a file of this machine belongs to: conda, pip, dpkg, rpm.
 #pragma once
 
-#include "analyzer/owner/bounded.h"
 #include "analyzer/owner/databases.h"
-#include "analyzer/owner/package.h"
 
 namespace kshim::owner {
 

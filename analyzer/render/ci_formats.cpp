@@ -178,13 +178,13 @@ Json result_json(const PlacedFinding& placed, const SourceRoot& root, bool whole
                  std::map<std::string, unsigned>& seen) {
   const Finding& finding = placed.finding;
   const std::string hash = fingerprint(placed.finding);
-  Json out = {
-      {"ruleId", row_of(finding.cause).name},
-      {"ruleIndex", static_cast<unsigned>(finding.cause)},
-      {"level", level_of(finding.severity)},
-      {"rank", finding.confidence * 100},
-      {"message",
-       {{"text", each_line(message_text(finding), sanitize)}, {"markdown", markdown_message(finding)}}}};
+  Json out = {{"ruleId", row_of(finding.cause).name},
+              {"ruleIndex", static_cast<unsigned>(finding.cause)},
+              {"level", level_of(finding.severity)},
+              {"rank", finding.confidence * 100},
+              {"message",
+               {{"text", join(mapped(split(message_text(finding), "\n"), sanitize), "\n")},
+                {"markdown", markdown_message(finding)}}}};
   out["locations"] = locations_json(placed, root);
   if (Json related = related_json(placed, root); !related.empty())
     out["relatedLocations"] = std::move(related);
@@ -239,7 +239,9 @@ void write_case(std::string& out, const TestCase& test) {
   out.append(">\n      <").append(tag);
   if (!passed) attribute(out, "message", test.message);
   if (!passed && !test.type.empty()) attribute(out, "type", test.type);
-  out += test.text.empty() ? "/>" : fmt::format(">{}</{}>", each_line(test.text, xml_line), tag);
+  out += test.text.empty()
+             ? "/>"
+             : fmt::format(">{}</{}>", join(mapped(split(test.text, "\n"), xml_line), "\n"), tag);
   out += "\n    </testcase>\n";
 }
 
@@ -452,7 +454,7 @@ void GithubCommands::add(Severity severity, std::string_view title, std::string_
   commands_.at(kind).push_back(
       fmt::format("::{} {}title={}::{}\n", kCommands.at(kind), properties,
                   escaped(clipped(sanitize(title), kTitleBytes), true),
-                  escaped(clipped(each_line(text, sanitize), kMessageBytes), false)));
+                  escaped(clipped(join(mapped(split(text, "\n"), sanitize), "\n"), kMessageBytes), false)));
 }
 
 std::string GithubCommands::text() const {

@@ -186,7 +186,8 @@ class MarkdownPage final : public Document {
   }
 
   void block(std::string_view text) {
-    if (!text.empty()) blocks_.push_back({each_line(text, no_command) + '\n', folded_ ? details_ : 0});
+    if (!text.empty())
+      blocks_.push_back({join(mapped(split(text, "\n"), no_command), "\n") + '\n', folded_ ? details_ : 0});
   }
 
   void shorten() {

@@ -12,12 +12,10 @@
 #include <unordered_set>
 
 #include "analyzer/core/memory_limit.h"
-#include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/run/run_folder.h"
 #include "analyzer/verbs/report_files.h"
-#include "kshim/files/open_file.h"
 
 namespace kshim::run {
 namespace {

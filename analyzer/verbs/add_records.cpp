@@ -12,7 +12,6 @@
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/places.h"
 #include "kshim/files/open_file.h"
-#include "kshim/report/writer.h"
 
 namespace kshim::verbs {
 namespace {

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include "analyzer/advise/commands.h"
-#include "analyzer/core/text.h"
 #include "analyzer/diagnose/report_findings.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/add_records.h"

@@ -4,7 +4,6 @@
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
 #include "analyzer/verbs/expect.h"
-#include "kshim/files/open_file.h"
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::verbs {

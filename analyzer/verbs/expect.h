@@ -76,7 +76,6 @@ Expectation read_config(const std::string& path);
 std::string find_config();
 /// "50M", "1.5 GB", "300MiB" or `file=50M,wheel=300M,9.0a=40M`. A size alone is a file's.
 std::vector<Limit> parse_budget(std::string_view text, const TextOrigin& origin);
-std::uint64_t parse_size(std::string_view text, const TextOrigin& origin);
 Limit parse_limit(std::string_view of, std::string_view size, const TextOrigin& origin);
 
 /// Fills `scan.expected` and adds a finding for each file that is not as expected, each pattern and path

@@ -6,7 +6,6 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/verbs/expect.h"
-#include "kshim/files/open_file.h"
 
 namespace kshim::verbs {
 namespace {
@@ -211,26 +210,14 @@ std::string find_config() {
   return parse("pyproject.toml")["tool"]["kshim"] ? "pyproject.toml" : "";
 }
 
-std::uint64_t parse_size(std::string_view text, const TextOrigin& origin) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"", 1},     {"B", 1},   {"k", 1e3},  {"kB", 1e3},   {"KB", 1e3},      {"K", 1e3},         {"M", 1e6},
-      {"MB", 1e6}, {"G", 1e9}, {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
-  const std::string whole(text);
-  char* end = nullptr;
-  const double number = std::strtod(whole.c_str(), &end);
-  std::string_view unit = end;
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
-  const auto* row = std::ranges::find(kUnits, unit, [](const auto& each) { return each.first; });
-  if (end == whole.c_str() || row == std::end(kUnits) || !(number > 0) || number * row->second > 1e15)
-    refuse(origin, fmt::format("`{}` is no size; write 50M, 1.5G or 300MiB", sanitize(text)));
-  return static_cast<std::uint64_t>(number * row->second);
-}
-
 Limit parse_limit(std::string_view of, std::string_view size, const TextOrigin& origin) {
+  const auto bytes = parse_size(size);
+  if (!bytes || *bytes == 0)
+    refuse(origin, fmt::format("`{}` is no size; write 50M, 1.5G or 300MiB", sanitize(size)));
   Limit limit{.of = of == "wheel"  ? Limit::Of::wheel
                     : of == "file" ? Limit::Of::file
                                    : Limit::Of::arch,
-              .bytes = parse_size(size, origin)};
+              .bytes = *bytes};
   if (limit.of != Limit::Of::arch) return limit;
   const auto arch = image::parse_arch(of);
   if (!arch)

@@ -16,7 +16,6 @@
 #include "analyzer/input/files/container_walk.h"
 #include "analyzer/verbs/fleet_plans.h"
 #include "analyzer/verbs/scan_parts.h"
-#include "kshim/files/open_file.h"
 
 namespace kshim::verbs {
 namespace {

@@ -20,8 +20,8 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const noexcept = default;
   /// Whether the number is that file.
   bool is(int fd) const noexcept {
-    struct stat info {};
-    return raw::status_of(fd, info) == 0 && info.st_dev == device && info.st_ino == inode;
+    FileIdentity now;
+    return raw::identify(fd, now.device, now.inode) && now == *this;
   }
 };
 
@@ -29,9 +29,7 @@ class OwnFile {
  public:
   OwnFile() = default;
   explicit OwnFile(int fd) noexcept : fd_(fd) {
-    struct stat info {};
-    if (fd < 0 || raw::status_of(fd, info) != 0) return;
-    identity_ = {info.st_dev, info.st_ino};
+    if (fd >= 0) raw::identify(fd, identity_.device, identity_.inode);
   }
   OwnFile(OwnFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)), identity_(other.identity_) {}
   OwnFile& operator=(OwnFile&& other) noexcept {

@@ -246,7 +246,7 @@ void examine_memory(std::uintptr_t image, LoadResult result, DeviceCode& out) no
   image::FatbinWrapper wrapper{};
   ReadableRange reach(object, image);
   // A file that ends before a wrapper could end may still begin with an image.
-  const Bytes start = reach.first(sizeof wrapper);
+  const Bytes start = reach.first(kHead);
   if (start.size() >= sizeof wrapper) std::memcpy(&wrapper, start.data(), sizeof wrapper);
   if (wrapper.magic == image::kWrapperMagic) {
     out.wrapped = true;

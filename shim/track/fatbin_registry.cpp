@@ -2,6 +2,7 @@
 #include "track/fatbin_registry.h"
 
 #include <atomic>
+#include <bit>
 
 #include "guest/errno_keeper.h"
 #include "guest/safe_memory.h"
@@ -16,9 +17,9 @@ namespace {
 constexpr std::uint64_t kStaged = 1024;
 constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15ULL;
 
-/// `check` is a sum of the other words and of the entry's number, each times an odd number of 64 bits. It
-/// tells an entry that is whole from one that is being written, was left half written, or was written late by
-/// a thread that was stopped meanwhile.
+/// `check` mixes the other words, each turned by another number of bits, and the entry's number. It tells an
+/// entry that is whole from one that is being written, was left half written, or was written late by a thread
+/// that was stopped meanwhile.
 struct Staged {
   std::atomic<std::uintptr_t> handle;
   std::atomic<std::uintptr_t> address;
@@ -35,9 +36,8 @@ struct Ring {
 std::atomic<Ring*> g_ring{nullptr};
 
 std::uint64_t check_of(std::uint64_t number, const Registration& of) noexcept {
-  return (number + 1) * kMix + reinterpret_cast<std::uintptr_t>(of.handle) * 0xff51afd7ed558ccdULL +
-         of.address * 0xc4ceb9fe1a85ec53ULL + of.fatbin * 0xbf58476d1ce4e5b9ULL +
-         reinterpret_cast<std::uintptr_t>(of.kernel) * 0x94d049bb133111ebULL;
+  return (number + 1) * kMix ^ reinterpret_cast<std::uintptr_t>(of.handle) ^ std::rotl(of.address, 13) ^
+         std::rotl(of.fatbin, 29) ^ std::rotl(reinterpret_cast<std::uintptr_t>(of.kernel), 47);
 }
 
 Ring* open_ring() noexcept {
@@ -52,23 +52,28 @@ Ring* open_ring() noexcept {
   return ring;
 }
 
-/// How often read_entry() yields. Under load, each may take all other threads' time slices: after a wait in
+/// How often await_entry() yields. Under load, each may take all other threads' time slices: after a wait in
 /// vain, half as many. An entry that a signal handler has left by siglongjmp is never written.
 constexpr int kMaxYields = 10;
 std::atomic<int> g_yields{kMaxYields};
 
-/// False where the entry is not whole. Its thread may be about to write it: waits for a moment.
-bool read_entry(Ring& ring, std::uint64_t number, Registration& out) noexcept {
+/// False where the entry is not whole.
+bool read_entry(const Staged& entry, std::uint64_t number, Registration& out) noexcept {
+  const std::uint64_t check = entry.check.load(std::memory_order_acquire);
+  out = {reinterpret_cast<abi::FatbinHandle>(entry.handle.load(std::memory_order_relaxed)),
+         entry.address.load(std::memory_order_relaxed), entry.fatbin.load(std::memory_order_relaxed),
+         reinterpret_cast<const char*>(entry.kernel.load(std::memory_order_relaxed))};
+  return check == check_of(number, out);
+}
+
+/// The same for an entry that its thread may be about to write: waits for a moment.
+[[gnu::noinline, gnu::cold]] bool await_entry(const Staged& entry, std::uint64_t number,
+                                              Registration& out) noexcept {
   constexpr int kSpins = 90;
   const int yields = g_yields.load(std::memory_order_relaxed);
-  Staged& entry = ring.entries[number % kStaged];
   for (int i = 0; i < kSpins + yields; ++i) {
-    const std::uint64_t check = entry.check.load(std::memory_order_acquire);
-    out = {reinterpret_cast<abi::FatbinHandle>(entry.handle.load(std::memory_order_relaxed)),
-           entry.address.load(std::memory_order_relaxed), entry.fatbin.load(std::memory_order_relaxed),
-           reinterpret_cast<const char*>(entry.kernel.load(std::memory_order_relaxed))};
-    if (check == check_of(number, out)) {
-      if (i != 0) g_yields.store(kMaxYields, std::memory_order_relaxed);
+    if (read_entry(entry, number, out)) {
+      g_yields.store(kMaxYields, std::memory_order_relaxed);
       return true;
     }
     if (i >= kSpins) raw::call(SYS_sched_yield);
@@ -111,7 +116,7 @@ using Number = std::uint32_t;
 constexpr Number kFatbins = 1U << 15U;
 constexpr Number kKernels = 1U << 18U;
 constexpr unsigned kFatbinBits = 13;
-constexpr unsigned kHostBits = 17;
+constexpr unsigned kHostBits = 16;
 
 struct Fatbin {
   abi::FatbinHandle handle;
@@ -248,7 +253,9 @@ void FatbinRegistry::update() noexcept {
   const std::uint64_t end = ring->claimed.load(std::memory_order_acquire);
   for (std::uint64_t number = ring->taken.load(std::memory_order_relaxed); number != end; ++number) {
     Registration registration;
-    if (read_entry(*ring, number, registration)) apply(registration);
+    const Staged& entry = ring->entries[number % kStaged];
+    if (read_entry(entry, number, registration) || await_entry(entry, number, registration))
+      apply(registration);
     ring->taken.store(number + 1, std::memory_order_release);
   }
 }

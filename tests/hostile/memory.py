@@ -39,6 +39,14 @@ class Memory(hostile.Case):
         self.plain("memory", "cuda", "status")
         self.assertLess(self.more("RssAnon"), 4 * KIB)
 
+    def test_a_process_like_pytorch(self):
+        """a process that registers as many kernels as PyTorch (100,500 in 1,500 fatbins), loads 300 images and fails | less than 4 MiB more of memory in use | all of it, with the failing kernel's name"""
+        self.plain("registers-many", "status")
+        self.assertLess(self.more("RssAnon"), 4 * KIB)
+        records = self.only()
+        self.failure(records, "kernel100499")
+        self.assertEqual(len(e2e.of_type(records, "module")), 300)
+
     def test_a_process_that_locks_its_memory(self):
         """`mlockall` | the shim's file and less than 64 KiB more are locked | none"""
         self.plain("memory", "plain", "status", "locked")

@@ -304,13 +304,13 @@ class Threads(hostile.Case):
                 self.assertEqual(records[-1]["dropped"], 0)
 
     def test_a_jump_out_of_a_trap(self):
-        """the same, and the handler of SIGSYS leaves the shim by `siglongjmp`; then another thread | the other thread waits 2 s at most; later handlers have a signal stack | what was abandoned, and what fails after it, is counted as dropped"""
-        for words in ((), ("late",)):
+        """the same, and the handler of SIGSYS leaves the shim by `siglongjmp`; then another thread fails, or 1,500 at once | a thread waits 2 s at most; later handlers have a signal stack | what was abandoned, and what fails after it, is counted as dropped"""
+        for words, least in (((), 1), (("late",), 1), (("late", "crowd"), 1500)):
             with self.subTest(" ".join(words)):
                 start = time.monotonic()
                 records = self.trapped("waits", "jumps", *words)
-                self.assertLess(time.monotonic() - start, 10)
-                self.assertGreater(records[-1]["dropped"], 0)
+                self.assertLess(time.monotonic() - start, 20)
+                self.assertGreaterEqual(records[-1]["dropped"], least)
 
     def test_failures_in_a_trap(self):
         """a seccomp filter of the program raises SIGSYS for the shim's system calls, and calls fail in its handler | nothing | the interrupted failure; the others are recorded or counted as dropped"""

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/files/container_walk.h"
-#include "kshim/base/bytes.h"
 
 namespace kshim::input {
 

@@ -7,7 +7,6 @@
 
 #include "analyzer/device_code/mapped_file.h"
 #include "analyzer/input/files/walk.h"
-#include "kshim/base/bytes.h"
 
 namespace kshim::input {
 

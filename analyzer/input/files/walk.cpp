@@ -6,7 +6,6 @@
 
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/image_archive.h"
-#include "kshim/files/open_file.h"
 #include "kshim/image/image.h"
 
 namespace kshim::input {

@@ -4,7 +4,6 @@
 
 #include "analyzer/core/prelude.h"
 #include "analyzer/input/files/container_buffer.h"
-#include "kshim/base/bytes.h"
 
 namespace kshim::input {
 

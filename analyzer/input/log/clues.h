@@ -3,7 +3,6 @@
 #pragma once
 
 #include "analyzer/core/finding.h"
-#include "kshim/image/select.h"
 
 namespace kshim::input {
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/log/fact_reader.h"
 
-#include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <iterator>
 #include <stdexcept>
 
 #include "analyzer/data/gpu_names.h"
-#include "analyzer/data/knowledge.h"
 #include "analyzer/data/knowledge_file.h"
 
 namespace kshim::input {

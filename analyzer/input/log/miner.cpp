@@ -4,7 +4,6 @@
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/input/log/fact_reader.h"
 #include "analyzer/input/log/lookup.h"
-#include "kshim/base/cuda_error.h"
 
 namespace kshim::input {
 namespace {

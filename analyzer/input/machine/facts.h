@@ -5,8 +5,6 @@
 #include "analyzer/core/finding.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/input/machine/machine.h"
-#include "kshim/image/arch.h"
-#include "kshim/image/select.h"
 
 namespace kshim::input {
 

@@ -4,7 +4,6 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "kshim/base/hash.h"
-#include "kshim/image/arch.h"
 #include "kshim/image/compute_capability.h"
 #include "kshim/report/schema.h"
 

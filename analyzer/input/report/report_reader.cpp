@@ -11,7 +11,6 @@
 #include "analyzer/core/memory_limit.h"
 #include "analyzer/core/text.h"
 #include "analyzer/input/report/record_parser.h"
-#include "kshim/files/open_file.h"
 #include "kshim/report/libc_calls.h"
 #include "kshim/report/schema.h"
 #include "kshim/report/trusted_folder.h"

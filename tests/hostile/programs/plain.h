@@ -95,6 +95,7 @@ int crowd();
 int stopped();
 int jumps_out_of_runtime();
 int registers();
+int registers_many();
 int at_fork();
 int many_threads();
 int one_buffer();

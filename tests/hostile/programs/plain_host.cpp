@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
       {"stopped", stopped},
       {"jumps", jumps_out_of_runtime},
       {"registers", registers},
+      {"registers-many", registers_many},
       {"at-fork", at_fork},
       {"many-threads", many_threads},
       {"one-buffer", one_buffer},

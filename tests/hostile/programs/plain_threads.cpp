@@ -15,6 +15,7 @@
 #include <atomic>
 #include <barrier>
 #include <cstring>
+#include <fstream>
 #include <thread>
 
 #include "plain.h"
@@ -301,6 +302,37 @@ int registers() {
     register_kernel(&g_stubs[1], "after");
     std::printf("%d\n", launch(&g_stubs[1]));
   }).join();
+  return 0;
+}
+
+/// Registers what PyTorch does: 1,500 fatbins of 67 kernels each, loads 300 images and fails. The process's
+/// own account of its memory is in the file WORD 0.
+int registers_many() {
+  constexpr int kFatbins = 1500;
+  constexpr int kKernels = 67;
+  static char stubs[kFatbins * kKernels];
+  static char names[kFatbins * kKernels][16];
+  static char wrappers[kFatbins][64];
+  driver().call("cuInit", 0);
+  const Call add_fatbin = linked("__cudaRegisterFatBinary");
+  const Call add_kernel = linked("__cudaRegisterFunction");
+  for (int i = 0; i < kFatbins; ++i) {
+    runtime().answers(kFatbin + i);
+    add_fatbin(word(wrappers[i]), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    for (int k = i * kKernels; k < (i + 1) * kKernels; ++k) {
+      std::snprintf(names[k], sizeof names[k], "kernel%d", k);
+      add_kernel(kFatbin + i, word(stubs + k), word(names[k]), word(names[k]), 0, 0, 0, 0, 0, 0, 0, 0);
+    }
+  }
+  static char images[300][64];
+  for (auto& image : images) {
+    long module = 0;
+    driver().call("cuModuleLoadData", word(&module), word(image));
+  }
+  driver().answers(kRefused);
+  std::printf("%d %d\n", launch(stubs + sizeof stubs - 1), fail_as("last"));
+  std::ifstream in("/proc/self/status");
+  std::ofstream(g_words[0]) << in.rdbuf();
   return 0;
 }
 

@@ -107,10 +107,10 @@ int find_shim(dl_phdr_info* info, std::size_t, void*) {
 
 }  // namespace
 
-/// "waits": a call fails in a handler on the signal stack; SIGSYS has a handler on the same stack; "jumps":
-/// it leaves the shim by siglongjmp; "nodefer": the handlers block nothing. "fails": calls fail in the
-/// handler of a SIGSYS that the shim's own system call raises. "inside": a call fails in the handler of
-/// another SIGSYS.
+/// "waits": a call fails in a handler on the signal stack; SIGSYS has a handler on the same stack. "jumps":
+/// it leaves the shim by siglongjmp; then another thread fails, with "crowd" 1,500. "nodefer": the handlers
+/// block nothing. "fails": calls fail in the handler of a SIGSYS that the shim's own system call raises.
+/// "inside": a call fails in the handler of another SIGSYS.
 int traps() {
   const stack_t stack{g_stack, 0, sizeof g_stack};
   const int flags = has_word("nodefer") ? SA_NODEFER : 0;
@@ -133,7 +133,9 @@ int traps() {
     raise(SIGUSR1);
   if (g_jumps) {
     raise(SIGUSR1);
-    std::thread([] { fail_as("thread"); }).join();
+    std::vector<std::thread> threads;
+    for (int i = has_word("crowd") ? 1500 : 1; i > 0; --i) threads.emplace_back([] { fail_as("thread"); });
+    for (std::thread& thread : threads) thread.join();
     stack_t now{};
     sigaltstack(nullptr, &now);
     if ((now.ss_flags & (SS_ONSTACK | SS_DISABLE)) != 0) g_damaged = g_damaged + 1;

@@ -215,6 +215,9 @@ TEST(Told, ACommandLineThatCanBeTyped) {
   EXPECT_EQ(command_line({"A=b", "c"}), "") << "an assignment to the shell";
   EXPECT_EQ(for_program("env -u X PROGRAM", "./PROGRAM PROGRAM"), "env -u X ./PROGRAM PROGRAM");
   EXPECT_EQ(for_program("ls", "x"), "ls");
+  EXPECT_EQ(for_program("X={a} PROGRAM # {a}", "run '{a}'", {{"a", "1"}}), "X=1 run '{a}' # 1")
+      << "braces of the program's own are its own";
+  EXPECT_EQ(for_program("X={a} PROGRAM", "run", {{"a", "PROGRAM"}}), "X=PROGRAM run");
 }
 
 // What a launcher or a pool started ends at once, or waits forever, where somebody types it.

@@ -139,14 +139,14 @@ TEST(OlderReleases, AnotherPyTorchIsNoAnswerForAPackageThatLacksTheCode) {
   EXPECT_TRUE(torch("0.49.1", {6, 1})) << "its libraries for CUDA 11.8 to 12.6 have sm_60";
 }
 
-// What ran with CUDA 12.8 has a driver for 12.6: that build comes before the one for 11.8, which serves the
-// GPU as well.
-TEST(OlderReleases, TheNearestCudaBelowTheOneInUseIsTaken) {
+// A driver that ran CUDA 12.8 runs 12.6 and 11.8; of the builds for these, that for 11.8 ends with
+// PyTorch 2.7.
+TEST(OlderReleases, OfTwoOlderCudasThatWhichGoesOnIsTaken) {
   AdviceInput at = installed("torch", "2.7.1", {6, 1});
   at.variant = "cu128";
-  EXPECT_NE(commands_of(advise(at)).find("/whl/cu126"), std::string::npos) << commands_of(advise(at));
+  EXPECT_NE(commands_of(advise_on(at)).find("/whl/cu126"), std::string::npos) << commands_of(advise_on(at));
   at.driver = {11, 8};
-  EXPECT_NE(commands_of(advise(at)).find("/whl/cu118"), std::string::npos) << commands_of(advise(at));
+  EXPECT_NE(commands_of(advise_on(at)).find("/whl/cu118"), std::string::npos) << commands_of(advise_on(at));
 }
 
 TEST(OlderReleases, AReleaseThatIsNewerThanTheTablesIsNamedSo) {

@@ -172,6 +172,16 @@ TEST(Sizes, AreDecimalAndShort) {
   EXPECT_EQ(size_text(12'000'000), "12 MB");
 }
 
+TEST(Sizes, AreReadAsPeopleWriteThem) {
+  EXPECT_EQ(parse_size("1000000000"), 1'000'000'000U);
+  EXPECT_EQ(parse_size("50M"), 50'000'000U);
+  EXPECT_EQ(parse_size("1.5 GB"), 1'500'000'000U);
+  EXPECT_EQ(parse_size("300MiB"), std::uint64_t{300} << 20);
+  for (const char* text : {"", " ", "M", "-1", "x", "64MM", "1e9", "inf", "nan", "0x10", "1.5.5",
+                           "99999999999G", "99999999999999999999999"})
+    EXPECT_EQ(parse_size(text), std::nullopt) << text;
+}
+
 Scan two_files() {
   Scan scan;
   scan.targets = {*image::parse_arch("12.0")};

@@ -13,6 +13,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -111,6 +112,25 @@ bool reads_carefully() {
          readable_bytes(memory.at(0), 100) == 100 && errno == 4711;
 }
 
+/// Whichever of eight pages can be read, from any place on: two pages are asked for at a time.
+bool finds_each_end() {
+  constexpr std::size_t kPages = 8;
+  void* const memory =
+      mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const auto start = reinterpret_cast<std::uintptr_t>(memory);
+  bool right = true;
+  for (std::size_t closed = 0; closed < kPages; ++closed) {
+    const std::uintptr_t end = start + closed * kPage;
+    mprotect(reinterpret_cast<void*>(end), kPage, PROT_NONE);
+    for (std::uintptr_t from = start; from < end; from += 1000)
+      for (std::size_t size = 1; from + size < start + kPages * kPage; size += 1500)
+        right = right && readable_bytes(from, size) == std::min<std::size_t>(size, end - from);
+    mprotect(reinterpret_cast<void*>(end), kPage, PROT_READ | PROT_WRITE);
+  }
+  munmap(memory, kPages * kPage);
+  return right;
+}
+
 /// Answers a system call with EPERM, as container run times do; false where this machine does not allow that.
 bool enter_sandbox(unsigned call) {
   std::array<sock_filter, 4> program{{
@@ -135,6 +155,9 @@ int in_child(Test test) {
 }
 
 TEST(ReadMemory, BadPointersCostAnAnswer) { EXPECT_TRUE(reads_carefully()); }
+TEST(ReadMemory, FindsWhereReadableMemoryEnds) {
+  EXPECT_EQ(in_child([] { return finds_each_end() ? 0 : 1; }), 0);
+}
 
 TEST(ReadMemory, AlsoWhereTheSandboxForbidsTheSystemCall) {
   constexpr int kNoSandbox = 77;
