@@ -201,20 +201,11 @@ void add_by_listing(const AdviceInput& at, std::vector<Fix>& fixes) {
   const bool named = !at.package.empty() || !at.extension.empty();
   if (at.cause == Cause::library_not_found && said("newer_there") && named)
     put_first(fix_of("update-for-library", words));
-  // Those whose number is CUDA's, as pip has them.
-  constexpr std::array<std::array<std::string_view, 3>, 3> kOfCuda = {
-      {{"cublas", "nvidia-cublas-cu", "nvidia.cublas"},
-       {"cudart", "nvidia-cuda-runtime-cu", "nvidia.cuda_runtime"},
-       {"nvrtc", "nvidia-cuda-nvrtc-cu", "nvidia.cuda_nvrtc"}}};
-  const bool of_other = said("newer_there") || said("older_there");
-  if (at.cause == Cause::library_not_found && of_other && !named && at.python && !at.windows)
-    for (const auto& [library, package, module] : kOfCuda) {
-      if (at.said.at("library_name") != library || at.said.at("library_major") < "11") continue;
-      words.emplace_back("library_package", fmt::format("{}{}", package, at.said.at("library_major")));
-      words.emplace_back("library_module", std::string(module));
-      words.emplace_back("there", at.said.at(said("newer_there") ? "newer_there" : "older_there"));
-      put_first(fix_of("library-of-cuda", words));
-    }
+  // The number of these is CUDA's.
+  const std::string library = said("library_name") ? at.said.at("library_name") : std::string();
+  const bool of_cuda = library == "cublas" || library == "cudart" || library == "nvrtc";
+  if (at.cause == Cause::library_not_found && said("newer_there") && !named && of_cuda)
+    put_first(fix_of("update-asking-program", words));
   if (at.cause == Cause::mixed_cuda_libraries && said("remove"))
     put_first(fix_of("remove-other-cuda", words));
   if (at.cause == Cause::driver_mismatch && said("releases") && is_shown("restarted", at))
