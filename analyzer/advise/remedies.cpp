@@ -201,6 +201,11 @@ void add_by_listing(const AdviceInput& at, std::vector<Fix>& fixes) {
   const bool named = !at.package.empty() || !at.extension.empty();
   if (at.cause == Cause::library_not_found && said("newer_there") && named)
     put_first(fix_of("update-for-library", words));
+  // The number of these is CUDA's.
+  const std::string library = said("library_name") ? at.said.at("library_name") : std::string();
+  const bool of_cuda = library == "cublas" || library == "cudart" || library == "nvrtc";
+  if (at.cause == Cause::library_not_found && said("newer_there") && !named && of_cuda)
+    put_first(fix_of("update-asking-program", words));
   if (at.cause == Cause::mixed_cuda_libraries && said("remove"))
     put_first(fix_of("remove-other-cuda", words));
   if (at.cause == Cause::driver_mismatch && said("releases") && is_shown("restarted", at))

@@ -91,6 +91,9 @@ constexpr Row kRows[] = {
     {"E cuda_dnn.cc:300] Loaded runtime CuDNN library: 5105 (compatibility version 5100) but source was "
      "compiled with 4008 (compatibility version 4000).",
      Cause::cudnn_mismatch, 0},
+    {"Could not create cudnn handle: CUDNN_STATUS_ALLOC_FAILED", Cause::out_of_memory, 0},
+    {"kernel compilation failed with error code 6", none, 0},
+    {"error: identifier \"cublasLtMatmulDescOpaque_t\" is undefined", none, 0},
     {"ERROR: failed checking for nvcc.", Cause::nvrtc_arch_unsupported, 0},
     {"Error 304: OS call failed or operation not supported on this OS", none, 304},
     {"`nvidia-smi` failed. Ensure that you have CUDA installed", none, 0},

@@ -290,7 +290,7 @@ DeviceRole role_in(const std::string& clause) {
   static const RE2 kFails(
       R"((?i)\b(?:not|cannot|never|fail(?:s|ed|ing)?|crash\w*|errors?|broken|problems? (?:on|with))\b|n't\b)");
   static const RE2 kWorks(
-      R"((?i)\b(?:work(?:s|ed)|(?:runs?|ran|running) (?:fine|ok|well|without)|(?:fine|ok|no (?:problems?|issues?|errors?)) (?:on|with))\b)");
+      R"((?i)\b(?:work(?:s|ed)|work (?:perfectly|fine|well|great)|(?:runs?|ran|running) (?:fine|ok|well|without)|(?:fine|ok|no (?:problems?|issues?|errors?)) (?:on|with))\b)");
   return RE2::PartialMatch(clause, kFails)   ? DeviceRole::fails
          : RE2::PartialMatch(clause, kWorks) ? DeviceRole::works
                                              : DeviceRole::none;

@@ -210,7 +210,7 @@ struct LogParser::State {
     hit.hint = hit.vague || row.scope == MessageScope::hint;
     hit.groups = patterns.named_groups(index, text);
     // One pattern may name the library in several places.
-    for (const char* other : {"lib2", "lib3", "lib4"})
+    for (const char* other : {"lib2", "lib3", "lib4", "lib5"})
       if (const std::string lib = group(hit.groups, other); !lib.empty() && group(hit.groups, "lib").empty())
         hit.groups["lib"] = lib;
     hit.column = patterns.position(index, text);
@@ -238,6 +238,11 @@ struct LogParser::State {
       const auto number = groups.size() > 1 ? parse_number(groups[1]) : std::nullopt;
       // "cudarc/build-script (exit status: 101)": what a program ended with is none of CUDA's numbers.
       if (number && groups[0].find("exit ") != std::string::npos) return;
+      // "CUDA kernel build failed with error code 6" has NVRTC's number.
+      const bool of_compiler = number && *number < kMaxLibraryStatus &&
+                               (groups[0].find("build failed") != std::string::npos ||
+                                groups[0].find("compilation failed") != std::string::npos);
+      if (of_compiler) return;
       if (number && *number < kMaxLibraryStatus && index != words.first_number && has(words.library)) return;
       // The third pattern is any program's "error 404".
       const bool any_error = index == words.first_number + 2;
