@@ -102,8 +102,10 @@ void call_last(std::uintptr_t argument) noexcept {
   find_next_functions();
   if (!options().enabled) return;
   // Before the program starts, and so before the dynamic linker's own function, which calls the destructors:
-  // what is registered first is called last.
-  call_last(0);
+  // what is registered first is called last. Several, because a thread that waits for libc's lock takes the
+  // next one before the first could leave another; libc has room for 32 without its heap.
+  constexpr int kThreads = 16;
+  for (int thread = 0; thread < kThreads; ++thread) call_last(0);
   g_process.store(raw::process());
   watch_compiler();
   send_sign_of_life();
