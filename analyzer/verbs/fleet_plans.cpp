@@ -160,7 +160,6 @@ struct Lacking {
 }  // namespace
 
 std::vector<FleetPlan> fleet_plans(Scan& scan) {
-  constexpr std::size_t kMaxPlans = 256;
   std::unordered_map<std::string, const ScannedObject*> objects;
   for (const ScannedObject& object : scan.objects) objects.emplace(object.name(), &object);
   std::vector<Lacking> lacking;
