@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the kernel's clocks through the vDSO: no system call, and no libc function that a library
-// (libfaketime) may replace.
+// Reads the kernel's clocks by system call: a library may replace libc's function (libfaketime), and the vDSO
+// may be moved, unmapped, or forbidden to read the processor's counter (PR_SET_TSC).
 #pragma once
 #include <time.h>
 

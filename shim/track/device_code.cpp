@@ -239,12 +239,22 @@ LoadResult load_result(int code) noexcept {
   }
 }
 
+/// What is no image is the same if it begins alike: a driver reads no more of it.
+std::uint64_t hash_of_beginning(ReadableRange& reach) noexcept {
+  constexpr std::size_t kBeginning = 64;
+  const Bytes bytes = reach.first(kBeginning);
+  return bytes.empty() ? 0 : content_hash(bytes.first(std::min(bytes.size(), kBeginning)));
+}
+
 void examine_memory(std::uintptr_t image, LoadResult result, DeviceCode& out) noexcept {
   out.address = image;
   LoadedObject object = find_object_in_use(image);
-  if (result == LoadResult::refused && !object) return;
   image::FatbinWrapper wrapper{};
   ReadableRange reach(object, image);
+  if (result == LoadResult::refused && !object) {
+    out.sample = hash_of_beginning(reach);
+    return;
+  }
   // A file that ends before a wrapper could end may still begin with an image.
   const Bytes start = reach.first(kHead);
   if (start.size() >= sizeof wrapper) std::memcpy(&wrapper, start.data(), sizeof wrapper);
@@ -267,8 +277,11 @@ void examine_memory(std::uintptr_t image, LoadResult result, DeviceCode& out) no
   read_images(kind, bytes, out);
   if (out.wrapped && wrapper.version == 2 && wrapper.prelinked != 0) add_prelinked(wrapper.prelinked, out);
   // Constant data of a file is identified by its place, and so is code that a runtime has registered.
-  if (bytes.empty() || (object && (out.wrapped || !object.elf.is_writable(out.address)))) return;
-  out.sample = out.hash = sample_hash(kind, bytes);
+  if (object && (out.wrapped || !object.elf.is_writable(out.address))) return;
+  if (bytes.empty())
+    out.sample = hash_of_beginning(reach);
+  else
+    out.sample = out.hash = sample_hash(kind, bytes);
 }
 
 void hash_in_full(DeviceCode& code) noexcept {

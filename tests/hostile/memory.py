@@ -144,6 +144,15 @@ class Memory(hostile.Case):
         self.assertEqual(len(modules), 2)
         self.assertEqual(len({(module["object"], module["offset"], module["content_hash"]) for module in modules}), 2)
 
+    def test_what_is_no_image_in_fresh_buffers(self):
+        """1,500 loads of the same text, which is no image (a file of Git LFS), each from a buffer of its own, with a context and without one; then another call fails | nothing | one failing load with its repetitions, and the other failure"""
+        for code in (200, 201):
+            with self.subTest(code):
+                self.plain("fresh-buffers", 1500, code)
+                records = self.only()
+                self.failure(records, "after")
+                self.assertEqual((len(e2e.of_type(records, "failure")), records[-1]["dropped"]), (2, 0))
+
     def test_handles_that_come_back(self):
         """three million look-ups of different names; the driver reuses the handles | nothing: memory does not grow | a failing launch with its kernel's name"""
         self.plain("handles", 3_000_000, "before", "after")

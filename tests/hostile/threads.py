@@ -330,6 +330,16 @@ class Threads(hostile.Case):
                 self.failure(records, "after")
                 self.assertEqual(records[-1]["dropped"], 0)
 
+    def test_a_program_that_forbids_the_clock(self):
+        """a program forbids reading the processor's counter (`PR_SET_TSC`), or unmaps the vDSO; then a call fails, and it ends | nothing | every failure"""
+        for words in ((), ("late",), ("late", "_exit"), ("unmapped",), ("unmapped", "late", "_exit")):
+            with self.subTest(" ".join(words)):
+                done = self.same(hostile.PLAIN_HOST, "no-time", *words, variables={"LD_LIBRARY_PATH": hostile.PLAIN})
+                if done.returncode == 77:
+                    self.skipTest("needs x86-64")
+                self.assertEqual((done.returncode, done.stdout), (3, "209\n"))
+                self.failure(self.only(), "after")
+
     def test_failures_at_a_step(self):
         """a program steps through itself (SIGTRAP after each instruction), and calls fail in the handler that interrupts the shim | nothing | each of them is recorded or counted as dropped"""
         dropped = []

@@ -99,6 +99,8 @@ int registers_many();
 int at_fork();
 int many_threads();
 int one_buffer();
+int fresh_buffers();
+int no_time();
 int handles();
 int many_failures();
 int environment();

@@ -37,6 +37,8 @@ int main(int argc, char** argv) {
       {"at-fork", at_fork},
       {"many-threads", many_threads},
       {"one-buffer", one_buffer},
+      {"fresh-buffers", fresh_buffers},
+      {"no-time", no_time},
       {"handles", handles},
       {"many-failures", many_failures},
       {"environment", environment},

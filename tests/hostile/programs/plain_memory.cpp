@@ -86,6 +86,21 @@ int one_buffer() {
   return 0;
 }
 
+/// WORD 0 loads of the same text, which is no image, each from a buffer of its own; the driver answers
+/// WORD 1. Then another call fails.
+int fresh_buffers() {
+  start();
+  driver().answers(std::stoi(g_words[1]));
+  const std::string text = "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, '7');
+  std::vector<std::string> buffers(std::stoul(g_words[0]), text);
+  long module = 0;
+  for (const std::string& buffer : buffers)
+    driver().call("cuModuleLoadData", word(&module), word(buffer.c_str()));
+  driver().answers(kRefused);
+  std::printf("%d\n", fail_as("after"));
+  return 0;
+}
+
 /// WORD 0 look-ups by different names, all of them with handles that have been there; then a launch fails.
 /// How much memory there was before and after is in the files WORD 1 and WORD 2.
 int handles() {

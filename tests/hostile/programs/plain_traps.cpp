@@ -6,6 +6,8 @@
 #include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -159,6 +161,30 @@ int traps() {
   std::printf("damaged: %d\n", static_cast<int>(g_damaged));
   std::printf("%d\n", fail_as("after"));
   return 0;
+}
+
+/// The processor's counter must not be read, or ("unmapped") the vDSO is not there any more; then a call
+/// fails, and the program ends, with "_exit" by that.
+int no_time() {
+#if defined(__x86_64__)
+  start();
+  if (has_word("late")) fail_as("before");
+  if (has_word("unmapped")) {
+    const auto vdso = reinterpret_cast<void*>(getauxval(AT_SYSINFO_EHDR));
+    bool gone = false;  // the kernel takes it as a whole
+    for (std::size_t pages = 1; pages <= 4 && !gone && vdso != nullptr; ++pages)
+      gone = munmap(vdso, pages * 4096) == 0;
+    if (!gone) return 77;
+  } else if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV) != 0) {
+    return 77;
+  }
+  std::printf("%d\n", fail_as("after"));
+  std::fflush(stdout);
+  if (has_word("_exit")) _exit(3);
+  return 3;
+#else
+  return 77;
+#endif
 }
 
 /// WORD 0: at this step inside libkshim.so, in the handler of SIGTRAP, three calls fail.
