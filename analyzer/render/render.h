@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats that rendered() chooses from:
-// - text: for a terminal
-// - markdown: GitHub's, to paste into an issue, short unless verbose
-// - html: a page that needs no other file
-// - json: kshim-analysis/1, as docs/schema/analysis.json describes it, pure ASCII
-// - sarif: SARIF 2.1.0
-// - junit: JUnit's XML, a suite a process, a case a finding
-// - github: workflow commands; empty where there is nothing to say
-// What is not empty ends with a newline.
+// The formats of analyzer/core/formats.def; docs/output.md says what each is. `github` is empty where there
+// is nothing to say. What is not empty ends with a newline.
 #pragma once
 
 #include "analyzer/render/formats.h"

@@ -173,9 +173,9 @@ def check_schema(kshim):
             problems.append(f"the schema's list differs from {def_file}")
     with open(os.path.join(SOURCE, "analyzer/core/formats.def"), encoding="utf-8") as formats, \
             open(os.path.join(SOURCE, "docs/output.md"), encoding="utf-8") as page:
-        text = page.read()
-        problems += [f"docs/output.md has no row for {name}" for name in re.findall(r"^KSHIM_FORMAT\((\w+)", formats.read(), re.M)
-                     if f"| `{name}` |" not in text]
+        listed, shown_on_page = (set(re.findall(row, text.read(), re.M)) for row, text in ((r"^KSHIM_FORMAT\((\w+)", formats), (r"^\| `(\w+)` \|", page)))
+        problems += [f"docs/output.md has no row for {name}" for name in sorted(listed - shown_on_page)]
+        problems += [f"docs/output.md has a row for {name}, formats.def does not" for name in sorted(shown_on_page - listed)]
     for severity in set(severities()) - set(finding["severity"]["enum"]):
         problems.append(f"the schema has no severity {severity}, which causes.def uses")
     seen = {"unmet-expectation"}  # of a scan: golden_scan.py

@@ -55,6 +55,15 @@ def main():
             wrong.append(f"knowledge/gpus.json: {gpu['cc']}: the forms of `first_isa` are not those that toolkits.json has as targets: {sorted(forms)}")
         if ("f" in forms) != (gpu["cc"] in gpu["family"]):
             wrong.append(f"knowledge/gpus.json: {gpu['cc']}: `family` holds it where there is a target {number}f, and only there")
+        # Where a release is not published (12.7), its ISA may be the first one.
+        for form, isa in gpu["first_isa"].items():
+            first = next((at for at, row in enumerate(toolkits) if number + form.replace("base", "") in row["targets"].split()), 0)
+            begin = first
+            while begin > 0 and not toolkits[begin - 1]["targets"]:
+                begin -= 1
+            if first > 0 and isa not in {row["isa"] for row in toolkits[begin:first + 1]}:
+                wrong.append(f"knowledge/gpus.json: {gpu['cc']}: `first_isa` of {form} is {isa}, and CUDA {toolkits[first]['cuda']}, which has it first, "
+                             f"is {toolkits[first]['isa']} in toolkits.json")
     # tileiras has had every GPU since 10.0 from the day nvcc had it; of the older ones it learned some at a time.
     wrong += [f"knowledge/toolkits.json: CUDA {row['cuda']}: `targets` has {number}, `tile_targets` does not" for row in toolkits if row["tile_targets"]
               for number in sorted(targets[row["cuda"]] - set(row["tile_targets"].split())) if number.isdigit() and int(number) >= 100]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scan in the formats of analyzer/core/formats.def; what each is, analyzer/render/render.h says. The JSON
+// A scan in the formats of analyzer/core/formats.def; what each is, docs/output.md says. The JSON
 // is kshim-scan/1, as docs/schema/scan.json describes it.
 #pragma once
 

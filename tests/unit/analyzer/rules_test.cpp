@@ -332,6 +332,18 @@ TEST(Diagnose, AnswersForEveryCodeThatHasARow) {
   }
 }
 
+TEST(Diagnose, ACodeHasOneRowAndSaysItsCause) {
+  std::set<int> seen;
+  const auto check = [&](const auto& row) {
+    EXPECT_TRUE(seen.insert(row.code).second)
+        << row.code << " is in `code_causes` and `code_meanings`, or twice in one";
+    EXPECT_EQ(row_of(diagnosis_of(facts({row.code}, "8.6", {})).cause).name, row_of(row.cause).name)
+        << row.code;
+  };
+  for (const CodeCauseRow& row : code_causes()) check(row);
+  for (const CodeMeaningRow& row : code_meanings()) check(row);
+}
+
 TEST(Diagnose, NeverFailsWithoutADevice) {
   Facts at = facts({209}, "8.6", {"sm_75"});
   at.device.reset();

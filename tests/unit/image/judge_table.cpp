@@ -137,7 +137,7 @@ const std::vector<Judged> kJudged = {
     {"compute_120f@8.7", "12.0", false, ptx_version_too_old, ptx_family_specific},
     {"compute_75@6.2", "8.6", false, ptx_version_too_old, ptx_forward},
     {"compute_75@6.3", "8.6", true, ptx_forward, ptx_version_too_old},
-    {"compute_130@1.0", "13.0", true, ptx_forward, ptx_version_too_old},  // a target that no row names
+    {"compute_990@1.0", "99.0", true, ptx_forward, ptx_version_too_old},  // a target that no row names
     // L1: LTO-IR is for linkers.
     {"lto_90", "9.0", false, ltoir_not_executable, same_major},
     {"lto_90a", "9.0", false, ltoir_not_executable, arch_specific},

@@ -20,17 +20,27 @@ import xml.etree.ElementTree
 import schemas
 
 FOLDER = None
-CAUSES = 33
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+with open(os.path.join(SOURCE, "analyzer", "core", "causes.def"), encoding="utf-8") as causes:
+    CAUSES = re.findall(r'^KSHIM_CAUSE\(\w+, "([^"]+)"', causes.read(), re.MULTILINE)
+READ = set()
 BAD_CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
 def outputs(extension):
+    READ.add("." + extension)
     paths = sorted(glob.glob(os.path.join(FOLDER, "*." + extension)))
     for path in paths:
         with open(path, "rb") as file:
             yield os.path.basename(path), file.read().decode("utf-8")
     if not paths:
         raise AssertionError(f"no *.{extension} was written")
+
+
+def tearDownModule():
+    written = {os.path.splitext(name)[1] for name in os.listdir(FOLDER)}
+    if written - READ:
+        raise AssertionError(f"no test here reads {sorted(written - READ)}")
 
 
 class Page(html.parser.HTMLParser):
@@ -166,7 +176,7 @@ class Formats(unittest.TestCase):
             self.assertEqual(driver["name"], "kshim")
             self.assertRegex(driver["semanticVersion"], r"^\d+\.\d+\.\d+")
             rules = driver["rules"]
-            self.assertEqual(len({rule["id"] for rule in rules}), CAUSES)
+            self.assertEqual({rule["id"] for rule in rules}, set(CAUSES))
             for rule in rules:  # https://docs.github.com/en/code-security/reference/code-scanning/sarif-files
                 self.assertLessEqual(len(rule["shortDescription"]["text"]), 1024)
                 self.assertLessEqual(len(rule["fullDescription"]["text"]), 1024)
