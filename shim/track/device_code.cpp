@@ -239,7 +239,7 @@ LoadResult load_result(int code) noexcept {
   }
 }
 
-/// What is no image is the same if it begins alike: a driver reads no more of it.
+/// Bytes that are not an image are the same if they begin alike: a driver reads no more of them.
 std::uint64_t hash_of_beginning(ReadableRange& reach) noexcept {
   constexpr std::size_t kBeginning = 64;
   const Bytes bytes = reach.first(kBeginning);
