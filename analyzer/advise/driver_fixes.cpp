@@ -256,7 +256,7 @@ void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
          "update-driver"});
   }
   if (!at.driver.known() && at.asks_for_cuda) advice.fixes.push_back(fix_of("use-older-image"));
-  if (at.driver.known())
+  if (at.driver.known() && at.driver < at.runtime)
     advice.fixes.push_back(fix_of(at.asks_for_cuda ? "use-older-build/image" : "use-older-build/program",
                                   {{"cuda", name(at.driver)}, {"major", std::to_string(at.driver.major)}}));
 }
