@@ -415,6 +415,8 @@ Advice advise_on(const AdviceInput& given) {
         add_gpu_driver_fix(at, serving, advice.fixes);
         break;
       }
+      add_other_ways(at, advice.fixes);
+      if (!advice.fixes.empty()) break;
       add_runtime_fixes(at, advice);
       add_plain_fixes(at, advice.fixes);
       break;

@@ -227,9 +227,11 @@ void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
   const ToolkitRow* row = toolkit_at_most(at.runtime);
   const bool beyond = last.known() && (at.asks_for_cuda ? last < at.runtime : last.major < at.runtime.major);
   const bool known = row != nullptr && row->version.major == at.runtime.major;
-  const std::string_view oldest = !at.asks_for_cuda ? oldest_driver(at, at.runtime.major)
-                                  : known           ? row->driver
-                                                    : "";
+  // Before CUDA 11 each release asks for a driver of its own.
+  const bool by_release = at.asks_for_cuda || at.runtime.major < 11;
+  const std::string_view oldest = !by_release ? oldest_driver(at, at.runtime.major)
+                                  : known     ? row->driver
+                                              : "";
   if (add_wheel_for_driver(at, advice.fixes)) {
     // The shortest way: no driver of the machine is touched.
   } else if (beyond && at.device && !at.package.empty()) {
@@ -241,19 +243,20 @@ void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
     advice.dead_ends.push_back(
         no_driver_update(fmt::format("R{} is the last branch for {} GPUs, and serves CUDA {} at most",
                                      gpu->last_branch, gpu->family, name(last))));
-  } else if (!oldest.empty()) {
+  } else if (!oldest.empty() && !(by_release && !at.asks_for_cuda && has_driver(at, oldest))) {
     advice.fixes.push_back(
         {FixKind::upgrade_driver,
          driver_update(at, oldest),
          {},
          at.asks_for_cuda
              ? fmt::format("that is the first for CUDA {}, which the image asks for", name(at.runtime))
-             : fmt::format("that is the oldest that CUDA {}.x runs on", at.runtime.major),
+         : by_release ? fmt::format("that is the oldest that CUDA {} runs on", name(at.runtime))
+                      : fmt::format("that is the oldest that CUDA {}.x runs on", at.runtime.major),
          at.device ? "" : "if newer drivers no longer support your GPU, use one of the other fixes",
          "update-driver"});
   }
   if (!at.driver.known() && at.asks_for_cuda) advice.fixes.push_back(fix_of("use-older-image"));
-  if (at.driver.known())
+  if (at.driver.known() && at.driver < at.runtime)
     advice.fixes.push_back(fix_of(at.asks_for_cuda ? "use-older-build/image" : "use-older-build/program",
                                   {{"cuda", name(at.driver)}, {"major", std::to_string(at.driver.major)}}));
 }

@@ -80,6 +80,31 @@ bool depends_on(const AdviceInput& at, const Fix& fix, Assumed what) {
   return false;
 }
 
+// "'cuda-toolkit[nvcc]==10.0.*'": the package, where PyPI has no such release.
+std::string_view unpublished_in(std::string_view command) {
+  for (const FirstReleaseRow& row : first_releases())
+    for (std::size_t at = command.find(row.package); at != command.npos;
+         at = command.find(row.package, at + 1)) {
+      std::string_view rest = command.substr(at + row.package.size());
+      if (rest.starts_with('[')) rest.remove_prefix(std::min(rest.find(']') + 1, rest.size()));
+      if (!rest.starts_with("==") && !rest.starts_with("~=")) continue;
+      rest.remove_prefix(2);
+      if (!is_on_pypi(row.package, rest.substr(0, rest.find_first_not_of("0123456789.*"))))
+        return row.package;
+    }
+  return {};
+}
+
+// The fix stays right, and the package is not the way to it: false, and the command goes.
+bool keeps_commands(Fix& fix) {
+  const std::size_t before = fix.commands.size();
+  for (const std::string& command : fix.commands)
+    if (const std::string_view package = unpublished_in(command); !package.empty())
+      fix.caveat += fmt::format("{}PyPI has no {} as old as that", fix.caveat.empty() ? "" : "; ", package);
+  std::erase_if(fix.commands, [](const std::string& command) { return !unpublished_in(command).empty(); });
+  return fix.commands.size() == before;
+}
+
 }  // namespace
 
 void note_assumed(const AdviceInput& at, std::vector<Fix>& fixes) {
@@ -93,6 +118,7 @@ void keep_feasible(const AdviceInput& at, std::vector<Fix>& fixes) {
     if (!fix.cuda.known() && fix.kind == FixKind::reinstall && !fix.commands.empty())
       fix.cuda = cuda_named_in(fix.commands.back());
   std::erase_if(fixes, [&](const Fix& fix) { return !is_feasible(at, fix); });
+  std::ranges::stable_partition(fixes, keeps_commands);
   // A driver that was too old for one build is not asked to run a newer one.
   if (at.cause == Cause::ptx_newer_than_driver && !at.driver.known())
     std::erase_if(fixes, [&](const Fix& fix) {

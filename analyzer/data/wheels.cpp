@@ -272,6 +272,18 @@ const PythonRow* find_python(std::string_view distribution, std::string_view pyt
   });
 }
 
+bool is_on_pypi(std::string_view package, std::string_view release) {
+  if (release.ends_with(".*")) release.remove_suffix(2);
+  const FirstReleaseRow* row =
+      first_row(first_releases(), [&](const FirstReleaseRow& each) { return each.package == package; });
+  if (row == nullptr) return true;
+  // 11.8 stands for all of its patch releases.
+  std::string_view first = row->first;
+  const auto parts = [](std::string_view text) { return std::ranges::count(text, '.'); };
+  while (parts(first) > parts(release)) first.remove_suffix(first.size() - first.rfind('.'));
+  return compare_releases(release, first) >= 0;
+}
+
 std::string_view oldest_python(std::string_view distribution, std::string_view release) {
   std::string_view out;
   for (const PythonRow& row : pythons()) {

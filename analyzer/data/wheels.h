@@ -45,6 +45,10 @@ std::vector<const WheelRow*> wheels_serving(std::string_view distribution, image
 /// Whether any row knows the project, for any GPU.
 bool knows_wheels_of(std::string_view distribution, std::string_view platform = kLinux);
 
+/// Whether PyPI has what a requirement of pip names: false for 10.0.* of a package that begins with 11.8.0,
+/// true for a package that the table does not have.
+bool is_on_pypi(std::string_view package, std::string_view release);
+
 enum class Support : unsigned char { yes, too_old_gpu, too_new_gpu };
 /// nullopt where the table does not know the library or the release. Case does not count, nor do - and _.
 std::optional<Support> library_supports(std::string_view library, std::string_view version,

@@ -30,6 +30,9 @@ void set_ptx(const LogFacts& clues, AdviceInput& at) {
     if (group(hit, "ptx").empty() || group(hit, "reads").empty()) continue;
     at.ptx = version_of(group(hit, "ptx"));
     at.reads = version_of(group(hit, "reads"));
+    // The driver of that number reads this PTX: the CUDA version in the log is another machine's.
+    const ToolkitRow* numbered = toolkit_of_branch(branch_of(at.kernel_module));
+    if (numbered != nullptr && numbered->isa == at.reads) at.driver = numbered->version;
     return;
   }
   // Else what the published package has.
@@ -133,10 +136,13 @@ void set_said(const LogFacts& clues, const LogMatch* message, AdviceInput& at) {
     if (!visible->second.empty()) at.said["visible"] = std::to_string(commas + 1);
   }
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
-  const std::pair<const char*, bool> shown[] = {
-      {"wsl", clues.wsl},           {"container", clues.container},
-      {"windows", at.windows},      {"jetson", gpu != nullptr && gpu->tegra},
-      {"launched", clues.launched}, {"restarted", clues.restarted}};
+  const std::pair<const char*, bool> shown[] = {{"macos", clues.macos},
+                                                {"wsl", clues.wsl},
+                                                {"container", clues.container},
+                                                {"windows", at.windows},
+                                                {"jetson", gpu != nullptr && gpu->tegra},
+                                                {"launched", clues.launched},
+                                                {"restarted", clues.restarted}};
   for (const auto& [what, is] : shown)
     if (is) at.shows.emplace_back(what);
 }

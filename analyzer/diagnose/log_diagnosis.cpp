@@ -74,7 +74,7 @@ std::optional<std::string> another_compiler(const LogFacts& clues, const LogMatc
   if (!asked || toolkit == nullptr || !builds_for(*toolkit, *asked)) return std::nullopt;
   return fmt::format(
       "{}; CUDA {}, which the log names, builds for {}: the compiler that refused is of another CUDA",
-      hit.tells, name(clues.toolkit), group(hit, "asked"));
+      hit.tells, name(clues.toolkit), sm_name(*asked));
 }
 
 // A message whose own words are refuted by the facts beside it.

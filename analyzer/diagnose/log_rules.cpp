@@ -344,6 +344,17 @@ std::optional<CauseCandidate> wheel_of_table(const Surroundings& at) {
                   release, images)};
 }
 
+// A handle is of the device that was current when it was made, which is 0 at first.
+std::optional<CauseCandidate> handle_of_another_device(const Surroundings& at) {
+  const bool second =
+      std::ranges::any_of(at.clues.ordinals, [](const auto& each) { return each.ordinal > 0; });
+  if (at.hit.code != 400 || !second) return std::nullopt;
+  return CauseCandidate{
+      Cause::context_mismatch, 0.6,
+      "The log names a GPU other than the first, and a stream or an event that was made before "
+      "it was current belongs to another one"};
+}
+
 constexpr std::array kLogRules = {
     Rule{toolkit_cannot},
     Rule{compiled_for_newer_driver},
@@ -358,6 +369,7 @@ constexpr std::array kLogRules = {
     Rule{container_without_gpu},
     Rule{forced_compiling},
     Rule{left_behind},
+    Rule{handle_of_another_device},
     Rule{outdated_library},
     Rule{wheel_of_table},
 };

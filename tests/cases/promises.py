@@ -90,6 +90,14 @@ LINUX = re.compile(r"\bsudo |\bexport |\bunset |/usr/|/dev/|\bldconfig\b|\benv -
 ANY_SYSTEM = re.compile(r"\b[A-Z]:[\\/]|\.dll\b|\.pyd\b|\bWindows\b|win_amd64|\b[Ww]in(?:dows)?[ -]?1[01]\b|/home/|/usr/|/opt/|/mnt/|/workspace/|\.so\b|\bWSL|MSVC/")
 
 
+def unpublished(text):
+    """Releases of NVIDIA's packages that PyPI never had."""
+    for name, release in re.findall(r"[ '\"]((?:nvidia-|cuda-)[\w-]+)(?:\[[^\]]*\])?[=~]=(\d[\d.]*\d)", text):
+        first = next((row["first"] for row in TABLES["wheels"]["first_releases"] if row["package"] == name), None)
+        if first and key(release) < key(first)[:release.count(".") + 1]:
+            yield f"{name} {release}, and PyPI begins with {first}"
+
+
 def unsaid(finding, log):
     """What the first fix takes for granted, and does not say."""
     fix = finding["fixes"][0]
@@ -137,6 +145,8 @@ def broken(case, answer):
         for line in needless_driver(answer, fix):
             say(line)
         for line in repeated(log, answer, text):
+            say(line)
+        for line in unpublished(text):
             say(line)
         for number in other_cuda(answer, text):
             say(f"a package of CUDA {number}")

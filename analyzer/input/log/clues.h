@@ -140,7 +140,8 @@ struct LogFacts {
   bool posix = false;     ///< paths of Linux stand there as well
   /// Its commands are to be those of Windows.
   bool of_windows() const { return windows && !posix; }
-  bool wsl = false;                              ///< it runs in Windows' Linux
+  bool wsl = false;  ///< it runs in Windows' Linux
+  bool macos = false;
   bool restarted = false;                        ///< the machine was started again already
   bool launched = false;                         ///< a launcher starts a process for each GPU
   std::map<std::string, std::string> libraries;  ///< NVIDIA's that are listed as there: cudnn, and its 9

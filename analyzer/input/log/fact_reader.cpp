@@ -477,6 +477,9 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
     case ClueKind::wsl:
       clues_.wsl = true;
       return;
+    case ClueKind::macos:
+      clues_.macos = true;
+      return;
     case ClueKind::restarted:
       clues_.restarted = true;
       return;
