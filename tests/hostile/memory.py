@@ -145,7 +145,7 @@ class Memory(hostile.Case):
         self.assertEqual(len({(module["object"], module["offset"], module["content_hash"]) for module in modules}), 2)
 
     def test_what_is_no_image_in_fresh_buffers(self):
-        """1,500 loads of the same text, which is no image (a file of Git LFS), each from a buffer of its own, with a context and without one; then another call fails | nothing | one failing load with its repetitions, and the other failure"""
+        """1,500 loads of the same text, a file of Git LFS and not an image, each from a buffer of its own, with a context and without one; then another call fails | nothing | one failing load with its repetitions, and the other failure"""
         for code in (200, 201):
             with self.subTest(code):
                 self.plain("fresh-buffers", 1500, code)

@@ -86,7 +86,7 @@ int one_buffer() {
   return 0;
 }
 
-/// WORD 0 loads of the same text, which is no image, each from a buffer of its own; the driver answers
+/// WORD 0 loads of the same text, which is not an image, each from a buffer of its own; the driver answers
 /// WORD 1. Then another call fails.
 int fresh_buffers() {
   start();
