@@ -110,7 +110,7 @@ void write_stderr(std::string_view text) noexcept {
       descriptor.revents != POLLOUT)  // POLLERR: a pipe without a reader
     return;
   // SIGTTOU, which stops a background job of a terminal with "stty tostop", is blocked.
-  write_without_signal(STDERR_FILENO, text.data(), text.size());
+  write_without_signal([text] { return raw::write_file(STDERR_FILENO, text.data(), text.size()); });
 }
 
 void append_printable(std::string_view raw, char* out, std::size_t capacity, std::size_t& size) noexcept {
