@@ -9,6 +9,7 @@
 #include "cuda/compilers.h"
 #include "cuda/cuda_libraries.h"
 #include "cuda/driver_table.h"
+#include "cuda/shadowed_variables.h"
 #include "guest/errno_keeper.h"
 #include "guest/options.h"
 #include "guest/scratch_stack.h"
@@ -218,6 +219,7 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   if (row == kHookCount) return kNotOurs;
   const ErrnoKeeper keeper;
   if (is_driver_itself(caller)) return kNotOurs;
+  unshadow_variables(caller, name);
   const bool sets_error = next_sets_error();  // asked first: a look-up that succeeds clears the error
   const auto none = [&]() noexcept -> LookupAnswer {
     if (!sets_error && handle != RTLD_NEXT) look_up_plainly(handle, name, "none");

@@ -4,6 +4,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import struct
 import sys
 
@@ -11,6 +12,7 @@ import e2e
 import hostile
 
 CALLS_BACK = hostile.HERE / "libcalls_back.so"
+FILLS_DATA = hostile.HERE / "libfills_data.so"
 
 
 def section(path, name):
@@ -73,6 +75,29 @@ class Linker(hostile.Case):
         """the same, with a variable `cuInit` | nothing | all of it"""
         done = self.plain("local-plugin", hostile.HERE / "libowns_data.so", hostile.HERE / "libuses_driver.so")
         self.assertEqual(done.stdout, "0\n")
+
+    def fills(self, mode, **more):
+        """libfills_data.so in Python; CDLL(None) finds it where it is preloaded."""
+        library = "None" if mode is None else repr(str(FILLS_DATA))
+        code = f"import ctypes\nprint(ctypes.CDLL({library}, {mode or 0}).fills_data())"
+        return self.same(sys.executable, "-c", code, **more).stdout.strip()
+
+    def test_a_library_whose_variables_have_those_names(self):
+        """a library that is opened later keeps the driver's functions in variables of the same names, `cuInit = dlsym(driver, "cuInit")` (slang-rhi, NVIDIA's old samples) | nothing | all of it"""
+        for mode in (os.RTLD_LOCAL, os.RTLD_GLOBAL):
+            for disable in ("0", "1"):
+                variables = {"LD_LIBRARY_PATH": hostile.PLAIN, "KSHIM_DISABLE": disable}
+                self.assertNotEqual(self.fills(mode, variables=variables), "-1")
+        self.fills(os.RTLD_LOCAL, variables={"LD_LIBRARY_PATH": hostile.PLAIN, "KSHIM_REPORT": self.folder / "r.jsonl"})
+        self.assertTrue((self.folder / "r.jsonl").exists())
+
+    def test_a_library_of_the_start_whose_variables_have_those_names(self):
+        """the same, of a library that the process started with, with a driver and without one | nothing | all of it"""
+        for path, found in ((hostile.PLAIN, True), ("", False)):
+            for disable in ("0", "1"):
+                said = self.fills(None, variables={"LD_LIBRARY_PATH": path, "KSHIM_DISABLE": disable}, bare_preload=FILLS_DATA,
+                                  shim_preload=f"{e2e.SHIM}:{FILLS_DATA}")
+                self.assertEqual(said != "-1", found)
 
     def test_what_a_program_finds_in_itself(self):
         """a program without CUDA looks up driver functions in its own handle (`dlopen(NULL)`) and in the default scope | nothing: they do not exist | none"""
@@ -259,6 +284,12 @@ class Names(hostile.Case):
             bare, shimmed = self.effect(code, variables={"LD_LIBRARY_PATH": "", "KSHIM_DISABLE": disable})
             self.assertEqual((bare, shimmed), (["-1"], ["100"]))
             self.assertEqual(self.found(), [])
+
+    def test_variables_that_are_set_without_a_look_up(self):
+        """a library that is opened later has a variable `cuInit`, and sets it before it looks a driver function up | the program ends by SIGSEGV, also with `KSHIM_DISABLE=1` | none"""
+        code = f"import ctypes\nprint(ctypes.CDLL({str(FILLS_DATA)!r}).fills_data())"
+        bare, shimmed = (start(sys.executable, "-c", code, variables={"LD_LIBRARY_PATH": ""}) for start in (self.bare, self.shimmed))
+        self.assertEqual((bare.returncode, bare.stdout.strip(), shimmed.returncode), (0, "-1", -signal.SIGSEGV))
 
     def test_the_text_of_an_error(self):
         """`dlerror` after a look-up by `RTLD_DEFAULT` that fails | its text names libkshim.so instead of the caller | -"""

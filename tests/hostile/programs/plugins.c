@@ -8,6 +8,20 @@ long cuInit(unsigned flags) { return 77 + (long)flags; }
 #elif defined(OWNS_DATA)
 long (*cuInit)(unsigned) = 0;
 long (*cuMemAlloc_v2)(void*, long) = 0;
+#elif defined(FILLS_DATA)
+// NVIDIA's old samples and slang-rhi keep the driver's functions in variables of the same names.
+#include <dlfcn.h>
+long (*cuInit)(unsigned) = 0;
+long (*cuMemAlloc_v2)(void*, long) = 0;
+// Another pointer to the variable, in data that is read-only after relocation.
+static void** const g_also = (void**)&cuMemAlloc_v2;
+long fills_data(void);
+long fills_data(void) {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  *(void**)&cuInit = driver == 0 ? 0 : dlsym(driver, "cuInit");
+  *g_also = driver == 0 ? 0 : dlsym(driver, "cuMemAlloc_v2");
+  return cuInit == 0 ? -1 : cuInit(0) + 10 * cuMemAlloc_v2(0, 1);
+}
 #elif defined(USES_DRIVER)
 long cuInit(unsigned flags);
 long cuMemAlloc_v2(void* out, long size);
