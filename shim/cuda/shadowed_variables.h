@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries that keep the driver's functions in variables of the same names (`cuInit = dlsym(driver,
 // "cuInit")`: NVIDIA's old samples, slang-rhi). A preload comes first in the global scope, so the dynamic
-// linker binds the library's references to its variables to the shim's functions: the first store would fault.
+// linker binds the library's references to its variables to the shim's functions: the first store would
+// fault.
 #pragma once
 #include <string_view>
 

@@ -137,13 +137,16 @@ bool is_recording(const void* caller) noexcept { return options().enabled && !in
 
 }  // namespace
 
-void on_init_begins() noexcept {
-  if (!options().enabled) return;
+bool on_init_begins() noexcept {
+  if (!options().enabled || current_driver() == 0) return false;
   SlowPath().run([](State& state) { state.report.begin(); });
+  return true;
 }
 
-void on_init(const CallArgs& facts) noexcept {
+void on_init(const CallArgs& facts, bool begun) noexcept {
   if (!is_recording(facts.caller)) return;
+  // A library's own cuInit, which opens the driver: there is none, or its call has been recorded.
+  if (!begun && facts.code != 0 && (current_driver() == 0 || current_report() != 0)) return;
   learn_driver(facts.code == 0);
   SlowPath().run([&](State& state) {
     if (state.report.begin() == 0 && !state.report.waits_for_failure()) return;

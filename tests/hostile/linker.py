@@ -12,7 +12,7 @@ import e2e
 import hostile
 
 CALLS_BACK = hostile.HERE / "libcalls_back.so"
-FILLS_DATA = hostile.HERE / "libfills_data.so"
+FILLS_DATA, FORWARDS = hostile.HERE / "libfills_data.so", hostile.HERE / "libforwards.so"
 
 
 def section(path, name):
@@ -76,28 +76,39 @@ class Linker(hostile.Case):
         done = self.plain("local-plugin", hostile.HERE / "libowns_data.so", hostile.HERE / "libuses_driver.so")
         self.assertEqual(done.stdout, "0\n")
 
-    def fills(self, mode, **more):
-        """libfills_data.so in Python; CDLL(None) finds it where it is preloaded."""
-        library = "None" if mode is None else repr(str(FILLS_DATA))
-        code = f"import ctypes\nprint(ctypes.CDLL({library}, {mode or 0}).fills_data())"
-        return self.same(sys.executable, "-c", code, **more).stdout.strip()
+    def called(self, library, call, driver=hostile.PLAIN, mode=None, **more):
+        """What a function of a library answers in Python, which opens the library or was started with it (mode None)."""
+        where = "None" if mode is None else f"{str(library)!r}, {mode}"
+        preloads = {} if mode is not None else {"bare_preload": library, "shim_preload": f"{e2e.SHIM}:{library}"}
+        variables = {"LD_LIBRARY_PATH": driver} | more
+        return self.same(sys.executable, "-c", f"import ctypes\nf = ctypes.CDLL({where}).{call}", variables=variables, **preloads).stdout.strip()
 
     def test_a_library_whose_variables_have_those_names(self):
         """a library that is opened later keeps the driver's functions in variables of the same names, `cuInit = dlsym(driver, "cuInit")` (slang-rhi, NVIDIA's old samples) | nothing | all of it"""
+        call = "fills_data\nprint(f())"
         for mode in (os.RTLD_LOCAL, os.RTLD_GLOBAL):
             for disable in ("0", "1"):
-                variables = {"LD_LIBRARY_PATH": hostile.PLAIN, "KSHIM_DISABLE": disable}
-                self.assertNotEqual(self.fills(mode, variables=variables), "-1")
-        self.fills(os.RTLD_LOCAL, variables={"LD_LIBRARY_PATH": hostile.PLAIN, "KSHIM_REPORT": self.folder / "r.jsonl"})
-        self.assertTrue((self.folder / "r.jsonl").exists())
+                self.assertNotEqual(self.called(FILLS_DATA, call, mode=mode, KSHIM_DISABLE=disable), "-1")
+        self.called(FILLS_DATA, call, mode=os.RTLD_LOCAL)
+        self.only()
 
     def test_a_library_of_the_start_whose_variables_have_those_names(self):
         """the same, of a library that the process started with, with a driver and without one | nothing | all of it"""
-        for path, found in ((hostile.PLAIN, True), ("", False)):
+        for driver in (hostile.PLAIN, ""):
             for disable in ("0", "1"):
-                said = self.fills(None, variables={"LD_LIBRARY_PATH": path, "KSHIM_DISABLE": disable}, bare_preload=FILLS_DATA,
-                                  shim_preload=f"{e2e.SHIM}:{FILLS_DATA}")
-                self.assertEqual(said != "-1", found)
+                said = self.called(FILLS_DATA, "fills_data\nprint(f())", driver, KSHIM_DISABLE=disable)
+                self.assertEqual(said != "-1", driver != "")
+
+    def test_a_library_that_forwards(self):
+        """a library defines the driver's functions itself, and each opens the driver when it is first called (TensorFlow's and Implib.so's manner); the library is opened later, or was there at the start; with a driver and without | nothing: its own functions are called | all of it"""
+        for mode in (os.RTLD_LOCAL, os.RTLD_GLOBAL, None):
+            for order in (0, 1):
+                for driver in (hostile.PLAIN, ""):
+                    with self.subTest(mode=mode, order=order, driver=driver):
+                        for disable in ("1", "0"):
+                            said = self.called(FORWARDS, f"forwards\nprint(f({order}))", driver, mode, KSHIM_DISABLE=disable)
+                            self.assertEqual(said == "1000000", driver != "")
+                        self.assertEqual(len(self.found()), 1 if driver else 0)
 
     def test_what_a_program_finds_in_itself(self):
         """a program without CUDA looks up driver functions in its own handle (`dlopen(NULL)`) and in the default scope | nothing: they do not exist | none"""

@@ -22,6 +22,33 @@ long fills_data(void) {
   *g_also = driver == 0 ? 0 : dlsym(driver, "cuMemAlloc_v2");
   return cuInit == 0 ? -1 : cuInit(0) + 10 * cuMemAlloc_v2(0, 1);
 }
+#elif defined(FORWARDS)
+// The driver's functions under their own names, each of which looks the real one up when it is first called:
+// TensorFlow's and Implib.so's manner.
+#include <dlfcn.h>
+static void* real(const char* name) {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  return driver == 0 ? 0 : dlsym(driver, name);
+}
+int cuInit(unsigned flags);
+int cuInit(unsigned flags) {
+  int (*init)(unsigned);
+  *(void**)&init = real("cuInit");
+  return init == 0 ? 303 : init(flags);
+}
+int cuDriverGetVersion(int* out);
+int cuDriverGetVersion(int* out) {
+  int (*version)(int*);
+  *(void**)&version = real("cuDriverGetVersion");
+  return version == 0 ? 304 : version(out);
+}
+long forwards(int order);
+long forwards(int order) {
+  int version = 0;
+  const int first = order == 0 ? cuInit(0) : cuDriverGetVersion(&version);
+  const int second = order == 0 ? cuDriverGetVersion(&version) : cuInit(0);
+  return first + 1000L * second + (version == 0 ? 0 : 1000000L);
+}
 #elif defined(USES_DRIVER)
 long cuInit(unsigned flags);
 long cuMemAlloc_v2(void* out, long size);
