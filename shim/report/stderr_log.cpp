@@ -84,6 +84,14 @@ bool leaves_room(std::size_t size) noexcept {
   return static_cast<rlim_t>(now.st_size) + size <= limit.rlim_cur / 2;
 }
 
+/// Whether it takes text now; a pipe has a reader.
+bool is_ready() noexcept {
+  pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
+  const int found = raw::poll_once(descriptor);
+  if (found < 0 && errno == EINVAL) return raw::can_write(STDERR_FILENO);
+  return found == 1 && descriptor.revents == POLLOUT;  // POLLERR: a pipe without a reader
+}
+
 }  // namespace
 
 void remember_stderr() noexcept {
@@ -105,10 +113,7 @@ void write_stderr(std::string_view text) noexcept {
   const ErrnoKeeper keeper;
   char clean[kPipeBuffer];  // a job's log must not hold secrets
   text = {clean, report::redact(text, clean).size};
-  pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
-  if (!is_stderr() || !leaves_room(text.size()) || raw::poll_once(descriptor) != 1 ||
-      descriptor.revents != POLLOUT)  // POLLERR: a pipe without a reader
-    return;
+  if (!is_stderr() || !leaves_room(text.size()) || !is_ready()) return;
   // SIGTTOU, which stops a background job of a terminal with "stty tostop", is blocked.
   write_without_signal(STDERR_FILENO, text.data(), text.size());
 }

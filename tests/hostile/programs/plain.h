@@ -115,6 +115,7 @@ int garbage();
 int truncated();
 int mappings();
 int few_mappings();
+int no_descriptors();
 int tight();
 int names();
 int generated();

@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
       {"truncated", truncated},
       {"mappings", mappings},
       {"few-mappings", few_mappings},
+      {"no-descriptors", no_descriptors},
       {"tight", tight},
       {"names", names},
       {"generated", generated},
