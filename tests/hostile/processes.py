@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lives and deaths of processes, threads and signal handlers."""
 import os
+import platform
 import shutil
 import socket
 import signal
@@ -231,6 +232,21 @@ class OtherWorlds(hostile.Case):
         for word in ((), ("word",)):
             self.same(hostile.HERE / "static_host", *word)
         self.assertEqual(self.found(), [])
+
+    def test_an_emulated_child(self):
+        """fork after a failure under user-mode emulation (qemu-user), which accepts `MADV_WIPEONFORK` and ignores it | nothing | a report for each process"""
+        qemu = shutil.which(f"qemu-{platform.machine()}")
+        if qemu is None:
+            self.skipTest("no qemu-user (Debian: qemu-user)")
+        e2e.require(hostile.PLAIN_HOST)
+        ends = []
+        for preload in ((), ("-E", f"LD_PRELOAD={e2e.SHIM}")):
+            done = self.bare(qemu, "-E", f"LD_LIBRARY_PATH={hostile.PLAIN}", *preload, hostile.PLAIN_HOST, "worker")
+            ends.append((done.returncode, done.stdout, hostile.without_ours(done.stderr)))
+        self.assertEqual(ends[0], ends[1])
+        self.assertEqual(ends[0][0], 0, ends[0])
+        failures = [[record["kernel"] for record in e2e.of_type(records, "failure")] for records in self.found(self.folder / "bare")]
+        self.assertEqual(sorted(failures), [["server"], ["worker"]])
 
 
 if __name__ == "__main__":
