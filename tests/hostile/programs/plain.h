@@ -126,6 +126,7 @@ int barrier();
 int serves_memory();
 int while_asking();
 int traps();
+int emulates();
 int stepped();
 
 }  // namespace hostile
