@@ -239,7 +239,7 @@ void find_driver() noexcept { fill_driver(0); }
 AnyFunction find_driver(Hook hook, bool exported) noexcept {
   fill_driver(0);
   std::atomic<AnyFunction>& place = (exported ? g_driver_rtld_next : g_libcuda_entry)[index_of(hook)];
-  if (g_driver_low.load(std::memory_order_acquire) == 0)
+  if (place.load(std::memory_order_acquire) == nullptr)
     place.store(wrap_for_counting(hook, exported, find_without_memory(hook, 0)), std::memory_order_release);
   return place.load(std::memory_order_acquire);
 }
@@ -254,7 +254,7 @@ AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
     g_runtime_objects[index].low.store(search.library.elf.low(), std::memory_order_release);
   });
   std::atomic<AnyFunction>& place = g_runtime_real[index][index_of(hook)];
-  if (g_runtime_objects[index].low.load(std::memory_order_acquire) == 0)
+  if (place.load(std::memory_order_acquire) == nullptr)
     place.store(find_without_memory(hook, index), std::memory_order_release);
   return place.load(std::memory_order_acquire);
 }

@@ -69,6 +69,16 @@ class Linker(hostile.Case):
         done = self.plain("local-plugin", hostile.HERE / "libowns_function.so", hostile.HERE / "libuses_driver.so")
         self.assertEqual(done.stdout, "0\n")
 
+    def test_a_library_that_stands_in_for_the_driver(self):
+        """a library has the driver's functions itself, and opens the driver at its first call (TensorFlow's stubs), or is a driver of another name; whichever function comes first | nothing: the library's function is called where no driver is mapped yet | -"""
+        for folder in (hostile.PLAIN, self.folder):
+            for words in ("starts asks_version", "asks_version starts"):
+                with self.subTest(folder=folder, words=words):
+                    code = f"import ctypes\nlibrary = ctypes.CDLL('{hostile.HERE}/libforwards.so')\n" \
+                           f"print(*[getattr(library, name)() for name in {words.split() * 2}])"
+                    done = self.same(sys.executable, "-c", code, variables={"LD_LIBRARY_PATH": folder})
+                    self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_plugin_with_a_variable_of_that_name(self):
         """the same, with a variable `cuInit` | nothing | all of it"""
         done = self.plain("local-plugin", hostile.HERE / "libowns_data.so", hostile.HERE / "libuses_driver.so")
