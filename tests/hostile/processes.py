@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Lives and deaths of processes, threads and signal handlers."""
+import contextlib
 import os
 import platform
 import shutil
@@ -108,6 +109,23 @@ class Processes(hostile.Case):
                     done = self.same(sys.executable, "-c", RECEIVES_SIGPIPE, kind, how)
                     self.assertEqual(done.stdout.split(), ["201", str(int(how != "none"))])  # no context
                     self.assertEqual(self.codes(self.only()), [201])
+
+    def test_a_terminal_that_is_nearly_full(self):
+        """stderr is a terminal that nobody reads, with room for some bytes | nothing: it does not wait | all of it"""
+        for room in (1, 20, 50, 100, 200):
+            with self.subTest(room):
+                reader, writer = os.openpty()
+                os.set_blocking(writer, False)
+                for size in (64, 1):
+                    with contextlib.suppress(BlockingIOError):
+                        while True:
+                            os.write(writer, b"x" * size)
+                os.set_blocking(writer, True)
+                os.read(reader, room)
+                done = self.shimmed(*self.scenario("once"), stderr=writer, timeout=20)
+                self.assertEqual((done.returncode, self.codes(self.found()[-1])), (3, BOTH))
+                os.close(reader)
+                os.close(writer)
 
     def test_a_bare_environment(self):
         """no HOME, no TMPDIR, no PATH, no locale | nothing | all of it"""
