@@ -255,6 +255,17 @@ void Watch::stop() {
   eventfd_write(stop_.get(), 1);
   thread_.join();
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  find_signs();
+}
+
+void Watch::find_signs() {
+  std::error_code error;
+  fs::directory_iterator at(folder_, error);
+  for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
+    const std::string end_of_name = at->path().extension().string();
+    const auto pid = parse_number<pid_t>(std::string_view(end_of_name).substr(end_of_name.empty() ? 0 : 1));
+    if (pid) take_word(*pid, "report \n");
+  }
 }
 
 void Watch::go_on() try {

@@ -83,6 +83,7 @@ class Watch {
     std::vector<std::string> files;  ///< mapped for execution when the driver was first seen
     bool namespaces = false;         ///< there is more than one C library
   };
+  void find_signs();
   void take_word(pid_t pid, std::string_view said);
   bool look_at(pid_t pid);
   void go_on();

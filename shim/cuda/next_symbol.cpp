@@ -154,18 +154,6 @@ AnyFunction find_without_memory(Hook hook, std::size_t runtime) noexcept {
   return nullptr;
 }
 
-/// What the search has put there, else what find() finds. `library`: where the driver or runtime is that the
-/// search has found; 0 = none.
-template <class Find>
-AnyFunction or_without_memory(std::atomic<AnyFunction>& place, const std::atomic<std::uintptr_t>& library,
-                              const Find& find) noexcept {
-  AnyFunction found = place.load(std::memory_order_acquire);
-  if (found != nullptr || library.load(std::memory_order_acquire) != 0) return found;
-  found = find();
-  place.store(found, std::memory_order_release);
-  return found;
-}
-
 /// The object that a runtime's table was filled from.
 struct RuntimeObject {
   std::atomic<std::uintptr_t> low{0};
@@ -251,9 +239,9 @@ void find_driver() noexcept { fill_driver(0); }
 AnyFunction find_driver(Hook hook, bool exported) noexcept {
   fill_driver(0);
   std::atomic<AnyFunction>& place = (exported ? g_driver_rtld_next : g_libcuda_entry)[index_of(hook)];
-  return or_without_memory(place, g_driver_low, [hook, exported] {
-    return wrap_for_counting(hook, exported, find_without_memory(hook, 0));
-  });
+  if (place.load(std::memory_order_acquire) == nullptr)
+    place.store(wrap_for_counting(hook, exported, find_without_memory(hook, 0)), std::memory_order_release);
+  return place.load(std::memory_order_acquire);
 }
 
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
@@ -265,8 +253,10 @@ AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
     g_runtime_objects[index].load.store(search.library.load, std::memory_order_relaxed);
     g_runtime_objects[index].low.store(search.library.elf.low(), std::memory_order_release);
   });
-  return or_without_memory(g_runtime_real[index][index_of(hook)], g_runtime_objects[index].low,
-                           [hook, index] { return find_without_memory(hook, index); });
+  std::atomic<AnyFunction>& place = g_runtime_real[index][index_of(hook)];
+  if (place.load(std::memory_order_acquire) == nullptr)
+    place.store(find_without_memory(hook, index), std::memory_order_release);
+  return place.load(std::memory_order_acquire);
 }
 
 void recheck_runtime(Runtime runtime) noexcept {

@@ -191,7 +191,7 @@ void print_notice(const Notice& notice, std::string_view report) noexcept {
   constexpr int kCompilers = 1 << 16;  // their codes count from 1 like CUDA's
   static std::atomic<int> g_raised[kMaxKinds];
   constexpr int kInvalidHandle = 400;
-  if (!log_enabled(LogLevel::warn)) return;
+  if (!log_enabled(report.empty() ? LogLevel::error : LogLevel::warn)) return;  // else nothing tells of it
   // The handle is null because an earlier call failed, for which a notice was printed.
   if (notice.code == kInvalidHandle && g_raised[0].load() != 0) return;
   const int kind = notice.compiler.empty() ? notice.code : notice.code | kCompilers;

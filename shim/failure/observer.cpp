@@ -49,7 +49,7 @@ bool extract_pending(DriverFailure& out) noexcept {
 
 void add_failure(State& state, const DriverFailure* driver, const CallArgs* runtime, Device device,
                  std::string_view log) noexcept {
-  if (state.report.begin_at_failure() == 0) return;
+  state.report.begin_at_failure();  // without a report, stderr still has the failure
   state.driver.announce(state.report);
   state.failures.add(state.failure_scene(), driver, runtime, device, log);
 }
@@ -149,7 +149,7 @@ void on_init(const CallArgs& facts, bool begun) noexcept {
   if (!begun && facts.code != 0 && (current_driver() == 0 || current_report() != 0)) return;
   learn_driver(facts.code == 0);
   SlowPath().run([&](State& state) {
-    if (state.report.begin() == 0 && !state.report.waits_for_failure()) return;
+    state.report.begin();
     state.driver.announce(state.report);
     state.objects.announce_libraries(state.report);
     state.target_scan.run(state.gap_scene(), state.gaps);
@@ -189,7 +189,7 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
   std::optional<DriverLog> log;
   if (facts.code != 0) log.emplace(facts.code, is_in_handler());
   SlowPath().run([&](State& state) {
-    if (state.report.begin() == 0 && !state.report.waits_for_failure()) return;
+    state.report.begin();
     const Device device = state.driver.device_or_only(asked);
     state.driver.announce(state.report);
     Module module;

@@ -21,11 +21,22 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
+/// QEMU's user mode accepts the advice and ignores it. Linux refuses it for shared memory.
+bool is_refused_for_shared_memory() noexcept {
+  auto* const page = reinterpret_cast<void*>(
+      raw::call(SYS_mmap, nullptr, kPage, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0L));
+  if (page == MAP_FAILED) return false;
+  const bool refused = raw::advise(page, kPage, MADV_WIPEONFORK) != 0;
+  raw::unmap_memory(page, kPage);
+  return refused;
+}
+
 /// A page that reads as zero in a child of fork (Linux 4.14); null if the kernel does not support that.
 std::atomic<std::uint32_t>* wiped_on_fork() noexcept {
   void* page = raw::map_memory(kPage);
   if (page == nullptr) return nullptr;
-  if (raw::advise(page, kPage, MADV_WIPEONFORK) == 0) return ::new (page) std::atomic<std::uint32_t>(0);
+  if (raw::advise(page, kPage, MADV_WIPEONFORK) == 0 && is_refused_for_shared_memory())
+    return ::new (page) std::atomic<std::uint32_t>(0);
   raw::unmap_memory(page, kPage);
   return nullptr;
 }

@@ -26,10 +26,11 @@ constexpr std::size_t kPage = 4096;
 
 /// System calls that say whether a page can be read, and change nothing: the kernel reads an argument before
 /// it finds that there is nothing to do. They cost a quarter of process_vm_readv, and sandboxes that forbid
-/// that (old container run times) allow them.
+/// that (old container run times) allow them. Programs that emulate system calls (rt_sigprocmask, because
+/// their handler's return would undo it) pass these on.
 enum class Way : int {
   unknown,
-  mask,   ///< rt_sigprocmask, which reads the set before it looks at `how`: EINVAL
+  event,  ///< epoll_ctl, which reads the event before it looks for the descriptor: EBADF
   futex,  ///< FUTEX_WAIT for a word that has another value (EAGAIN), else no time (ETIMEDOUT)
   none,
 };
@@ -37,21 +38,23 @@ std::atomic<Way> g_way{Way::unknown};
 
 /// Nothing if the answer is not the kernel's: a sandbox's, or that of a program that emulates system calls.
 std::optional<bool> ask(Way way, std::uintptr_t place) noexcept {
-  constexpr int kNoSuchHow = -1;
+  constexpr int kNoFile = -1;
+  constexpr int kAdd = 1;  // EPOLL_CTL_ADD
   constexpr std::uint32_t kUnlikely = 0x6b73686d;
   const timespec no_time{0, 0};
-  const bool mask = way == Way::mask;
-  const long answer = mask ? raw::call(SYS_rt_sigprocmask, kNoSuchHow, place, nullptr, 8UL)
-                           : raw::call(SYS_futex, place, FUTEX_WAIT_PRIVATE, kUnlikely, &no_time, nullptr, 0);
+  const bool event = way == Way::event;
+  const long answer = event
+                          ? raw::call(SYS_epoll_ctl, kNoFile, kAdd, kNoFile, place)
+                          : raw::call(SYS_futex, place, FUTEX_WAIT_PRIVATE, kUnlikely, &no_time, nullptr, 0);
   if (answer == 0) return std::nullopt;
   if (errno == EFAULT) return false;
-  if (mask ? errno == EINVAL : errno == EAGAIN || errno == ETIMEDOUT) return true;
+  if (event ? errno == EBADF : errno == EAGAIN || errno == ETIMEDOUT) return true;
   return std::nullopt;
 }
 
-/// An emulator that checks `how` first (QEMU's user mode) would report every page as readable. A page of the
-/// stack and the last one of the address space, which is never mapped, tell; the second is not shown to an
-/// emulator that gave no answer for the first, since it may read there.
+/// An emulator that looks for the descriptor first (gVisor) would report every page as readable. A page of
+/// the stack and the last one of the address space, which is never mapped, tell; the second is not shown to
+/// an emulator that gave no answer for the first, since it may read there.
 bool is_honest(Way way) noexcept {
   const char here = 0;
   return ask(way, reinterpret_cast<std::uintptr_t>(&here) / kPage * kPage) == true &&
@@ -121,7 +124,6 @@ KernelRead read_at_once(const iovec* local, const iovec* remote, std::size_t cou
 }
 
 bool page_is_readable(std::uintptr_t page) noexcept {
-  if (page == 0) return false;  // no set: the kernel returns 0
   Way way = g_way.load(std::memory_order_relaxed);
   if (way == Way::unknown) way = way_after(way);
   for (; way != Way::none; way = way_after(way))
@@ -132,9 +134,9 @@ bool page_is_readable(std::uintptr_t page) noexcept {
   return read_at_once(&local, &remote, 1, sizeof copy) == KernelRead::done;
 }
 
-/// One question for the pages before and after a boundary: the set lies in both. False: ask for each.
+/// One question for the pages before and after a boundary: the event lies in both. False: ask for each.
 bool both_pages_are_readable(std::uintptr_t boundary) noexcept {
-  return g_way.load(std::memory_order_relaxed) == Way::mask && ask(Way::mask, boundary - 4) == true;
+  return g_way.load(std::memory_order_relaxed) == Way::event && ask(Way::event, boundary - 4) == true;
 }
 
 }  // namespace

@@ -226,6 +226,13 @@ inline int poll_once(pollfd& descriptor) noexcept {
   const timespec now{0, 0};
   return static_cast<int>(call(SYS_ppoll, &descriptor, 1UL, &now, nullptr, 0UL));
 }
+/// Whether a write would not wait, by pselect6: with RLIMIT_NOFILE 0, ppoll refuses every descriptor.
+/// `fd`: below 64. True also for a pipe without a reader.
+inline bool can_write(int fd) noexcept {
+  const timespec now{0, 0};
+  std::uint64_t set = std::uint64_t{1} << static_cast<unsigned>(fd);
+  return call(SYS_pselect6, fd + 1, nullptr, &set, nullptr, &now, nullptr) == 1;
+}
 inline int packet_socket() noexcept {
   return static_cast<int>(call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }

@@ -15,18 +15,28 @@
 namespace kshim::shim {
 namespace {
 
-void tell_run(std::string_view text) noexcept {
-  if (!options().enabled || options().run_socket.empty()) return;
+/// False where there is no descriptor for a socket.
+bool tell_run(std::string_view text) noexcept {
+  if (!options().enabled || options().run_socket.empty()) return true;
   const ErrnoKeeper keeper;
   const std::string_view path = options().run_socket;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return;
+  if (path.size() >= sizeof address.sun_path) return true;
   path.copy(address.sun_path, path.size());
   const OwnFile socket(raw::packet_socket());
-  if (!socket) return;
+  if (!socket) return false;
   if (raw::connect_to(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
     raw::send_to(socket.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
+  return true;
+}
+
+/// A folder beside the socket needs no descriptor.
+void leave_sign() noexcept {
+  const ErrnoKeeper keeper;
+  PathText path;
+  path << options().run_socket << "." << std::uint64_t{raw::process()};
+  raw::make_folder_at(AT_FDCWD, path.c_str(), 0700);
 }
 
 void tell_run(std::string_view what, std::uint64_t number) noexcept {
@@ -44,7 +54,7 @@ void send_sign_of_life() noexcept {
 void note_report(std::string_view path) noexcept {
   PathText text;
   text << "report " << path << "\n";
-  tell_run(text.view());
+  if (!tell_run(text.view()) && path.empty()) leave_sign();
 }
 
 void note_driver_version(int version) noexcept {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages to `kshim run` through its socket (KSHIM_RUN_SOCKET), if there is one. One connection for each
-// message: the kernel queues no more than ten datagrams (net.unix.max_dgram_qlen). Never blocks.
+// message: the kernel queues no more than ten datagrams (net.unix.max_dgram_qlen). Never blocks. A process
+// that may open neither a socket nor a report makes an empty folder: the socket's path, a point and its
+// process id.
 #pragma once
 #include <string_view>
 

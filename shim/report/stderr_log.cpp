@@ -84,6 +84,25 @@ bool leaves_room(std::size_t size) noexcept {
   return static_cast<rlim_t>(now.st_size) + size <= limit.rlim_cur / 2;
 }
 
+/// Whether it takes text now; a pipe has a reader.
+bool is_ready() noexcept {
+  pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
+  const int found = raw::poll_once(descriptor);
+  if (found < 0 && errno == EINVAL) return raw::can_write(STDERR_FILENO);
+  return found == 1 && descriptor.revents == POLLOUT;  // POLLERR: a pipe without a reader
+}
+
+/// How much of the text goes into one write, after which is_ready() is asked again. A terminal is ready if
+/// one byte has room; the kernel then has a buffer of 256 for what follows, but after that none for the end
+/// of a line, which it writes by itself.
+std::size_t piece_of(std::string_view text) noexcept {
+  constexpr std::size_t kPiece = 128;
+  struct stat now {};
+  if (raw::status_of(STDERR_FILENO, now) != 0 || !S_ISCHR(now.st_mode)) return text.size();
+  const std::size_t line = std::min(text.find('\n'), text.size());
+  return std::clamp<std::size_t>(line, 1, kPiece);
+}
+
 }  // namespace
 
 void remember_stderr() noexcept {
@@ -105,12 +124,15 @@ void write_stderr(std::string_view text) noexcept {
   const ErrnoKeeper keeper;
   char clean[kPipeBuffer];  // a job's log must not hold secrets
   text = {clean, report::redact(text, clean).size};
-  pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
-  if (!is_stderr() || !leaves_room(text.size()) || raw::poll_once(descriptor) != 1 ||
-      descriptor.revents != POLLOUT)  // POLLERR: a pipe without a reader
-    return;
-  // SIGTTOU, which stops a background job of a terminal with "stty tostop", is blocked.
-  write_without_signal([text] { return raw::write_file(STDERR_FILENO, text.data(), text.size()); });
+  if (!is_stderr() || !leaves_room(text.size())) return;
+  while (!text.empty() && is_ready()) {
+    const std::size_t size = piece_of(text);
+    // SIGTTOU, which stops a background job of a terminal with "stty tostop", is blocked.
+    if (write_without_signal([&] { return raw::write_file(STDERR_FILENO, text.data(), size); }) !=
+        static_cast<ssize_t>(size))
+      return;
+    text.remove_prefix(size);
+  }
 }
 
 void append_printable(std::string_view raw, char* out, std::size_t capacity, std::size_t& size) noexcept {

@@ -306,6 +306,7 @@ class Disks(hostile.Case):
         """nothing that can be written at all | nothing; stderr says so, and has the failure | none"""
         done = self.inside('mount -o remount,ro "$DISK"', *self.scenario("once"), variables={"TMPDIR": str(self.folder / "disk")})
         self.assertIn("nothing is recorded", done.stderr)
+        self.assertIn("CUDA_ERROR_NO_BINARY_FOR_GPU", done.stderr)
         self.assertEqual(list((self.folder / "kept").iterdir()), [])
 
 

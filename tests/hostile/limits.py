@@ -29,6 +29,28 @@ class Limits(hostile.Case):
                 self.assertEqual(int(ours[1]), int(theirs[1]) - 1)
                 self.assertEqual(self.codes(self.found()[-1]), BOTH)
 
+    def without_descriptors(self, *words):
+        done = self.plain("no-descriptors", *words)
+        self.assertIn("too many open files; nothing is recorded", done.stderr)
+        self.assertIn("CUDA_ERROR_NO_BINARY_FOR_GPU", done.stderr)  # once a kind, for parent and child
+        return self.found()
+
+    def test_no_descriptor_at_all(self):
+        """RLIMIT_NOFILE 0 before the first use of the driver | nothing; stderr says so, and has the failure | none; `kshim run` says so"""
+        self.assertEqual(self.without_descriptors(), [])
+        e2e.require(e2e.KSHIM)
+        done = self.kshim("run", "--format", "json", "-o", "analysis.json", "--", hostile.PLAIN_HOST, "no-descriptors",
+                          env=e2e.clean_environment(LD_LIBRARY_PATH=hostile.PLAIN))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("CUDA_ERROR_NO_BINARY_FOR_GPU", done.stderr)
+        found = json.loads((self.folder / "analysis.json").read_text())
+        self.assertEqual(found["verdict"], "blind", found)
+
+    def test_a_child_without_descriptors(self):
+        """a child of fork sets RLIMIT_NOFILE 0 | nothing; stderr says so | the parent's failure, none of the child's"""
+        (parent,) = self.without_descriptors("child")
+        self.assertEqual([record["kernel"] for record in e2e.of_type(parent, "failure")], ["of the parent"])
+
     def test_file_size(self):
         """RLIMIT_FSIZE, down to nothing | no SIGXFSZ | what fits; a record that does not is taken back and counted"""
         for limit, failures in ((0, None), (1000, []), (1 << 20, BOTH)):

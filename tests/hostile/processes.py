@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Lives and deaths of processes, threads and signal handlers."""
+import contextlib
 import os
+import platform
 import shutil
 import socket
 import signal
@@ -107,6 +109,23 @@ class Processes(hostile.Case):
                     done = self.same(sys.executable, "-c", RECEIVES_SIGPIPE, kind, how)
                     self.assertEqual(done.stdout.split(), ["201", str(int(how != "none"))])  # no context
                     self.assertEqual(self.codes(self.only()), [201])
+
+    def test_a_terminal_that_is_nearly_full(self):
+        """stderr is a terminal that nobody reads, with room for some bytes | nothing: it does not wait | all of it"""
+        for room in (1, 20, 50, 100, 200):
+            with self.subTest(room):
+                reader, writer = os.openpty()
+                os.set_blocking(writer, False)
+                for size in (64, 1):
+                    with contextlib.suppress(BlockingIOError):
+                        while True:
+                            os.write(writer, b"x" * size)
+                os.set_blocking(writer, True)
+                os.read(reader, room)
+                done = self.shimmed(*self.scenario("once"), stderr=writer, timeout=20)
+                self.assertEqual((done.returncode, self.codes(self.found()[-1])), (3, BOTH))
+                os.close(reader)
+                os.close(writer)
 
     def test_a_bare_environment(self):
         """no HOME, no TMPDIR, no PATH, no locale | nothing | all of it"""
@@ -231,6 +250,21 @@ class OtherWorlds(hostile.Case):
         for word in ((), ("word",)):
             self.same(hostile.HERE / "static_host", *word)
         self.assertEqual(self.found(), [])
+
+    def test_an_emulated_child(self):
+        """fork after a failure under user-mode emulation (qemu-user), which accepts `MADV_WIPEONFORK` and ignores it | nothing | a report for each process"""
+        qemu = shutil.which(f"qemu-{platform.machine()}")
+        if qemu is None:
+            self.skipTest("no qemu-user (Debian: qemu-user)")
+        e2e.require(hostile.PLAIN_HOST)
+        ends = []
+        for preload in ((), ("-E", f"LD_PRELOAD={e2e.SHIM}")):
+            done = self.bare(qemu, "-E", f"LD_LIBRARY_PATH={hostile.PLAIN}", *preload, hostile.PLAIN_HOST, "worker")
+            ends.append((done.returncode, done.stdout, hostile.without_ours(done.stderr)))
+        self.assertEqual(ends[0], ends[1])
+        self.assertEqual(ends[0][0], 0, ends[0])
+        failures = [[record["kernel"] for record in e2e.of_type(records, "failure")] for records in self.found(self.folder / "bare")]
+        self.assertEqual(sorted(failures), [["server"], ["worker"]])
 
 
 if __name__ == "__main__":

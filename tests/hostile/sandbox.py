@@ -64,7 +64,7 @@ class Sandbox(hostile.Case):
         """a sandbox around the process answers a system call by which the shim reads memory, or getpid, with any error, or with success and 0 | nothing | the failure"""
         calls = system_calls()
         argv = self.scenario("once")
-        for name in ("process_vm_readv", "getpid", "rt_sigprocmask", "madvise", "getcwd", "readlinkat", "fstat"):
+        for name in ("process_vm_readv", "getpid", "rt_sigprocmask", "epoll_ctl", "madvise", "getcwd", "readlinkat", "fstat"):
             for error in (0, errno.EPERM, errno.EFAULT, errno.EINVAL, 1337):
                 with self.subTest(name=name, error=error):
                     done = self.same(hostile.HERE / "box", calls[name], error, *argv)
@@ -75,12 +75,12 @@ class Sandbox(hostile.Case):
                         self.assertEqual([self.codes(records) for records in self.found()], [BOTH])
 
     def test_neither_way_to_read_memory(self):
-        """a sandbox around the process refuses both `process_vm_readv` and `rt_sigprocmask`, with any error, or with success and 0 | nothing | the failure, with its frames"""
+        """a sandbox around the process refuses both `process_vm_readv` and `epoll_ctl`, with any error, or with success and 0 | nothing | the failure, with its frames"""
         calls = system_calls()
         box = hostile.HERE / "box"
         for error in (errno.EPERM, errno.ENOSYS, errno.EFAULT, errno.EINVAL, 0):
             with self.subTest(error=error):
-                done = self.same(box, calls["process_vm_readv"], error, box, calls["rt_sigprocmask"], error, *self.scenario("once"))
+                done = self.same(box, calls["process_vm_readv"], error, box, calls["epoll_ctl"], error, *self.scenario("once"))
                 if done.returncode == 77:
                     self.skipTest("no seccomp here")
                 self.assertEqual(done.stdout, "host: 0 0 500 209\n")

@@ -330,6 +330,18 @@ class Threads(hostile.Case):
                 self.failure(records, "after")
                 self.assertEqual(records[-1]["dropped"], 0)
 
+    def test_a_program_that_emulates_system_calls(self):
+        """a program emulates the system calls of all code but libc's (`PR_SET_SYSCALL_USER_DISPATCH`), and reads the set of `rt_sigprocmask` before it looks at the rest | nothing: the shim passes no address to that call that cannot be read | every failure"""
+        for words in ((), ("late",)):
+            with self.subTest(" ".join(words)):
+                done = self.same(hostile.PLAIN_HOST, "emulates", *words, variables={"LD_LIBRARY_PATH": hostile.PLAIN})
+                if done.returncode == 77:
+                    self.skipTest("needs x86-64 and Linux 5.11")
+                self.assertEqual((done.returncode, done.stdout), (0, "209 209\n"))
+                records = self.only()
+                self.failure(records, "emulated")
+                self.assertEqual(records[-1]["dropped"], 0)
+
     def test_a_program_that_forbids_the_clock(self):
         """a program forbids reading the processor's counter (`PR_SET_TSC`), or unmaps the vDSO; then a call fails, and it ends | nothing | every failure"""
         for words in ((), ("late",), ("late", "_exit"), ("unmapped",), ("unmapped", "late", "_exit")):

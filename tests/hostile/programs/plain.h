@@ -115,6 +115,7 @@ int garbage();
 int truncated();
 int mappings();
 int few_mappings();
+int no_descriptors();
 int tight();
 int names();
 int generated();
@@ -125,6 +126,7 @@ int barrier();
 int serves_memory();
 int while_asking();
 int traps();
+int emulates();
 int stepped();
 
 }  // namespace hostile

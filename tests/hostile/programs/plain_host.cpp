@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
       {"truncated", truncated},
       {"mappings", mappings},
       {"few-mappings", few_mappings},
+      {"no-descriptors", no_descriptors},
       {"tight", tight},
       {"names", names},
       {"generated", generated},
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
       {"serves-memory", serves_memory},
       {"while-asking", while_asking},
       {"traps", traps},
+      {"emulates", emulates},
       {"stepped", stepped},
   };
   if (argc < 2 || !kAll.contains(argv[1])) return 2;

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -234,6 +235,28 @@ int serves_memory() {
     std::printf("%d %lld\n", code,
                 static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
   }
+  return 0;
+}
+
+/// As a sandbox of privilege separation does, the program forbids itself all further descriptors: before it
+/// first uses the driver, or after a failure, in a child of fork ("child").
+int no_descriptors() {
+  driver();
+  const bool child = !g_words.empty() && g_words[0] == "child";
+  if (child) {
+    start();
+    fail_as("of the parent");
+    if (const pid_t process = fork(); process != 0) {
+      int status = 0;
+      return waitpid(process, &status, 0) == process ? WEXITSTATUS(status) : 90;
+    }
+  }
+  const rlimit none{0, 0};
+  if (setrlimit(RLIMIT_NOFILE, &none) != 0) return 91;
+  start();
+  static char image[1 << 12] = "no image";
+  long module = 0;
+  std::printf("%d %d\n", driver().call("cuModuleLoadData", word(&module), word(image)), fail_as("too late"));
   return 0;
 }
 

@@ -93,17 +93,13 @@ def stripped(folder, python, version):
 
 class Filter:
     """A seccomp filter that answers system calls with an error: x86-64, as the shim calls them."""
-    NUMBERS = {"process_vm_readv": 310, "rt_sigprocmask": 14}
+    NUMBERS = {"process_vm_readv": 310, "epoll_ctl": 233}
 
     def __init__(self, error, names, only_probes=False):
-        # struct sock_filter: code, jt, jf, k. BPF_LD|W|ABS 0x20, JMP|JEQ|K 0x15, RET|K 0x06. rt_sigprocmask is denied for `how` = -1 alone.
+        # struct sock_filter: code, jt, jf, k. BPF_LD|W|ABS 0x20, JMP|JEQ|K 0x15, RET|K 0x06.
         rows = [(0x20, 0, 0, 0)]
         for name in names:
-            if name == "rt_sigprocmask":
-                rows += [(0x15, 0, 3, self.NUMBERS[name]), (0x20, 0, 0, 16), (0x15, 0, 1, 0xFFFFFFFF), (0x06, 0, 0, 0x00050000 | error),
-                         (0x20, 0, 0, 0)]
-            else:
-                rows += [(0x15, 0, 1, self.NUMBERS[name]), (0x06, 0, 0, 0x00050000 | error)]
+            rows += [(0x15, 0, 1, self.NUMBERS[name]), (0x06, 0, 0, 0x00050000 | error)]
         rows.append((0x06, 0, 0, 0x7FFF0000))
         self.code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *row) for row in rows))
         self.program = ctypes.create_string_buffer(struct.pack("@HxxxxxxP", len(rows), ctypes.addressof(self.code)))
@@ -124,7 +120,7 @@ def sandboxes(python, version):
         return skipped("sandboxes", "the filter is made for x86-64")
     for name, error in (("EPERM", 1), ("ENOSYS", 38), ("EACCES", 13)):
         check(f"{version} where process_vm_readv gives {name}", [python, "-B", FRAMES, PROBE, "--inside"], preexec=Filter(error, ["process_vm_readv"]))
-    both = Filter(1, ["process_vm_readv", "rt_sigprocmask"])
+    both = Filter(1, ["process_vm_readv", "epoll_ctl"])
     check(f"{version} where two of the three ways to read are refused", [python, "-B", FRAMES, PROBE, "--inside"], preexec=both)
 
 
