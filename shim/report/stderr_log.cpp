@@ -84,6 +84,16 @@ bool leaves_room(std::size_t size) noexcept {
   return static_cast<rlim_t>(now.st_size) + size <= limit.rlim_cur / 2;
 }
 
+void write_clean(std::string_view text) noexcept {
+  const ErrnoKeeper keeper;
+  pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
+  if (!is_stderr() || !leaves_room(text.size()) || raw::poll_once(descriptor) != 1 ||
+      descriptor.revents != POLLOUT)  // POLLERR: a pipe without a reader
+    return;
+  // SIGTTOU, which stops a background job of a terminal with "stty tostop", is blocked.
+  write_without_signal(STDERR_FILENO, text.data(), text.size());
+}
+
 }  // namespace
 
 void remember_stderr() noexcept {
@@ -102,15 +112,18 @@ bool log_enabled(LogLevel level) noexcept {
 }
 
 void write_stderr(std::string_view text) noexcept {
-  const ErrnoKeeper keeper;
   char clean[kPipeBuffer];  // a job's log must not hold secrets
-  text = {clean, report::redact(text, clean).size};
-  pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
-  if (!is_stderr() || !leaves_room(text.size()) || raw::poll_once(descriptor) != 1 ||
-      descriptor.revents != POLLOUT)  // POLLERR: a pipe without a reader
-    return;
-  // SIGTTOU, which stops a background job of a terminal with "stty tostop", is blocked.
-  write_without_signal(STDERR_FILENO, text.data(), text.size());
+  write_clean({clean, report::redact(text, clean).size});
+}
+
+void say_no_memory(std::string_view consequence) noexcept {
+  if (!log_enabled(LogLevel::warn)) return;
+  char text[256];
+  std::size_t size = 0;
+  for (const std::string_view part : {std::string_view("kshim: there is no memory for kshim's tables; "),
+                                      consequence, std::string_view("\n")})
+    size += part.copy(text + size, sizeof text - size);
+  write_clean({text, size});
 }
 
 void append_printable(std::string_view raw, char* out, std::size_t capacity, std::size_t& size) noexcept {
