@@ -50,12 +50,19 @@ long forwards(int order) {
   return first + 1000L * second + (version == 0 ? 0 : 1000000L);
 }
 #elif defined(USES_DRIVER)
+#include <dlfcn.h>
 long cuInit(unsigned flags);
 long cuMemAlloc_v2(void* out, long size);
 long uses_driver(void);
 long uses_driver(void) { return cuInit(0); }
 long allocates(void);
 long allocates(void) { return cuMemAlloc_v2(0, 1) + 1; }
+long looks_driver_up(void);
+long looks_driver_up(void) {
+  long (*init)(unsigned);
+  *(void**)&init = dlsym(RTLD_DEFAULT, "cuInit");
+  return init == 0 ? -1 : init(0);
+}
 #elif defined(WEAK)
 // Tests for the driver, as a program that is not linked to it may.
 long cuInit(unsigned flags) __attribute__((weak));
