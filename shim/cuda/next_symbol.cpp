@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/next_symbol.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "cuda/cuda_libraries.h"
 #include "guest/scratch_stack.h"
 #include "guest/text_buffer.h"
@@ -43,6 +46,16 @@ bool carries_runtime(const LoadedElf& elf) noexcept {
   return elf.find_symbol(kName, gnu_hash(kName)) != nullptr;
 }
 
+struct Definitions {
+  LoadedObject library;  ///< the first object of the kind
+  AnyFunction found[kHookCount] = {};
+
+  bool none() const noexcept {
+    return !library && std::all_of(std::begin(found), std::end(found),
+                                   [](AnyFunction function) { return function == nullptr; });
+  }
+};
+
 /// The next definitions of the functions of one layer. The library itself (libcuda, a runtime) may have been
 /// opened anywhere. A definition in another object is an interposer's if the object was loaded at program
 /// start, which puts it into the global scope. Else it belongs to a plugin that was opened with RTLD_LOCAL
@@ -55,10 +68,9 @@ struct Search {
   std::uint64_t driver = 0;  ///< the number of the libcuda that is meant; 0 = the first one
   bool any = false;          ///< look into plugins, too
   PageCache pages;
-  bool after_shim = false;
-  LoadedObject library;       ///< the first object of the kind
+  bool after_shim = false;    ///< of the list's objects; true at the end, if there was memory for the search
   std::uint64_t renamed = 0;  ///< the first libcuda under another file name, for where no file has the name
-  AnyFunction found[kHookCount] = {};
+  Definitions result;
 
   bool is_library(const LoadedObject& object, const LoadedElf& elf) const noexcept {
     if (layer == Layer::runtime) return is_runtime(elf, static_cast<Runtime>(runtime));
@@ -79,17 +91,17 @@ bool search_one(void* context, const LoadedObject& object) {
   if (driver && search.renamed == 0 && is_libcuda(object)) search.renamed = object.load;
   if (!library && !object.at_start && !search.any) return true;
   if (!library && !driver && (elf.defines_versions() || carries_runtime(elf))) return true;
-  if (library && !search.library) search.library = object;
+  if (library && !search.result.library) search.result.library = object;
   const std::string_view node = library && !driver ? kRuntimeSonames[search.runtime] : std::string_view();
   for (std::size_t i = 0; i < kHookCount; ++i)
-    if (kHooks[i].layer == search.layer && search.found[i] == nullptr)
-      search.found[i] = elf.find_function(kHooks[i].name, kHooks[i].gnu_hash, node);
+    if (kHooks[i].layer == search.layer && search.result.found[i] == nullptr)
+      search.result.found[i] = elf.find_function(kHooks[i].name, kHooks[i].gnu_hash, node);
   return true;
 }
 
 void run(Search& search) noexcept {
   for_each_loaded_object_at_once(search_one, &search);
-  if (search.library) return;
+  if (search.result.library) return;
   if (search.driver == 0 && search.renamed != 0)
     search.driver = search.renamed;
   else
@@ -98,15 +110,39 @@ void run(Search& search) noexcept {
   for_each_loaded_object_at_once(search_one, &search);
 }
 
+/// Where the list ended when a search for the driver, or for one of the runtimes, found nothing: that holds
+/// until a library is loaded. In a process without CUDA a look-up costs the same with 300 libraries as
+/// with 3.
+struct NothingUntil {
+  std::atomic<const link_map*> node{nullptr};
+  std::atomic<std::uint64_t> hash{0};
+};
+constinit NothingUntil g_nothing[1 + kRuntimeCount];
+
 /// Runs on a stack of the shim's, because a program may look a function up on a small stack. Takes no lock:
-/// the program must get its function, and two threads that fill the tables write the same values.
+/// the program must get its function, and two threads that fill the tables write the same values. Returns
+/// false where there is no memory: then use() has no definitions, whatever is mapped.
 template <class Use>
-void with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const Use& use) noexcept {
+bool with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const Use& use) noexcept {
+  static constinit const Definitions kNone;
+  NothingUntil& nothing = g_nothing[layer == Layer::driver ? 0 : 1 + runtime];
+  if (driver == 0 && is_end_of_list({nothing.node.load(std::memory_order_relaxed),
+                                     nothing.hash.load(std::memory_order_relaxed)})) {
+    use(kNone, nullptr);
+    return true;
+  }
+  bool searched = false;
   on_new_stack([&] {
+    const ListEnd end = end_of_list();
     Search search(layer, runtime, driver);
     run(search);
-    use(search);
+    searched = search.after_shim;
+    use(search.result, &search.pages);
+    const bool none = searched && driver == 0 && search.result.none();
+    nothing.hash.store(none ? end.hash : 0, std::memory_order_relaxed);
+    nothing.node.store(end.node, std::memory_order_relaxed);
   });
+  return searched;
 }
 
 void remember_driver(const LoadedObject& object) noexcept {
@@ -115,20 +151,22 @@ void remember_driver(const LoadedObject& object) noexcept {
   g_driver_low.store(object.elf.low(), std::memory_order_release);
 }
 
-/// `load`: of the libcuda to take; 0 = the first one that is mapped, or none.
-void fill_driver(std::uint64_t load) noexcept {
-  with_search(Layer::driver, 0, load, [](const Search& search) {
-    const LoadedElf own = search.library.elf.through(const_cast<PageCache&>(search.pages));
+/// `load`: of the libcuda to take; 0 = the first one that is mapped, or none. False where there is no memory
+/// for the search.
+bool fill_driver(std::uint64_t load) noexcept {
+  return with_search(Layer::driver, 0, load, [](const Definitions& definitions, PageCache* pages) {
+    const LoadedElf& elf = definitions.library.elf;
+    const LoadedElf own = pages == nullptr ? elf : elf.through(*pages);
     for (std::size_t i = 0; i < kHookCount; ++i)
       if (kHooks[i].layer == Layer::driver) {
         const auto hook = static_cast<Hook>(i);
-        g_driver_rtld_next[i].store(wrap_for_counting(hook, true, search.found[i]),
+        g_driver_rtld_next[i].store(wrap_for_counting(hook, true, definitions.found[i]),
                                     std::memory_order_release);
-        g_driver_rtld_next_address[i].store(search.found[i], std::memory_order_release);
+        g_driver_rtld_next_address[i].store(definitions.found[i], std::memory_order_release);
         set_driver_own(hook,
-                       search.library ? own.find_function(kHooks[i].name, kHooks[i].gnu_hash) : nullptr);
+                       definitions.library ? own.find_function(kHooks[i].name, kHooks[i].gnu_hash) : nullptr);
       }
-    remember_driver(search.library);
+    remember_driver(definitions.library);
   });
 }
 
@@ -237,24 +275,25 @@ bool adopt_driver(const LoadedObject& object) noexcept {
 void find_driver() noexcept { fill_driver(0); }
 
 AnyFunction find_driver(Hook hook, bool exported) noexcept {
-  fill_driver(0);
+  const bool searched = fill_driver(0);
   std::atomic<AnyFunction>& place = (exported ? g_driver_rtld_next : g_libcuda_entry)[index_of(hook)];
-  if (place.load(std::memory_order_acquire) == nullptr)
+  if (!searched && place.load(std::memory_order_acquire) == nullptr)
     place.store(wrap_for_counting(hook, exported, find_without_memory(hook, 0)), std::memory_order_release);
   return place.load(std::memory_order_acquire);
 }
 
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
   const auto index = static_cast<std::size_t>(runtime);
-  with_search(Layer::runtime, index, 0, [index](const Search& search) {
-    for (std::size_t i = 0; i < kHookCount; ++i)
-      if (kHooks[i].layer == Layer::runtime)
-        g_runtime_real[index][i].store(search.found[i], std::memory_order_release);
-    g_runtime_objects[index].load.store(search.library.load, std::memory_order_relaxed);
-    g_runtime_objects[index].low.store(search.library.elf.low(), std::memory_order_release);
-  });
+  const bool searched =
+      with_search(Layer::runtime, index, 0, [index](const Definitions& definitions, PageCache*) {
+        for (std::size_t i = 0; i < kHookCount; ++i)
+          if (kHooks[i].layer == Layer::runtime)
+            g_runtime_real[index][i].store(definitions.found[i], std::memory_order_release);
+        g_runtime_objects[index].load.store(definitions.library.load, std::memory_order_relaxed);
+        g_runtime_objects[index].low.store(definitions.library.elf.low(), std::memory_order_release);
+      });
   std::atomic<AnyFunction>& place = g_runtime_real[index][index_of(hook)];
-  if (place.load(std::memory_order_acquire) == nullptr)
+  if (!searched && place.load(std::memory_order_acquire) == nullptr)
     place.store(find_without_memory(hook, index), std::memory_order_release);
   return place.load(std::memory_order_acquire);
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstring>
 #include <iterator>
+#include <span>
 
 #include "guest/auxiliary_vector.h"
 #include "guest/errno_keeper.h"
@@ -16,6 +17,7 @@
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
+#include "kshim/base/hash.h"
 #include "process/scattered_read.h"
 
 // Set by the static linker: where this library begins in memory.
@@ -161,6 +163,36 @@ void for_each_name_at_end(bool (*visit)(void*, std::string_view), void* context)
   bool broken = false;
   for (bool more = read_node(link_map_head(), node); more; more = next_node(node, broken))
     if (read_name(node, name, sizeof name) && !visit(context, name)) return;
+}
+
+namespace {
+
+/// 0 where another node follows, or where it cannot be read. Another library may have the memory of a node
+/// that is gone.
+std::uint64_t hash_of_last(const link_map* address) noexcept {
+  MapNode node;
+  char name[512];
+  if (!read_node(address, node) || node.map.l_next != nullptr || !read_name(node, name, sizeof name))
+    return 0;
+  const void* const parts[] = {address, node.map.l_ld, node.map.l_name, node.map.l_prev,
+                               reinterpret_cast<const void*>(node.map.l_addr)};
+  return key_hash(std::as_bytes(std::span(parts)), content_hash(bytes_of(std::string_view(name))));
+}
+
+}  // namespace
+
+ListEnd end_of_list() noexcept {
+  MapNode node;
+  ListEnd end;
+  bool broken = false;
+  for (bool more = read_node(link_map_head(), node); more; more = next_node(node, broken))
+    end.node = node.address;
+  if (!broken) end.hash = hash_of_last(end.node);
+  return end;
+}
+
+bool is_end_of_list(const ListEnd& end) noexcept {
+  return end.hash != 0 && hash_of_last(end.node) == end.hash;
 }
 
 namespace {
