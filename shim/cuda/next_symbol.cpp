@@ -110,14 +110,54 @@ void run(Search& search) noexcept {
   for_each_loaded_object_at_once(search_one, &search);
 }
 
-/// Where the list ended when a search for the driver, or for one of the runtimes, found nothing: that holds
-/// until a library is loaded. In a process without CUDA a look-up costs the same with 300 libraries as
-/// with 3.
-struct NothingUntil {
+/// Up to where in the list a search for the driver, or for one of the runtimes, has found nothing. Libraries
+/// come behind it, so that a look-up in a process without CUDA reads those alone that are new.
+struct SearchedInVain {
   std::atomic<const link_map*> node{nullptr};
   std::atomic<std::uint64_t> hash{0};
+
+  void note(const ListMark& mark) noexcept {
+    node.store(mark.node, std::memory_order_relaxed);
+    hash.store(mark.hash, std::memory_order_relaxed);
+  }
 };
-constinit NothingUntil g_nothing[1 + kRuntimeCount];
+constinit SearchedInVain g_in_vain[1 + kRuntimeCount];
+
+/// Whether a search might take something of a library.
+bool may_have(Layer layer, std::size_t runtime, std::string_view path, const LoadedElf& elf) noexcept {
+  char soname[64];
+  if (layer == Layer::driver
+          ? names_libcuda(path) || (elf.soname(soname, sizeof soname) && names_libcuda(soname))
+          : is_runtime(elf, static_cast<Runtime>(runtime)))
+    return true;
+  return std::any_of(std::begin(kHooks), std::end(kHooks), [&](const HookRow& row) {
+    return row.layer == layer && elf.find_function(row.name, row.gnu_hash) != nullptr;
+  });
+}
+
+/// Whether a search still would find nothing.
+bool is_in_vain(Layer layer, std::size_t runtime) noexcept {
+  SearchedInVain& known = g_in_vain[layer == Layer::driver ? 0 : 1 + runtime];
+  MapNode node;
+  if (!find_marked({known.node.load(std::memory_order_relaxed), known.hash.load(std::memory_order_relaxed)},
+                   node))
+    return false;
+  if (node.map.l_next == nullptr) return true;
+  bool nothing = false;
+  on_new_stack([&] {
+    PageCache pages;
+    bool broken = false;
+    while (next_node(node, broken)) {
+      char path[512];
+      if (!read_name(node, path, sizeof path) ||
+          may_have(layer, runtime, path, read_elf(node, path, &pages).through(pages)))
+        return;
+      known.note(mark_of(node));
+    }
+    nothing = !broken;
+  });
+  return nothing;
+}
 
 /// Runs on a stack of the shim's, because a program may look a function up on a small stack. Takes no lock:
 /// the program must get its function, and two threads that fill the tables write the same values. Returns
@@ -125,22 +165,19 @@ constinit NothingUntil g_nothing[1 + kRuntimeCount];
 template <class Use>
 bool with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const Use& use) noexcept {
   static constinit const Definitions kNone;
-  NothingUntil& nothing = g_nothing[layer == Layer::driver ? 0 : 1 + runtime];
-  if (driver == 0 && is_end_of_list({nothing.node.load(std::memory_order_relaxed),
-                                     nothing.hash.load(std::memory_order_relaxed)})) {
+  if (driver == 0 && is_in_vain(layer, runtime)) {
     use(kNone, nullptr);
     return true;
   }
   bool searched = false;
   on_new_stack([&] {
-    const ListEnd end = end_of_list();
+    const ListMark end = mark_end_of_list();
     Search search(layer, runtime, driver);
     run(search);
     searched = search.after_shim;
     use(search.result, &search.pages);
     const bool none = searched && driver == 0 && search.result.none();
-    nothing.hash.store(none ? end.hash : 0, std::memory_order_relaxed);
-    nothing.node.store(end.node, std::memory_order_relaxed);
+    g_in_vain[layer == Layer::driver ? 0 : 1 + runtime].note(none ? end : ListMark());
   });
   return searched;
 }

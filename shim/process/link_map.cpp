@@ -165,34 +165,26 @@ void for_each_name_at_end(bool (*visit)(void*, std::string_view), void* context)
     if (read_name(node, name, sizeof name) && !visit(context, name)) return;
 }
 
-namespace {
-
-/// 0 where another node follows, or where it cannot be read. Another library may have the memory of a node
-/// that is gone.
-std::uint64_t hash_of_last(const link_map* address) noexcept {
-  MapNode node;
+// Another library may have the memory of a node that is gone.
+ListMark mark_of(const MapNode& node) noexcept {
   char name[512];
-  if (!read_node(address, node) || node.map.l_next != nullptr || !read_name(node, name, sizeof name))
-    return 0;
-  const void* const parts[] = {address, node.map.l_ld, node.map.l_name, node.map.l_prev,
+  if (!node || !read_name(node, name, sizeof name)) return {};
+  const void* const parts[] = {node.address, node.map.l_ld, node.map.l_name, node.map.l_prev,
                                reinterpret_cast<const void*>(node.map.l_addr)};
-  return key_hash(std::as_bytes(std::span(parts)), content_hash(bytes_of(std::string_view(name))));
+  return {node.address,
+          key_hash(std::as_bytes(std::span(parts)), content_hash(bytes_of(std::string_view(name))))};
 }
 
-}  // namespace
-
-ListEnd end_of_list() noexcept {
+ListMark mark_end_of_list() noexcept {
   MapNode node;
-  ListEnd end;
+  MapNode last;
   bool broken = false;
-  for (bool more = read_node(link_map_head(), node); more; more = next_node(node, broken))
-    end.node = node.address;
-  if (!broken) end.hash = hash_of_last(end.node);
-  return end;
+  for (bool more = read_node(link_map_head(), node); more; more = next_node(node, broken)) last = node;
+  return broken ? ListMark() : mark_of(last);
 }
 
-bool is_end_of_list(const ListEnd& end) noexcept {
-  return end.hash != 0 && hash_of_last(end.node) == end.hash;
+bool find_marked(const ListMark& mark, MapNode& out) noexcept {
+  return mark.hash != 0 && read_node(mark.node, out) && mark_of(out).hash == mark.hash;
 }
 
 namespace {

@@ -54,15 +54,16 @@ bool read_name(const MapNode& node, char* to, std::size_t room) noexcept;
 /// while it runs, the linker keeps all files that were mapped before. Makes no system call if the C library
 /// has _dl_find_object and the last file is the one of the start.
 void for_each_name_at_end(bool (*visit)(void* context, std::string_view name), void* context) noexcept;
-/// The last node of the list: a library that is loaded later comes behind it.
-struct ListEnd {
+/// A node by which the list can be read from there on, as long as its library is loaded.
+struct ListMark {
   const link_map* node = nullptr;
   std::uint64_t hash = 0;  ///< of the node, by which it is known again; 0 = none
 };
-ListEnd end_of_list() noexcept;
-/// Whether it still is the last one: no library has been loaded since; others may be gone. The cost does not
-/// depend on their number.
-bool is_end_of_list(const ListEnd& end) noexcept;
+ListMark mark_of(const MapNode& node) noexcept;
+/// Marks the last node: a library that is loaded later comes behind it.
+ListMark mark_end_of_list() noexcept;
+/// False where the marked library is gone.
+bool find_marked(const ListMark& mark, MapNode& out) noexcept;
 /// The version of libc's oldest functions.
 #if defined(__x86_64__)
 constexpr std::string_view kFirstVersion = "GLIBC_2.2.5";

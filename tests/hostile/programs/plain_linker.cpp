@@ -184,8 +184,10 @@ int libraries() {
 /// Opens each library of WORD 0; each looks a driver function up in the default scope. The driver is in the
 /// scope of the library WORD 2 alone. What it took of the processor's time is in the file WORD 1.
 int default_look_ups() {
-  void* const user = dlopen(g_words[2].c_str(), RTLD_NOW | RTLD_LOCAL);
-  std::printf("%ld\n", plain(user, "uses_driver")());
+  if (g_words.size() > 2) {
+    void* const user = dlopen(g_words[2].c_str(), RTLD_NOW | RTLD_LOCAL);
+    std::printf("%ld\n", plain(user, "uses_driver")());
+  }
   const std::vector<std::string> files = files_of(g_words[0]);
   const double before = seconds_of_processor();
   for (const std::string& file : files) plain(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL), "asks_default")();
