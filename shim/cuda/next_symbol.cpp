@@ -266,9 +266,10 @@ void recheck_runtime(Runtime runtime) noexcept {
     find_runtime(runtime, Hook::__cudaRegisterFatBinary);
 }
 
-AnyFunction driver_function(const char* name) noexcept {
+AnyFunction driver_function(const char* name, PageCache* pages) noexcept {
   const LoadedObject driver = driver_object();
-  return driver ? driver.elf.find_function(name, gnu_hash(name)) : nullptr;
+  if (!driver) return nullptr;
+  return (pages == nullptr ? driver.elf : driver.elf.through(*pages)).find_function(name, gnu_hash(name));
 }
 
 bool in_driver(const void* address) noexcept {

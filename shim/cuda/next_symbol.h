@@ -55,7 +55,8 @@ void recheck_runtime(Runtime runtime) noexcept;
 void set_driver_own(Hook hook, AnyFunction address) noexcept;
 
 /// A driver function that is not hooked, for calls by the shim itself; nullptr before a driver is known.
-AnyFunction driver_function(const char* name) noexcept;
+/// `pages`: what is read through, or nullptr.
+AnyFunction driver_function(const char* name, PageCache* pages = nullptr) noexcept;
 /// Forgets a driver that is not mapped any more, and takes the one that is mapped now, if there is one.
 void recheck_driver() noexcept;
 /// The number of the driver's mapping (LoadedObject::load), verified; 0 = none. While it is the same,
