@@ -2,6 +2,7 @@
 #include "cuda/next_symbol.h"
 
 #include "cuda/cuda_libraries.h"
+#include "guest/safe_memory.h"
 #include "guest/scratch_stack.h"
 #include "guest/text_buffer.h"
 #include "process/link_map.h"
@@ -103,6 +104,7 @@ void run(Search& search) noexcept {
 template <class Use>
 void with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const Use& use) noexcept {
   on_new_stack([&] {
+    const ScopedManyReads reads;
     Search search(layer, runtime, driver);
     run(search);
     use(search);
