@@ -37,6 +37,17 @@ std::atomic<std::uintptr_t> g_driver_low{0};
 std::atomic<std::uintptr_t> g_driver_high{0};
 std::atomic<std::uint64_t> g_driver_load{0};  ///< its number (LoadedObject::load)
 
+/// The list of objects in which no driver was found: its last node, and its identity_of_list().
+std::atomic<const link_map*> g_last_without{nullptr};
+std::atomic<std::uint64_t> g_list_without{0};
+
+/// Whether no library was added since a search found no driver: a program may ask for one very often.
+bool is_known_absent() noexcept {
+  const std::uint64_t list = g_list_without.load(std::memory_order_acquire);
+  return list != 0 && g_driver_low.load(std::memory_order_acquire) == 0 &&
+         identity_of_list(g_last_without.load(std::memory_order_relaxed)) == list;
+}
+
 /// Whether an object exports a static copy of the whole CUDA runtime. References with a version bind to
 /// libcudart.so.N, never to such a copy.
 bool carries_runtime(const LoadedElf& elf) noexcept {
@@ -119,7 +130,13 @@ void remember_driver(const LoadedObject& object) noexcept {
 
 /// `load`: of the libcuda to take; 0 = the first one that is mapped, or none.
 void fill_driver(std::uint64_t load) noexcept {
-  with_search(Layer::driver, 0, load, [](const Search& search) {
+  const link_map* const last = load == 0 ? last_map() : nullptr;
+  const std::uint64_t list = identity_of_list(last);
+  with_search(Layer::driver, 0, load, [=](const Search& search) {
+    if (list != 0 && search.after_shim && !search.library) {
+      g_last_without.store(last, std::memory_order_relaxed);
+      g_list_without.store(list, std::memory_order_release);
+    }
     const LoadedElf own = search.library.elf.through(const_cast<PageCache&>(search.pages));
     for (std::size_t i = 0; i < kHookCount; ++i)
       if (kHooks[i].layer == Layer::driver) {
@@ -236,10 +253,12 @@ bool adopt_driver(const LoadedObject& object) noexcept {
   return g_driver_load.load(std::memory_order_acquire) == object.load;
 }
 
-void find_driver() noexcept { fill_driver(0); }
+void find_driver() noexcept {
+  if (!is_known_absent()) fill_driver(0);
+}
 
 AnyFunction find_driver(Hook hook, bool exported) noexcept {
-  fill_driver(0);
+  find_driver();
   std::atomic<AnyFunction>& place = (exported ? g_driver_rtld_next : g_libcuda_entry)[index_of(hook)];
   if (place.load(std::memory_order_acquire) == nullptr)
     place.store(wrap_for_counting(hook, exported, find_without_memory(hook, 0)), std::memory_order_release);

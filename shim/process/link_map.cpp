@@ -16,6 +16,7 @@
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
+#include "kshim/base/hash.h"
 #include "process/scattered_read.h"
 
 // Set by the static linker: where this library begins in memory.
@@ -146,6 +147,29 @@ bool read_name(const MapNode& node, char* to, std::size_t room) noexcept {
     done += part;
   }
   return false;
+}
+
+const link_map* last_map() noexcept {
+  const ScopedManyReads reads;
+  const link_map* last = nullptr;
+  MapNode node;
+  bool broken = false;
+  for (bool more = read_node(link_map_head(), node); more; more = next_node(node, broken))
+    last = node.address;
+  return broken ? nullptr : last;
+}
+
+std::uint64_t identity_of_list(const link_map* last) noexcept {
+  const FindByLinker find = linkers_look_up();
+  const ScopedManyReads reads;
+  MapNode node;
+  char name[512];
+  FoundByLinker found{};
+  if (find == nullptr || !read_node(last, node) || node.map.l_next != nullptr ||
+      !read_name(node, name, sizeof name) || find(node.map.l_ld, &found) != 0 || found.map != last)
+    return 0;
+  const std::uintptr_t place[] = {node.map.l_addr, reinterpret_cast<std::uintptr_t>(node.map.l_ld)};
+  return key_hash(bytes_of(std::string_view(name)), key_hash(std::as_bytes(std::span(place)))) | 1U;
 }
 
 void for_each_name_at_end(bool (*visit)(void*, std::string_view), void* context) noexcept {

@@ -50,6 +50,11 @@ bool read_node(const link_map* address, MapNode& out) noexcept;
 bool next_node(MapNode& node, bool& broken) noexcept;
 /// The name that the linker gives it: a path, or empty for the program. False where it cannot be read.
 bool read_name(const MapNode& node, char* to, std::size_t room) noexcept;
+/// The last node of the list; nullptr where it could not be read to its end.
+const link_map* last_map() noexcept;
+/// A number for the list that ends with this node: libraries are added at the end. 0 where another one
+/// follows by now, where the node is gone, or where the C library lacks _dl_find_object.
+std::uint64_t identity_of_list(const link_map* last) noexcept;
 /// Calls visit(context, name) for the name of each node until it answers false. For the library's destructor:
 /// while it runs, the linker keeps all files that were mapped before. Makes no system call if the C library
 /// has _dl_find_object and the last file is the one of the start.
