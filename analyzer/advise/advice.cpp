@@ -447,7 +447,7 @@ Advice advise_on(const AdviceInput& given) {
   add_image_fix(at, advice.fixes);
   if (at.container) {
     // What gives a container its GPU comes before what looks for one.
-    std::ranges::stable_partition(advice.fixes, [](const Fix& fix) {
+    std::stable_partition(advice.fixes.begin(), advice.fixes.end(), [](const Fix& fix) {
       return !fix.commands.empty() && fix.commands.front().find("docker run") != std::string::npos;
     });
     add_container_note(advice.fixes);

@@ -118,7 +118,7 @@ void keep_feasible(const AdviceInput& at, std::vector<Fix>& fixes) {
     if (!fix.cuda.known() && fix.kind == FixKind::reinstall && !fix.commands.empty())
       fix.cuda = cuda_named_in(fix.commands.back());
   std::erase_if(fixes, [&](const Fix& fix) { return !is_feasible(at, fix); });
-  std::ranges::stable_partition(fixes, keeps_commands);
+  std::stable_partition(fixes.begin(), fixes.end(), keeps_commands);
   // A driver that was too old for one build is not asked to run a newer one.
   if (at.cause == Cause::ptx_newer_than_driver && !at.driver.known())
     std::erase_if(fixes, [&](const Fix& fix) {

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <cctype>
-#include <ranges>
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
@@ -31,9 +31,10 @@ const std::vector<GpuName>& all_names() {
     for (const GpuNameRow& row : knowledge().gpu_names) out.push_back({std::string(row.name), row.cc});
     for (const OldGpuRow& row : old_gpus()) out.push_back({std::string(row.name), row.cc});
     // Newest first: a Thor's chip has two numbers, and the newer is that of CUDA 13.
-    for (const auto& gpu : std::views::reverse(image::compat_tables().gpus))
-      for (const std::string& chip : split(gpu.chips, " "))
-        if (!chip.empty()) out.push_back({chip, gpu.cc, true});
+    const auto gpus = image::compat_tables().gpus;
+    for (auto gpu = gpus.rbegin(); gpu != gpus.rend(); ++gpu)
+      for (const std::string& chip : split(gpu->chips, " "))
+        if (!chip.empty()) out.push_back({chip, gpu->cc, true});
     std::ranges::stable_sort(
         out, [](const GpuName& a, const GpuName& b) { return a.name.size() > b.name.size(); });
     return out;
@@ -129,7 +130,7 @@ std::vector<GpuName> gpus_named_in(std::string_view text) {
     const auto row = kByName.find(folded(plain + prefixed + in_words + before_gpu + chip));
     if (row != kByName.end()) out.push_back(*row->second);
   }
-  std::ranges::stable_partition(out, [](const GpuName& gpu) { return !gpu.chip; });
+  std::stable_partition(out.begin(), out.end(), [](const GpuName& gpu) { return !gpu.chip; });
   return out;
 }
 

@@ -121,7 +121,7 @@ std::vector<Place> own_native_places(const FailureRecord& failure, const Report&
     out.push_back(std::move(place));
   }
   // A frame with a name says more than an address; the order within each kind stays.
-  std::ranges::stable_partition(out, [](const Place& place) { return !place.function.empty(); });
+  std::stable_partition(out.begin(), out.end(), [](const Place& place) { return !place.function.empty(); });
   return out;
 }
 

@@ -128,7 +128,7 @@ void TableFiles::flush() {
 }
 
 void TableFiles::add_manifest(const std::string& ending, std::string_view bytes) {
-  const Written& file = manifests_.emplace_back(folder_ / "manifest", ending);
+  const Written& file = manifests_.emplace_back(Written{folder_ / "manifest", ending});
   append(file.folder, temporary(file), bytes, true);
 }
 

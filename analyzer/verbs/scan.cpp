@@ -383,8 +383,8 @@ void sort_results(Scan& scan) {
            std::tie(a.severity, a.confidence, of_a, b.object);
   });
   std::ranges::sort(scan.notes, {}, &ReadNote::text);
-  const auto again = std::ranges::unique(scan.notes, {}, &ReadNote::text);
-  scan.notes.erase(again.begin(), again.end());
+  const auto same = [](const ReadNote& a, const ReadNote& b) { return a.text() == b.text(); };
+  scan.notes.erase(std::unique(scan.notes.begin(), scan.notes.end(), same), scan.notes.end());
 }
 
 // A verdict of `ok` depends on them as much as a finding does.

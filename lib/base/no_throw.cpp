@@ -10,12 +10,8 @@ _LIBCPP_BEGIN_NAMESPACE_STD
   __builtin_trap();
 }
 _LIBCPP_END_NAMESPACE_STD
-#endif
-
+#else  // declared by <string_view>
 namespace std {
-
-[[noreturn, gnu::cold]] void __throw_out_of_range_fmt(const char*,
-                                                      ...);  // NOLINT(bugprone-reserved-identifier)
 void __throw_out_of_range_fmt(const char*, ...) { __builtin_trap(); }
-
 }  // namespace std
+#endif

@@ -9,12 +9,16 @@
 #include "cuda/compilers.h"
 #include "cuda/cuda_libraries.h"
 #include "cuda/driver_table.h"
+#include "cuda/shadowed_variables.h"
 #include "guest/errno_keeper.h"
 #include "guest/options.h"
 #include "guest/scratch_stack.h"
+#include "guest/signals.h"
+#include "guest/syscalls.h"
 #include "guest/text_buffer.h"
 #include "process/link_map.h"
 #include "report/run_socket.h"
+#include "report/stderr_log.h"
 
 namespace kshim::shim {
 namespace {
@@ -194,6 +198,13 @@ bool is_there_without_shim(void* handle, const char* name, const void* asking, c
   return has_next(name, version, row) || (handle == RTLD_DEFAULT && is_there_for(asking, name, version, row));
 }
 
+void say_that_it_is_not_watched() noexcept {
+  static std::atomic<bool> g_said{false};
+  const ScopedBlockSignals held;
+  if (!g_said.exchange(true, std::memory_order_relaxed))
+    say_no_memory("functions that are looked up until there is are not watched");
+}
+
 bool is_get_proc_address(std::size_t row) noexcept {
   return row == index_of(Hook::cuGetProcAddress) || row == index_of(Hook::cuGetProcAddress_v2);
 }
@@ -217,7 +228,10 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   const std::size_t row = find_hook(name);
   if (row == kHookCount) return kNotOurs;
   const ErrnoKeeper keeper;
+  const std::uint32_t refusals = raw::g_refusals.load(std::memory_order_relaxed);
+  const auto lacked_memory = [&] { return raw::g_refusals.load(std::memory_order_relaxed) != refusals; };
   if (is_driver_itself(caller)) return kNotOurs;
+  unshadow_variables(caller, name);
   const bool sets_error = next_sets_error();  // asked first: a look-up that succeeds clears the error
   const auto none = [&]() noexcept -> LookupAnswer {
     if (!sets_error && handle != RTLD_NEXT) look_up_plainly(handle, name, "none");
@@ -225,8 +239,9 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   };
   if (names_none) {
     // The meaning of RTLD_NEXT depends on the caller, which only a jump to libc preserves. The look-up before
-    // it has failed where there is nothing: its NULL and dlerror() are what the caller expects.
-    return is_there_without_shim(handle, name, caller, version, row) ? kNotOurs : none();
+    // it has failed where there is nothing: its NULL and dlerror() are what the caller expects. Where there
+    // is no memory to find out, libc's answer stands.
+    return is_there_without_shim(handle, name, caller, version, row) || lacked_memory() ? kNotOurs : none();
   }
   void* address = look_up_plainly(handle, name, version);
   // The handle is the program's (dlopen(NULL), ctypes.CDLL(None)): it searches the global scope, where the
@@ -239,7 +254,9 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   }
   if (address != nullptr && row == index_of(Hook::cuLibraryLoadData)) note_loads_libraries(caller);
   if (address == nullptr || is_shim(address)) return {address, 1};
-  return {wrap_dlsym_result(address, row), 1};
+  void* const wrapped = wrap_dlsym_result(address, row);
+  if (wrapped == address && lacked_memory()) say_that_it_is_not_watched();
+  return {wrapped, 1};
 }
 
 namespace kshim::shim {

@@ -75,14 +75,14 @@ constexpr Result kNotReady = 600;
     return code;                                                                 \
   }
 
-#define KSHIM_INIT(path, name, ret, params, args)       \
-  KSHIM_FIRST(path, name, ret, params, args)            \
-  ret kshim_##path##_##name params {                    \
-    KSHIM_REAL(path, name, args)                        \
-    on_init_begins();                                   \
-    const Result code = real args;                      \
-    on_init(KSHIM_FACTS(name, code, KSHIM_STRIP args)); \
-    return code;                                        \
+#define KSHIM_INIT(path, name, ret, params, args)              \
+  KSHIM_FIRST(path, name, ret, params, args)                   \
+  ret kshim_##path##_##name params {                           \
+    KSHIM_REAL(path, name, args)                               \
+    const bool begun = on_init_begins();                       \
+    const Result code = real args;                             \
+    on_init(KSHIM_FACTS(name, code, KSHIM_STRIP args), begun); \
+    return code;                                               \
   }
 
 // cuGetProcAddress and its version 2: symbol_lookup.cpp.

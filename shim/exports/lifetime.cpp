@@ -11,6 +11,7 @@
 
 #include <atomic>
 
+#include "cuda/shadowed_variables.h"
 #include "cuda/symbol_lookup.h"
 #include "exports/wait_exports.h"
 #include "failure/state.h"
@@ -100,6 +101,7 @@ void call_last(std::uintptr_t argument) noexcept {
   const ErrnoKeeper keeper;
   remember_stderr();
   find_next_functions();
+  unshadow_variables_at_start();
   if (!options().enabled) return;
   // Before the program starts, and so before the dynamic linker's own function, which calls the destructors:
   // what is registered first is called last. Several, because a thread that waits for libc's lock takes the

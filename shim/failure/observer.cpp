@@ -137,13 +137,16 @@ bool is_recording(const void* caller) noexcept { return options().enabled && !in
 
 }  // namespace
 
-void on_init_begins() noexcept {
-  if (!options().enabled) return;
+bool on_init_begins() noexcept {
+  if (!options().enabled || current_driver() == 0) return false;
   SlowPath().run([](State& state) { state.report.begin(); });
+  return true;
 }
 
-void on_init(const CallArgs& facts) noexcept {
+void on_init(const CallArgs& facts, bool begun) noexcept {
   if (!is_recording(facts.caller)) return;
+  // A library's own cuInit, which opens the driver: there is none, or its call has been recorded.
+  if (!begun && facts.code != 0 && (current_driver() == 0 || current_report() != 0)) return;
   learn_driver(facts.code == 0);
   SlowPath().run([&](State& state) {
     state.report.begin();
@@ -180,7 +183,7 @@ std::uint64_t load_begins() noexcept { return options().enabled ? now_nanosecond
 
 void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) noexcept {
   if (!is_recording(facts.caller)) return;
-  const std::uint64_t nanoseconds = now_nanoseconds() - begin;
+  const Period period{begin, now_nanoseconds()};
   learn_what_was_missed();
   const Device asked = ask_current_device();
   std::optional<DriverLog> log;
@@ -190,7 +193,7 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
     const Device device = state.driver.device_or_only(asked);
     state.driver.announce(state.report);
     Module module;
-    state.modules.add(facts, nanoseconds, device, state.report, state.driver, state.objects, module);
+    state.modules.add(facts, period, device, state.report, state.driver, state.objects, module);
     if (remember_handle(handle, {}, module.number)) forget_launches(handle);
     state.gaps.note_load(state.gap_scene(), module.code, device, facts.caller);
     if (log) add_driver_failure(state, {facts, module.number, device}, log->text());

@@ -15,9 +15,11 @@ extern std::atomic<std::uint32_t> g_pending;
 
 // All of these functions preserve errno.
 
-/// cuInit: the report begins before it, driver and devices are written after it.
-void on_init_begins() noexcept;
-void on_init(const CallArgs& facts) noexcept;
+/// cuInit: the report begins before it, driver and devices are written after it. False where no driver is
+/// mapped: the function that is called is a library's own.
+bool on_init_begins() noexcept;
+/// `begun`: the answer of on_init_begins().
+void on_init(const CallArgs& facts, bool begun) noexcept;
 /// A driver call failed.
 void on_call_failed(const CallArgs& facts) noexcept;
 /// A hooked runtime call returned, and it failed or g_pending is not 0.

@@ -25,7 +25,7 @@ State* map_state() noexcept {
   if (memory == nullptr) {
     if (g_refused.load(std::memory_order_relaxed) == 0) {
       g_refused.store(1, std::memory_order_relaxed);
-      log_line(LogLevel::warn, "there is no memory for kshim's tables; nothing is recorded until there is");
+      say_no_memory("nothing is recorded until there is");
     }
     return nullptr;
   }

@@ -11,6 +11,12 @@ namespace kshim::shim {
 void read_clock(clockid_t clock, timespec& out) noexcept;
 std::uint64_t now_nanoseconds() noexcept;  ///< CLOCK_MONOTONIC
 
+/// Both by now_nanoseconds().
+struct Period {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
+
 /// Limits repeated work to a fixed fraction of the run time (1/17). A zeroed object is due at once.
 class RateLimit {
  public:

@@ -114,6 +114,15 @@ inline int protect(std::uintptr_t page, std::size_t size, int rights) noexcept {
 inline ssize_t write_file(int fd, const void* from, std::size_t size) noexcept {
   return call(SYS_write, fd, from, size);
 }
+/// Leaves the file's position alone. A file that was opened O_APPEND gets the bytes at its end.
+inline ssize_t write_at(int fd, const void* from, std::size_t size, std::uint64_t offset) noexcept {
+  return call(SYS_pwrite64, fd, from, size, offset);
+}
+/// -1 for what has no position (a pipe, a terminal, a socket).
+inline off_t position_of(int fd) noexcept { return call(SYS_lseek, fd, 0L, SEEK_CUR); }
+inline off_t move_position(int fd, off_t position) noexcept {
+  return call(SYS_lseek, fd, position, SEEK_SET);
+}
 /// A number of at least `lowest`, close-on-exec.
 inline int duplicate_above(int fd, int lowest) noexcept {
   return static_cast<int>(call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest));
@@ -157,6 +166,8 @@ inline int shorten_file(int fd, off_t size) noexcept {
 inline int advise(void* memory, std::size_t size, int advice) noexcept {
   return static_cast<int>(call(SYS_madvise, memory, size, advice));
 }
+/// How often the system has given no memory (RLIMIT_AS, mlockall, overcommit).
+inline std::atomic<std::uint32_t> g_refusals{0};
 /// Maps zeroed private memory; nullptr if that fails. Large mappings are excluded from core dumps.
 inline void* map_memory(std::size_t size, int more_flags = 0) noexcept {
   constexpr int kRights = PROT_READ | PROT_WRITE;
@@ -166,7 +177,10 @@ inline void* map_memory(std::size_t size, int more_flags = 0) noexcept {
 #else
   auto* const got = reinterpret_cast<void*>(call(SYS_mmap, nullptr, size, kRights, flags, -1, 0L));
 #endif
-  if (got == MAP_FAILED) return nullptr;
+  if (got == MAP_FAILED) {
+    g_refusals.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
   constexpr std::size_t kLarge = std::size_t{256} << 10U;
   if (size >= kLarge) advise(got, size, MADV_DONTDUMP);
   return got;

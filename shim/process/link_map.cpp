@@ -241,6 +241,13 @@ void find_after_shim_at_start(std::span<NextFunction> functions) noexcept {
   }
 }
 
+void each_library_at_start(void (*visit)(const LoadedElf& elf)) noexcept {
+  const link_map* const program = link_map_head();
+  for (const link_map* map = program == nullptr ? nullptr : program->l_next; map != nullptr;
+       map = map->l_next)
+    visit(trusted_elf(*map));
+}
+
 namespace {
 
 struct Headers {

@@ -225,6 +225,7 @@ bool LoadedElf::is_definition(std::uint32_t symbol, std::string_view name, std::
   ElfW(Sym) row;
   if (!read_symbol(symbol, row) || row.st_shndx == SHN_UNDEF || row.st_value == 0) return false;
   if (kind == Kind::function && ELF64_ST_TYPE(row.st_info) != STT_FUNC) return false;
+  if (kind == Kind::variable && ELF64_ST_TYPE(row.st_info) != STT_OBJECT) return false;
   return text_is(row.st_name, name) && version_matches(symbol, version);
 }
 
@@ -268,18 +269,25 @@ std::uint32_t LoadedElf::find(std::string_view name, std::uint32_t hash, std::st
   return sysv_hash_ != 0 ? find_sysv(name, version, kind) : 0;
 }
 
+void* LoadedElf::find_kind(std::string_view name, std::uint32_t hash, std::string_view version,
+                           Kind kind) const noexcept {
+  ElfW(Sym) row;
+  const std::uint32_t symbol = find(name, hash, version, kind);
+  return symbol != 0 && read_symbol(symbol, row) ? reinterpret_cast<void*>(base_ + row.st_value) : nullptr;
+}
+
 void* LoadedElf::find_symbol(std::string_view name, std::uint32_t hash,
                              std::string_view version) const noexcept {
-  ElfW(Sym) row;
-  const std::uint32_t symbol = find(name, hash, version, Kind::any);
-  return symbol != 0 && read_symbol(symbol, row) ? reinterpret_cast<void*>(base_ + row.st_value) : nullptr;
+  return find_kind(name, hash, version, Kind::any);
 }
 
 void* LoadedElf::find_function(std::string_view name, std::uint32_t hash,
                                std::string_view version) const noexcept {
-  ElfW(Sym) row;
-  const std::uint32_t symbol = find(name, hash, version, Kind::function);
-  return symbol != 0 && read_symbol(symbol, row) ? reinterpret_cast<void*>(base_ + row.st_value) : nullptr;
+  return find_kind(name, hash, version, Kind::function);
+}
+
+void* LoadedElf::find_variable(std::string_view name, std::uint32_t hash) const noexcept {
+  return find_kind(name, hash, {}, Kind::variable);
 }
 
 namespace {
@@ -428,6 +436,27 @@ constexpr std::uint64_t kPointers[] = {R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT, 
 
 }  // namespace
 
+template <class Visit>
+void LoadedElf::each_pointer(const Visit& visit) const noexcept {
+  constexpr std::size_t kRows = 64;
+  ElfW(Rela) rows[kRows];
+  for (const Relocations* table : {&data_relocations_, &call_relocations_}) {
+    if (table->rows == 0) continue;
+    const std::uint64_t all =
+        std::min<std::uint64_t>(table->bytes, bytes_from(table->rows).size()) / sizeof(ElfW(Rela));
+    for (std::uint64_t done = table == &data_relocations_ ? relative_count_ : 0; done < all;) {
+      const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(all - done, kRows));
+      if (!copy(table->rows + done * sizeof rows[0], rows, part * sizeof rows[0])) return;
+      done += part;
+      for (std::size_t i = 0; i < part; ++i)
+        if (std::find(std::begin(kPointers), std::end(kPointers), ELF64_R_TYPE(rows[i].r_info)) !=
+                std::end(kPointers) &&
+            !visit(rows[i]))
+          return;
+    }
+  }
+}
+
 void LoadedElf::each_binding(bool (*wants)(std::string_view),
                              bool (*visit)(void*, std::string_view, std::uintptr_t),
                              void* context) const noexcept {
@@ -443,34 +472,32 @@ void LoadedElf::each_binding(bool (*wants)(std::string_view),
     return count < kMaxCount;
   });
   if (count == 0) return;
-  constexpr std::size_t kRows = 64;
-  ElfW(Rela) rows[kRows];
-  for (const Relocations* table : {&data_relocations_, &call_relocations_}) {
-    if (table->rows == 0) continue;
-    const std::uint64_t all =
-        std::min<std::uint64_t>(table->bytes, bytes_from(table->rows).size()) / sizeof(ElfW(Rela));
-    for (std::uint64_t done = table == &data_relocations_ ? relative_count_ : 0; done < all;) {
-      const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(all - done, kRows));
-      if (!copy(table->rows + done * sizeof rows[0], rows, part * sizeof rows[0])) return;
-      done += part;
-      for (std::size_t i = 0; i < part; ++i) {
-        const std::uint64_t symbol = ELF64_R_SYM(rows[i].r_info);
-        if (symbol < wanted[0] || symbol > wanted[count - 1] ||
-            !std::binary_search(wanted, wanted + count, symbol) ||
-            std::find(std::begin(kPointers), std::end(kPointers), ELF64_R_TYPE(rows[i].r_info)) ==
-                std::end(kPointers))
-          continue;
-        std::uintptr_t address = 0;
-        ElfW(Sym) row;
-        char name[kName];
-        if (!copy(base_ + rows[i].r_offset, address) ||
-            !read_symbol(static_cast<std::uint32_t>(symbol), row) ||
-            !copy_text(row.st_name, name, sizeof name))
-          continue;
-        if (!visit(context, name, address)) return;
-      }
+  each_pointer([&](const ElfW(Rela) & pointer) {
+    const std::uint64_t symbol = ELF64_R_SYM(pointer.r_info);
+    if (symbol < wanted[0] || symbol > wanted[count - 1] ||
+        !std::binary_search(wanted, wanted + count, symbol))
+      return true;
+    std::uintptr_t address = 0;
+    ElfW(Sym) row;
+    char name[kName];
+    return !copy(base_ + pointer.r_offset, address) ||
+           !read_symbol(static_cast<std::uint32_t>(symbol), row) ||
+           !copy_text(row.st_name, name, sizeof name) || visit(context, name, address);
+  });
+}
+
+void LoadedElf::each_own_variable(void (*visit)(void*, const Binding&), void* context) const noexcept {
+  each_pointer([&](const ElfW(Rela) & pointer) {
+    Binding reference{base_ + pointer.r_offset};
+    ElfW(Sym) row;
+    if (read_symbol(static_cast<std::uint32_t>(ELF64_R_SYM(pointer.r_info)), row) &&
+        row.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(row.st_info) == STT_OBJECT &&
+        copy(reference.slot, reference.bound_to)) {
+      reference.own = base_ + row.st_value + static_cast<std::uintptr_t>(pointer.r_addend);
+      visit(context, reference);
     }
-  }
+    return true;
+  });
 }
 
 bool LoadedElf::soname(char* name, std::size_t room) const noexcept {

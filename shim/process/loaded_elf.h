@@ -79,6 +79,8 @@ class LoadedElf {
   /// chooses (IFUNC).
   void* find_function(std::string_view name, std::uint32_t gnu_hash,
                       std::string_view version = {}) const noexcept;
+  /// The same for variables.
+  void* find_variable(std::string_view name, std::uint32_t gnu_hash) const noexcept;
   /// The function that the linker takes from this file for a reference with that version: a file without
   /// versions satisfies references of every version (another preload, a linked-in copy).
   void* find_linked(std::string_view name, std::uint32_t gnu_hash, std::string_view version) const noexcept {
@@ -101,6 +103,14 @@ class LoadedElf {
   void each_binding(bool (*wants)(std::string_view name),
                     bool (*visit)(void* context, std::string_view name, std::uintptr_t address),
                     void* context) const noexcept;
+  /// A pointer in this file's tables to a variable that this file defines.
+  struct Binding {
+    std::uintptr_t slot = 0;      ///< where the pointer lies
+    std::uintptr_t bound_to = 0;  ///< what the linker has put there
+    std::uintptr_t own = 0;       ///< what it would be with this file's definition
+  };
+  void each_own_variable(void (*visit)(void* context, const Binding& reference),
+                         void* context) const noexcept;
   /// Its DT_SONAME. False where it has none.
   bool soname(char* name, std::size_t room) const noexcept;
   bool needs(std::string_view soname) const noexcept;  ///< lists it as DT_NEEDED
@@ -119,8 +129,13 @@ class LoadedElf {
     std::uint64_t rows = 0;
     std::uint64_t bytes = 0;
   };
-  enum class Kind : std::uint8_t { any, function };
+  enum class Kind : std::uint8_t { any, function, variable };
 
+  void* find_kind(std::string_view name, std::uint32_t gnu_hash, std::string_view version,
+                  Kind kind) const noexcept;
+  /// Calls visit(row) for the relocations that hold the address of a symbol, until it answers false.
+  template <class Visit>
+  void each_pointer(const Visit& visit) const noexcept;
   bool is_in_segment(std::uintptr_t address, std::uint32_t flag) const noexcept;
   void read_dynamic() noexcept;
   bool read_symbol(std::uint32_t symbol, ElfW(Sym) & out) const noexcept;

@@ -33,14 +33,23 @@ std::atomic<Report*> g_report{nullptr};
 
 /// All signals are blocked: only a sandbox's supervisor or a file system's server answers EINTR, and it may
 /// do so forever.
-ssize_t write_whole(int fd, std::string_view line) noexcept {
+template <class Write>
+ssize_t try_write(const Write& write) noexcept {
   constexpr int kMaxTries = 64;
   ssize_t written = -1;
   for (int tries = 0; tries < kMaxTries; ++tries) {
-    written = write_without_signal(fd, line.data(), line.size());
+    written = write_without_signal(write);
     if (written >= 0 || errno != EINTR) break;
   }
   return written;
+}
+
+ssize_t write_whole(int fd, std::string_view line) noexcept {
+  const ssize_t written = try_write([fd, line] { return raw::write_at(fd, line.data(), line.size(), 0); });
+  // A sandbox may refuse this call and allow the other, which moves the position.
+  if (written >= 0 || (errno != EPERM && errno != ENOSYS && errno != EACCES && errno != EINTR))
+    return written;
+  return try_write([fd, line] { return raw::write_file(fd, line.data(), line.size()); });
 }
 
 template <class Record>
@@ -112,8 +121,6 @@ bool Report::append_or_drop(std::string_view line, bool kept) noexcept {
   return written;
 }
 
-std::uint64_t Report::time() const noexcept { return now_nanoseconds() - start_; }
-
 /// Makes the file and its first record.
 void Report::open(std::uint64_t sample) noexcept {
   environment_.capture();
@@ -129,7 +136,7 @@ void Report::open(std::uint64_t sample) noexcept {
   }
   if (opened_) {
     number = g_reports.fetch_add(1, std::memory_order_relaxed) + 1;
-    start_ = now_nanoseconds();
+    last_ = start_ = now_nanoseconds();
     ::kshim::report::hide(options().is_private ? &environment_.user() : nullptr);
     ProcessRecord record(record_, seq_.fetch_add(1, std::memory_order_relaxed), 0);
     fill_process_record(record, names, environment_, sample, process_record_);
@@ -200,7 +207,7 @@ void Report::end_immediately() noexcept {
   if (report == nullptr || report->ended_.exchange(true) || !still_open(report->file_)) return;
   char line[512];
   ::kshim::report::Record<RecordType::end> record(line, report->seq_.fetch_add(1, std::memory_order_relaxed),
-                                                  report->time());
+                                                  now_nanoseconds() - report->start_);
   fill_end(record, report->failures_.load(), report->modules_.load());
   const ScopedDeadlySignals deadly(!report->file_.local);
   write_whole(report->file_.fd, record.finish());

@@ -2,12 +2,14 @@
 // The report of this process: one file, one write(2) a record, mode 0600, never over an existing file. If no
 // file can be made, one line on stderr says so, and records are dropped.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
+#include "guest/clock.h"
 #include "kshim/report/writer.h"
 #include "report/environment.h"
 #include "report/process_record.h"
@@ -45,8 +47,14 @@ class Report {
   /// adds or null()s every field of the record. False when it was dropped.
   template <report::RecordType kType, class Fill>
   bool write(const Fill& fill) noexcept {
+    return begin() != 0 && write_later<kType>(now_nanoseconds(), fill);
+  }
+  /// The same for what happened at `when`, by now_nanoseconds(); it is not before the record written last.
+  template <report::RecordType kType, class Fill>
+  bool write_later(std::uint64_t when, const Fill& fill) noexcept {
     if (begin() == 0) return false;
-    report::Record<kType> record(record_, seq_.fetch_add(1, std::memory_order_relaxed), time());
+    last_ = std::max(last_, when);
+    report::Record<kType> record(record_, seq_.fetch_add(1, std::memory_order_relaxed), last_ - start_);
     fill(record);
     return append_or_drop(record.finish(), kKept<kType>);
   }
@@ -65,7 +73,6 @@ class Report {
   bool append(std::string_view line) noexcept;
   bool has_room(std::string_view line, bool kept) noexcept;
   bool append_or_drop(std::string_view line, bool kept) noexcept;
-  std::uint64_t time() const noexcept;  ///< nanoseconds since the process record
 
   /// Written beyond KSHIM_MAX_BYTES, too: a bounded number of each distinct failure, what it refers to, and
   /// the end.
@@ -84,7 +91,8 @@ class Report {
   std::atomic<std::uint64_t> seq_;
   std::atomic<std::uint64_t> failures_;
   std::atomic<std::uint64_t> modules_;
-  std::uint64_t start_;
+  std::uint64_t start_;  ///< the time of the process record
+  std::uint64_t last_;   ///< of the record written last
   std::uint64_t bytes_;
   bool full_;  ///< stderr says so
   char record_[kRecordSize];

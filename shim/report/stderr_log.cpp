@@ -103,6 +103,19 @@ std::size_t piece_of(std::string_view text) noexcept {
   return std::clamp<std::size_t>(line, 1, kPiece);
 }
 
+void write_clean(std::string_view text) noexcept {
+  const ErrnoKeeper keeper;
+  if (!is_stderr() || !leaves_room(text.size())) return;
+  while (!text.empty() && is_ready()) {
+    const std::size_t size = piece_of(text);
+    // SIGTTOU, which stops a background job of a terminal with "stty tostop", is blocked.
+    if (write_without_signal([&] { return raw::write_file(STDERR_FILENO, text.data(), size); }) !=
+        static_cast<ssize_t>(size))
+      return;
+    text.remove_prefix(size);
+  }
+}
+
 }  // namespace
 
 void remember_stderr() noexcept {
@@ -121,16 +134,18 @@ bool log_enabled(LogLevel level) noexcept {
 }
 
 void write_stderr(std::string_view text) noexcept {
-  const ErrnoKeeper keeper;
   char clean[kPipeBuffer];  // a job's log must not hold secrets
-  text = {clean, report::redact(text, clean).size};
-  if (!is_stderr() || !leaves_room(text.size())) return;
-  while (!text.empty() && is_ready()) {
-    const std::size_t size = piece_of(text);
-    // SIGTTOU, which stops a background job of a terminal with "stty tostop", is blocked.
-    if (write_without_signal(STDERR_FILENO, text.data(), size) != static_cast<ssize_t>(size)) return;
-    text.remove_prefix(size);
-  }
+  write_clean({clean, report::redact(text, clean).size});
+}
+
+void say_no_memory(std::string_view consequence) noexcept {
+  if (!log_enabled(LogLevel::warn)) return;
+  char text[256];
+  std::size_t size = 0;
+  for (const std::string_view part : {std::string_view("kshim: there is no memory for kshim's tables; "),
+                                      consequence, std::string_view("\n")})
+    size += part.copy(text + size, sizeof text - size);
+  write_clean({text, size});
 }
 
 void append_printable(std::string_view raw, char* out, std::size_t capacity, std::size_t& size) noexcept {

@@ -30,7 +30,7 @@ std::string_view runtime_of(const CallArgs& facts, const DeviceCode& code) noexc
   return find_object_in_use(facts.caller).identity == code.object ? "static" : std::string_view();
 }
 
-bool write_module(const CallArgs& facts, const Module& module, std::uint64_t nanoseconds,
+bool write_module(const CallArgs& facts, const Module& module, const Period& period,
                   std::optional<std::uint64_t> device, Report& report, const DriverInfo& driver) noexcept {
   const DeviceCode& code = module.code;
   const DeviceInfo* gpu = driver.device(device);
@@ -49,7 +49,7 @@ bool write_module(const CallArgs& facts, const Module& module, std::uint64_t nan
     hash.put("0123456789abcdef"[code.hash >> (60U - 4U * i) & 15U]);
   const image::ShortName toolkit = to_name(code.toolkit);
   using Maybe = std::optional<std::uint64_t>;
-  return report.write<RecordType::module>([&](auto& record) {
+  return report.write_later<RecordType::module>(period.end, [&](auto& record) {
     record.template add<Field::module_id>(module.number);
     record.template add<Field::module_object>(code.object == 0 ? Maybe() : Maybe(code.object));
     record.template add<Field::module_offset>(code.object == 0 ? Maybe() : Maybe(code.offset));
@@ -59,7 +59,7 @@ bool write_module(const CallArgs& facts, const Module& module, std::uint64_t nan
     record.template add<Field::module_result>(static_cast<std::uint64_t>(facts.code));
     record.template add<Field::module_selected>(selected.size == 0 ? std::string_view() : selected.view());
     record.template add<Field::module_jit>(jit);
-    record.template add<Field::module_ms>(::kshim::report::Milliseconds{nanoseconds});
+    record.template add<Field::module_ms>(::kshim::report::Milliseconds{period.end - period.begin});
     record.template add<Field::module_device>(device);
     record.template add<Field::module_toolkit>(code.toolkit.known() ? toolkit.view() : std::string_view());
   });
@@ -96,7 +96,7 @@ void Modules::fetch(std::uint64_t number, Module& out) const noexcept {
   std::memcpy(&out, modules_ + number % kKept * sizeof(Module), sizeof(Module));
 }
 
-void Modules::add(const CallArgs& facts, std::uint64_t nanoseconds, std::optional<std::uint64_t> device,
+void Modules::add(const CallArgs& facts, const Period& period, std::optional<std::uint64_t> device,
                   Report& report, const DriverInfo& driver, ObjectRecords& objects, Module& module) noexcept {
   const LoadResult result = load_result(facts.code);
   if (facts.file != nullptr)
@@ -111,7 +111,7 @@ void Modules::add(const CallArgs& facts, std::uint64_t nanoseconds, std::optiona
   if (module.record == module.number) {
     if (result != LoadResult::loaded) hash_in_full(module.code);
     // After a full disk, an equal load is tried again.
-    if (!write_module(facts, module, nanoseconds, device, report, driver)) {
+    if (!write_module(facts, module, period, device, report, driver)) {
       if (facts.code != 0) --failed_count_;
       module.record = 0;
     }

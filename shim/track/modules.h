@@ -24,8 +24,8 @@ struct Module {
 class Modules {
  public:
   /// A load returned. Writes its record, after the records that it refers to.
-  void add(const CallArgs& facts, std::uint64_t nanoseconds, std::optional<std::uint64_t> device,
-           Report& report, const DriverInfo& driver, ObjectRecords& objects, Module& out) noexcept;
+  void add(const CallArgs& facts, const Period& period, std::optional<std::uint64_t> device, Report& report,
+           const DriverInfo& driver, ObjectRecords& objects, Module& out) noexcept;
   /// The last kKept loads are kept. False for a number that is not among them.
   bool find(std::uint64_t number, Module& out) const noexcept;
   /// The newest kept load of the code at this address.

@@ -4,6 +4,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import struct
 import sys
 
@@ -11,6 +12,7 @@ import e2e
 import hostile
 
 CALLS_BACK = hostile.HERE / "libcalls_back.so"
+FILLS_DATA, FORWARDS = hostile.HERE / "libfills_data.so", hostile.HERE / "libforwards.so"
 
 
 def section(path, name):
@@ -93,20 +95,44 @@ for _ in range(3):
         done = self.same(sys.executable, "-c", code, variables={"LD_LIBRARY_PATH": hostile.PLAIN})
         self.assertEqual(done.stdout.split(), ["0", "True", *["True", "none", "0", "False"] * 3])
 
-    def test_a_library_that_stands_in_for_the_driver(self):
-        """a library has the driver's functions itself, and opens the driver at its first call (TensorFlow's stubs), or is a driver of another name; whichever function comes first | nothing: the library's function is called where no driver is mapped yet | -"""
-        for folder in (hostile.PLAIN, self.folder):
-            for words in ("starts asks_version", "asks_version starts"):
-                with self.subTest(folder=folder, words=words):
-                    code = f"import ctypes\nlibrary = ctypes.CDLL('{hostile.HERE}/libforwards.so')\n" \
-                           f"print(*[getattr(library, name)() for name in {words.split() * 2}])"
-                    done = self.same(sys.executable, "-c", code, variables={"LD_LIBRARY_PATH": folder})
-                    self.assertEqual(done.returncode, 0, done.stderr)
-
     def test_a_plugin_with_a_variable_of_that_name(self):
         """the same, with a variable `cuInit` | nothing | all of it"""
         done = self.plain("local-plugin", hostile.HERE / "libowns_data.so", hostile.HERE / "libuses_driver.so")
         self.assertEqual(done.stdout, "0\n")
+
+    def called(self, library, call, driver=hostile.PLAIN, mode=None, **more):
+        """What a function of a library answers in Python, which opens the library or was started with it (mode None)."""
+        where = "None" if mode is None else f"{str(library)!r}, {mode}"
+        preloads = {} if mode is not None else {"bare_preload": library, "shim_preload": f"{e2e.SHIM}:{library}"}
+        variables = {"LD_LIBRARY_PATH": driver} | more
+        return self.same(sys.executable, "-c", f"import ctypes\nf = ctypes.CDLL({where}).{call}", variables=variables, **preloads).stdout.strip()
+
+    def test_a_library_whose_variables_have_those_names(self):
+        """a library that is opened later keeps the driver's functions in variables of the same names, `cuInit = dlsym(driver, "cuInit")` (slang-rhi, NVIDIA's old samples) | nothing | all of it"""
+        call = "fills_data\nprint(f())"
+        for mode in (os.RTLD_LOCAL, os.RTLD_GLOBAL):
+            for disable in ("0", "1"):
+                self.assertNotEqual(self.called(FILLS_DATA, call, mode=mode, KSHIM_DISABLE=disable), "-1")
+        self.called(FILLS_DATA, call, mode=os.RTLD_LOCAL)
+        self.only()
+
+    def test_a_library_of_the_start_whose_variables_have_those_names(self):
+        """the same, of a library that the process started with, with a driver and without one | nothing | all of it"""
+        for driver in (hostile.PLAIN, ""):
+            for disable in ("0", "1"):
+                said = self.called(FILLS_DATA, "fills_data\nprint(f())", driver, KSHIM_DISABLE=disable)
+                self.assertEqual(said != "-1", driver != "")
+
+    def test_a_library_that_forwards(self):
+        """a library defines the driver's functions itself, and each opens the driver when it is first called (TensorFlow's and Implib.so's manner); the library is opened later, or was there at the start; with a driver and without | nothing: its own functions are called | all of it"""
+        for mode in (os.RTLD_LOCAL, os.RTLD_GLOBAL, None):
+            for order in (0, 1):
+                for driver in (hostile.PLAIN, ""):
+                    with self.subTest(mode=mode, order=order, driver=driver):
+                        for disable in ("1", "0"):
+                            said = self.called(FORWARDS, f"forwards\nprint(f({order}))", driver, mode, KSHIM_DISABLE=disable)
+                            self.assertEqual(said == "1000000", driver != "")
+                        self.assertEqual(len(self.found()), 1 if driver else 0)
 
     def test_what_a_program_finds_in_itself(self):
         """a program without CUDA looks up driver functions in its own handle (`dlopen(NULL)`) and in the default scope | nothing: they do not exist | none"""
@@ -293,6 +319,12 @@ class Names(hostile.Case):
             bare, shimmed = self.effect(code, variables={"LD_LIBRARY_PATH": "", "KSHIM_DISABLE": disable})
             self.assertEqual((bare, shimmed), (["-1"], ["100"]))
             self.assertEqual(self.found(), [])
+
+    def test_variables_that_are_set_without_a_look_up(self):
+        """a library that is opened later has a variable `cuInit`, and sets it before it looks a driver function up | the program ends by SIGSEGV, also with `KSHIM_DISABLE=1` | none"""
+        code = f"import ctypes\nprint(ctypes.CDLL({str(FILLS_DATA)!r}).fills_data())"
+        bare, shimmed = (start(sys.executable, "-c", code, variables={"LD_LIBRARY_PATH": ""}) for start in (self.bare, self.shimmed))
+        self.assertEqual((bare.returncode, bare.stdout.strip(), shimmed.returncode), (0, "-1", -signal.SIGSEGV))
 
     def test_the_text_of_an_error(self):
         """`dlerror` after a look-up by `RTLD_DEFAULT` that fails | its text names libkshim.so instead of the caller | -"""

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How much memory there is of the shim's, and what is in the host's."""
+import os
 import pathlib
 import re
 import resource
@@ -14,6 +15,7 @@ import hostile
 KIB = 1024
 SMALL = 64  # KiB: data of the shim's in a process without CUDA
 CODE = 1024  # KiB: the shim's file, mapped
+NO_MEMORY = "there is no memory for kshim's tables"
 
 
 class Memory(hostile.Case):
@@ -74,10 +76,52 @@ class Memory(hostile.Case):
             if kind in ("locked", "not-dumpable") and hostile.os.geteuid() != 0:
                 continue
             with self.subTest(kind):
-                done = self.plain("tight", kind).stdout
+                done = self.plain("tight", kind, 16 * KIB).stdout
                 if not done.startswith("0 "):
                     self.skipTest(f"{kind}: this limit cannot be set here")
                 self.assertEqual(done, "0 209 209\n")
+
+    def test_little_memory_when_the_driver_is_used(self):
+        """at most 12 MiB of data are left at the first use of the driver, in a child of fork too | nothing | all of it with 12 MiB, else nothing, and stderr says so"""
+        for child in ((), ("child",)):
+            for spare in (*range(0, 500, 60), 700, 1000, 1400, 2000, 4000, *range(6000, 10_000, 400), 12 * KIB):
+                with self.subTest(spare, child=child):
+                    done = self.plain("tight", "data", spare * KIB, *child)
+                    self.assertEqual(done.stdout, "0 209 209\n")
+                    kernels = {failure["kernel"] for records in self.found() for failure in e2e.of_type(records, "failure")}
+                    if spare == 12 * KIB or NO_MEMORY not in done.stderr:
+                        self.assertEqual(kernels, {"tight", "tighter"})
+
+    def test_no_memory_for_a_look_up(self):
+        """a plug-in that is linked to the driver and opened with `RTLD_LOCAL` looks it up (`RTLD_DEFAULT`) when no memory is left | nothing | none, and stderr says so"""
+        done = self.same(sys.executable, "-c", f"import ctypes, resource\nlook_up = ctypes.CDLL('{hostile.HERE}/libuses_driver.so').looks_driver_up\n"
+                         "limits = resource.getrlimit(resource.RLIMIT_AS)\nresource.setrlimit(resource.RLIMIT_AS, (1, limits[1]))\n"
+                         "found = look_up()\nresource.setrlimit(resource.RLIMIT_AS, limits)\nprint(found)\n", variables={"LD_LIBRARY_PATH": hostile.PLAIN})
+        self.assertEqual(done.stdout, "0\n")
+        self.assertIn(NO_MEMORY, done.stderr)
+
+    def test_a_system_that_commits_no_more(self):
+        """`vm.overcommit_memory=2`, and nothing, or 256 MiB, is left to the process at the first use of the driver, in a child of fork too | nothing; stderr says that nothing is recorded | all of it with 256 MiB left, else none"""
+        if hostile.os.geteuid() != 0 or not os.environ.get("KSHIM_TEST_OVERCOMMIT"):
+            self.skipTest("changes the machine's settings for a second (root, KSHIM_TEST_OVERCOMMIT=1)")
+        committed = int(re.search(r"Committed_AS:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text())[1])
+        room = 12 << 20  # KiB, for everything else that runs; of this, the process with many addresses may not use the reserve
+        wanted = {"overcommit_kbytes": committed + room, "user_reserve_kbytes": room - (1 << 20), "overcommit_memory": 2}
+        places = {name: pathlib.Path("/proc/sys/vm", name) for name in (*wanted, "overcommit_ratio")}
+        before = {name: place.read_text() for name, place in places.items()}
+        unset = "overcommit_kbytes" if before["overcommit_kbytes"].strip() == "0" else "overcommit_ratio"  # writing either one unsets the other
+        for name in set(before) - {unset}:
+            self.addCleanup(places[name].write_text, before[name])
+        for name, value in wanted.items():
+            places[name].write_text(str(value))
+        for spare in (0, 256):
+            for child in ((), ("child",)):
+                with self.subTest(spare, child=child):
+                    done = self.plain("tight", "committed", spare << 20, *child)
+                    self.assertEqual(done.stdout, "0 209 209\n")
+                    self.assertEqual(NO_MEMORY in done.stderr, spare == 0)
+                    failures = [e2e.of_type(records, "failure") for records in self.found()]
+                    self.assertEqual(sum(map(len, failures)), 2 if spare else 0)
 
     def test_no_memory_for_a_moment(self):
         """no memory is left at the first use of the driver, later there is | nothing; stderr says that nothing is recorded until then | the failures after that, with the driver and its devices"""

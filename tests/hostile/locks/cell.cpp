@@ -373,7 +373,7 @@ void* enter_in_a_thread(void*) {
 }  // namespace
 
 extern "C" {
-__attribute__((visibility("default"))) [[noreturn]] void cell_hold_now() { hold_now(); }
+[[noreturn, gnu::visibility("default")]] void cell_hold_now() { hold_now(); }
 
 __attribute__((visibility("default"))) int cell_main(int argc, char** argv);
 int cell_main(int argc, char** argv) {

@@ -8,39 +8,61 @@ long cuInit(unsigned flags) { return 77 + (long)flags; }
 #elif defined(OWNS_DATA)
 long (*cuInit)(unsigned) = 0;
 long (*cuMemAlloc_v2)(void*, long) = 0;
-#elif defined(FORWARDS)
-// Stands in for the driver, which it opens at the first call, as TensorFlow's stubs do.
+#elif defined(FILLS_DATA)
+// NVIDIA's old samples and slang-rhi keep the driver's functions in variables of the same names.
 #include <dlfcn.h>
-long cuInit(unsigned flags);
-long cuDriverGetVersion(int* out);
-static void* find(const char* name) {
+long (*cuInit)(unsigned) = 0;
+long (*cuMemAlloc_v2)(void*, long) = 0;
+// Another pointer to the variable, in data that is read-only after relocation.
+static void** const g_also = (void**)&cuMemAlloc_v2;
+long fills_data(void);
+long fills_data(void) {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  *(void**)&cuInit = driver == 0 ? 0 : dlsym(driver, "cuInit");
+  *g_also = driver == 0 ? 0 : dlsym(driver, "cuMemAlloc_v2");
+  return cuInit == 0 ? -1 : cuInit(0) + 10 * cuMemAlloc_v2(0, 1);
+}
+#elif defined(FORWARDS)
+// The driver's functions under their own names, each of which looks the real one up when it is first called:
+// TensorFlow's and Implib.so's manner.
+#include <dlfcn.h>
+static void* real(const char* name) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   return driver == 0 ? 0 : dlsym(driver, name);
 }
-long cuInit(unsigned flags) {
-  static long (*real)(unsigned);
-  if (real == 0) *(void**)&real = find("cuInit");
-  return real == 0 ? 303 : real(flags);
+int cuInit(unsigned flags);
+int cuInit(unsigned flags) {
+  int (*init)(unsigned);
+  *(void**)&init = real("cuInit");
+  return init == 0 ? 303 : init(flags);
 }
-long cuDriverGetVersion(int* out) {
-  static long (*real)(int*);
-  if (real == 0) *(void**)&real = find("cuDriverGetVersion");
-  return real == 0 ? 304 : real(out);
+int cuDriverGetVersion(int* out);
+int cuDriverGetVersion(int* out) {
+  int (*version)(int*);
+  *(void**)&version = real("cuDriverGetVersion");
+  return version == 0 ? 304 : version(out);
 }
-long starts(void);
-long starts(void) { return cuInit(0); }
-long asks_version(void);
-long asks_version(void) {
+long forwards(int order);
+long forwards(int order) {
   int version = 0;
-  return cuDriverGetVersion(&version) * 100000 + version;
+  const int first = order == 0 ? cuInit(0) : cuDriverGetVersion(&version);
+  const int second = order == 0 ? cuDriverGetVersion(&version) : cuInit(0);
+  return first + 1000L * second + (version == 0 ? 0 : 1000000L);
 }
 #elif defined(USES_DRIVER)
+#include <dlfcn.h>
 long cuInit(unsigned flags);
 long cuMemAlloc_v2(void* out, long size);
 long uses_driver(void);
 long uses_driver(void) { return cuInit(0); }
 long allocates(void);
 long allocates(void) { return cuMemAlloc_v2(0, 1) + 1; }
+long looks_driver_up(void);
+long looks_driver_up(void) {
+  long (*init)(unsigned);
+  *(void**)&init = dlsym(RTLD_DEFAULT, "cuInit");
+  return init == 0 ? -1 : init(0);
+}
 #elif defined(WEAK)
 // Tests for the driver, as a program that is not linked to it may.
 long cuInit(unsigned flags) __attribute__((weak));
