@@ -14,6 +14,7 @@
 #include "guest/reentry_guard.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
+#include "process/scattered_read.h"
 #include "report/environment.h"
 #include "report/report_file.h"
 
@@ -27,8 +28,8 @@ constexpr int kMajor = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 constexpr int kMinor = 76;
 
 template <class Fn>
-Fn ask(const char* name) noexcept {
-  return reinterpret_cast<Fn>(driver_function(name));
+Fn ask(const char* name, PageCache* pages = nullptr) noexcept {
+  return reinterpret_cast<Fn>(driver_function(name, pages));
 }
 
 /// The mapping of the driver that was initialized last. Before cuInit, the shim does not call the driver for
@@ -50,13 +51,13 @@ void write_uuid(const unsigned char (&bytes)[16], Text<40>& out) noexcept {
       << digits.substr(16, 4) << "-" << digits.substr(20);
 }
 
-void learn_device(int ordinal, DeviceInfo& out) noexcept {
-  const auto get = ask<abi::Result (*)(abi::CUdevice*, int)>("cuDeviceGet");
-  const auto name = ask<abi::Result (*)(char*, int, abi::CUdevice)>("cuDeviceGetName");
-  const auto attribute = ask<abi::Result (*)(int*, int, abi::CUdevice)>("cuDeviceGetAttribute");
-  auto uuid = ask<abi::Result (*)(unsigned char*, abi::CUdevice)>("cuDeviceGetUuid_v2");
-  if (uuid == nullptr) uuid = ask<abi::Result (*)(unsigned char*, abi::CUdevice)>("cuDeviceGetUuid");
-  const auto pci = ask<abi::Result (*)(char*, int, abi::CUdevice)>("cuDeviceGetPCIBusId");
+void learn_device(int ordinal, PageCache& pages, DeviceInfo& out) noexcept {
+  const auto get = ask<abi::Result (*)(abi::CUdevice*, int)>("cuDeviceGet", &pages);
+  const auto name = ask<abi::Result (*)(char*, int, abi::CUdevice)>("cuDeviceGetName", &pages);
+  const auto attribute = ask<abi::Result (*)(int*, int, abi::CUdevice)>("cuDeviceGetAttribute", &pages);
+  auto uuid = ask<abi::Result (*)(unsigned char*, abi::CUdevice)>("cuDeviceGetUuid_v2", &pages);
+  if (uuid == nullptr) uuid = ask<abi::Result (*)(unsigned char*, abi::CUdevice)>("cuDeviceGetUuid", &pages);
+  const auto pci = ask<abi::Result (*)(char*, int, abi::CUdevice)>("cuDeviceGetPCIBusId", &pages);
   abi::CUdevice device = 0;
   if (get == nullptr || get(&device, ordinal) != 0) return;
   char text[256] = {};
@@ -103,22 +104,25 @@ void write_devices(Report& report, const DriverAnswers& facts) noexcept {
 void ask_driver(bool initialized, DriverAnswers& facts) noexcept {
   const ScopedQuestion question;
   if (!question) return;
+  PageCache pages;
   facts.initialized = initialized;
   facts.path << driver_path();
   facts.driver = current_driver();
   int number = 0;
-  const auto version = ask<abi::Result (*)(int*)>("cuDriverGetVersion");
+  const auto version = ask<abi::Result (*)(int*)>("cuDriverGetVersion", &pages);
   if (version != nullptr && version(&number) == 0) facts.version = image::Version::from_cuda_number(number);
-  facts.force_ptx_jit = is_set_to("CUDA_FORCE_PTX_JIT", "1");
-  facts.disable_ptx_jit = is_set_to("CUDA_DISABLE_PTX_JIT", "1");
-  facts.force_jit = is_set_to("CUDA_FORCE_JIT", "1");
-  facts.disable_jit = is_set_to("CUDA_DISABLE_JIT", "1");
-  const auto count = ask<abi::Result (*)(int*)>("cuDeviceGetCount");
+  Switch jit[] = {{"CUDA_FORCE_PTX_JIT"}, {"CUDA_DISABLE_PTX_JIT"}, {"CUDA_FORCE_JIT"}, {"CUDA_DISABLE_JIT"}};
+  find_switches(jit);
+  facts.force_ptx_jit = jit[0].on;
+  facts.disable_ptx_jit = jit[1].on;
+  facts.force_jit = jit[2].on;
+  facts.disable_jit = jit[3].on;
+  const auto count = ask<abi::Result (*)(int*)>("cuDeviceGetCount", &pages);
   int devices = 0;
   if (initialized && count != nullptr && count(&devices) == 0 && devices > 0)
     facts.count = std::min<std::size_t>(static_cast<std::size_t>(devices), DriverAnswers::kMaxDevices);
   for (std::size_t i = 0; i < facts.count; ++i) {
-    learn_device(static_cast<int>(i), facts.devices[i]);
+    learn_device(static_cast<int>(i), pages, facts.devices[i]);
     facts.simulated = facts.simulated || facts.devices[i].name.view().ends_with(" (simulated)");
   }
   if (!facts.simulated) read_kernel_module(facts.kernel_module);

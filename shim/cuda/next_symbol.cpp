@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "cuda/cuda_libraries.h"
+#include "guest/safe_memory.h"
 #include "guest/scratch_stack.h"
 #include "guest/text_buffer.h"
 #include "process/link_map.h"
@@ -56,10 +57,18 @@ struct Definitions {
   }
 };
 
+/// Whether a file defines a function of that layer.
+bool defines_any(Layer layer, const LoadedElf& elf) noexcept {
+  return std::any_of(std::begin(kHooks), std::end(kHooks), [&](const HookRow& row) {
+    return row.layer == layer && elf.find_function(row.name, row.gnu_hash) != nullptr;
+  });
+}
+
 /// The next definitions of the functions of one layer. The library itself (libcuda, a runtime) may have been
 /// opened anywhere. A definition in another object is an interposer's if the object was loaded at program
-/// start, which puts it into the global scope. Else it belongs to a plugin that was opened with RTLD_LOCAL
-/// (cuew and similar loaders), and is used only if there is no other.
+/// start, which puts it into the global scope. Else it belongs to a plugin that was opened with RTLD_LOCAL.
+/// One of the driver's is then for that plugin alone (find_own()); of a runtime's it is used only if there is
+/// no other.
 struct Search {
   Search(Layer of, std::size_t index, std::uint64_t load) noexcept
       : layer(of), runtime(index), driver(load) {}
@@ -67,6 +76,7 @@ struct Search {
   std::size_t runtime = 0;
   std::uint64_t driver = 0;  ///< the number of the libcuda that is meant; 0 = the first one
   bool any = false;          ///< look into plugins, too
+  bool plugins = false;      ///< one of them defines a function of the driver
   PageCache pages;
   bool after_shim = false;    ///< of the list's objects; true at the end, if there was memory for the search
   std::uint64_t renamed = 0;  ///< the first libcuda under another file name, for where no file has the name
@@ -90,6 +100,10 @@ bool search_one(void* context, const LoadedObject& object) {
   const bool library = search.is_library(object, elf);
   if (driver && search.renamed == 0 && is_libcuda(object)) search.renamed = object.load;
   if (!library && !object.at_start && !search.any) return true;
+  if (!library && !object.at_start && driver) {
+    search.plugins = search.plugins || defines_any(search.layer, elf);
+    return true;
+  }
   if (!library && !driver && (elf.defines_versions() || carries_runtime(elf))) return true;
   if (library && !search.result.library) search.result.library = object;
   const std::string_view node = library && !driver ? kRuntimeSonames[search.runtime] : std::string_view();
@@ -115,6 +129,7 @@ void run(Search& search) noexcept {
 struct SearchedInVain {
   std::atomic<const link_map*> node{nullptr};
   std::atomic<std::uint64_t> hash{0};
+  std::atomic<bool> plugins{false};  ///< but for plugins with functions of the driver
 
   void note(const ListMark& mark) noexcept {
     node.store(mark.node, std::memory_order_relaxed);
@@ -130,9 +145,7 @@ bool may_have(Layer layer, std::size_t runtime, std::string_view path, const Loa
           ? names_libcuda(path) || (elf.soname(soname, sizeof soname) && names_libcuda(soname))
           : is_runtime(elf, static_cast<Runtime>(runtime)))
     return true;
-  return std::any_of(std::begin(kHooks), std::end(kHooks), [&](const HookRow& row) {
-    return row.layer == layer && elf.find_function(row.name, row.gnu_hash) != nullptr;
-  });
+  return defines_any(layer, elf);
 }
 
 /// Whether a search still would find nothing.
@@ -145,6 +158,7 @@ bool is_in_vain(Layer layer, std::size_t runtime) noexcept {
   if (node.map.l_next == nullptr) return true;
   bool nothing = false;
   on_new_stack([&] {
+    const ScopedManyReads reads;
     PageCache pages;
     bool broken = false;
     while (next_node(node, broken)) {
@@ -171,13 +185,15 @@ bool with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const U
   }
   bool searched = false;
   on_new_stack([&] {
+    const ScopedManyReads reads;
     const ListMark end = mark_end_of_list();
     Search search(layer, runtime, driver);
     run(search);
     searched = search.after_shim;
     use(search.result, &search.pages);
-    const bool none = searched && driver == 0 && search.result.none();
-    g_in_vain[layer == Layer::driver ? 0 : 1 + runtime].note(none ? end : ListMark());
+    SearchedInVain& known = g_in_vain[layer == Layer::driver ? 0 : 1 + runtime];
+    known.plugins.store(search.plugins, std::memory_order_relaxed);
+    known.note(searched && driver == 0 && search.result.none() ? end : ListMark());
   });
   return searched;
 }
@@ -319,6 +335,23 @@ AnyFunction find_driver(Hook hook, bool exported) noexcept {
   return place.load(std::memory_order_acquire);
 }
 
+AnyFunction find_own(Hook hook, const void* caller) noexcept {
+  if (!g_in_vain[0].plugins.load(std::memory_order_relaxed)) return nullptr;
+  struct Own {
+    const HookRow& row;
+    AnyFunction found = nullptr;
+    static bool visit(void* context, const LoadedObject& object) {
+      auto& own = *static_cast<Own*>(context);
+      if (!is_shim(object.elf.base())) own.found = object.elf.find_function(own.row.name, own.row.gnu_hash);
+      return own.found == nullptr;
+    }
+  } own{row_of(hook)};
+  on_new_stack([&] {
+    if (Own::visit(&own, find_object_in_use(caller))) for_each_loaded_object_at_once(Own::visit, &own);
+  });
+  return own.found;
+}
+
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
   const auto index = static_cast<std::size_t>(runtime);
   const bool searched =
@@ -342,9 +375,10 @@ void recheck_runtime(Runtime runtime) noexcept {
     find_runtime(runtime, Hook::__cudaRegisterFatBinary);
 }
 
-AnyFunction driver_function(const char* name) noexcept {
+AnyFunction driver_function(const char* name, PageCache* pages) noexcept {
   const LoadedObject driver = driver_object();
-  return driver ? driver.elf.find_function(name, gnu_hash(name)) : nullptr;
+  if (!driver) return nullptr;
+  return (pages == nullptr ? driver.elf : driver.elf.through(*pages)).find_function(name, gnu_hash(name));
 }
 
 bool in_driver(const void* address) noexcept {

@@ -42,6 +42,9 @@ void find_driver() noexcept;
 /// The same for one function of the driver (`exported`: the next definition, else libcuda's own), also where
 /// there is no memory for the tables' search.
 AnyFunction find_driver(Hook hook, bool exported) noexcept;
+/// Where find_driver() finds none: a plugin's own function, which the linker would have taken for `caller`
+/// without the shim. The plugin may be unloaded, so this is asked at each call.
+AnyFunction find_own(Hook hook, const void* caller) noexcept;
 /// Whether a file is that runtime or a replacement: it defines the version that references to the runtime
 /// carry. Sonames are not reliable: wheels rename the file (libcudart-e409450e.so.11.0).
 inline bool is_runtime(const LoadedElf& elf, Runtime runtime) noexcept {
@@ -55,7 +58,8 @@ void recheck_runtime(Runtime runtime) noexcept;
 void set_driver_own(Hook hook, AnyFunction address) noexcept;
 
 /// A driver function that is not hooked, for calls by the shim itself; nullptr before a driver is known.
-AnyFunction driver_function(const char* name) noexcept;
+/// `pages`: what is read through, or nullptr.
+AnyFunction driver_function(const char* name, PageCache* pages = nullptr) noexcept;
 /// Forgets a driver that is not mapped any more, and takes the one that is mapped now, if there is one.
 void recheck_driver() noexcept;
 /// The number of the driver's mapping (LoadedObject::load), verified; 0 = none. While it is the same,

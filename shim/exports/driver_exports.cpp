@@ -27,11 +27,15 @@ constexpr Result kNotReady = 600;
   asm(".symver kshim_export_" #name ", " #name "@@KSHIM_1");
 #define KSHIM_DECLARE_routed(name, ret, params) static ret kshim_routed_##name params;
 
-// First calls take a cold function of the same signature, so the hot path spills no arguments.
-#define KSHIM_FIRST(path, name, ret, params, args)                                                  \
-  KSHIM_DECLARE_##path(name, ret, params)                                                           \
-      [[gnu::noinline, gnu::cold]] static ret kshim_first_##path##_##name params {                  \
-    return resolve_##path(Hook::name) == nullptr ? absent(Hook::name) : kshim_##path##_##name args; \
+// First calls take a cold function of the same signature, so the hot path spills no arguments. It jumps on to
+// the wrapper, which finds its function now, or to a plugin's own, which nobody watches.
+#define KSHIM_FIRST(path, name, ret, params, args)                                        \
+  KSHIM_DECLARE_##path(name, ret, params)                                                 \
+      [[gnu::noinline, gnu::cold]] static ret kshim_first_##path##_##name params {        \
+    const auto real = reinterpret_cast<decltype(&kshim_##path##_##name)>(                 \
+        resolve_##path(Hook::name, __builtin_return_address(0)));                         \
+    if (real == nullptr) return absent(Hook::name);                                       \
+    return driver_##path(Hook::name) == nullptr ? real args : kshim_##path##_##name args; \
   }
 #define KSHIM_REAL(path, name, args)                                                               \
   const auto real = reinterpret_cast<decltype(&kshim_##path##_##name)>(driver_##path(Hook::name)); \

@@ -277,12 +277,13 @@ void on_launch(std::uintptr_t handle) noexcept {
       [handle](State& state) { register_kernel(handle, state.report, state.modules, state.objects); });
 }
 
-void* resolve_export(Hook hook) noexcept {
+void* resolve_export(Hook hook, const void* caller) noexcept {
   const ErrnoKeeper keeper;
-  return find_driver(hook, true);
+  AnyFunction const found = find_driver(hook, true);
+  return found != nullptr ? found : find_own(hook, caller);
 }
 
-void* resolve_routed(Hook hook) noexcept {
+void* resolve_routed(Hook hook, const void* /*caller*/) noexcept {
   const ErrnoKeeper keeper;
   return find_driver(hook, false);
 }

@@ -45,8 +45,8 @@ void on_compiler_failed(const CompilerCall& call) noexcept;
 void on_launch(std::uintptr_t handle) noexcept;
 
 /// Fills the table of real functions; nullptr where there is none, which `absent` answers.
-void* resolve_export(Hook hook) noexcept;
-void* resolve_routed(Hook hook) noexcept;
+void* resolve_export(Hook hook, const void* caller) noexcept;
+void* resolve_routed(Hook hook, const void* caller) noexcept;
 void* resolve_runtime(Runtime runtime, Hook hook) noexcept;
 /// The result of a driver or runtime function that does not exist. Only programs that test for it by a weak
 /// reference, or call it while its library is unloaded, get it.

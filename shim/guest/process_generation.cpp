@@ -8,14 +8,10 @@
 #include <new>
 
 #include "guest/errno_keeper.h"
-#include "guest/reentry_guard.h"
+#include "guest/signals.h"
 #include "guest/syscalls.h"
 
 namespace kshim::shim {
-
-constinit thread_local bool t_inside = false;
-constinit thread_local std::uintptr_t t_question = 0;
-constinit thread_local raw::SignalSet t_host_mask = 0;
 
 namespace {
 

@@ -15,6 +15,7 @@
 
 #include "guest/clock.h"
 #include "guest/errno_keeper.h"
+#include "guest/process_generation.h"
 #include "guest/signals.h"
 #include "guest/syscalls.h"
 
@@ -75,11 +76,17 @@ Way way_after(Way way) noexcept {
 constinit thread_local std::uint32_t t_own_number = 0;
 constinit thread_local bool t_many_reads = false;        ///< a ScopedManyReads lives
 constinit thread_local std::uint32_t t_kept_number = 0;  ///< for its time
+constinit thread_local std::uint32_t t_kept_of = 0;      ///< the process_generation() of that number
 
-/// Not remembered for longer than a ScopedManyReads: a child of vfork shares this memory.
+/// Not remembered for longer than a ScopedManyReads: a child of vfork shares this memory. A handler may fork
+/// meanwhile.
 std::uint32_t own_number() noexcept {
   if (!t_many_reads) return raw::thread();
-  if (t_kept_number == 0) t_kept_number = raw::thread();
+  const std::uint32_t process = process_generation();
+  if (t_kept_number == 0 || t_kept_of != process) {
+    t_kept_number = raw::thread();
+    t_kept_of = process;
+  }
   return t_kept_number;
 }
 

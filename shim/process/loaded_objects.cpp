@@ -206,12 +206,13 @@ std::uint64_t hash_of(const std::byte* bytes, std::size_t size) noexcept {
   return content_hash({bytes, size});
 }
 
-/// Reads what a record is verified by. False if any of it cannot be read.
-bool read_proof(const Record& record, MapNode& node, std::uint64_t& hash) noexcept {
+/// Reads what a record is verified by, and the node that follows (`next`, if it has an address), with one
+/// system call. False if any of it cannot be read.
+bool read_proof(const Record& record, MapNode& node, std::uint64_t& hash, MapNode* next = nullptr) noexcept {
   const Proof& proof = record.proof;
   std::byte bytes[Proof::kNameTail + Proof::kDynamic + BuildId::kMax];
   std::size_t used = 0;
-  ReadPart parts[4];
+  ReadPart parts[5];
   std::size_t count = 0;
   const auto add = [&](std::uintptr_t from, std::size_t size) {
     if (size == 0) return;
@@ -223,6 +224,8 @@ bool read_proof(const Record& record, MapNode& node, std::uint64_t& hash) noexce
   add(proof.name_tail, proof.name_tail_size);
   add(record.object.elf.dynamic(), proof.dynamic_size);
   add(record.object.build_id.address, record.object.build_id.size);
+  if (next != nullptr && next->address != nullptr)
+    parts[count++] = {reinterpret_cast<std::uintptr_t>(next->address), &next->map, sizeof next->map};
   if (!read_scattered(parts, count)) return false;
   hash = hash_of(bytes, used);
   return true;
@@ -253,12 +256,16 @@ bool is_in_use(const Index& index, const Record& record, MapNode& node) noexcept
   return index.find_by_linker(node.map.l_ld, &found) == 0 && found.map == node.address;
 }
 
-/// Whether the linker still has the object where the record says. `node` is what its node holds now.
-bool is_current(const Index& index, const Record& record, MapNode& node) noexcept {
+/// Whether the linker still has the object where the record says. `node` is what its node holds now. `next`:
+/// the node that may follow; it loses its address where it was not read, or does not follow.
+bool is_current(const Index& index, const Record& record, MapNode& node, MapNode* next = nullptr) noexcept {
+  std::uint64_t hash = 0;
+  bool read = !record.permanent && record.visible && read_proof(record, node, hash, next);
+  if (next != nullptr && (!read || node.map.l_next != next->address)) next->address = nullptr;
   if (record.permanent) return read_node(record.node.address, node);
   if (!record.visible) return false;
-  std::uint64_t hash = 0;
-  return read_proof(record, node, hash) && hash == record.proof.hash && is_in_use(index, record, node);
+  if (!read && next != nullptr) read = read_proof(record, node, hash);
+  return read && hash == record.proof.hash && is_in_use(index, record, node);
 }
 
 /// Index of the range that may contain `address`: the last one that starts at or below it.
@@ -425,11 +432,13 @@ Record* add(Index& index, const MapNode& node, bool first) noexcept {
   return kept.permanent || (kept.visible && is_in_use(index, kept, now)) ? &kept : nullptr;
 }
 
-/// The checked record of a node, made where there is none.
-Record* get(Index& index, const MapNode& node, bool first) noexcept {
+/// The checked record of a node, made where there is none. `next`: as is_current() has it.
+Record* get(Index& index, const MapNode& node, bool first, MapNode* next = nullptr) noexcept {
   MapNode now;
   Record* const known = record_of(index, node);
-  return known != nullptr && is_current(index, *known, now) ? known : add(index, node, first);
+  if (known != nullptr && is_current(index, *known, now, next)) return known;
+  if (next != nullptr) next->address = nullptr;
+  return add(index, node, first);
 }
 
 /// Marks the index while it changes. Empties it if a change was left unfinished by a thread that a child of
@@ -478,13 +487,19 @@ void walk(Index& index, const Visit& visit, std::uint64_t end = kNoEnd) noexcept
     for (std::size_t position = 0; node && position < kMaxNodes; ++position) {
       if (end != kNoEnd && now_nanoseconds() >= end) return;
       if (last_at_start != nullptr && position >= count_at_start) at_start = false;
-      if (Record* record = get(index, node, position == 0); record != nullptr) {
+      MapNode next{node.map.l_next};
+      if (Record* record = get(index, node, position == 0, &next); record != nullptr) {
         record->object.at_start = at_start;
         visit(*record);
       }
       at_start = at_start && node.address != last_at_start;
       index.anchors[position % Index::kAnchors] = node.address;
-      next_node(node, broken);
+      if (!next) {
+        next_node(node, broken);
+        continue;
+      }
+      broken = next.map.l_prev != node.address;
+      node = broken ? MapNode() : next;
     }
   }
 }

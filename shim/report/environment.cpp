@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <iterator>
 
@@ -20,21 +21,6 @@ constexpr std::string_view kNames[] = {
 };
 
 }  // namespace
-
-std::string_view read_text(const char* from, char* to, std::size_t capacity) noexcept {
-  constexpr std::size_t kChunk = 256;
-  std::size_t size = 0;
-  while (size < capacity) {
-    // A chunk stays within a page, so it can be read in full or not at all.
-    const auto address = reinterpret_cast<std::uintptr_t>(from) + size;
-    const std::size_t chunk = std::min({kChunk - address % kChunk, capacity - size});
-    if (!read_memory(address, to + size, chunk)) return {};
-    const void* end = std::memchr(to + size, 0, chunk);
-    if (end != nullptr) return {to, static_cast<std::size_t>(static_cast<const char*>(end) - to)};
-    size += chunk;
-  }
-  return {to, size};
-}
 
 std::string_view EnvironmentCopy::store(std::string_view text) noexcept {
   if (text.size() > sizeof text_ - text_used_) return {};
@@ -65,17 +51,53 @@ void EnvironmentCopy::add_variable(std::string_view entry) noexcept {
 
 namespace {
 
+constexpr std::size_t kPage = 4096;
+
+/// What lies from one text on. The texts that a process starts with lie side by side.
+class Texts {
+ public:
+  /// The zero-terminated text there, cut to the room; empty if it cannot be read.
+  std::string_view at(const char* place) noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(place);
+    if (address >= begin_ && address - begin_ < size_)
+      if (const std::string_view rest(room_ + (address - begin_), size_ - (address - begin_));
+          rest.find('\0') != std::string_view::npos)
+        return rest.substr(0, rest.find('\0'));
+    begin_ = address;
+    size_ = 0;
+    std::size_t end = std::string_view::npos;
+    while (size_ < sizeof room_ && end == std::string_view::npos) {
+      // A read stays within a page, so it can be done in full or not at all.
+      const std::size_t part = std::min(kPage - (address + size_) % kPage, sizeof room_ - size_);
+      if (!read_memory(address + size_, room_ + size_, part)) return {};
+      size_ += part;
+      end = std::string_view(room_, size_).find('\0');
+    }
+    return std::string_view(room_, size_).substr(0, end);
+  }
+
+ private:
+  std::uintptr_t begin_ = 0;
+  std::size_t size_ = 0;
+  char room_[kPage];
+};
+
 /// Calls visit(entry) for each "NAME=value" until it returns false.
 template <class Visit>
 void each_variable(const Visit& visit) noexcept {
   constexpr std::size_t kMaxEntries = 4096;
-  char** const list = __environ;
-  for (std::size_t i = 0; list != nullptr && i < kMaxEntries; ++i) {
-    const char* entry = nullptr;
-    char text[4096];
-    if (!read_memory(reinterpret_cast<std::uintptr_t>(list + i), &entry, sizeof entry) || entry == nullptr)
-      return;
-    if (!visit(read_text(entry, text, sizeof text))) return;
+  constexpr std::size_t kAtOnce = 32;
+  const ScopedManyReads reads;
+  Texts texts;
+  auto list = reinterpret_cast<std::uintptr_t>(__environ);
+  for (std::size_t done = 0; list != 0 && done < kMaxEntries;) {
+    const char* entries[kAtOnce];
+    const std::size_t count = std::clamp<std::size_t>((kPage - list % kPage) / sizeof *entries, 1, kAtOnce);
+    if (!read_memory(list, entries, count * sizeof *entries)) return;
+    for (std::size_t i = 0; i < count; ++i)
+      if (entries[i] == nullptr || !visit(texts.at(entries[i]))) return;
+    done += count;
+    list += count * sizeof *entries;
   }
 }
 
@@ -94,14 +116,15 @@ void EnvironmentCopy::capture() noexcept {
   if (user_.name.empty() && folder != "root") user_.name = folder;
 }
 
-bool is_set_to(std::string_view name, std::string_view value) noexcept {
-  bool same = false;
+void find_switches(std::span<Switch> switches) noexcept {
   each_variable([&](std::string_view entry) {
-    if (!entry.starts_with(name) || part_of(entry, name.size(), 1) != "=") return true;
-    same = part_of(entry, name.size() + 1) == value;
-    return false;
+    for (Switch& each : switches)
+      if (!each.known && entry.starts_with(each.name) && part_of(entry, each.name.size(), 1) == "=") {
+        each.known = true;
+        each.on = part_of(entry, each.name.size() + 1) == "1";
+      }
+    return true;
   });
-  return same;
 }
 
 std::string_view EnvironmentCopy::find(std::string_view name) const noexcept {

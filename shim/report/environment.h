@@ -32,9 +32,13 @@ class EnvironmentCopy {
   report::Person user_;
 };
 
-/// Whether a variable has this value now. Other threads may change the environment meanwhile.
-bool is_set_to(std::string_view name, std::string_view value) noexcept;
-/// Copies a zero-terminated text of at most `capacity` bytes; empty if it cannot be read.
-std::string_view read_text(const char* from, char* to, std::size_t capacity) noexcept;
+/// A variable that is on where it has the value 1.
+struct Switch {
+  std::string_view name;
+  bool on = false;
+  bool known = false;
+};
+/// What they are now.
+void find_switches(std::span<Switch> switches) noexcept;
 
 }  // namespace kshim::shim

@@ -168,6 +168,9 @@ struct GuestCalls {
     return raw::read_link_at(folder, name, to, size);
   }
   static int status_of(int fd, struct stat& out) noexcept { return raw::status_of(fd, out); }
+  static int change_mode(const char* path, unsigned mode) noexcept {
+    return static_cast<int>(raw::call(SYS_fchmodat, AT_FDCWD, path, mode));
+  }
   static uid_t user() noexcept { return raw::user(); }
 };
 using Walk = report::FolderWalk<GuestCalls>;

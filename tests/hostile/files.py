@@ -104,6 +104,17 @@ class Places(hostile.Case):
         self.assertEqual(stat.S_IMODE(os.lstat(self.folder / "shim/kshim-report").st_mode), 0o755)
         self.assertEqual(self.codes(self.only()), BOTH)
 
+    def test_a_umask_that_closes_folders(self):
+        """a host whose umask takes rights from the owner (0177, 0777), without root's right to ignore that | nothing | all of it, in a folder that its owner can open"""
+        drop = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
+        for umask in (0o177, 0o777):
+            for name in ("", "new/%p.jsonl"):
+                with self.subTest(umask=oct(umask), name=name):
+                    folder = self.folder / f"{umask:o}{name[:3]}"
+                    folder.mkdir()
+                    self.same(*drop, *self.scenario("once"), umask=umask, cwd=folder, variables={"KSHIM_REPORT": name} if name else {})
+                    self.assertEqual([self.codes(records) for records in self.found(folder)], [BOTH])
+
     def test_a_fifo(self):
         """a FIFO, which nobody reads | it neither waits nor gets SIGPIPE | all of it, under the next number"""
         os.mkfifo(self.folder / "r.jsonl")

@@ -71,6 +71,28 @@ class Linker(hostile.Case):
         done = self.plain("local-plugin", hostile.HERE / "libowns_function.so", hostile.HERE / "libuses_driver.so")
         self.assertEqual(done.stdout, "0\n")
 
+    def test_look_ups_without_a_driver(self):
+        """a program with 300 libraries asks a thousand times for a driver that is not there, by `RTLD_DEFAULT`; then it opens and closes one, three times | nothing: a list in which no driver was found is searched again when a library was added | -"""
+        for number in range(300):
+            shutil.copy(hostile.HERE / "libcalls_back.so", self.folder / f"{number}.so")
+        code = f"""
+import ctypes, os
+libc = ctypes.CDLL(None)
+libc.dlsym.restype = libc.dlopen.restype = ctypes.c_void_p
+libc.dlsym.argtypes, libc.dlclose.argtypes = [ctypes.c_void_p, ctypes.c_char_p], [ctypes.c_void_p]
+def there(handle=None):
+    return libc.dlsym(handle, b'cuInit') is not None
+kept = [ctypes.CDLL(f'{self.folder}/{{number}}.so') for number in range(300)]
+print(sum(there() for _ in range(1000)))
+for _ in range(3):
+    driver = libc.dlopen(b'libcuda.so.1', os.RTLD_NOW)
+    print(there(driver), libc.cuInit(0) if there() else 'none', ctypes.CDLL('libcuda.so.1').cuInit(0))
+    libc.dlclose(driver)
+    print(there())
+"""
+        done = self.same(sys.executable, "-c", code, variables={"LD_LIBRARY_PATH": hostile.PLAIN})
+        self.assertEqual(done.stdout.split(), ["0", *["True", "none", "0", "False"] * 3])
+
     def test_a_plugin_with_a_variable_of_that_name(self):
         """the same, with a variable `cuInit` | nothing | all of it"""
         done = self.plain("local-plugin", hostile.HERE / "libowns_data.so", hostile.HERE / "libuses_driver.so")

@@ -23,6 +23,7 @@ struct LibcCalls {
     return ::readlinkat(folder, name, to, size);
   }
   static int status_of(int fd, struct stat& out) noexcept { return ::fstat(fd, &out); }
+  static int change_mode(const char* path, unsigned mode) noexcept { return ::chmod(path, mode); }
   static uid_t user() noexcept { return ::geteuid(); }
 };
 

@@ -24,8 +24,8 @@ struct FolderRequest {
   bool any_kind = false;  ///< what the path leads to may be a file
 };
 
-/// `System`: static open_at, make_folder_at, read_link_at, status_of, as the calls of those names, and
-/// user(); File, which owns a descriptor. Not a member of anything: a walk is one call.
+/// `System`: static open_at, make_folder_at, read_link_at, status_of, change_mode, as the calls of those
+/// names, and user(); File, which owns a descriptor. Not a member of anything: a walk is one call.
 template <class System>
 class FolderWalk {
  public:
@@ -75,8 +75,10 @@ class FolderWalk {
   int step(FolderRequest request) noexcept {
     if (size_ == sizeof name_ - 1) return ENAMETOOLONG;
     int fd = System::open_at(folder_.get(), name_, kOpen, 0);
+    bool made = false;
     if (fd < 0 && errno == ENOENT && request.make_missing) {
-      if (System::make_folder_at(folder_.get(), name_, request.mode) != 0 && errno != EEXIST) return errno;
+      made = System::make_folder_at(folder_.get(), name_, request.mode) == 0;
+      if (!made && errno != EEXIST) return errno;
       fd = System::open_at(folder_.get(), name_, kOpen, 0);
     }
     if (fd < 0) return errno;
@@ -86,8 +88,21 @@ class FolderWalk {
     if (S_ISLNK(info.st_mode))
       return is_another_user(info.st_uid, System::user()) || ++links_ > kMaxLinks ? ELOOP : follow(fd);
     if (!S_ISDIR(info.st_mode) && !(request.any_kind && is_at_end())) return ENOTDIR;
+    if (made && (info.st_mode & S_IRWXU) != S_IRWXU) open_to_owner(fd, info.st_mode);
     folder_ = std::move(next);
     return 0;
+  }
+
+  /// A umask may close a new folder to its owner, too. fchmod does not take an O_PATH descriptor.
+  static void open_to_owner(int fd, unsigned mode) noexcept {
+    char path[] = "/proc/self/fd/0123456789";
+    std::size_t end = sizeof path - 1;
+    std::size_t first = end;
+    for (int rest = fd; first == end || rest != 0; rest /= 10)
+      path[--first] = static_cast<char>('0' + rest % 10);
+    constexpr std::size_t kNumber = sizeof "/proc/self/fd/" - 1;
+    std::copy(path + first, path + sizeof path, path + kNumber);
+    System::change_mode(path, (mode & 07777U) | S_IRWXU);
   }
 
   int follow(int link) noexcept {

@@ -98,6 +98,7 @@ void NativeStack::name_frames(std::size_t first, std::size_t kernel_frames, std:
   if (frames.count == 0) return;
   const LoadedObject object = find_object_in_use(addresses_[first] - 1);
   if (!object) return;
+  const ScopedManyReads many;
   object.elf.find_functions(frames.functions, frames.count, reads);
   for (std::size_t i = 0; i < frames.count; ++i) {
     char* const name = names_ + names_used_;

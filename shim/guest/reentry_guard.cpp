@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest/reentry_guard.h"
+
+namespace kshim::shim {
+
+constinit thread_local bool t_inside = false;
+constinit thread_local std::uintptr_t t_question = 0;
+constinit thread_local raw::SignalSet t_host_mask = 0;
+
+}  // namespace kshim::shim
