@@ -4,6 +4,7 @@
 #pragma once
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -55,8 +56,10 @@ long word(T* pointer) {
 /// A function that was not found is a failure of a kind of its own, by its name.
 inline int fail_as(const char* name) {
   long function = 0;
-  static const Call look_up = driver().function("cuModuleGetFunction");
-  return static_cast<int>(look_up(word(&function), 0x70000000, word(name), 0, 0, 0, 0, 0, 0, 0, 0, 0));
+  static std::atomic<Call> g_look_up{nullptr};  // a handler may come here while it is looked up
+  if (g_look_up == nullptr) g_look_up = driver().function("cuModuleGetFunction");
+  return static_cast<int>(
+      g_look_up.load()(word(&function), 0x70000000, word(name), 0, 0, 0, 0, 0, 0, 0, 0, 0));
 }
 /// The driver started, and from now on refuses.
 inline void start() {
