@@ -96,9 +96,17 @@ int bcmp(const void* left, const void* right, size_t size) { return memcmp(left,
 
 void* memchr(const void* in, int value, size_t size) {
   const unsigned char* bytes = in;
-  for (size_t i = 0; i < size; ++i) {
-    if (bytes[i] == (unsigned char)value) return (void*)(bytes + i);
+  const unsigned char* const end = bytes + size;
+  const word ones = ~(word)0 / 0xff;
+  const word pattern = ones * (unsigned char)value;
+  for (; end - bytes >= (ptrdiff_t)sizeof(word); bytes += sizeof(word)) {
+    /* The lowest byte that is zero has its high bit set; both architectures are little-endian. */
+    const word differing = load(bytes) ^ pattern;
+    const word zero = (differing - ones) & ~differing & ones << 7;
+    if (zero != 0) return (void*)(bytes + __builtin_ctzll(zero) / 8);
   }
+  for (; bytes < end; ++bytes)
+    if (*bytes == (unsigned char)value) return (void*)bytes;
   return NULL;
 }
 

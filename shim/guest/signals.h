@@ -64,15 +64,14 @@ extern constinit thread_local bool t_inside;
 /// The host's own mask meanwhile.
 extern constinit thread_local raw::SignalSet t_host_mask;
 
-/// `write`: a system call inside the shim that writes. Signals are blocked there, and the one that a failed
-/// write has raised is taken away again: SIGXFSZ of a size limit, SIGPIPE of a pipe without a reader. One
-/// that was pending before, which only a host that blocks it can have, stays.
-template <class Write>
-ssize_t write_without_signal(const Write& write) noexcept {
+/// write(2) inside the shim. Signals are blocked there, and the one that a failed write has raised is taken
+/// away again: SIGXFSZ of a size limit, SIGPIPE of a pipe without a reader. One that was pending before,
+/// which only a host that blocks it can have, stays.
+inline ssize_t write_without_signal(int fd, const void* from, std::size_t size) noexcept {
   constexpr raw::SignalSet kRaised = signal_bit(SIGXFSZ) | signal_bit(SIGPIPE);
   raw::SignalSet before = 0;
   if ((t_host_mask & kRaised) != 0) raw::pending_signals(before);
-  const ssize_t written = write();
+  const ssize_t written = raw::write_file(fd, from, size);
   const int error = errno;
   if (written >= 0 || (error != EFBIG && error != EPIPE)) return written;
   const raw::SignalSet raised = signal_bit(error == EFBIG ? SIGXFSZ : SIGPIPE);

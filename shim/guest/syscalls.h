@@ -114,15 +114,6 @@ inline int protect(std::uintptr_t page, std::size_t size, int rights) noexcept {
 inline ssize_t write_file(int fd, const void* from, std::size_t size) noexcept {
   return call(SYS_write, fd, from, size);
 }
-/// Leaves the file's position alone. A file that was opened O_APPEND gets the bytes at its end.
-inline ssize_t write_at(int fd, const void* from, std::size_t size, std::uint64_t offset) noexcept {
-  return call(SYS_pwrite64, fd, from, size, offset);
-}
-/// -1 for what has no position (a pipe, a terminal, a socket).
-inline off_t position_of(int fd) noexcept { return call(SYS_lseek, fd, 0L, SEEK_CUR); }
-inline off_t move_position(int fd, off_t position) noexcept {
-  return call(SYS_lseek, fd, position, SEEK_SET);
-}
 /// A number of at least `lowest`, close-on-exec.
 inline int duplicate_above(int fd, int lowest) noexcept {
   return static_cast<int>(call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest));

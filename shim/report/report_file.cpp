@@ -33,23 +33,14 @@ std::atomic<Report*> g_report{nullptr};
 
 /// All signals are blocked: only a sandbox's supervisor or a file system's server answers EINTR, and it may
 /// do so forever.
-template <class Write>
-ssize_t try_write(const Write& write) noexcept {
+ssize_t write_whole(int fd, std::string_view line) noexcept {
   constexpr int kMaxTries = 64;
   ssize_t written = -1;
   for (int tries = 0; tries < kMaxTries; ++tries) {
-    written = write_without_signal(write);
+    written = write_without_signal(fd, line.data(), line.size());
     if (written >= 0 || errno != EINTR) break;
   }
   return written;
-}
-
-ssize_t write_whole(int fd, std::string_view line) noexcept {
-  const ssize_t written = try_write([fd, line] { return raw::write_at(fd, line.data(), line.size(), 0); });
-  // A sandbox may refuse this call and allow the other, which moves the position.
-  if (written >= 0 || (errno != EPERM && errno != ENOSYS && errno != EACCES && errno != EINTR))
-    return written;
-  return try_write([fd, line] { return raw::write_file(fd, line.data(), line.size()); });
 }
 
 template <class Record>

@@ -9,14 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <span>
 
 #include "guest/clock.h"
 #include "guest/own_file.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
-#include "kshim/base/hash.h"
 #include "kshim/report/report_folder.h"
 #include "kshim/report/trusted_folder.h"
 #include "report/stderr_log.h"
@@ -142,19 +140,9 @@ PathText numbered(std::string_view path, unsigned number) noexcept {
   return out;
 }
 
-bool still_open(const ReportFile& file) noexcept {
-  return file.fd >= 0 &&
-         ((file.mark != 0 && raw::position_of(file.fd) == file.mark) || file.identity.is(file.fd));
-}
+bool still_open(const ReportFile& file) noexcept { return file.fd >= 0 && file.identity.is(file.fd); }
 
 namespace {
-
-/// From 1 GiB on, where no file of the host's has its position by chance.
-off_t random_mark() noexcept {
-  constexpr std::uint64_t kLowest = std::uint64_t{1} << 30U;
-  const std::uint64_t seed[] = {now_nanoseconds(), raw::process()};
-  return static_cast<off_t>(kLowest + key_hash(std::as_bytes(std::span(seed))) % kLowest);
-}
 
 struct GuestCalls {
   using File = OwnFile;
@@ -236,8 +224,6 @@ int create_in(int folder, std::string_view path, unsigned mode, ReportFile& out)
     // Independent of the umask.
     if ((info.st_mode & 0777U) != mode) raw::change_mode(out.fd, mode);
     out.local = raw::is_on_local_disk(out.fd);
-    out.mark = random_mark();
-    if (raw::move_position(out.fd, out.mark) != out.mark) out.mark = 0;
     out.path = candidate;
     return 0;
   }
@@ -363,7 +349,6 @@ bool reopen_report(ReportFile& file) noexcept {
                                O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK));
   if (!again || again.identity() != file.identity) return false;
   file.fd = move_up(std::move(again), file.fd);
-  if (file.fd >= 0) raw::move_position(file.fd, file.mark);
   return file.fd >= 0;
 }
 

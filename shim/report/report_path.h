@@ -16,7 +16,6 @@ namespace kshim::shim {
 struct ReportFile {
   int fd = -1;  ///< high, close-on-exec, opened O_APPEND
   FileIdentity identity;
-  off_t mark = 0;      ///< the descriptor's position: a random one, by which it is known again
   bool local = false;  ///< on a file system that always answers
   PathText path;
   explicit operator bool() const noexcept { return fd >= 0; }
@@ -41,8 +40,7 @@ int create_report(std::string_view path, const Options& options, ReportFile& out
 bool open_report(const Options& options, const EnvironmentCopy& environment, const ProcessNames& names,
                  ReportFile& out) noexcept;
 /// Whether `file.fd` still is the file that was opened: the host may have closed the descriptor (closefrom)
-/// and reused its number. Records are appended, and leave the position where it is; to read it costs half as
-/// much as to ask for the file's identity, which decides where the position differs or cannot be read.
+/// and reused its number.
 bool still_open(const ReportFile& file) noexcept;
 /// Opens the file again after the host has closed the descriptor, if the path still leads to the same file.
 bool reopen_report(ReportFile& file) noexcept;

@@ -109,9 +109,7 @@ void write_clean(std::string_view text) noexcept {
   while (!text.empty() && is_ready()) {
     const std::size_t size = piece_of(text);
     // SIGTTOU, which stops a background job of a terminal with "stty tostop", is blocked.
-    if (write_without_signal([&] { return raw::write_file(STDERR_FILENO, text.data(), size); }) !=
-        static_cast<ssize_t>(size))
-      return;
+    if (write_without_signal(STDERR_FILENO, text.data(), size) != static_cast<ssize_t>(size)) return;
     text.remove_prefix(size);
   }
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cuda/cuda_abi.h"
 #include "cuda/cuda_libraries.h"
 #include "cuda/hooks.h"
 #include "cuda/next_symbol.h"
@@ -137,6 +138,7 @@ struct Look {
   LoadedObject shim;
   PageCache pages;
   Found& found;
+  bool unexplained = false;  ///< the driver was started, and the process has no report
   std::size_t reads = kMaxReads;
   std::size_t searched = 0;
 };
@@ -151,7 +153,9 @@ bool visit_object(void* context, const LoadedObject& object) {
   object.elf.through(look.pages).each_binding(is_interposed, visit_binding, &bindings);
   look.reads -= reads - look.pages.allowed();
   Bypass& bypass = bindings.bypass;
-  if (bypass.lookup && !bypass.driver && !bypass.runtime)
+  // Where somebody has started the driver, and not through the shim, it is what looks functions up past the
+  // shim, whatever that is.
+  if (bypass.lookup && !bypass.driver && !bypass.runtime && !look.unexplained)
     bypass.lookup =
         names_driver(object.elf, std::min(kMaxSearched - look.searched, kMaxSearchedOfFile), look.searched);
   if (!bypass.lookup && !bypass.driver && !bypass.runtime) return look.reads != 0;
@@ -238,18 +242,28 @@ bool is_driver_mapped() noexcept {
   return found;
 }
 
+/// A driver that nobody has initialized answers 3 to every call.
+bool is_driver_started() noexcept {
+  constexpr abi::Result kNotInitialized = 3;
+  using Count = abi::Result (*)(int*);
+  if (current_driver() == 0) find_driver();
+  const auto count = reinterpret_cast<Count>(driver_function("cuDeviceGetCount"));
+  int devices = 0;
+  return count != nullptr && count(&devices) != kNotInitialized;
+}
+
 }  // namespace
 
 bool may_be_bypassed() noexcept { return has_namespaces() || is_driver_mapped(); }
 
-bool find_bypasses(bool driver) noexcept {
+bool find_bypasses(bool reported) noexcept {
   g_found = static_cast<Found*>(raw::map_memory(sizeof(Found)));
   if (g_found == nullptr) return false;
   visit_namespaces(*g_found);
-  if (driver || is_driver_mapped()) {
+  if (reported || is_driver_mapped()) {
     const std::uint64_t end = now_nanoseconds() + kMaxTime;
     const ScopedManyReads reads;
-    Look look{find_loaded_object(&g_found), {}, *g_found};
+    Look look{find_loaded_object(&g_found), {}, *g_found, !reported && is_driver_started()};
     for_each_loaded_object(visit_object, &look, {.end = end});
     drop_watched(*g_found);
   }

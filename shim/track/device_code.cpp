@@ -107,7 +107,7 @@ std::uint64_t stated_size(image::BlobKind kind, ReadableRange& reach) noexcept {
 }
 
 std::uint64_t text_size(ReadableRange& reach) noexcept {
-  constexpr std::uint64_t kStep = 4096;
+  constexpr std::uint64_t kStep = 8192;  // pages are asked for two at a time
   for (std::uint64_t done = 0; done < kMaxBlob; done += kStep) {
     const Bytes bytes = reach.first(done + kStep);
     if (bytes.size() <= done) return bytes.size();

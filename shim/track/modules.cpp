@@ -67,25 +67,31 @@ bool write_module(const CallArgs& facts, const Module& module, const Period& per
 
 }  // namespace
 
-/// The id of this load's record: module.number if it is to be written, the id of an equal load that failed
-/// before, or 0.
-std::uint64_t Modules::choose_record(const CallArgs& facts, const Module& module,
-                                     std::optional<std::uint64_t> device) noexcept {
+/// The id of the record of an equal load that failed before; 0 where there is none.
+std::uint64_t Modules::record_of(const CallArgs& facts, const Module& module,
+                                 std::optional<std::uint64_t> device) noexcept {
   if (recorded_report_ != module.report) {
     recorded_report_ = module.report;
     succeeded_ = failed_count_ = 0;
   }
-  if (facts.code == 0) {
-    if (succeeded_ == kMaxRecords) return 0;
-    ++succeeded_;
-    return module.number;
-  }
+  if (facts.code == 0) return 0;
   const std::uint64_t key = key_of(facts, module.code, device);
   for (std::size_t i = 0; i < failed_count_; ++i)
     if (failed_[i].key == key) return failed_[i].record;
-  if (failed_count_ == kMaxFailed) return 0;
-  failed_[failed_count_++] = {key, module.number};
-  return module.number;
+  return 0;
+}
+
+/// Whether this load gets a record of its own, which is counted.
+bool Modules::may_record(const CallArgs& facts, const Module& module,
+                         std::optional<std::uint64_t> device) noexcept {
+  if (facts.code == 0) {
+    if (succeeded_ == kMaxRecords) return false;
+    ++succeeded_;
+  } else {
+    if (failed_count_ == kMaxFailed) return false;
+    failed_[failed_count_++] = {key_of(facts, module.code, device), module.number};
+  }
+  return true;
 }
 
 void Modules::remember(const Module& module) noexcept {
@@ -105,10 +111,13 @@ void Modules::add(const CallArgs& facts, const Period& period, std::optional<std
     examine_memory(facts.image, result, module.code);
   objects.announce(report, module.code.object, runtime_of(facts, module.code));
   report.count_module();
-  module.number = g_count.fetch_add(1, std::memory_order_relaxed) + 1;
   module.report = report.begin();
-  module.record = choose_record(facts, module, device);
-  if (module.record == module.number) {
+  module.record = record_of(facts, module, device);
+  const std::uint64_t count = g_count.load(std::memory_order_relaxed);
+  const bool is_known = module.record != 0 && count - module.record < kKept;
+  module.number = is_known ? module.record : g_count.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (module.record == 0 && may_record(facts, module, device)) {
+    module.record = module.number;
     if (result != LoadResult::loaded) hash_in_full(module.code);
     // After a full disk, an equal load is tried again.
     if (!write_module(facts, module, period, device, report, driver)) {

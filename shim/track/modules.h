@@ -42,8 +42,9 @@ class Modules {
     std::uint64_t record;
   };
 
-  std::uint64_t choose_record(const CallArgs& facts, const Module& module,
-                              std::optional<std::uint64_t> device) noexcept;
+  std::uint64_t record_of(const CallArgs& facts, const Module& module,
+                          std::optional<std::uint64_t> device) noexcept;
+  bool may_record(const CallArgs& facts, const Module& module, std::optional<std::uint64_t> device) noexcept;
   void remember(const Module& module) noexcept;
   void fetch(std::uint64_t number, Module& out) const noexcept;
 

@@ -88,6 +88,15 @@ class Past(e2e.Case):
         analysis, _ = self.run_host("deepbind", PLUGINS["plain"], "exit", "libcuda.so.1", status=0)
         self.assertEqual((analysis["verdict"], analysis["blind"]), ("no-cuda", []), json.dumps(analysis, indent=1))
 
+    def test_a_large_library_whose_name_of_the_driver_is_not_found(self):
+        """As Taichi's, which is opened with RTLD_DEEPBIND and has the name behind what is searched: the driver was started, and nobody else can have done it."""
+        done = self.kshim("run", "--format", "json", "-o", self.folder / "a.json", "--simulate", "sm_90", "--", HOST, "deepbind", PLUGINS["plain"],
+                          env=e2e.clean_environment() | {"PLUGIN_OPENS": "libcuda.so.1"})
+        self.assertIn("cuInit: 0", done.stdout)
+        analysis = json.loads((self.folder / "a.json").read_text())
+        self.assertEqual(analysis["verdict"], "blind")
+        self.assert_names(analysis, PLUGINS["plain"], "RTLD_DEEPBIND")
+
     def test_a_driver_that_a_script_names(self):
         """As in PHP, which opens its FFI with RTLD_DEEPBIND and closes it before the end: no file that is mapped names the driver."""
         notes = []

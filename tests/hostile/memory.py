@@ -181,6 +181,20 @@ class Memory(hostile.Case):
                 if spare == 40:
                     self.assertEqual(len(e2e.of_type(self.only(), "failure")), 3)
 
+    def test_a_load_that_fails_again_and_again(self):
+        """20,000 loads of one image that the GPU cannot use, then a look-up fails in the module that was loaded first | nothing | the look-up with its module"""
+        code = f"""
+import ctypes
+cuda, context, module = ctypes.CDLL('libcuda.so.1'), ctypes.c_void_p(), ctypes.c_void_p()
+good, bad = open({str(hostile.GOOD)!r}, 'rb').read(), open({str(hostile.BAD)!r}, 'rb').read()
+print(cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context))
+print(cuda.cuModuleLoadData(ctypes.byref(module), good))
+print({{cuda.cuModuleLoadData(ctypes.byref(ctypes.c_void_p()), bad) for _ in range(20000)}})
+print(cuda.cuModuleGetFunction(ctypes.byref(ctypes.c_void_p()), module, b'none'))
+"""
+        self.assertEqual(self.same(sys.executable, "-c", code).stdout, "0 0 0\n0\n{209}\n500\n")
+        self.assertEqual(self.failure(self.only(), "none")["module"], 1)
+
     def test_images_in_one_buffer(self):
         """a program loads two images from one static buffer, one after the other | nothing | two modules"""
         self.plain("one-buffer", hostile.GOOD, hostile.BAD)

@@ -82,6 +82,13 @@ TEST(FreestandingMem, ComparesAndSearchesLikeLibc) {
     }
   for (const int value : {0, int{'k'}, int{'z'}, 0xff, 0x16b})
     EXPECT_EQ(own_memchr(all.data(), value, all.size()), std::memchr(all.data(), value, all.size()));
+  // Bytes that differ from the wanted one in a single bit, or by one, before it and behind it.
+  const std::string near("\x81\x7f\x01\xff\x80\x82\0\x81\x80\x01\x7f\xff\x80\0\x81\x80\x80\x7f\xfe", 19);
+  for (std::size_t from = 0; from < near.size(); ++from)
+    for (std::size_t size = 0; from + size <= near.size(); ++size)
+      for (int value = 0; value < 256; ++value)
+        ASSERT_EQ(own_memchr(near.data() + from, value, size), std::memchr(near.data() + from, value, size))
+            << from << " " << size << " " << value;
   EXPECT_EQ(own_strlen(all.c_str()), 6U);
   EXPECT_EQ(own_strnlen(all.c_str(), 3), 3U);
   EXPECT_EQ(own_strnlen(all.c_str(), 9), 6U);
