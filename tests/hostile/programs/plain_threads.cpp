@@ -510,7 +510,7 @@ int while_asking() {
   constexpr int kLater = 20;
   static char stack[1 << 16];
   const stack_t signals{stack, 0, sizeof stack};
-  const bool jumps = g_words[0] == "jumps";
+  static const bool jumps = g_words[0] == "jumps";  // what siglongjmp leaves alone
   start();
   fail_as("before");
   if (g_words[0] == "stack") sigaltstack(&signals, nullptr);
