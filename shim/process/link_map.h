@@ -82,7 +82,8 @@ struct NextFunction {
 void find_after_shim(std::span<NextFunction> functions) noexcept;
 /// The same in a constructor, where nothing changes: makes no system call.
 void find_after_shim_at_start(std::span<NextFunction> functions) noexcept;
-/// Calls visit(elf) for each library that the process started with. In a constructor: makes no system call.
+/// Calls visit(elf) for each library that the process started with but the shim. In a constructor: makes no
+/// system call.
 void each_library_at_start(void (*visit)(const LoadedElf& elf)) noexcept;
 /// Headers and tables of the file. One without a segment when its headers are not where they belong.
 /// `pages`: what is read through, or nullptr.
