@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "cuda/cuda_abi.h"
 #include "cuda/cuda_libraries.h"
 #include "cuda/hooks.h"
 #include "cuda/next_symbol.h"
@@ -28,13 +27,13 @@ using report::RecordType;
 // Limits for one process: enough to name the files.
 constexpr std::size_t kMaxFiles = 16;
 constexpr std::size_t kMaxNames = 8;
-// What an exit may cost: time, guarded reads of tables (a few microseconds each), and bytes that are searched
-// for the driver's name. One large file does not use up what there is for the others.
+// What an exit may cost: time, guarded reads of tables (a few microseconds each; one large file does not use
+// up what there is for the others), and bytes that are searched for the driver's name. Few files are: those
+// with a look-up function that is bound past the shim.
 constexpr std::uint64_t kMaxTime = 50'000'000;  // nanoseconds
 constexpr std::size_t kMaxReads = 8192;
 constexpr std::size_t kMaxReadsOfFile = 1024;
-constexpr std::size_t kMaxSearched = std::size_t{4} << 20U;
-constexpr std::size_t kMaxSearchedOfFile = std::size_t{1} << 20U;
+constexpr std::size_t kMaxSearched = std::size_t{64} << 20U;
 constexpr std::string_view kDeepbind = "deepbind";
 constexpr std::string_view kNamespace = "namespace";
 
@@ -111,9 +110,18 @@ bool visit_binding(void* context, std::string_view name, std::uintptr_t address)
   return true;
 }
 
+struct Look {
+  LoadedObject shim;
+  PageCache pages;
+  Found& found;
+  std::uint64_t end;  ///< by now_nanoseconds()
+  std::size_t reads = kMaxReads;
+  std::size_t searched = 0;
+};
+
 /// Whether a file that finds functions by itself means CUDA's: a static runtime and most other clients have
-/// the name of the driver's file. Reads constants first, and at most `budget` bytes.
-bool names_driver(const LoadedElf& elf, std::size_t budget, std::size_t& searched) noexcept {
+/// the name of the driver's file. Reads constants first.
+bool names_driver(const LoadedElf& elf, Look& look) noexcept {
   constexpr std::string_view kDriver = "libcuda.so";
   char chunk[16384];
   bool found = false;
@@ -121,27 +129,17 @@ bool names_driver(const LoadedElf& elf, std::size_t budget, std::size_t& searche
     elf.each_segment([&](std::uintptr_t start, std::uintptr_t end) {
       if (elf.is_code(start) != code || elf.is_writable(start)) return;
       // A name may lie across the end of a chunk.
-      for (std::uintptr_t at = start; !found && at < end && budget != 0;
+      for (std::uintptr_t at = start; !found && at < end && look.searched < kMaxSearched;
            at += sizeof chunk - kDriver.size()) {
-        const std::size_t size = std::min({std::size_t{end - at}, sizeof chunk, budget});
-        budget -= size;
-        searched += size;
-        if (!elf.copy(at, chunk, size)) break;
+        const std::size_t size = std::min(std::size_t{end - at}, sizeof chunk);
+        look.searched += size;
+        if (now_nanoseconds() >= look.end || !elf.copy(at, chunk, size)) break;
         found = std::string_view(chunk, size).find(kDriver) != std::string_view::npos;
         if (size < sizeof chunk) break;
       }
     });
   return found;
 }
-
-struct Look {
-  LoadedObject shim;
-  PageCache pages;
-  Found& found;
-  bool unexplained = false;  ///< the driver was started, and the process has no report
-  std::size_t reads = kMaxReads;
-  std::size_t searched = 0;
-};
 
 bool visit_object(void* context, const LoadedObject& object) {
   auto& look = *static_cast<Look*>(context);
@@ -153,11 +151,7 @@ bool visit_object(void* context, const LoadedObject& object) {
   object.elf.through(look.pages).each_binding(is_interposed, visit_binding, &bindings);
   look.reads -= reads - look.pages.allowed();
   Bypass& bypass = bindings.bypass;
-  // Where somebody has started the driver, and not through the shim, it is what looks functions up past the
-  // shim, whatever that is.
-  if (bypass.lookup && !bypass.driver && !bypass.runtime && !look.unexplained)
-    bypass.lookup =
-        names_driver(object.elf, std::min(kMaxSearched - look.searched, kMaxSearchedOfFile), look.searched);
+  if (bypass.lookup && !bypass.driver && !bypass.runtime) bypass.lookup = names_driver(object.elf, look);
   if (!bypass.lookup && !bypass.driver && !bypass.runtime) return look.reads != 0;
   bypass.path << object.path;
   bypass.how = kDeepbind;
@@ -242,28 +236,18 @@ bool is_driver_mapped() noexcept {
   return found;
 }
 
-/// A driver that nobody has initialized answers 3 to every call.
-bool is_driver_started() noexcept {
-  constexpr abi::Result kNotInitialized = 3;
-  using Count = abi::Result (*)(int*);
-  if (current_driver() == 0) find_driver();
-  const auto count = reinterpret_cast<Count>(driver_function("cuDeviceGetCount"));
-  int devices = 0;
-  return count != nullptr && count(&devices) != kNotInitialized;
-}
-
 }  // namespace
 
 bool may_be_bypassed() noexcept { return has_namespaces() || is_driver_mapped(); }
 
-bool find_bypasses(bool reported) noexcept {
+bool find_bypasses(bool driver) noexcept {
   g_found = static_cast<Found*>(raw::map_memory(sizeof(Found)));
   if (g_found == nullptr) return false;
   visit_namespaces(*g_found);
-  if (reported || is_driver_mapped()) {
+  if (driver || is_driver_mapped()) {
     const std::uint64_t end = now_nanoseconds() + kMaxTime;
     const ScopedManyReads reads;
-    Look look{find_loaded_object(&g_found), {}, *g_found, !reported && is_driver_started()};
+    Look look{find_loaded_object(&g_found), {}, *g_found, end};
     for_each_loaded_object(visit_object, &look, {.end = end});
     drop_watched(*g_found);
   }

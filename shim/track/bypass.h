@@ -11,9 +11,9 @@ namespace kshim::shim {
 
 /// Whether a driver or a second namespace is mapped at all. All processes are asked that.
 bool may_be_bypassed() noexcept;
-/// Whether such a file is mapped. Call it once. `reported`: the process has a report. Where a driver is
+/// Whether such a file is mapped. Call it once. `driver`: the process is known to have used one. Where one is
 /// mapped, this reads the dynamic linker's list, for a limited time.
-bool find_bypasses(bool reported) noexcept;
+bool find_bypasses(bool driver) noexcept;
 /// A `bypass` record for each file found, in a report that is begun for it where there is none. Under the
 /// shim's lock.
 void write_bypasses(Report& report, ObjectRecords& objects) noexcept;
