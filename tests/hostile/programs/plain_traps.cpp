@@ -195,6 +195,7 @@ int traps() {
   if (!has_word("inside")) sigaltstack(&stack, nullptr);
   start();
   if (has_word("late")) fail_as("before");
+  if (g_jumps) look_up();  // out of the call, not out of dlsym before it
   handle(SIGUSR1, fail_and_look, SA_ONSTACK | flags);
   if (has_word("inside"))
     handle(SIGSYS, fail_for_parent, 0);
