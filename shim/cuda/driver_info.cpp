@@ -156,12 +156,9 @@ std::optional<std::uint64_t> ask_current_device() noexcept {
   const std::uint64_t driver = g_initialized.load(std::memory_order_relaxed);
   const ScopedQuestion question;
   if (driver == 0 || !question) return {};
-  count_dropped();  // until the driver answers: a host that leaves by longjmp takes the record along
   const ContextDevice current = context_device(driver);
   abi::CUdevice device = -1;
-  const bool known = current != nullptr && current(&device) == 0 && device >= 0;
-  uncount_dropped();
-  if (!known) return {};
+  if (current == nullptr || current(&device) != 0 || device < 0) return {};
   return static_cast<std::uint64_t>(device);
 }
 

@@ -36,20 +36,20 @@ void* look_up_plainly(void* handle, const char* name, const char* version) noexc
 }
 
 /// Replaces a function that was looked up in a handle by its wrapper, if it is the driver's or a shared
-/// runtime's.
+/// runtime's. A handler that has interrupted the owner of the index knows no file: functions that were looked
+/// up before are known by their addresses.
 void* wrap_dlsym_result(void* address, std::size_t row) noexcept {
   if (in_driver(address)) return wrap_driver_function(address);
   const LoadedObject owner = find_object_in_use(address);
-  if (!owner) return address;
   if (kHooks[row].layer == Layer::driver) {
-    if (!is_libcuda(owner) || !adopt_driver(owner)) return address;
+    if (owner && (!is_libcuda(owner) || !adopt_driver(owner))) return address;
     return wrap_driver_function(address);
   }
-  if (is_compiler(kHooks[row])) return compiler_wrapper(static_cast<Hook>(row), address);
+  if (is_compiler(kHooks[row])) return owner ? compiler_wrapper(static_cast<Hook>(row), address) : address;
   for (std::size_t i = 0; i < kRuntimeCount; ++i) {
     const auto runtime = static_cast<Runtime>(i);
     const auto hook = static_cast<Hook>(row);
-    if (!is_runtime(owner.elf, runtime)) continue;
+    if (owner ? !is_runtime(owner.elf, runtime) : runtime_real(runtime, hook) != address) continue;
     AnyFunction real = runtime_real(runtime, hook);
     if (real == nullptr) real = find_runtime(runtime, hook);
     return real == address ? runtime_wrapper(runtime, hook) : address;

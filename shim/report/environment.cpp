@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "guest/safe_memory.h"
+#include "guest/scratch_stack.h"
 #include "guest/slices.h"
 
 namespace kshim::shim {
@@ -117,14 +118,15 @@ void EnvironmentCopy::capture() noexcept {
 }
 
 void find_switches(std::span<Switch> switches) noexcept {
-  each_variable([&](std::string_view entry) {
+  const auto look = [&](std::string_view entry) {
     for (Switch& each : switches)
       if (!each.known && entry.starts_with(each.name) && part_of(entry, each.name.size(), 1) == "=") {
         each.known = true;
         each.on = part_of(entry, each.name.size() + 1) == "1";
       }
     return true;
-  });
+  };
+  on_new_stack([&] { each_variable(look); });
 }
 
 std::string_view EnvironmentCopy::find(std::string_view name) const noexcept {

@@ -66,11 +66,16 @@ bool is_process_of_report() noexcept {
 
 void count_dropped() noexcept { g_dropped.fetch_add(1, std::memory_order_relaxed); }
 
-void uncount_dropped() noexcept {
+UnwrittenRecord::UnwrittenRecord() noexcept : process_(g_process.load(std::memory_order_relaxed)) {
+  count_dropped();
+}
+
+void UnwrittenRecord::settle() noexcept {
+  if (!counted_) return;
+  counted_ = false;
   // A child of fork, whose report began with 0 in between, has nothing to take back.
-  std::uint64_t count = g_dropped.load(std::memory_order_relaxed);
-  while (count != 0 && !g_dropped.compare_exchange_weak(count, count - 1, std::memory_order_relaxed)) {
-  }
+  if (process_ == 0 || process_ == g_process.load(std::memory_order_relaxed))
+    g_dropped.fetch_sub(1, std::memory_order_relaxed);
 }
 
 /// Makes one write; a partial write (disk full, size limit) is undone.

@@ -82,7 +82,7 @@ libc.dlsym.restype = libc.dlopen.restype = ctypes.c_void_p
 libc.dlsym.argtypes, libc.dlclose.argtypes = [ctypes.c_void_p, ctypes.c_char_p], [ctypes.c_void_p]
 def there(handle=None):
     return libc.dlsym(handle, b'cuInit') is not None
-kept = [ctypes.CDLL(f'{self.folder}/{{number}}.so') for number in range(300)]
+kept = [ctypes.CDLL('{self.folder}/%d.so' % number) for number in range(300)]
 print(sum(there() for _ in range(1000)))
 for _ in range(3):
     driver = libc.dlopen(b'libcuda.so.1', os.RTLD_NOW)

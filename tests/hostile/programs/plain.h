@@ -53,13 +53,15 @@ long word(T* pointer) {
   return reinterpret_cast<long>(pointer);
 }
 
+inline Call look_up() {
+  static std::atomic<Call> g_look_up{nullptr};  // a handler may come here while it is looked up
+  if (g_look_up == nullptr) g_look_up = driver().function("cuModuleGetFunction");
+  return g_look_up;
+}
 /// A function that was not found is a failure of a kind of its own, by its name.
 inline int fail_as(const char* name) {
   long function = 0;
-  static std::atomic<Call> g_look_up{nullptr};  // a handler may come here while it is looked up
-  if (g_look_up == nullptr) g_look_up = driver().function("cuModuleGetFunction");
-  return static_cast<int>(
-      g_look_up.load()(word(&function), 0x70000000, word(name), 0, 0, 0, 0, 0, 0, 0, 0, 0));
+  return static_cast<int>(look_up()(word(&function), 0x70000000, word(name), 0, 0, 0, 0, 0, 0, 0, 0, 0));
 }
 /// The driver started, and from now on refuses.
 inline void start() {

@@ -61,11 +61,13 @@ void refuse(void* context) {
 #endif
 }
 
-void handle(int signal, void (*handler)(int, siginfo_t*, void*), int flags) {
+using SetAction = int (*)(int, const struct sigaction*, struct sigaction*);
+
+void handle(int signal, void (*handler)(int, siginfo_t*, void*), int flags, SetAction set = sigaction) {
   struct sigaction action {};
   action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO | flags;
-  sigaction(signal, &action, nullptr);
+  set(signal, &action, nullptr);
 }
 
 /// Fills a frame of its own, fails, and looks whether the frame is whole.
@@ -165,7 +167,9 @@ int emulates() {
     fail_as("before");
   }
   find_code("libc.so.6");
-  handle(SIGSYS, emulate, 0);
+  // Before glibc 2.34 the program's sigaction is libpthread's, and so is the code that a handler returns to.
+  void* const libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+  handle(SIGSYS, emulate, 0, reinterpret_cast<SetAction>(dlsym(libc, "sigaction")));
   if (prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, g_low, g_high - g_low, &g_dispatched) != 0)
     return 77;
   g_dispatched = 1;
@@ -195,6 +199,7 @@ int traps() {
   if (!has_word("inside")) sigaltstack(&stack, nullptr);
   start();
   if (has_word("late")) fail_as("before");
+  if (g_jumps) look_up();  // out of the call, not out of dlsym before it
   handle(SIGUSR1, fail_and_look, SA_ONSTACK | flags);
   if (has_word("inside"))
     handle(SIGSYS, fail_for_parent, 0);
