@@ -245,7 +245,7 @@ void each_library_at_start(void (*visit)(const LoadedElf& elf)) noexcept {
   const link_map* const program = link_map_head();
   for (const link_map* map = program == nullptr ? nullptr : program->l_next; map != nullptr;
        map = map->l_next)
-    visit(trusted_elf(*map));
+    if (map->l_ld != _DYNAMIC) visit(trusted_elf(*map));
 }
 
 namespace {
