@@ -414,8 +414,8 @@ std::vector<std::string> Watch::silent(const std::vector<fs::path>& reports) con
   bool namespaces = false;
   for (const auto& [pid, process] : silent_) {
     if (reported.count(pid) != 0 || asked_.count(pid) != 0) continue;
-    const auto by = std::ranges::find_if(process.files, [&process = process](const std::string& path) {
-      return (process.namespaces || !is_of_python_package(path)) && names_driver(path);
+    const auto by = std::ranges::find_if(process.files, [&each = process](const std::string& path) {
+      return (each.namespaces || !is_of_python_package(path)) && names_driver(path);
     });
     // Where no file names the driver, a script does (PHP).
     if (by == process.files.end() && std::ranges::any_of(process.files, names_driver)) continue;

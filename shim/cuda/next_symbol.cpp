@@ -129,7 +129,6 @@ void run(Search& search) noexcept {
 struct SearchedInVain {
   std::atomic<const link_map*> node{nullptr};
   std::atomic<std::uint64_t> hash{0};
-  std::atomic<bool> plugins{false};  ///< but for plugins with functions of the driver
 
   void note(const ListMark& mark) noexcept {
     node.store(mark.node, std::memory_order_relaxed);
@@ -137,6 +136,8 @@ struct SearchedInVain {
   }
 };
 constinit SearchedInVain g_in_vain[1 + kRuntimeCount];
+/// A search has met a plugin with functions of the driver.
+std::atomic<bool> g_plugins{false};
 
 /// Whether a search might take something of a library.
 bool may_have(Layer layer, std::size_t runtime, std::string_view path, const LoadedElf& elf) noexcept {
@@ -192,7 +193,7 @@ bool with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const U
     searched = search.after_shim;
     use(search.result, &search.pages);
     SearchedInVain& known = g_in_vain[layer == Layer::driver ? 0 : 1 + runtime];
-    known.plugins.store(search.plugins, std::memory_order_relaxed);
+    if (search.plugins) g_plugins.store(true, std::memory_order_relaxed);
     known.note(searched && driver == 0 && search.result.none() ? end : ListMark());
   });
   return searched;
@@ -336,7 +337,6 @@ AnyFunction find_driver(Hook hook, bool exported) noexcept {
 }
 
 AnyFunction find_own(Hook hook, const void* caller) noexcept {
-  if (!g_in_vain[0].plugins.load(std::memory_order_relaxed)) return nullptr;
   struct Own {
     const HookRow& row;
     AnyFunction found = nullptr;
@@ -347,7 +347,8 @@ AnyFunction find_own(Hook hook, const void* caller) noexcept {
     }
   } own{row_of(hook)};
   on_new_stack([&] {
-    if (Own::visit(&own, find_object_in_use(caller))) for_each_loaded_object_at_once(Own::visit, &own);
+    if (Own::visit(&own, find_object_in_use(caller)) && g_plugins.load(std::memory_order_relaxed))
+      for_each_loaded_object_at_once(Own::visit, &own);
   });
   return own.found;
 }

@@ -17,11 +17,21 @@ namespace {
 
 /// One thread at a time: two that give a page its protection back would meet.
 TimedLock g_lock;
-/// Libraries that were looked at (LoadedObject::load), by that number modulo the size.
-std::atomic<std::uint64_t> g_seen[64];
+/// Libraries that were looked at, by LoadedObject::load modulo the size. A library that was closed and opened
+/// again may have the same number, and references that are bound to the shim again: one of them tells.
+struct Seen {
+  std::uint64_t load = 0;
+  std::uintptr_t slot = 0;  ///< a reference to such a variable; 0 = the library has none
+};
+Seen g_seen[64];  // under g_lock
 
-bool is_new(std::uint64_t load) noexcept {
-  return g_seen[load % std::size(g_seen)].exchange(load, std::memory_order_relaxed) != load;
+Seen& seen_of(const LoadedObject& library) noexcept { return g_seen[library.load % std::size(g_seen)]; }
+
+bool is_done(const LoadedObject& library) noexcept {
+  const Seen& seen = seen_of(library);
+  std::uintptr_t bound_to = 0;
+  return seen.load == library.load &&
+         (seen.slot == 0 || (library.elf.copy(seen.slot, bound_to) && !is_shim(bound_to)));
 }
 
 /// Writes to pages that are read-only after relocation.
@@ -43,38 +53,68 @@ class Slots {
   std::optional<ScopedWritable> page_;
 };
 
-bool has_variable(const LoadedElf& elf, std::string_view name) noexcept {
-  return elf.find_variable(name, gnu_hash(name)) != nullptr;
+/// The library's variable of that name, else its `cuInit`; 0 = none.
+std::uintptr_t variable_of(const LoadedElf& elf, std::string_view name) noexcept {
+  constexpr std::string_view kInit = "cuInit";
+  void* const named = elf.find_variable(name, gnu_hash(name));
+  return reinterpret_cast<std::uintptr_t>(named != nullptr ? named
+                                                           : elf.find_variable(kInit, gnu_hash(kInit)));
 }
 
-void unshadow(const LoadedElf& library) noexcept {
-  Slots slots;
+/// Returns a reference to the library's variable of that name, or to another one; 0 = it has none.
+std::uintptr_t unshadow(const LoadedElf& library, std::string_view name) noexcept {
+  struct Work {
+    std::uintptr_t variable;
+    std::uintptr_t reference = 0;
+    Slots slots{};
+  } work{variable_of(library, name)};
+  if (work.variable == 0) return 0;
   library.each_own_variable(
       [](void* context, const LoadedElf::Binding& reference) {
-        if (is_shim(reference.bound_to)) static_cast<Slots*>(context)->set(reference.slot, reference.own);
+        auto& given = *static_cast<Work*>(context);
+        if (reference.own == given.variable) given.reference = reference.slot;
+        if (is_shim(reference.bound_to)) given.slots.set(reference.slot, reference.own);
       },
-      &slots);
+      &work);
+  return work.reference;
 }
 
-[[gnu::noinline]] void unshadow(const LoadedObject& library) noexcept {
+/// Another thread of the library waits until it is done.
+[[gnu::noinline]] void unshadow(const LoadedObject& library, std::string_view name) noexcept {
   const LockGuard lock(g_lock);
+  if (!lock || is_done(library)) return;
+  on_new_stack([&] {
+    PageCache pages;
+    seen_of(library) = {library.load, unshadow(library.elf.through(pages), name)};
+  });
+}
+
+/// Where the index of loaded files cannot tell, because other threads load and unload libraries.
+[[gnu::noinline]] void unshadow_unknown(const void* asking, std::string_view name) noexcept {
+  const LockGuard lock(g_lock);
+  const FindByLinker find = linkers_look_up();
+  FoundByLinker found{};
+  MapNode node;
+  char path[512];
+  if (!lock || find == nullptr || find(const_cast<void*>(asking), &found) != 0 ||
+      !read_node(found.map, node) || !read_name(node, path, sizeof path))
+    return;
   PageCache pages;
-  if (lock) unshadow(library.elf.through(pages));
+  unshadow(read_elf(node, path, &pages).through(pages), name);
 }
 
 }  // namespace
 
 void unshadow_variables_at_start() noexcept {
-  each_library_at_start([](const LoadedElf& library) {
-    if (has_variable(library, "cuInit")) unshadow(library);
-  });
+  each_library_at_start([](const LoadedElf& library) { unshadow(library, {}); });
 }
 
 void unshadow_variables(const void* asking, std::string_view name) noexcept {
   const LoadedObject library = find_object_in_use(asking);
-  if (!library || !is_new(library.load)) return;
-  if (!has_variable(library.elf, name) && !has_variable(library.elf, "cuInit")) return;
-  on_new_stack([&] { unshadow(library); });
+  if (!library)
+    on_new_stack([&] { unshadow_unknown(asking, name); });
+  else
+    unshadow(library, name);
 }
 
 }  // namespace kshim::shim

@@ -71,7 +71,10 @@ bool MappingSearch::feed(std::string_view text) noexcept {
 
 ScopedWritable::ScopedWritable(std::uintptr_t begin, std::uintptr_t end) noexcept {
   const std::uintptr_t page = auxiliary_value(AT_PAGESZ);
-  const std::optional<int> rights = rights_of(begin, end);
+  // The kernel writes the list while the process changes it: a line may be missing once.
+  constexpr int kLooks = 16;
+  std::optional<int> rights;
+  for (int looks = 0; looks < kLooks && !rights; ++looks) rights = rights_of(begin, end);
   if (page == 0 || !rights) {
     refusal_ = "the rights of its pages are not known";
   } else if ((*rights & PROT_EXEC) != 0) {
