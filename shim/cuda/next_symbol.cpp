@@ -339,18 +339,29 @@ AnyFunction find_driver(Hook hook, bool exported) noexcept {
 AnyFunction find_own(Hook hook, const void* caller) noexcept {
   struct Own {
     const HookRow& row;
+    PageCache pages{};
+    LoadedElf asking{};
     AnyFunction found = nullptr;
+    // Of what the caller's file is linked to: other plugins may be unloaded in this moment.
     static bool visit(void* context, const LoadedObject& object) {
       auto& own = *static_cast<Own*>(context);
-      if (!is_shim(object.elf.base())) own.found = object.elf.find_function(own.row.name, own.row.gnu_hash);
+      if (own.asking.needs(object.soname) || own.asking.needs(base_name(object.path)))
+        own.found = object.elf.find_function(own.row.name, own.row.gnu_hash);
       return own.found == nullptr;
     }
-  } own{row_of(hook)};
+  };
+  AnyFunction found = nullptr;
   on_new_stack([&] {
-    if (Own::visit(&own, find_object_in_use(caller)) && g_plugins.load(std::memory_order_relaxed))
+    Own own{row_of(hook)};
+    own.asking = find_elf_by_linker(caller, own.pages);
+    if (own.asking.high() == 0) own.asking = find_object_in_use(caller).elf;
+    if (is_shim(own.asking.base())) return;
+    own.found = own.asking.find_function(own.row.name, own.row.gnu_hash);
+    if (own.found == nullptr && g_plugins.load(std::memory_order_relaxed))
       for_each_loaded_object_at_once(Own::visit, &own);
+    found = own.found;
   });
-  return own.found;
+  return found;
 }
 
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {

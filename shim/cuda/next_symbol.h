@@ -42,8 +42,9 @@ void find_driver() noexcept;
 /// The same for one function of the driver (`exported`: the next definition, else libcuda's own), also where
 /// there is no memory for the tables' search.
 AnyFunction find_driver(Hook hook, bool exported) noexcept;
-/// Where find_driver() finds none: a plugin's own function, which the linker would have taken for `caller`
-/// without the shim. The plugin may be unloaded, so this is asked at each call.
+/// Where find_driver() finds none: the function of the caller's own file, or of one that this is linked to,
+/// which the linker would have taken without the shim. A plugin may be unloaded, so this is asked at each
+/// call.
 AnyFunction find_own(Hook hook, const void* caller) noexcept;
 /// Whether a file is that runtime or a replacement: it defines the version that references to the runtime
 /// carry. Sonames are not reliable: wheels rename the file (libcudart-e409450e.so.11.0).

@@ -92,15 +92,8 @@ std::uintptr_t unshadow(const LoadedElf& library, std::string_view name) noexcep
 /// Where the index of loaded files cannot tell, because other threads load and unload libraries.
 [[gnu::noinline]] void unshadow_unknown(const void* asking, std::string_view name) noexcept {
   const LockGuard lock(g_lock);
-  const FindByLinker find = linkers_look_up();
-  FoundByLinker found{};
-  MapNode node;
-  char path[512];
-  if (!lock || find == nullptr || find(const_cast<void*>(asking), &found) != 0 ||
-      !read_node(found.map, node) || !read_name(node, path, sizeof path))
-    return;
   PageCache pages;
-  unshadow(read_elf(node, path, &pages).through(pages), name);
+  if (lock) unshadow(find_elf_by_linker(asking, pages), name);
 }
 
 }  // namespace

@@ -132,6 +132,17 @@ for _ in range(3):
                             self.assertEqual(said == "1000000", driver != "")
                         self.assertEqual(len(self.found()), 1 if driver else 0)
 
+    def test_such_libraries_come_and_go(self):
+        """four threads open and close such libraries, with functions and with variables of these names, with a driver and without | nothing | -"""
+        folder = self.folder / "libraries"
+        folder.mkdir()
+        for number in range(16):
+            shutil.copy(FORWARDS if number % 2 else FILLS_DATA, folder / f"l{number}.so")
+        self.assertEqual(self.plain("come-and-go", folder).stdout, "0\n")
+        for number in range(0, 16, 2):  # without a look-up, a variable cannot be told
+            (folder / f"l{number}.so").unlink()
+        self.assertEqual(self.plain("come-and-go", folder, variables={"LD_LIBRARY_PATH": ""}).stdout, "0\n")
+
     def test_what_a_program_finds_in_itself(self):
         """a program without CUDA looks up driver functions in its own handle (`dlopen(NULL)`) and in the default scope | nothing: they do not exist | none"""
         self.plain("null-handle")

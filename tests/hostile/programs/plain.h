@@ -83,6 +83,7 @@ extern std::vector<std::string> g_words;  // after the scenario's name
 int reload();
 int after_close();
 int default_look_ups();
+int come_and_go();
 int two_drivers();
 int local_plugin();
 int null_handle();

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
       {"reload", reload},
       {"after-close", after_close},
       {"default-look-ups", default_look_ups},
+      {"come-and-go", come_and_go},
       {"two-drivers", two_drivers},
       {"local-plugin", local_plugin},
       {"null-handle", null_handle},

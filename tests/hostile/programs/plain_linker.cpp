@@ -195,6 +195,36 @@ int default_look_ups() {
   return 0;
 }
 
+/// Threads open and close the libraries of WORD 0, and call a function of each, which uses its own variables
+/// or functions that are named like the driver's. Answers how many calls said something else than the first
+/// of its library.
+int come_and_go() {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 1000;
+  const std::vector<std::string> files = files_of(g_words[0]);
+  const auto call = [](const std::string& file) {
+    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    const auto forwards = reinterpret_cast<long (*)(int)>(dlsym(library, "forwards"));
+    const long said = forwards != nullptr ? forwards(0) : plain(library, "fills_data")();
+    dlclose(library);
+    return said;
+  };
+  std::vector<long> expected;
+  for (const std::string& file : files) expected.push_back(call(file));
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (unsigned thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([&, thread] {
+      for (unsigned round = 0; round < kRounds; ++round) {
+        const std::size_t which = (round * 7U + thread * 3U + round / 11U) % files.size();
+        if (call(files[which]) != expected[which]) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::printf("%d\n", wrong.load());
+  return 0;
+}
+
 /// Each library of the folder WORD 0 for itself, one after the other, before the driver; then inside().
 int many_files() {
   int wrong = 0;
