@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "guest/scratch_stack.h"
+#include "guest/signals.h"
 #include "guest/timed_lock.h"
 #include "process/link_map.h"
 #include "process/page_protection.h"
@@ -53,10 +54,10 @@ class Slots {
   std::optional<ScopedWritable> page_;
 };
 
-/// The library's variable of that name, else its `cuInit`; 0 = none.
+/// The library's variable of that name (empty: of none), else its `cuInit`; 0 = none.
 std::uintptr_t variable_of(const LoadedElf& elf, std::string_view name) noexcept {
   constexpr std::string_view kInit = "cuInit";
-  void* const named = elf.find_variable(name, gnu_hash(name));
+  void* const named = name.empty() ? nullptr : elf.find_variable(name, gnu_hash(name));
   return reinterpret_cast<std::uintptr_t>(named != nullptr ? named
                                                            : elf.find_variable(kInit, gnu_hash(kInit)));
 }
@@ -81,6 +82,7 @@ std::uintptr_t unshadow(const LoadedElf& library, std::string_view name) noexcep
 
 /// Another thread of the library waits until it is done.
 [[gnu::noinline]] void unshadow(const LoadedObject& library, std::string_view name) noexcept {
+  const ScopedBlockSignals held;  // a handler that jumps away, or stops this thread, would keep the lock
   const LockGuard lock(g_lock);
   if (!lock || is_done(library)) return;
   on_new_stack([&] {

@@ -44,7 +44,8 @@ void on_compiler_failed(const CompilerCall& call) noexcept;
 /// With KSHIM_COVERAGE: a launch of the CUfunction or CUkernel succeeded.
 void on_launch(std::uintptr_t handle) noexcept;
 
-/// Fills the table of real functions; nullptr where there is none, which `absent` answers.
+/// Fills the table of real functions. What is not in it is a plugin's own, for this call alone; nullptr where
+/// there is none, which `absent` answers.
 void* resolve_export(Hook hook, const void* caller) noexcept;
 void* resolve_routed(Hook hook, const void* caller) noexcept;
 void* resolve_runtime(Runtime runtime, Hook hook) noexcept;
