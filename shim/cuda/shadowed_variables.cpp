@@ -81,13 +81,17 @@ std::uintptr_t unshadow(const LoadedElf& library, std::string_view name) noexcep
 }
 
 /// Another thread of the library waits until it is done.
-[[gnu::noinline]] void unshadow(const LoadedObject& library, std::string_view name) noexcept {
+[[gnu::noinline]] void unshadow(const LoadedObject& library, const void* asking,
+                                std::string_view name) noexcept {
   const ScopedBlockSignals held;  // a handler that jumps away, or stops this thread, would keep the lock
   const LockGuard lock(g_lock);
   if (!lock || is_done(library)) return;
   on_new_stack([&] {
+    // By the linker's own look-up: the index may still have another library in that place.
     PageCache pages;
-    seen_of(library) = {library.load, unshadow(library.elf.through(pages), name)};
+    LoadedElf elf = find_elf_by_linker(asking, pages);
+    if (elf.high() == 0) elf = library.elf.through(pages);
+    seen_of(library) = {library.load, unshadow(elf, name)};
   });
 }
 
@@ -109,7 +113,7 @@ void unshadow_variables(const void* asking, std::string_view name) noexcept {
   if (!library)
     on_new_stack([&] { unshadow_unknown(asking, name); });
   else
-    unshadow(library, name);
+    unshadow(library, asking, name);
 }
 
 }  // namespace kshim::shim
