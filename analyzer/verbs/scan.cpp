@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <latch>
 #include <mutex>
 #include <numeric>
 #include <semaphore>
@@ -44,6 +45,8 @@ constexpr std::uint64_t kMappedAround = std::uint64_t{128} << 10;
 
 // Larger zips are shared by all threads.
 constexpr std::uint64_t kWorthSharing = std::uint64_t{8} << 20;
+// What threads work in. It is kept while they start: their stacks may take all there is else.
+constexpr std::size_t kRoom = std::size_t{16} << 20;
 
 // A thread may inflate at most this share of its memory, which leaves room for nested containers and results;
 // but never less than that.
@@ -88,6 +91,7 @@ class Scanner {
     std::vector<std::jthread> threads;
     threads.reserve(workers());
     allow_threads(workers());
+    void* const room = ::mmap(nullptr, kRoom, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     try {
       while (threads.size() < workers())
         threads.emplace_back([this, index = threads.size()] { work(index); });
@@ -96,6 +100,8 @@ class Scanner {
       // them do the work.
       most_ = std::max<std::size_t>(1, threads.size() / 2);
     }
+    if (room != MAP_FAILED) ::munmap(room, kRoom);
+    start_.count_down();
     if (threads.empty()) work(0);
     report_progress(threads.size());
     const bool shared_memory = threads.size() > 1;
@@ -210,6 +216,7 @@ class Scanner {
   std::size_t workers() const { return std::min<std::size_t>(jobs_, tasks_.size()); }
 
   void work(std::size_t thread) {
+    start_.wait();
     while (thread < most_) {
       const std::size_t index = next_.fetch_add(1);
       if (index >= tasks_.size()) break;
@@ -361,6 +368,7 @@ class Scanner {
   std::atomic<std::size_t> most_{SIZE_MAX};  ///< threads that go on
   std::atomic<std::uint64_t> done_{0};
   std::uint64_t total_ = 0;
+  std::latch start_{1};                    ///< all threads have been started
   std::counting_semaphore<> finished_{0};  ///< threads
 };
 

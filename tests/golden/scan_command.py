@@ -89,8 +89,8 @@ class Targets(Command):
 
 class Limits(Command):
     def test_fewer_threads_than_asked_for(self):
-        def limit():
-            resource.setrlimit(resource.RLIMIT_AS, (120 << 20, 120 << 20))
+        def limit(megabytes=120):
+            resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.mkdir(self.path("many"))  # small files: the stacks of the threads leave little room for a wheel
         for i in range(64):
@@ -99,9 +99,9 @@ class Limits(Command):
         if self.scan("-j", "1", "scale.fatbin", preexec_fn=limit).returncode != 0:
             self.skipTest("this build needs more memory to start")  # a sanitizer's
         whole = self.scan("many").stdout
-        for _ in range(5):
-            done = self.scan("-j", "64", "many", preexec_fn=limit)
-            self.assertEqual((done.returncode, done.stderr, done.stdout), (0, "", whole))
+        for megabytes in range(112, 121):  # what the stacks of 8 MB leave
+            done = self.scan("-j", "64", "many", preexec_fn=lambda size=megabytes: limit(size))
+            self.assertEqual((done.returncode, done.stderr, done.stdout), (0, "", whole), megabytes)
 
 
 if __name__ == "__main__":
