@@ -253,6 +253,11 @@ struct RuntimeObject {
 };
 constinit RuntimeObject g_runtime_objects[kRuntimeCount];
 
+bool is_there(const RuntimeObject& object) noexcept {
+  return is_still_loaded(object.low.load(std::memory_order_acquire),
+                         object.load.load(std::memory_order_relaxed));
+}
+
 }  // namespace
 
 bool is_driver_next(Hook hook) noexcept {
@@ -381,10 +386,18 @@ AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
 }
 
 void recheck_runtime(Runtime runtime) noexcept {
-  const RuntimeObject& object = g_runtime_objects[static_cast<std::size_t>(runtime)];
-  const std::uintptr_t low = object.low.load(std::memory_order_acquire);
-  if (!is_still_loaded(low, object.load.load(std::memory_order_relaxed)))
+  if (!is_there(g_runtime_objects[static_cast<std::size_t>(runtime)]))
     find_runtime(runtime, Hook::__cudaRegisterFatBinary);
+}
+
+void forget_unloaded() noexcept {
+  recheck_driver();
+  for (std::size_t i = 0; i < kRuntimeCount; ++i) {
+    if (g_runtime_objects[i].low.load(std::memory_order_acquire) == 0 || is_there(g_runtime_objects[i]))
+      continue;
+    g_runtime_objects[i].low.store(0, std::memory_order_relaxed);
+    for (auto& function : g_runtime_real[i]) function.store(nullptr, std::memory_order_release);
+  }
 }
 
 AnyFunction driver_function(const char* name, PageCache* pages) noexcept {

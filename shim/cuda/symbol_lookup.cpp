@@ -50,6 +50,7 @@ void* wrap_dlsym_result(void* address, std::size_t row) noexcept {
     const auto runtime = static_cast<Runtime>(i);
     const auto hook = static_cast<Hook>(row);
     if (owner ? !is_runtime(owner.elf, runtime) : runtime_real(runtime, hook) != address) continue;
+    if (runtime_real(runtime, hook) != address) recheck_runtime(runtime);
     AnyFunction real = runtime_real(runtime, hook);
     if (real == nullptr) real = find_runtime(runtime, hook);
     return real == address ? runtime_wrapper(runtime, hook) : address;

@@ -13,6 +13,7 @@
 
 #include "cuda/shadowed_variables.h"
 #include "cuda/symbol_lookup.h"
+#include "exports/close_exports.h"
 #include "exports/wait_exports.h"
 #include "failure/state.h"
 #include "guest/options.h"
@@ -32,6 +33,7 @@ void* kshim_real_dlvsym = nullptr;
 namespace kshim::shim {
 
 std::atomic<WaitFn> g_next_waitpid{nullptr};
+std::atomic<CloseFn> g_next_dlclose{nullptr};
 
 namespace {
 
@@ -80,13 +82,15 @@ void watch_compiler() noexcept {
 /// The next ones after ours in link order: libc's, or those of another tool. At the start this needs no
 /// system call, which a program may forbid to itself later.
 void find_next_functions() noexcept {
-  NextFunction next[] = {{"_exit"}, {"_Exit"}, {"waitpid"}, {"__cxa_atexit"}, {"dlsym"}, {"dlvsym"}};
+  NextFunction next[] = {{"_exit"}, {"_Exit"},  {"waitpid"}, {"__cxa_atexit"},
+                         {"dlsym"}, {"dlvsym"}, {"dlclose"}};
   find_after_shim_at_start(next);
   g_next_exit.store(reinterpret_cast<ExitFn>(next[0].address));
   g_next_c_exit.store(reinterpret_cast<ExitFn>(next[1].address));
   g_next_waitpid.store(reinterpret_cast<WaitFn>(next[2].address));
   g_next_at_exit.store(reinterpret_cast<AtExitFn>(next[3].address));
-  if (next[4].address != nullptr) kshim_real_dlsym = next[4].address;  // else libdl is not mapped yet
+  g_next_dlclose.store(reinterpret_cast<CloseFn>(next[6].address));  // null if libdl is not mapped yet
+  if (next[4].address != nullptr) kshim_real_dlsym = next[4].address;
   if (next[5].address != nullptr) kshim_real_dlvsym = next[5].address;
 }
 

@@ -61,6 +61,18 @@ class Linker(hostile.Case):
         self.assertEqual(done.stdout, "0 0 209 209\n" * 4)
         self.assertIn("launch", {record["stage"] for record in e2e.of_type(self.only(), "failure")})
 
+    def test_a_plugin_that_comes_back(self):
+        """a plug-in that is linked to the driver or to a runtime, and has no kernels, is closed and opened again; the library that it is linked to is somewhere else then (GPU probes, components of Open MPI) | nothing | every failure"""
+        plugins = (hostile.HERE / "libuses_driver.so", hostile.HERE / "libuses_runtime.so")
+        for variables in ({"KSHIM_DISABLE": "1"}, {}):
+            with self.subTest(**variables):
+                done = self.plain("plugin-again", *plugins, variables=variables)
+                self.assertEqual(done.stdout, "1 3 0\n" * 6)
+        records = self.only()
+        counts = {record["id"]: record["count"] for record in e2e.of_type(records, "repeat")}
+        self.assertEqual({record["layers"][0]["api"]: counts.get(record["id"], 1) for record in e2e.of_type(records, "failure")},
+                         {"cuMemAlloc_v2": 3, "cudaMalloc": 3})
+
     def test_a_look_up_after_the_driver_has_gone(self):
         """a library looks up a driver function after the driver was unloaded | nothing: the function does not exist | -"""
         done = self.plain("after-close", self.drivers()[0], hostile.HERE / "libasks.so")

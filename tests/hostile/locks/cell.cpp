@@ -319,6 +319,8 @@ void enter(const std::string& entry) {
     dlsym(RTLD_NEXT, "cuInit");
   } else if (entry == "dlsym-other") {
     dlsym(RTLD_DEFAULT, "no_such_name");
+  } else if (entry == "dlclose") {
+    dlclose(g_driver_handle);
   } else if (entry == "dlvsym") {
     dlvsym(RTLD_DEFAULT, "cudaMalloc", "libcudart.so.12");
   } else if (const char* forked = rest("fork-"); forked != nullptr) {

@@ -20,6 +20,7 @@ HOLDS = {  # name: what is held, for the page
 ENTRIES = {  # group, for the page: entries
     "each exported function": ("calls",),
     "`dlsym`, `dlvsym`": ("dlsym-handle", "dlsym-default", "dlsym-next", "dlsym-other", "dlvsym"),
+    "`dlclose`": ("dlclose",),
     "the process ends": ("end-return", "end-exit", "end-_exit", "end-_Exit", "end-quick_exit", "end-abort", "end-exec", "end-kill", "end-exit_group",
                          "end-handler-exit", "end-handler-_exit"),
     "a child of fork": ("fork-exit", "fork-_exit", "fork-quick_exit", "fork-abort", "fork-exec", "fork-exit_group", "fork-call", "fork-call-exit"),

@@ -81,6 +81,7 @@ inline void runtime_asks_driver(const char* name) {
 extern std::vector<std::string> g_words;  // after the scenario's name
 
 int reload();
+int plugin_again();
 int after_close();
 int default_look_ups();
 int come_and_go();

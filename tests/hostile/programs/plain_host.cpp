@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   using namespace hostile;
   static const std::map<std::string, std::function<int()>> kAll = {
       {"reload", reload},
+      {"plugin-again", plugin_again},
       {"after-close", after_close},
       {"default-look-ups", default_look_ups},
       {"come-and-go", come_and_go},

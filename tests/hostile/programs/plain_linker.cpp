@@ -73,6 +73,25 @@ int reload() {
   return 0;
 }
 
+/// Plug-ins (the words) that are linked to a driver or a runtime, which come and go with them.
+int plugin_again() {
+  for (int round = 0; round < 3; ++round)
+    for (const std::string& path : g_words) {
+      void* plugin = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+      void* settings = dlsym(plugin, "plain_driver");
+      if (settings == nullptr) settings = dlsym(plugin, "plain_runtime");
+      if (settings == nullptr) return std::printf("%s\n", dlerror());
+      const long good = plain(plugin, "allocates")();
+      static_cast<PlainSettings*>(settings)->answer = 2;
+      const long bad = plain(plugin, "allocates")();
+      const std::uintptr_t base = base_of(settings);
+      std::printf("%ld %ld %d\n", good, bad, dlclose(plugin));
+      std::fflush(stdout);
+      occupy(base);
+    }
+  return 0;
+}
+
 /// Two drivers at once (the words): each answers for itself, also after the other one was looked up.
 int two_drivers() {
   const Library one(g_words[0].c_str());

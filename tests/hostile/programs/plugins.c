@@ -63,6 +63,10 @@ long looks_driver_up(void) {
   *(void**)&init = dlsym(RTLD_DEFAULT, "cuInit");
   return init == 0 ? -1 : init(0);
 }
+#elif defined(USES_RUNTIME)
+long cudaMalloc(void* out, long size);
+long allocates(void);
+long allocates(void) { return cudaMalloc(0, 1) + 1; }
 #elif defined(WEAK)
 // Tests for the driver, as a program that is not linked to it may.
 long cuInit(unsigned flags) __attribute__((weak));
