@@ -110,7 +110,7 @@ void call_last(std::uintptr_t argument) noexcept {
   // Before the program starts, and so before the dynamic linker's own function, which calls the destructors:
   // what is registered first is called last. Several, because a thread that waits for libc's lock takes the
   // next one before the first could leave another; libc has room for 32 without its heap.
-  constexpr int kThreads = 16;
+  constexpr int kThreads = 4;
   for (int thread = 0; thread < kThreads; ++thread) call_last(0);
   g_process.store(raw::process());
   watch_compiler();
@@ -144,7 +144,7 @@ void wait_for_end(std::uint32_t process) noexcept {
 /// seccomp filter of the host may kill it for one. A child of fork does not read the list of loaded
 /// files; one without a report does nothing.
 [[gnu::destructor]] void end() {
-  if (!options().enabled || (!has_report() && !may_be_bypassed())) return;
+  if (!options().enabled || has_parents_report() || (!has_report() && !may_be_bypassed())) return;
   const bool forked = g_process.load() != raw::process();
   if (forked && !has_report()) return;
   const SlowPath path;

@@ -13,9 +13,13 @@
 #include "failure/state.h"
 #include "guest/clock.h"
 #include "guest/options.h"
+#include "guest/scratch_stack.h"
+#include "guest/signals.h"
 #include "guest/syscalls.h"
+#include "guest/text_buffer.h"
 #include "process/loaded_objects.h"
 #include "process/stack/native.h"
+#include "report/stderr_log.h"
 #include "track/coverage.h"
 #include "track/fatbin_registry.h"
 #include "track/handle_names.h"
@@ -291,6 +295,19 @@ void on_launch(std::uintptr_t handle) noexcept {
       [handle](State& state) { register_kernel(handle, state.report, state.modules, state.objects); });
 }
 
+/// A preload defines every name that it exports, so the dynamic linker does not refuse the program.
+void say_absent(std::string_view name) noexcept {
+  static std::atomic<bool> g_said{false};
+  if (!options().enabled || g_said.exchange(true, std::memory_order_relaxed)) return;
+  const ScopedBlockSignals held;
+  on_new_stack([&] {
+    Text<1024> line;
+    line << "the program calls " << name << ", which the driver does not have (" << driver_path()
+         << "); without kshim, the dynamic linker ends it with a symbol lookup error";
+    log_line(LogLevel::warn, line.view());
+  });
+}
+
 void* resolve_export(Hook hook, const void* caller) noexcept {
   const ErrnoKeeper keeper;
   AnyFunction const found = find_driver(hook, true);
@@ -309,6 +326,7 @@ void* resolve_runtime(Runtime runtime, Hook hook) noexcept {
 
 abi::Result absent(Hook hook) noexcept {
   if (row_of(hook).layer == Layer::runtime) return kInsufficientDriver;
+  if (current_driver() != 0) say_absent(row_of(hook).name);
   if (hook == Hook::cuInit) return kNoDevice;
   const Stage stage = row_of(hook).stage;
   return stage == Stage::route || stage == Stage::table ? kNotFound : kNotInitialized;

@@ -69,8 +69,9 @@ std::uint32_t process_generation() noexcept {
 }
 
 std::uint64_t thread_token() noexcept {
-  return std::uint64_t{process_generation()} << 32U |
-         (reinterpret_cast<std::uintptr_t>(&t_inside) >> 6U & 0xffffffffU);
+  constexpr std::uint64_t kThread = (std::uint64_t{1} << kBitsOfThread) - 1;
+  return std::uint64_t{process_generation()} << kBitsOfThread |
+         (reinterpret_cast<std::uintptr_t>(&t_inside) >> 6U & kThread);
 }
 
 std::uint32_t thread_id() noexcept { return raw::thread(); }

@@ -12,7 +12,11 @@ std::uint32_t process_generation() noexcept;
 
 /// Identifies process and thread: unique among the live threads of a process, not 0. No system call.
 std::uint64_t thread_token() noexcept;
-/// Whether this process created the token. In a child of fork, a token may belong to a thread of the parent.
-inline bool is_of_this_process(std::uint64_t mark) noexcept { return mark >> 32U == process_generation(); }
+/// Whether two threads with these tokens belong to one process. In a child of fork, a token may belong to a
+/// thread of the parent.
+constexpr unsigned kBitsOfThread = 42;  ///< an address of 48 bits in steps of 64; process ids have 22
+inline bool are_of_one_process(std::uint64_t a, std::uint64_t b) noexcept {
+  return a >> kBitsOfThread == b >> kBitsOfThread;
+}
 
 }  // namespace kshim::shim

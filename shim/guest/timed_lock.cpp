@@ -13,7 +13,7 @@ namespace kshim::shim {
 bool TimedLock::try_acquire(bool& inherited) noexcept {
   const std::uint64_t self = thread_token();
   std::uint64_t owner = owner_.load(std::memory_order_relaxed);
-  if (owner >> 32U == self >> 32U) return false;
+  if (owner != 0 && are_of_one_process(owner, self)) return false;
   inherited = owner != 0;
   return owner_.compare_exchange_strong(owner, self, std::memory_order_acquire);
 }

@@ -60,6 +60,11 @@ std::uint32_t current_report() noexcept {
              : 0;
 }
 
+bool has_parents_report() noexcept {
+  const std::uint32_t process = g_process.load(std::memory_order_acquire);
+  return process != 0 && process != process_generation();
+}
+
 bool is_process_of_report() noexcept {
   return g_process_id.load(std::memory_order_relaxed) == raw::process();
 }

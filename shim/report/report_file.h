@@ -19,6 +19,8 @@ namespace kshim::shim {
 
 /// Number of this process's report without beginning one; 0 when there is none. Needs no lock.
 std::uint32_t current_report() noexcept;
+/// Whether this is a child of fork that has begun no report, and its parent had. Needs no lock.
+bool has_parents_report() noexcept;
 /// False in a child of vfork, which shares its parent's report. Needs no lock.
 bool is_process_of_report() noexcept;
 /// One record that could not be written. Needs no lock.

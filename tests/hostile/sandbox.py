@@ -100,6 +100,16 @@ class Sandbox(hostile.Case):
                         self.skipTest(f"no {how} here")
                     self.assertEqual((done.returncode, done.stdout), (3, "open\nsealed 1\n"))
 
+    def test_a_child_that_seals_itself(self):
+        """a program uses CUDA; its child does not, and forbids itself all system calls but a few (a zygote that parses what it does not trust) | nothing: the shim makes none there | what the parent did"""
+        for end in ("return", "exit"):
+            with self.subTest(end=end):
+                done = self.same(hostile.HERE / "sealed", "kill", end, hostile.PLAIN / "libcuda.so.1")
+                if done.returncode == 77:
+                    self.skipTest("no seccomp here")
+                self.assertEqual(done.returncode, 3)
+                self.assertEqual(len(e2e.of_type(self.only(), "failure")), 1)
+
     def landlocked(self, start, what):
         done = start(*self.scenario("landlock", what))
         if done.returncode == 77:

@@ -232,6 +232,14 @@ class Threads(hostile.Case):
             kernels = {record["kernel"] for record in e2e.of_type(records, "failure")}
             self.assertTrue({"child", "after"} <= kernels or {"prepare", "parent"} <= kernels, kernels)
 
+    def test_threads_far_apart(self):
+        """four threads whose stacks lie 256 GiB apart (isolates with a region each) fail all the time | nothing | a failure and its number: none is taken for another thread"""
+        done = self.plain("far-apart")
+        self.assertEqual(done.stdout, "4000\n")
+        records = self.only()
+        self.assertEqual([record["count"] for record in e2e.of_type(records, "repeat")][-1:], [4000])
+        self.assertEqual(records[-1]["dropped"], 0)
+
     def test_threads_that_come_and_go(self):
         """3,000 threads; a call fails in each, and again in a destructor while the thread ends | nothing | two failures and their number"""
         self.assertEqual(self.plain("many-threads").stdout, "6000\n")

@@ -105,6 +105,7 @@ int registers();
 int registers_many();
 int at_fork();
 int many_threads();
+int far_apart();
 int one_buffer();
 int fresh_buffers();
 int no_time();

@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
       {"registers-many", registers_many},
       {"at-fork", at_fork},
       {"many-threads", many_threads},
+      {"far-apart", far_apart},
       {"one-buffer", one_buffer},
       {"fresh-buffers", fresh_buffers},
       {"no-time", no_time},

@@ -135,7 +135,8 @@ int local_plugin() {
 int null_handle() {
   void* self = dlopen(nullptr, RTLD_NOW);
   const auto look = [self] {
-    for (const char* name : {"cuInit", "cuMemAlloc_v2", "cudaMalloc", "nvrtcCompileProgram", "dlsym"})
+    for (const char* name :
+         {"cuInit", "cuMemAlloc_v2", "cudaMalloc", "__cudaRegisterFatBinary", "nvrtcCompileProgram", "dlsym"})
       std::printf("%s %d %d %d\n", name, dlsym(self, name) != nullptr, dlsym(RTLD_DEFAULT, name) != nullptr,
                   dlvsym(self, name, "libcudart.so.12") != nullptr);
   };

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -381,6 +382,30 @@ int many_threads() {
       });
     for (std::thread& thread : threads) thread.join();
   }
+  std::printf("%d\n", g_refused.load());
+  return 0;
+}
+
+/// Threads with regions of 256 GiB of their own, in which their stacks are, as isolates have them.
+int far_apart() {
+  start();
+  constexpr std::size_t kSize = std::size_t{1} << 20;
+  std::vector<pthread_t> threads(4);
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    void* const place = reinterpret_cast<void*>(0x100000000000 + (i << 38));
+    void* const stack = mmap(place, kSize, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (stack != place) return 77;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, stack, kSize);
+    const auto fail = [](void*) -> void* {
+      for (int round = 0; round < 1000; ++round) g_refused += fail_as("far") == kRefused ? 1 : 0;
+      return nullptr;
+    };
+    pthread_create(&threads[i], &attributes, fail, nullptr);
+  }
+  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
   std::printf("%d\n", g_refused.load());
   return 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// sealed HOW END: a program without CUDA that forbids itself all system calls but a few and ends. HOW: what
-// another one does: kill (the kernel ends the program), trap (it raises SIGSYS), dispatch (it raises SIGSYS
-// for every call that is not made in libc itself, as Wine has it). END: return, exit or _exit.
+// sealed HOW END [DRIVER]: a program without CUDA that forbids itself all system calls but a few and ends.
+// HOW: what another one does: kill (the kernel ends the program), trap (it raises SIGSYS), dispatch (it
+// raises SIGSYS for every call that is not made in libc itself, as Wine has it). END: return, exit or _exit.
+// With DRIVER, it is a child of a program that uses CUDA.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
@@ -64,11 +66,31 @@ static int find_libc(struct dl_phdr_info* info, size_t size, void* unused) {
   return 1;
 }
 
+// 0 in the child; else what the child ended with.
+static int fork_beside(const char* path) {
+  typedef int Function(long, long);
+  void* driver = dlopen(path, RTLD_NOW);
+  Function *init = NULL, *allocate = NULL;
+  *(void**)&init = dlsym(driver, "cuInit");
+  *(void**)&allocate = dlsym(driver, "cuMemAlloc_v2");
+  if (init(0, 0) != 0) return 97;
+  ((int*)dlsym(driver, "plain_driver"))[0] = 2;
+  allocate(0, 1);
+  fflush(stdout);
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) return 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
+}
+
 int main(int argc, char** argv) {
   struct sigaction action = {.sa_sigaction = on_call, .sa_flags = SA_SIGINFO};
-  if (argc != 3 || sigaction(SIGSYS, &action, NULL) != 0) return 2;
+  if (argc < 3 || sigaction(SIGSYS, &action, NULL) != 0) return 2;
   dl_iterate_phdr(find_libc, NULL);
   puts("open");
+  const int child = argc > 3 ? fork_beside(argv[3]) : 0;
+  if (child != 0) return child;
   if (strcmp(argv[1], "dispatch") == 0) {
     if (prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, g_begin, g_size, &g_selector) != 0) return 77;
     g_selector = 1;
