@@ -55,6 +55,7 @@ struct Facts {
   std::vector<std::string> alike;         ///< those of them that have the name asked for in the source
   bool loose = false;                     ///< the image came from memory, not from a mapped file
   std::string damage;                     ///< what the parser found wrong with the image; empty = nothing
+  bool asks_for_variable = false;         ///< the call looks a variable of the device code up
   bool probing_caller = false;            ///< a library known to try and go on made the call
   bool went_on = false;                   ///< no launch of this module failed, and the process lived on
   std::optional<CompilerFacts> compiler;  ///< then `codes` is empty: its codes are not CUDA's

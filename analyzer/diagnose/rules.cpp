@@ -220,7 +220,7 @@ Match no_such_name(const Facts& facts) {
 }
 
 std::optional<Match> kernel_missing(const Facts& facts) {
-  if (!judgeable(facts)) return std::nullopt;
+  if (!judgeable(facts) || facts.asks_for_variable) return std::nullopt;
   const image::Selection selection = select(facts.images, facts, facts.switches);
   if (selection.choice == Choice::none) return std::nullopt;
   const ImageFact& chosen = facts.images[selection.index];
@@ -273,8 +273,12 @@ std::optional<Match> invalid_image(const Facts& facts) {
   return Match{0.6, "An image of the right architecture is there, but the driver could not use it"};
 }
 
-// Libraries that look for the best of many kernels ask for some that this GPU does not have.
+// Libraries that look for the best of many kernels ask for some that this GPU does not have. Any program
+// looks a variable up to find out whether it is there (GCC's libgomp).
 std::optional<Match> benign_probe(const Facts& facts) {
+  if (facts.asks_for_variable && facts.has_code(500) && facts.went_on && !nothing_fits(facts))
+    return Match{
+        0.95, "The call asked the image for a variable that it does not have, and nothing else of it failed"};
   const bool asks = facts.stage == "load" || facts.stage == "lookup" || facts.stage == "query";
   // Asking what the GPU allows has refusals among its answers: cuBLAS tries cluster sizes (912), cuDNN of
   // CUDA 13.2 asks a driver of 13.0 for attributes that it does not know (1).

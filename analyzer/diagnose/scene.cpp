@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/scene.h"
 
+#include <array>
+
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/coverage.h"
@@ -40,6 +42,13 @@ bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& su
   const auto counts = file->image_counts();
   return std::ranges::any_of(counts, [&](const ImageCount& row) {
     return image::judge(row.candidate, {*subject.facts.device, subject.facts.driver, {}}).fits;
+  });
+}
+
+bool asks_for_variable(const FailureRecord& failure) {
+  constexpr std::array<std::string_view, 3> kCalls = {"cuModuleGetGlobal_v2", "cuLibraryGetGlobal", "cuLibraryGetManaged"};
+  return std::ranges::any_of(failure.layers, [&](const Layer& layer) {
+    return std::ranges::find(kCalls, layer.api) != kCalls.end();
   });
 }
 
@@ -406,6 +415,7 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
   subject.facts.loose = subject.object == nullptr && subject.module != nullptr;
   add_names(scene, failure.kernel, subject);
   find_in_caches(scene, subject);
+  subject.facts.asks_for_variable = asks_for_variable(failure);
   subject.facts.probing_caller = called_by_probing_library(failure);
   subject.facts.went_on = went_on(scene, failure, subject);
   subject.facts.parent_initialized = scene.parent_initialized;

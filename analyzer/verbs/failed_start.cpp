@@ -109,4 +109,13 @@ std::optional<BlindProcess> blind_by_bypass(const Report& report) {
       .pid = static_cast<long>(report.process.pid), .exe = report.process.exe, .reason = std::move(reason)};
 }
 
+std::string unrecorded_loads(const Report& report) {
+  const std::string files = files_loaded(report, "table");
+  if (files.empty()) return {};
+  return fmt::format(
+      "the loads of device code by the CUDA runtime in {} are not recorded: it is older than 12 "
+      "(KSHIM_PATCH_TABLE=1 records them)",
+      files);
+}
+
 }  // namespace kshim::verbs

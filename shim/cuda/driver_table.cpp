@@ -38,7 +38,7 @@ constexpr unsigned char kInterface[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0x
 std::uintptr_t g_table = 0;  ///< the table with our wrappers in it
 bool g_given_up = false;
 
-std::atomic<bool> g_unwatched{false};
+std::atomic<std::uint32_t> g_unwatched{0};  ///< identity of a runtime's file
 
 /// Files that load by cuLibraryLoadData: a bit for each identity.
 constexpr std::uint32_t kBits = 64;
@@ -98,7 +98,7 @@ void watch_load_table(std::uintptr_t table, const void* caller) noexcept {
   const LoadedObject asker = find_object_in_use(caller);
   if (!asker || is_driver_file(asker) || loads_libraries(asker.identity)) return;
   if (!options().patch_table) {
-    if (!g_unwatched.exchange(true))
+    if (g_unwatched.exchange(asker.identity) == 0)
       log_line(LogLevel::info,
                "loads by this CUDA runtime before 12 are not recorded; KSHIM_PATCH_TABLE=1 records them");
     return;
@@ -107,6 +107,7 @@ void watch_load_table(std::uintptr_t table, const void* caller) noexcept {
   const std::string_view refusal = watch_table(table);
   if (refusal.empty()) return;
   g_given_up = true;
+  g_unwatched.store(asker.identity);
   Text<256> line;
   line
       << "loads by CUDA runtimes before 12 are not recorded: the driver's table of functions was left alone, "
@@ -118,7 +119,7 @@ bool is_load_table(const abi::Uuid& id) noexcept {
   return std::memcmp(id.bytes, kInterface, sizeof kInterface) == 0;
 }
 
-bool has_unwatched_table() noexcept { return g_unwatched.load(std::memory_order_relaxed); }
+std::uint32_t unwatched_runtime() noexcept { return g_unwatched.load(std::memory_order_relaxed); }
 
 void note_loads_libraries(const void* caller) noexcept {
   const std::uint32_t identity = find_object_in_use(caller).identity;

@@ -31,8 +31,9 @@ AnyFunction table_wrapper(std::size_t row) noexcept;
 bool is_load_table(const abi::Uuid& id) noexcept;
 /// cuGetExportTable has answered `caller` with that table. Under the shim's lock.
 void watch_load_table(std::uintptr_t table, const void* caller) noexcept;
-/// A runtime before 12 has asked for the table, and KSHIM_PATCH_TABLE is not set: its loads are not recorded.
-bool has_unwatched_table() noexcept;
+/// The identity of the file of a runtime before 12 that has asked for the table while it is not replaced: its
+/// loads are not recorded. 0: there is none.
+std::uint32_t unwatched_runtime() noexcept;
 /// The file that holds `caller` has looked up cuLibraryLoadData: its runtime is 12 or newer and does not load
 /// through the table.
 void note_loads_libraries(const void* caller) noexcept;

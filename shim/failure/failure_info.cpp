@@ -158,7 +158,7 @@ void fill_notice(const FailureInfo& facts, const DriverInfo& driver, Notice& out
   out.kernel = facts.kernel;
   out.object = file_of_identity(facts.object).path;
   out.device = facts.device;
-  out.unwatched_table = has_unwatched_table();
+  out.unwatched_table = unwatched_runtime() != 0;
   if (facts.refusal != nullptr) {
     out.compiler = row_of(facts.hook).layer == Layer::nvrtc ? "NVRTC" : "nvJitLink";
     out.compiler_version = facts.refusal->version.view();

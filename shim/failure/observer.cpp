@@ -20,6 +20,7 @@
 #include "process/loaded_objects.h"
 #include "process/stack/native.h"
 #include "report/stderr_log.h"
+#include "track/bypass.h"
 #include "track/coverage.h"
 #include "track/fatbin_registry.h"
 #include "track/handle_names.h"
@@ -166,6 +167,7 @@ void on_init(const CallArgs& facts, bool begun) noexcept {
     state.report.begin();
     state.driver.announce(state.report);
     state.objects.announce_libraries(state.report);
+    write_unwatched_runtime(state.report);
     state.target_scan.run(state.gap_scene(), state.gaps);
     if (facts.code != 0) add_driver_failure(state, {facts, 0, {}}, {});
   });
@@ -269,7 +271,10 @@ void on_fatbin_complete(abi::FatbinHandle handle) noexcept {
 
 void on_export_table(const void* const* table, const abi::Uuid* id, const void* caller) noexcept {
   if (!is_recording(caller) || table == nullptr || id == nullptr || !is_load_table(*id)) return;
-  SlowPath().run([&](State&) { watch_load_table(address_of(*table), caller); });
+  SlowPath().run([&](State& state) {
+    watch_load_table(address_of(*table), caller);
+    write_unwatched_runtime(state.report);
+  });
 }
 
 void on_compiler_failed(const CompilerCall& call) noexcept {

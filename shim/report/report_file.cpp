@@ -29,6 +29,13 @@ std::atomic<std::uint32_t> g_number{0};      // 0 if no report could be made
 std::atomic<std::uint32_t> g_process_id{0};  ///< of the process that began the report
 std::atomic<std::uint32_t> g_reports{0};     ///< begun in this process and its ancestors
 std::atomic<std::uint64_t> g_dropped{0};
+std::atomic<std::uint32_t> g_dropped_in{0};  ///< the process_generation() that g_dropped belongs to
+
+/// A child of fork inherits its parent's count, with the records that the parent's threads were writing.
+void start_count_of_dropped(std::uint32_t process) noexcept {
+  const std::uint32_t before = g_dropped_in.exchange(process, std::memory_order_relaxed);
+  if (before != 0 && before != process) g_dropped.store(0, std::memory_order_relaxed);
+}
 std::atomic<Report*> g_report{nullptr};
 
 /// All signals are blocked: only a sandbox's supervisor or a file system's server answers EINTR, and it may
@@ -69,18 +76,18 @@ bool is_process_of_report() noexcept {
   return g_process_id.load(std::memory_order_relaxed) == raw::process();
 }
 
-void count_dropped() noexcept { g_dropped.fetch_add(1, std::memory_order_relaxed); }
-
-UnwrittenRecord::UnwrittenRecord() noexcept : process_(g_process.load(std::memory_order_relaxed)) {
-  count_dropped();
+void count_dropped() noexcept {
+  start_count_of_dropped(process_generation());
+  g_dropped.fetch_add(1, std::memory_order_relaxed);
 }
+
+UnwrittenRecord::UnwrittenRecord() noexcept : process_(process_generation()) { count_dropped(); }
 
 void UnwrittenRecord::settle() noexcept {
   if (!counted_) return;
   counted_ = false;
-  // A child of fork, whose report began with 0 in between, has nothing to take back.
-  if (process_ == 0 || process_ == g_process.load(std::memory_order_relaxed))
-    g_dropped.fetch_sub(1, std::memory_order_relaxed);
+  // A child of fork, whose count began with 0 in between, has nothing to take back.
+  if (process_ == process_generation()) g_dropped.fetch_sub(1, std::memory_order_relaxed);
 }
 
 /// Makes one write; a partial write (disk full, size limit) is undone.
@@ -155,8 +162,7 @@ void Report::start(std::uint32_t process) noexcept {
   if (opened_ && still_open(file_)) raw::close_file(file_.fd);  // the parent's
   file_ = ReportFile();
   opened_ = false;
-  // What was dropped before the first report counts in it.
-  if (g_process.load(std::memory_order_relaxed) != 0) g_dropped.store(0, std::memory_order_relaxed);
+  start_count_of_dropped(process);  // what this process dropped before its report counts in it
   ended_.store(false, std::memory_order_relaxed);
   seq_.store(0, std::memory_order_relaxed);
   bytes_ = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cuda/cuda_libraries.h"
+#include "cuda/driver_table.h"
 #include "cuda/hooks.h"
 #include "cuda/next_symbol.h"
 #include "guest/clock.h"
@@ -36,6 +37,7 @@ constexpr std::size_t kMaxReadsOfFile = 1024;
 constexpr std::size_t kMaxSearched = std::size_t{64} << 20U;
 constexpr std::string_view kDeepbind = "deepbind";
 constexpr std::string_view kNamespace = "namespace";
+constexpr std::string_view kTable = "table";
 
 struct Bypass {
   PathText path;
@@ -237,6 +239,19 @@ bool is_driver_mapped() noexcept {
 }
 
 }  // namespace
+
+void write_unwatched_runtime(Report& report) noexcept {
+  static std::uint32_t g_written = 0;  // the number of the report that has it; under the shim's lock
+  const std::uint32_t runtime = unwatched_runtime();
+  if (runtime == 0 || current_report() == 0 || g_written == current_report()) return;
+  g_written = current_report();
+  report.write<RecordType::bypass>([&](auto& record) {
+    constexpr std::string_view kAsked[] = {row_of(Hook::cuGetExportTable).name};
+    record.template add<Field::bypass_path>(file_of_identity(runtime).path);
+    record.template add<Field::bypass_how>(kTable);
+    record.template add<Field::bypass_names>(std::span(kAsked));
+  });
+}
 
 bool may_be_bypassed() noexcept { return has_namespaces() || is_driver_mapped(); }
 

@@ -7,6 +7,10 @@
 
 namespace kshim::shim {
 
+/// A `bypass` record, once a report, for a runtime before 12 whose loads are not recorded. Under the shim's
+/// lock.
+void write_unwatched_runtime(Report& report) noexcept;
+
 // For the end of a process through its destructors.
 
 /// Whether a driver or a second namespace is mapped at all. All processes are asked that.

@@ -48,6 +48,11 @@ Facts at_stage(Facts at, std::string stage, bool probing, bool went_on) {
   at.went_on = went_on;
   return at;
 }
+Facts asks_for_variable(Facts at, bool went_on) {
+  at = at_stage(std::move(at), "lookup", false, went_on);
+  at.asks_for_variable = true;
+  return at;
+}
 Facts forked(Facts at) {
   at.parent_initialized = true;
   return at;
@@ -272,6 +277,12 @@ const std::vector<RuleCase>& table() {
       {"a launch is no probe", at_stage(facts({209}, "8.6", {"sm_90"}), "launch", true, true),
        Cause::no_image_for_arch},
       {"the program's own load", at_stage(facts({209}, "8.6", {"sm_90"}), "load", false, true),
+       Cause::no_image_for_arch},
+      {"libgomp asks whether a variable is there",
+       asks_for_variable(facts({500}, "7.5", {"compute_30"}), true), Cause::benign_probe},
+      {"a variable that the program does not do without",
+       asks_for_variable(facts({500}, "7.5", {"compute_30"}), false), Cause::kernel_missing_from_image},
+      {"a variable in an image for another GPU", asks_for_variable(facts({500}, "7.5", {"sm_90"}), true),
        Cause::no_image_for_arch},
       {"out of memory is no probe", at_stage(facts({2}, "8.6", {}), "load", true, true),
        Cause::out_of_memory},
