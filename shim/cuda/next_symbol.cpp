@@ -390,6 +390,13 @@ void recheck_runtime(Runtime runtime) noexcept {
     find_runtime(runtime, Hook::__cudaRegisterFatBinary);
 }
 
+LoadedObject runtime_object(Runtime runtime) noexcept {
+  const RuntimeObject& object = g_runtime_objects[static_cast<std::size_t>(runtime)];
+  const std::uintptr_t low = object.low.load(std::memory_order_acquire);
+  const LoadedObject found = low == 0 ? LoadedObject() : find_loaded_object(low);
+  return found.load == object.load.load(std::memory_order_relaxed) ? found : LoadedObject();
+}
+
 void forget_unloaded() noexcept {
   recheck_driver();
   for (std::size_t i = 0; i < kRuntimeCount; ++i) {

@@ -54,6 +54,8 @@ inline bool is_runtime(const LoadedElf& elf, Runtime runtime) noexcept {
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept;
 /// Fills a runtime's table again if its library was unloaded: it may be mapped elsewhere now.
 void recheck_runtime(Runtime runtime) noexcept;
+/// The file that a runtime's table was filled from, or a false object.
+LoadedObject runtime_object(Runtime runtime) noexcept;
 /// The program has closed a library. Empties the tables of what is not mapped any more.
 void forget_unloaded() noexcept;
 

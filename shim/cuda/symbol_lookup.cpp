@@ -9,7 +9,7 @@
 #include "cuda/compilers.h"
 #include "cuda/cuda_libraries.h"
 #include "cuda/driver_table.h"
-#include "cuda/shadowed_variables.h"
+#include "cuda/own_references.h"
 #include "guest/errno_keeper.h"
 #include "guest/options.h"
 #include "guest/scratch_stack.h"

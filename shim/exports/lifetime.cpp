@@ -11,7 +11,7 @@
 
 #include <atomic>
 
-#include "cuda/shadowed_variables.h"
+#include "cuda/own_references.h"
 #include "cuda/symbol_lookup.h"
 #include "exports/close_exports.h"
 #include "exports/wait_exports.h"

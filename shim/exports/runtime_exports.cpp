@@ -6,6 +6,7 @@
 // first called).
 #include "cuda/call_args.h"
 #include "cuda/next_symbol.h"
+#include "cuda/own_references.h"
 #include "failure/observer.h"
 
 using namespace kshim::shim;
@@ -79,12 +80,18 @@ using namespace kshim::shim::abi;
     return code;                                                          \
   }
 
-#define KSHIM_REGISTRATION(v, version, name, ret, params, args)                   \
-  KSHIM_DECLARE_PLAIN(v, version, name, ret, params)                              \
-  ret kshim_##v##_##name params {                                                 \
-    if (Hook::name == Hook::__cudaRegisterFatBinary) recheck_runtime(Runtime::v); \
-    KSHIM_REAL(v, name)                                                           \
-    return register_with(HookTag<Hook::name>{}, real, KSHIM_STRIP args);          \
+// A library registers its device code first of all, and so says which runtime is its own.
+#define KSHIM_REGISTRATION(v, version, name, ret, params, args)                                       \
+  KSHIM_DECLARE_PLAIN(v, version, name, ret, params)                                                  \
+  ret kshim_##v##_##name params {                                                                     \
+    if (Hook::name == Hook::__cudaRegisterFatBinary) {                                                \
+      recheck_runtime(Runtime::v);                                                                    \
+      if (const auto own = own_runtime_function(Runtime::v, Hook::name, __builtin_return_address(0)); \
+          own != nullptr)                                                                             \
+        return reinterpret_cast<decltype(&kshim_##v##_##name)>(own) args;                             \
+    }                                                                                                 \
+    KSHIM_REAL(v, name)                                                                               \
+    return register_with(HookTag<Hook::name>{}, real, KSHIM_STRIP args);                              \
   }
 
 namespace {

@@ -457,8 +457,7 @@ void LoadedElf::each_pointer(const Visit& visit) const noexcept {
   }
 }
 
-void LoadedElf::each_binding(bool (*wants)(std::string_view),
-                             bool (*visit)(void*, std::string_view, std::uintptr_t),
+void LoadedElf::each_binding(bool (*wants)(std::string_view), VisitBinding visit,
                              void* context) const noexcept {
   // Few imports are asked for, and most files have none of them: their relocations need not be read then.
   constexpr std::size_t kMaxCount = 128;
@@ -482,7 +481,8 @@ void LoadedElf::each_binding(bool (*wants)(std::string_view),
     char name[kName];
     return !copy(base_ + pointer.r_offset, address) ||
            !read_symbol(static_cast<std::uint32_t>(symbol), row) ||
-           !copy_text(row.st_name, name, sizeof name) || visit(context, name, address);
+           !copy_text(row.st_name, name, sizeof name) ||
+           visit(context, name, base_ + pointer.r_offset, address);
   });
 }
 

@@ -98,11 +98,12 @@ class LoadedElf {
   bool copy_name(const Function& function, char* name, std::size_t room) const noexcept;
   bool imports(std::string_view name) const noexcept;               ///< has it as an undefined dynamic symbol
   bool has_dynamic_address(std::uintptr_t address) const noexcept;  ///< some exported function starts there
-  /// Calls visit(context, name, address) for each bound import whose name `wants` accepts, until visit
-  /// returns false. The address of an import that is not bound yet (lazy binding) lies in this file.
-  void each_binding(bool (*wants)(std::string_view name),
-                    bool (*visit)(void* context, std::string_view name, std::uintptr_t address),
-                    void* context) const noexcept;
+  /// Calls visit(context, name, slot, address) for each bound import whose name `wants` accepts, until visit
+  /// returns false: `address` is the pointer at `slot`. That of an import that is not bound yet (lazy
+  /// binding) lies in this file.
+  using VisitBinding = bool (*)(void* context, std::string_view name, std::uintptr_t slot,
+                                std::uintptr_t address);
+  void each_binding(bool (*wants)(std::string_view name), VisitBinding visit, void* context) const noexcept;
   /// A pointer in this file's tables to a variable that this file defines.
   struct Binding {
     std::uintptr_t slot = 0;      ///< where the pointer lies

@@ -97,7 +97,7 @@ bool is_watched_runtime(const LoadedElf& elf) noexcept {
 // A binding to an object behind the shim means that the search for the symbol did not begin with the global
 // scope (RTLD_DEEPBIND). What is bound to an object before the shim belongs to another tool, which asks for
 // its next.
-bool visit_binding(void* context, std::string_view name, std::uintptr_t address) {
+bool visit_binding(void* context, std::string_view name, std::uintptr_t /*slot*/, std::uintptr_t address) {
   auto& bindings = *static_cast<Bindings*>(context);
   if (address == 0 || is_shim(address) || bindings.object.elf.contains(address)) return true;
   const LoadedObject target = find_loaded_object(address);

@@ -73,6 +73,12 @@ class Linker(hostile.Case):
         self.assertEqual({record["layers"][0]["api"]: counts.get(record["id"], 1) for record in e2e.of_type(records, "failure")},
                          {"cuMemAlloc_v2": 3, "cudaMalloc": 3})
 
+    def test_runtimes_of_one_version(self):
+        """two plug-ins bring a renamed copy of one runtime each (auditwheel), opened with `RTLD_NOW` | nothing: each calls its own | all at the driver; at the runtime, those of the first copy"""
+        plugins = [hostile.HERE / f"libown_runtime_{name}.so" for name in ("one", "two")]
+        done = self.plain("own-runtimes", *plugins)
+        self.assertEqual(done.stdout, "10\n20\n" + "11\n21\n" * 2)
+
     def test_a_look_up_after_the_driver_has_gone(self):
         """a library looks up a driver function after the driver was unloaded | nothing: the function does not exist | -"""
         done = self.plain("after-close", self.drivers()[0], hostile.HERE / "libasks.so")

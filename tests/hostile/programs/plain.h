@@ -82,6 +82,7 @@ extern std::vector<std::string> g_words;  // after the scenario's name
 
 int reload();
 int plugin_again();
+int own_runtimes();
 int after_close();
 int default_look_ups();
 int come_and_go();

@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   static const std::map<std::string, std::function<int()>> kAll = {
       {"reload", reload},
       {"plugin-again", plugin_again},
+      {"own-runtimes", own_runtimes},
       {"after-close", after_close},
       {"default-look-ups", default_look_ups},
       {"come-and-go", come_and_go},

@@ -92,6 +92,21 @@ int plugin_again() {
   return 0;
 }
 
+/// Plug-ins (the words) that bring runtimes of their own, of one version.
+int own_runtimes() {
+  std::vector<void*> plugins;
+  for (const std::string& path : g_words) {
+    plugins.push_back(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
+    if (plugins.back() == nullptr) return std::printf("%s\n", dlerror());
+    static_cast<PlainSettings*>(dlsym(plugins.back(), "plain_runtime"))->answer =
+        static_cast<int>(plugins.size() * 10);
+    std::printf("%ld\n", plain(plugins.back(), "registers")());
+  }
+  for (int round = 0; round < 2; ++round)
+    for (void* plugin : plugins) std::printf("%ld\n", plain(plugin, "allocates")());
+  return 0;
+}
+
 /// Two drivers at once (the words): each answers for itself, also after the other one was looked up.
 int two_drivers() {
   const Library one(g_words[0].c_str());

@@ -65,8 +65,12 @@ long looks_driver_up(void) {
 }
 #elif defined(USES_RUNTIME)
 long cudaMalloc(void* out, long size);
+long cudaRuntimeGetVersion(void* out);
+long __cudaRegisterFatBinary(void* wrapper);
 long allocates(void);
 long allocates(void) { return cudaMalloc(0, 1) + 1; }
+long registers(void);
+long registers(void) { return cudaRuntimeGetVersion(0) + __cudaRegisterFatBinary(0); }
 #elif defined(WEAK)
 // Tests for the driver, as a program that is not linked to it may.
 long cuInit(unsigned flags) __attribute__((weak));

@@ -75,7 +75,7 @@ TEST(LoadedElf, TellsWhereImportsAreBound) {
   ASSERT_TRUE(seen.object);
   seen.object.elf.each_binding(
       [](std::string_view name) { return name == "abort" || name == "memcpy" || name == "free"; },
-      [](void* context, std::string_view name, std::uintptr_t address) {
+      [](void* context, std::string_view name, std::uintptr_t, std::uintptr_t address) {
         auto& out = *static_cast<Seen*>(context);
         ++out.count;
         const auto wanted = reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, std::string(name).c_str()));
@@ -87,7 +87,7 @@ TEST(LoadedElf, TellsWhereImportsAreBound) {
   EXPECT_EQ(seen.wrong, 0U);
   unsigned none = 0;
   seen.object.elf.each_binding([](std::string_view) { return false; },
-                               [](void* context, std::string_view, std::uintptr_t) {
+                               [](void* context, std::string_view, std::uintptr_t, std::uintptr_t) {
                                  ++*static_cast<unsigned*>(context);
                                  return true;
                                },

@@ -376,7 +376,7 @@ TEST_F(Libraries, DamagedTablesCostAnAnswerOnly) {
     elf.defines_version("NODE_1");
     elf.has_dynamic_address(base);
     elf.each_binding([](std::string_view) { return true; },
-                     [](void*, std::string_view, std::uintptr_t) { return true; }, nullptr);
+                     [](void*, std::string_view, std::uintptr_t, std::uintptr_t) { return true; }, nullptr);
     return elf.find_symbol("probe", gnu_hash("probe"));
   };
   ASSERT_NE(ask(), nullptr);

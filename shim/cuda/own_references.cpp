@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/shadowed_variables.h"
+#include "cuda/own_references.h"
 
 #include <atomic>
 #include <cstdint>
@@ -80,6 +80,73 @@ std::uintptr_t unshadow(const LoadedElf& library, std::string_view name) noexcep
   return work.reference;
 }
 
+bool is_hooked(std::string_view name) noexcept {
+  const std::size_t row = find_hook(name);
+  return row != kHookCount && kHooks[row].layer == Layer::runtime;
+}
+bool is_not_hooked(std::string_view name) noexcept {
+  return (name.starts_with("cuda") || name.starts_with("__cuda")) && find_hook(name) == kHookCount;
+}
+
+/// Binds what a library refers to of a runtime to `own`, if its references to functions that the shim does
+/// not replace are bound there: another runtime may be in the global scope.
+bool bind_to_runtime(const LoadedElf& library, const LoadedElf& own, std::string_view node) noexcept {
+  struct Work {
+    const LoadedElf& library;
+    const LoadedElf& own;
+    std::string_view node;
+    bool is_local = false;
+    Slots slots{};
+  } work{library, own, node};
+  library.each_binding(
+      is_not_hooked,
+      [](void* context, std::string_view, std::uintptr_t, std::uintptr_t address) {
+        auto& given = *static_cast<Work*>(context);
+        given.is_local = given.own.contains(address);
+        return !given.is_local;
+      },
+      &work);
+  if (!work.is_local) return false;
+  library.each_binding(
+      is_hooked,
+      [](void* context, std::string_view name, std::uintptr_t slot, std::uintptr_t address) {
+        auto& given = *static_cast<Work*>(context);
+        const HookRow& row = kHooks[find_hook(name)];
+        void* const function = given.own.find_function(row.name, row.gnu_hash, given.node);
+        if (function != nullptr && (is_shim(address) || given.library.contains(address)))
+          given.slots.set(slot, reinterpret_cast<std::uintptr_t>(function));
+        return true;
+      },
+      &work);
+  return true;
+}
+
+bool is_linked_to(const LoadedObject& library, const LoadedObject& other) noexcept {
+  return library.elf.needs(other.soname) || library.elf.needs(base_name(other.path));
+}
+
+/// For a runtime, beside the one that the wrappers call.
+void bind_users(const LoadedObject& library) noexcept {
+  for (std::size_t i = 0; i < kRuntimeCount; ++i) {
+    const auto runtime = static_cast<Runtime>(i);
+    if (!is_runtime(library.elf, runtime)) continue;
+    recheck_runtime(runtime);
+    struct Work {
+      const LoadedObject& runtime;
+      std::string_view node;
+    } work{library, kRuntimeSonames[i]};
+    if (runtime_object(runtime).load == library.load) continue;
+    for_each_loaded_object(
+        [](void* context, const LoadedObject& user) {
+          const auto& given = *static_cast<const Work*>(context);
+          if (!user.at_start && is_linked_to(user, given.runtime))
+            bind_to_runtime(user.elf, given.runtime.elf, given.node);
+          return true;
+        },
+        &work);
+  }
+}
+
 /// Another thread of the library waits until it is done.
 [[gnu::noinline]] void unshadow(const LoadedObject& library, const void* asking,
                                 std::string_view name) noexcept {
@@ -92,6 +159,7 @@ std::uintptr_t unshadow(const LoadedElf& library, std::string_view name) noexcep
     LoadedElf elf = find_elf_by_linker(asking, pages);
     if (elf.high() == 0) elf = library.elf.through(pages);
     seen_of(library) = {library.load, unshadow(elf, name)};
+    bind_users(library);
   });
 }
 
@@ -114,6 +182,41 @@ void unshadow_variables(const void* asking, std::string_view name) noexcept {
     on_new_stack([&] { unshadow_unknown(asking, name); });
   else
     unshadow(library, asking, name);
+}
+
+AnyFunction own_runtime_function(Runtime runtime, Hook hook, const void* caller) noexcept {
+  static std::atomic<std::uint64_t>
+      g_same[kRuntimeCount];  // the last library that calls the wrappers' runtime
+  const auto index = static_cast<std::size_t>(runtime);
+  const LoadedObject library = find_object_in_use(caller);
+  if (!library || library.at_start || g_same[index].load(std::memory_order_relaxed) == library.load)
+    return nullptr;
+  struct Search {
+    const LoadedObject& library;
+    Runtime runtime;
+    LoadedObject first;
+    LoadedObject own{};
+  } search{library, runtime, runtime_object(runtime)};
+  AnyFunction found = nullptr;
+  const ScopedBlockSignals held;
+  const LockGuard lock(g_lock);
+  if (lock && search.first && !is_linked_to(library, search.first))
+    on_new_stack([&] {
+      for_each_loaded_object(
+          [](void* context, const LoadedObject& object) {
+            auto& given = *static_cast<Search*>(context);
+            if (object.load != given.first.load && is_linked_to(given.library, object) &&
+                is_runtime(object.elf, given.runtime))
+              given.own = object;
+            return !given.own;
+          },
+          &search);
+      const std::string_view node = kRuntimeSonames[index];
+      if (search.own && bind_to_runtime(library.elf, search.own.elf, node))
+        found = search.own.elf.find_function(row_of(hook).name, row_of(hook).gnu_hash, node);
+    });
+  if (found == nullptr) g_same[index].store(library.load, std::memory_order_relaxed);
+  return found;
 }
 
 }  // namespace kshim::shim
