@@ -46,7 +46,8 @@ bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& su
 }
 
 bool asks_for_variable(const FailureRecord& failure) {
-  constexpr std::array<std::string_view, 3> kCalls = {"cuModuleGetGlobal_v2", "cuLibraryGetGlobal", "cuLibraryGetManaged"};
+  constexpr std::array<std::string_view, 3> kCalls = {"cuModuleGetGlobal_v2", "cuLibraryGetGlobal",
+                                                      "cuLibraryGetManaged"};
   return std::ranges::any_of(failure.layers, [&](const Layer& layer) {
     return std::ranges::find(kCalls, layer.api) != kCalls.end();
   });

@@ -39,13 +39,16 @@ void* look_up_plainly(void* handle, const char* name, const char* version) noexc
 /// runtime's. A handler that has interrupted the owner of the index knows no file: functions that were looked
 /// up before are known by their addresses.
 void* wrap_dlsym_result(void* address, std::size_t row) noexcept {
+  // nvcc's code is linked to these, and gives pointers that can be read.
+  if (kHooks[row].stage == Stage::registration) return address;
   if (in_driver(address)) return wrap_driver_function(address);
   const LoadedObject owner = find_object_in_use(address);
   if (kHooks[row].layer == Layer::driver) {
     if (owner && (!is_libcuda(owner) || !adopt_driver(owner))) return address;
     return wrap_driver_function(address);
   }
-  if (is_compiler(kHooks[row])) return owner ? compiler_wrapper(static_cast<Hook>(row), address) : address;
+  if (is_compiler(kHooks[row]))
+    return owner ? compiler_wrapper(static_cast<Hook>(row), address, owner.load) : address;
   for (std::size_t i = 0; i < kRuntimeCount; ++i) {
     const auto runtime = static_cast<Runtime>(i);
     const auto hook = static_cast<Hook>(row);
@@ -206,6 +209,16 @@ void say_that_it_is_not_watched() noexcept {
     say_no_memory("functions that are looked up until there is are not watched");
 }
 
+/// What libc finds of a runtime for a handle that names no library; nullptr: something that only libc can
+/// tell. The shim's own definitions have versions, which such a look-up passes over.
+[[gnu::noinline]] AnyFunction find_unnamed(void* handle, const char* name, const char* version,
+                                           const void* asking, std::size_t row) noexcept {
+  if (!options().enabled || kHooks[row].layer != Layer::runtime) return nullptr;
+  if (handle == RTLD_NEXT && !shim_is_next_of(asking, name, version)) return nullptr;
+  const AnyFunction found = look_up_plainly(handle, name, version);
+  return is_shim(found) ? nullptr : found;
+}
+
 bool is_get_proc_address(std::size_t row) noexcept {
   return row == index_of(Hook::cuGetProcAddress) || row == index_of(Hook::cuGetProcAddress_v2);
 }
@@ -239,6 +252,8 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
     return {nullptr, 1};
   };
   if (names_none) {
+    if (const AnyFunction found = find_unnamed(handle, name, version, caller, row); found != nullptr)
+      return {wrap_dlsym_result(found, row), 1};
     // The meaning of RTLD_NEXT depends on the caller, which only a jump to libc preserves. The look-up before
     // it has failed where there is nothing: its NULL and dlerror() are what the caller expects. Where there
     // is no memory to find out, libc's answer stands.

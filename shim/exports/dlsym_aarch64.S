@@ -20,11 +20,13 @@ kshim_abi_\name:
         cmp     w17, #'u'
         b.eq    2f
         br      x16
-5:      .if     \has_version
+5:      cmp     w17, #'_'
+        b.ne    6f
+        ldrb    w17, [x1, #1]
         cmp     w17, #'_'
         b.eq    2f
-        .endif
-        cmp     w17, #'n'
+        br      x16
+6:      cmp     w17, #'n'
         b.ne    1f
         ldrb    w17, [x1, #1]
         cmp     w17, #'v'

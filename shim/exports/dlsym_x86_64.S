@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
    dlsym and dlvsym as tail jumps: libc takes the return address for the caller, on which RTLD_NEXT and RTLD_DEFAULT
-   depend, so nothing may stand between the caller and libc. Only names that begin with "cu" or "nv" are looked at first,
-   and with a version those that begin with "_".
+   depend, so nothing may stand between the caller and libc. Only names that begin with "cu", "nv" or "__" are looked at
+   first (__cudaRegisterFatBinary, __nvJitLinkCreate_13_0).
    Exported with both version nodes of x86-64 glibc: old binaries ask for GLIBC_2.2.5, new ones for GLIBC_2.34. */
         .text
 
@@ -19,11 +19,12 @@ kshim_abi_\name:
         cmpb    $'u', 1(%rsi)
         je      3f
         jmp     1f
-7:      .if     \has_version
-        cmpb    $'_', (%rsi)    /* __cudaRegisterFatBinary: the shim's definition has a version */
+7:      cmpb    $'_', (%rsi)
+        jne     8f
+        cmpb    $'_', 1(%rsi)
         je      3f
-        .endif
-        cmpb    $'n', (%rsi)
+        jmp     1f
+8:      cmpb    $'n', (%rsi)
         jne     1f
         cmpb    $'v', 1(%rsi)
         je      3f

@@ -31,10 +31,10 @@ using namespace kshim::shim::abi;
 
 // First calls take a cold function of the same signature, so the hot path spills no arguments. (It is outside
 // of the section; the wrapper that it calls is inside.)
-#define KSHIM_FIRST(v, name, ret, params, args)                                          \
-  [[gnu::noinline, gnu::cold]] static ret kshim_first_##v##_##name params {              \
-    return resolve_runtime(Runtime::v, Hook::name) == nullptr ? absent(Hook::name)       \
-                                                              : kshim_##v##_##name args; \
+#define KSHIM_FIRST(v, name, ret, params, args)                                                \
+  [[gnu::noinline, gnu::cold]] static ret kshim_first_##v##_##name params {                    \
+    return resolve_runtime(Runtime::v, Hook::name) == nullptr ? absent(Runtime::v, Hook::name) \
+                                                              : kshim_##v##_##name args;       \
   }
 #define KSHIM_KNOWN(v, name, args)                                                                         \
   const auto real = reinterpret_cast<decltype(&kshim_##v##_##name)>(runtime_real(Runtime::v, Hook::name)); \

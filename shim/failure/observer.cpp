@@ -301,14 +301,14 @@ void on_launch(std::uintptr_t handle) noexcept {
 }
 
 /// A preload defines every name that it exports, so the dynamic linker does not refuse the program.
-void say_absent(std::string_view name) noexcept {
+void say_absent(std::string_view name, std::string_view library) noexcept {
   static std::atomic<bool> g_said{false};
   if (!options().enabled || g_said.exchange(true, std::memory_order_relaxed)) return;
   const ScopedBlockSignals held;
   on_new_stack([&] {
     Text<1024> line;
-    line << "the program calls " << name << ", which the driver does not have (" << driver_path()
-         << "); without kshim, the dynamic linker ends it with a symbol lookup error";
+    line << "the program calls " << name << ", which " << library
+         << " does not have; without kshim, the dynamic linker ends it with a symbol lookup error";
     log_line(LogLevel::warn, line.view());
   });
 }
@@ -329,9 +329,17 @@ void* resolve_runtime(Runtime runtime, Hook hook) noexcept {
   return find_runtime(runtime, hook);
 }
 
+abi::Result absent(Runtime runtime, Hook hook) noexcept {
+  const ErrnoKeeper keeper;
+  const LoadedObject library = runtime_object(runtime);
+  if (!library) return kInsufficientDriver;
+  say_absent(row_of(hook).name, library.path);
+  return kNotFound;
+}
+
 abi::Result absent(Hook hook) noexcept {
-  if (row_of(hook).layer == Layer::runtime) return kInsufficientDriver;
-  if (current_driver() != 0) say_absent(row_of(hook).name);
+  const ErrnoKeeper keeper;
+  if (const LoadedObject library = driver_object(); library) say_absent(row_of(hook).name, library.path);
   if (hook == Hook::cuInit) return kNoDevice;
   const Stage stage = row_of(hook).stage;
   return stage == Stage::route || stage == Stage::table ? kNotFound : kNotInitialized;

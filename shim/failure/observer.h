@@ -52,6 +52,7 @@ void* resolve_runtime(Runtime runtime, Hook hook) noexcept;
 /// The result of a driver or runtime function that does not exist. Only programs that test for it by a weak
 /// reference, or call it while its library is unloaded, get it.
 abi::Result absent(Hook hook) noexcept;
+abi::Result absent(Runtime runtime, Hook hook) noexcept;
 
 /// Passes a failed call on and returns its code. SelectArgs drops the arguments that a report cannot use, so
 /// the launch path does not carry them across the real call; report_cold is out of line for the same reason.

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVRTC and nvJitLink that refuse an architecture: recorded with the library and what it knows, explained, and the caller
 unharmed whichever copy of the library it calls."""
+import sys
+
 import e2e
 
 COPY = e2e.PROGRAMS / "e2e_compiler_copy"
@@ -87,6 +89,26 @@ class Refusals(e2e.Case):
         finding = self.finding(LINKER, "sm_61")
         self.assertIn("/libnvJitLink.so.", finding["object"])
         self.assertEqual((finding["code"], finding["code_name"]), (17, "NVJITLINK_ERROR_UNSUPPORTED_ARCH"))
+
+    def test_a_service_that_loads_it_for_each_job(self):
+        """40 times, at another address, by the name that nvJitLink.h makes of nvJitLinkCreate."""
+        linked = self.run_program("ldd", LINKER, env=e2e.clean_environment()).stdout
+        path = next(line.split("=>")[1].split()[0] for line in linked.splitlines() if "libnvJitLink" in line)
+        code = ("import ctypes, _ctypes, mmap, sys\n"
+                "ctypes.CDLL('libcuda.so.1').cuInit(0)\n"
+                "options, handle, places = (ctypes.c_char_p * 1)(b'-arch=sm_61'), ctypes.c_void_p(), []\n"
+                "for _ in range(40):\n"
+                "    library = ctypes.CDLL(sys.argv[1])\n"
+                "    names = [f'__nvJitLinkCreate_{major}_{minor}' for major in (12, 13) for minor in range(10)]\n"
+                "    create = next(getattr(library, name) for name in names if hasattr(library, name))\n"
+                "    print(create(ctypes.byref(handle), 1, options))\n"
+                "    _ctypes.dlclose(library._handle)\n"
+                "    places.append(mmap.mmap(-1, 256 << 20))\n")
+        done = self.run_program(sys.executable, "-c", code, path, env=e2e.preloaded("6.1", KSHIM_REPEATS="each"))
+        self.assertEqual(done.stdout, "17\n" * 40, done.stderr)
+        (report,) = self.reports()
+        self.assertEqual(len(e2e.of_type(report, "failure")), 1)
+        self.assertEqual(max(row["count"] for row in e2e.of_type(report, "repeat")), 40)
 
     def test_another_option_is_none_of_our_business(self):
         analysis, _ = self.analysis("--simulate", "6.1", "--", LINKER, "sm_90", "-no-such-option")

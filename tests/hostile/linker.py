@@ -79,6 +79,12 @@ class Linker(hostile.Case):
         done = self.plain("own-runtimes", *plugins)
         self.assertEqual(done.stdout, "10\n20\n" + "11\n21\n" * 2)
 
+    def test_a_runtime_in_the_default_scope(self):
+        """a program looks runtime functions up by `RTLD_DEFAULT` and in `dlopen(NULL)`'s handle, where a runtime was opened with `RTLD_GLOBAL` | nothing | all of it"""
+        self.assertEqual(self.plain("default-runtime").stdout, "2\n2\n")
+        counts = {record["id"]: record["count"] for record in e2e.of_type(self.only(), "repeat")}
+        self.assertEqual(list(counts.values()), [2])
+
     def test_a_look_up_after_the_driver_has_gone(self):
         """a library looks up a driver function after the driver was unloaded | nothing: the function does not exist | -"""
         done = self.plain("after-close", self.drivers()[0], hostile.HERE / "libasks.so")

@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   static const std::map<std::string, std::function<int()>> kAll = {
       {"reload", reload},
       {"plugin-again", plugin_again},
+      {"default-runtime", default_runtime},
       {"own-runtimes", own_runtimes},
       {"after-close", after_close},
       {"default-look-ups", default_look_ups},

@@ -230,6 +230,18 @@ int default_look_ups() {
   return 0;
 }
 
+/// A runtime in the global scope, and functions of it that are found there.
+int default_runtime() {
+  const Library library("libcudart.so.12");
+  dlopen("libcudart.so.12", RTLD_NOW | RTLD_GLOBAL);
+  driver().call("cuInit", 0);
+  library.answers(2);
+  for (void* const handle : {RTLD_DEFAULT, dlopen(nullptr, RTLD_NOW)})
+    std::printf("%ld\n",
+                reinterpret_cast<Call>(dlsym(handle, "cudaMalloc"))(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+  return 0;
+}
+
 /// Threads open and close the libraries of WORD 0, and call a function of each, which uses its own variables
 /// or functions that are named like the driver's. Answers how many calls said something else than the first
 /// of its library.
