@@ -67,6 +67,19 @@ constexpr Result kNotReady = 600;
     return code;                                                                                    \
   }
 
+#define KSHIM_UNLOAD(path, name, ret, params, args)              \
+  KSHIM_FIRST(path, name, ret, params, args)                     \
+  ret kshim_##path##_##name params {                             \
+    KSHIM_REAL(path, name, args)                                 \
+    const std::uint64_t load = unload_begins(address_of args);   \
+    const Result code = real args;                               \
+    if (code == 0)                                               \
+      on_unloaded(address_of args, load);                        \
+    else                                                         \
+      on_call_failed(KSHIM_FACTS(name, code, KSHIM_STRIP args)); \
+    return code;                                                 \
+  }
+
 #define KSHIM_LOOKUP(path, name, ret, params, args)                              \
   KSHIM_FIRST(path, name, ret, params, args)                                     \
   ret kshim_##path##_##name params {                                             \
@@ -126,7 +139,7 @@ constexpr Result kNotReady = 600;
 #define KSHIM_WRAP_launch KSHIM_PLAIN
 #define KSHIM_WRAP_other KSHIM_PLAIN
 #define KSHIM_WRAP_poll KSHIM_POLL
-#define KSHIM_WRAP_unload KSHIM_PLAIN
+#define KSHIM_WRAP_unload KSHIM_UNLOAD
 #define KSHIM_WRAP_link KSHIM_PLAIN
 #define KSHIM_WRAP_route KSHIM_ROUTE
 #define KSHIM_WRAP_table KSHIM_TABLE

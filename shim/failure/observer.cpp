@@ -213,7 +213,7 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
     state.driver.announce(state.report);
     Module module;
     state.modules.add(facts, period, device, state.report, state.driver, state.objects, module);
-    if (remember_handle(handle, {}, module.number)) forget_launches(handle);
+    if (remember_load(handle, module.number)) forget_launches(handle);
     state.gaps.note_load(state.gap_scene(), module.code, device, facts.caller);
     if (log) add_driver_failure(state, {facts, module.number, device}, log->text());
   });
@@ -227,15 +227,21 @@ void on_lookup(const CallArgs& facts, std::uintptr_t handle) noexcept {
     Registered kernel;
     SlowPath().run([&](State& state) { kernel = state.fatbins.find_kernel(facts.host); });
     if (kernel.kernel.empty() || handle_has_name(handle, kernel.kernel)) return;
-    changed = remember_handle(handle, kernel.kernel, 0);
+    changed = remember_name(handle, kernel.kernel, 0);
   } else {
     const std::uintptr_t source = facts.container != 0 ? facts.container : facts.handle;
     changed = facts.symbol == nullptr ? remember_alias(handle, source)
-                                      : remember_handle(handle, facts.symbol, module_of_handle(source));
+                                      : remember_name(handle, facts.symbol, source);
   }
   if (!changed || !options().coverage) return;
   SlowPath().run([handle](State&) { forget_launches(handle); });
 }
+
+std::uint64_t unload_begins(std::uintptr_t handle) noexcept {
+  return options().enabled ? module_of_handle(handle) : 0;
+}
+
+void on_unloaded(std::uintptr_t handle, std::uint64_t module) noexcept { forget_load(handle, module); }
 
 void on_error_read(Hook hook, abi::Result code, const void* caller) noexcept {
   LastError error;

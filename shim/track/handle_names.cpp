@@ -27,6 +27,7 @@ struct Slot {
   std::atomic<std::uintptr_t> handle;
   std::atomic<std::uint64_t> place;
   std::atomic<std::uint64_t> module;
+  std::atomic<std::uintptr_t> root;  ///< the handle that the load gave; 0 = not known
   /// A hash of the above and of the name itself. Threads may write the same slot, or the same part of the
   /// ring, at the same time: a mixture does not match the hash and is ignored.
   std::atomic<std::uint64_t> check;
@@ -50,9 +51,9 @@ Table* open_table() noexcept {
   return table;
 }
 
-std::uint64_t check_of(std::uintptr_t handle, std::uint64_t place, std::uint64_t module,
+std::uint64_t check_of(std::uintptr_t handle, std::uint64_t place, std::uint64_t module, std::uintptr_t root,
                        std::string_view name) noexcept {
-  const std::uint64_t parts[] = {handle, place, module};
+  const std::uint64_t parts[] = {handle, place, module, root};
   return key_hash(std::as_bytes(std::span(parts)), content_hash(bytes_of(name)));
 }
 
@@ -79,10 +80,11 @@ std::size_t home_of(std::uintptr_t handle) noexcept {
   return static_cast<std::size_t>((handle * 0x9e3779b97f4a7c15ULL) >> (64U - kSlotBits));
 }
 
-Slot* find_slot(Table& table, std::uintptr_t handle) noexcept {
+template <class Any>
+auto find_slot(Any& table, std::uintptr_t handle) noexcept -> decltype(&table.slots[0]) {
   const std::size_t home = home_of(handle);
   for (std::size_t i = 0; i < kProbes; ++i) {
-    Slot& slot = table.slots[(home + i) % kSlots];
+    auto& slot = table.slots[(home + i) % kSlots];
     const std::uintptr_t holder = slot.handle.load(std::memory_order_acquire);
     if (holder == handle) return &slot;
     if (holder == 0) return nullptr;
@@ -108,6 +110,7 @@ Slot& acquire_slot(Table& table, std::uintptr_t handle) noexcept {
 struct Meaning {
   std::uint64_t place = 0;
   std::uint64_t module = 0;
+  std::uintptr_t root = 0;
   std::string_view name;  ///< in the ring
 };
 
@@ -116,49 +119,81 @@ bool read_slot(const Table& table, const Slot& slot, std::uintptr_t handle, Mean
   const std::uint64_t check = slot.check.load(std::memory_order_acquire);
   out.place = slot.place.load(std::memory_order_relaxed);
   out.module = slot.module.load(std::memory_order_relaxed);
+  out.root = slot.root.load(std::memory_order_relaxed);
   out.name = name_at(table, out.place);
-  return check == check_of(handle, out.place, out.module, out.name);
+  return check == check_of(handle, out.place, out.module, out.root, out.name);
 }
 
 void write_slot(Slot& slot, std::uintptr_t handle, const Meaning& meaning) noexcept {
   slot.place.store(meaning.place, std::memory_order_relaxed);
   slot.module.store(meaning.module, std::memory_order_relaxed);
-  slot.check.store(check_of(handle, meaning.place, meaning.module, meaning.name), std::memory_order_release);
+  slot.root.store(meaning.root, std::memory_order_relaxed);
+  slot.check.store(check_of(handle, meaning.place, meaning.module, meaning.root, meaning.name),
+                   std::memory_order_release);
 }
 
+bool find_slot_meaning(const Table& table, std::uintptr_t handle, Meaning& out) noexcept {
+  const Slot* const slot = find_slot(table, handle);
+  return slot != nullptr && read_slot(table, *slot, handle, out);
+}
+
+/// False also for what was found in a load that was unloaded: its handle has another meaning now, or none.
+/// (If there was no room for it, that is not known.)
 bool find_meaning(std::uintptr_t handle, Meaning& out) noexcept {
-  Table* const table = g_table.load(std::memory_order_acquire);
-  const Slot* const slot = table == nullptr || handle == 0 ? nullptr : find_slot(*table, handle);
-  return slot != nullptr && read_slot(*table, *slot, handle, out);
+  const Table* const table = g_table.load(std::memory_order_acquire);
+  if (table == nullptr || handle == 0 || !find_slot_meaning(*table, handle, out)) return false;
+  if (out.root == 0 || out.root == handle) return true;
+  Meaning load;
+  return !find_slot_meaning(*table, out.root, load) || load.module == out.module;
 }
 
-}  // namespace
-
-bool remember_handle(std::uintptr_t handle, std::string_view name, std::uint64_t module) noexcept {
+bool remember(std::uintptr_t handle, std::string_view name, std::uint64_t module,
+              std::uintptr_t root) noexcept {
   Table* const table = handle == 0 ? nullptr : open_table();
   if (table == nullptr) return false;
   Slot& slot = acquire_slot(*table, handle);
   Meaning before;
   const bool known = read_slot(*table, slot, handle, before);
-  if (known && before.name == name && before.module == module) return false;
-  Meaning now{0, module, {}};
+  if (known && before.name == name && before.module == module && before.root == root) return false;
+  Meaning now{0, module, root, {}};
   now.place = known && before.name == name ? before.place : write_name(*table, name);
   if (now.place != 0) now.name = name;
   write_slot(slot, handle, now);
   return known;
 }
 
+}  // namespace
+
+bool remember_load(std::uintptr_t handle, std::uint64_t module) noexcept {
+  return remember(handle, {}, module, handle);
+}
+
+bool remember_name(std::uintptr_t handle, std::string_view name, std::uintptr_t source) noexcept {
+  Meaning in;
+  return find_meaning(source, in) ? remember(handle, name, in.module, in.root) : remember(handle, name, 0, 0);
+}
+
 bool remember_alias(std::uintptr_t handle, std::uintptr_t source) noexcept {
   Meaning meaning;
-  if (handle == 0 || !find_meaning(source, meaning)) return remember_handle(handle, {}, 0);
+  if (handle == 0 || !find_meaning(source, meaning)) return remember(handle, {}, 0, 0);
   Table& table = *open_table();
   Slot& slot = acquire_slot(table, handle);
   Meaning before;
   const bool known = read_slot(table, slot, handle, before);
-  if (known && before.place == meaning.place && before.module == meaning.module) return false;
+  if (known && before.place == meaning.place && before.module == meaning.module &&
+      before.root == meaning.root)
+    return false;
   if (meaning.name.empty()) meaning.place = 0;
   write_slot(slot, handle, meaning);
   return known;
+}
+
+void forget_load(std::uintptr_t handle, std::uint64_t module) noexcept {
+  Table* const table = g_table.load(std::memory_order_acquire);
+  Slot* const slot = table == nullptr || handle == 0 || module == 0 ? nullptr : find_slot(*table, handle);
+  Meaning now;
+  if (slot != nullptr && read_slot(*table, *slot, handle, now) && now.module == module)
+    write_slot(*slot, handle, {});
 }
 
 bool handle_has_name(std::uintptr_t handle, std::string_view name) noexcept {

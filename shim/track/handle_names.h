@@ -18,10 +18,15 @@ struct HandleInfo {
   std::string_view name() const noexcept { return {name_text, name_size}; }  ///< mangled
 };
 
-/// True where the handle meant something else before.
-bool remember_handle(std::uintptr_t handle, std::string_view name, std::uint64_t module) noexcept;
+/// A load gave this handle. Like the next two: true where the handle meant something else before.
+bool remember_load(std::uintptr_t handle, std::uint64_t module) noexcept;
+/// `handle` is the function or the kernel of that name in `source`, a handle too; 0 = not known in which.
+bool remember_name(std::uintptr_t handle, std::string_view name, std::uintptr_t source) noexcept;
 /// `handle` means what `source` means.
 bool remember_alias(std::uintptr_t handle, std::uintptr_t source) noexcept;
+/// The load was unloaded: neither its handle nor those that were found in it mean anything, unless another
+/// thread has got the same handle for another load meanwhile.
+void forget_load(std::uintptr_t handle, std::uint64_t module) noexcept;
 bool handle_has_name(std::uintptr_t handle, std::string_view name) noexcept;
 /// The number of the load alone; 0 where it is not known.
 std::uint64_t module_of_handle(std::uintptr_t handle) noexcept;

@@ -20,35 +20,40 @@ const HandleInfo& recalled(std::uintptr_t handle) {
 TEST(Handles, ForgetsNothingItHasRoomFor) {
   constexpr std::uintptr_t kFirst = 0x7f0000001000;
   constexpr int kCount = 20000;
+  constexpr std::uintptr_t kLoad = 0x7e0000001000;
+  remember_load(kLoad, 7);
   for (int i = 0; i < kCount; ++i)
-    remember_handle(kFirst + 64U * static_cast<unsigned>(i), "kernel" + std::to_string(i),
-                    static_cast<unsigned>(i) + 1U);
+    remember_name(kFirst + 64U * static_cast<unsigned>(i), "kernel" + std::to_string(i), kLoad);
   for (int i = 0; i < kCount; ++i) {
     recall_handle(kFirst + 64U * static_cast<unsigned>(i), g_info);
     ASSERT_EQ(g_info.name(), "kernel" + std::to_string(i));
-    ASSERT_EQ(g_info.module, static_cast<unsigned>(i) + 1U);
+    ASSERT_EQ(g_info.module, 7U);
   }
 }
 
 TEST(Handles, AHandleGivenOutAgainMeansTheNewThing) {
-  remember_handle(0x1234560, "old", 1);
-  remember_handle(0x1234560, "new", 2);
+  remember_load(0x1110, 1);
+  remember_load(0x2220, 2);
+  remember_name(0x1234560, "old", 0x1110);
+  remember_name(0x1234560, "new", 0x2220);
   EXPECT_EQ(recalled(0x1234560).name(), "new");
   EXPECT_EQ(recalled(0x1234560).module, 2U);
-  remember_handle(0x1234560, {}, 3);
+  remember_load(0x1234560, 3);
   EXPECT_TRUE(recalled(0x1234560).name().empty());
   EXPECT_EQ(recalled(0x1234560).module, 3U);
 }
 
 TEST(Handles, UnknownAndNullHandlesAreNothing) {
-  remember_handle(0, "never", 9);
+  remember_name(0, "never", 0);
+  remember_load(0, 9);
   EXPECT_TRUE(recalled(0).name().empty());
   EXPECT_EQ(recalled(0).module, 0U);
   EXPECT_EQ(recalled(0x5555).module, 0U);
 }
 
 TEST(Handles, AnAliasMeansWhatItsSourceMeans) {
-  remember_handle(0x77770, "kernel", 5);
+  remember_load(0x5550, 5);
+  remember_name(0x77770, "kernel", 0x5550);
   EXPECT_FALSE(remember_alias(0x77780, 0x77770));
   EXPECT_EQ(recalled(0x77780).name(), "kernel");
   EXPECT_EQ(recalled(0x77780).module, 5U);
@@ -58,15 +63,31 @@ TEST(Handles, AnAliasMeansWhatItsSourceMeans) {
   EXPECT_EQ(recalled(0x77780).module, 0U);
 }
 
+TEST(Handles, WhatWasFoundInAnUnloadedModuleMeansNothing) {
+  remember_load(0x6660, 11);
+  remember_name(0x6670, "alpha", 0x6660);
+  remember_alias(0x6680, 0x6670);
+  forget_load(0x6660, 10);  // another thread has loaded since
+  EXPECT_EQ(recalled(0x6670).name(), "alpha");
+  forget_load(0x6660, 11);
+  for (const std::uintptr_t handle : {0x6660U, 0x6670U, 0x6680U}) {
+    EXPECT_EQ(recalled(handle).module, 0U);
+    EXPECT_TRUE(recalled(handle).name().empty());
+  }
+  remember_load(0x6660, 12);  // the same handle
+  EXPECT_EQ(recalled(0x6660).module, 12U);
+  EXPECT_TRUE(recalled(0x6670).name().empty());
+  remember_name(0x6670, "beta", 0x6660);
+  EXPECT_EQ(recalled(0x6670).name(), "beta");
+}
+
 // A program that compiles kernels forever looks up new names under old handles forever.
 TEST(Handles, NewNamesReplaceTheOldest) {
   const std::string tail(1000, 'k');
   for (int i = 0; i < 100000; ++i)
-    remember_handle(0x7e0000000000 + 16U * static_cast<unsigned>(i % 4000), std::to_string(i) + tail,
-                    static_cast<unsigned>(i));
+    remember_name(0x7e0000000000 + 16U * static_cast<unsigned>(i % 4000), std::to_string(i) + tail, 0);
   EXPECT_EQ(recalled(0x7e0000000000 + 16U * 3999).name(), "99999" + tail);
-  EXPECT_EQ(recalled(0x7e0000000000 + 16U * 3999).module, 99999U);
-  EXPECT_EQ(recalled(0x7e0000000000 + 16U * 3990).module, 99990U);
+  EXPECT_EQ(recalled(0x7e0000000000 + 16U * 3990).name(), "99990" + tail);
 }
 
 TEST(Within, TellsWhetherARuntimeCallIsOnTheStack) {
