@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/own_references.h"
 
+#include <dlfcn.h>
+
 #include <atomic>
 #include <cstdint>
 #include <iterator>
 #include <optional>
 
+#include "cuda/symbol_lookup.h"
 #include "guest/scratch_stack.h"
 #include "guest/signals.h"
 #include "guest/timed_lock.h"
@@ -88,25 +91,51 @@ bool is_not_hooked(std::string_view name) noexcept {
   return (name.starts_with("cuda") || name.starts_with("__cuda")) && find_hook(name) == kHookCount;
 }
 
-/// Binds what a library refers to of a runtime to `own`, if its references to functions that the shim does
-/// not replace are bound there: another runtime may be in the global scope.
-bool bind_to_runtime(const LoadedElf& library, const LoadedElf& own, std::string_view node) noexcept {
+/// Whether the global scope has a runtime with that version node: then the linker takes it, for all. The
+/// caller is in a look-up of the program's, or in a constructor, so the linker's lock is the thread's.
+bool is_in_global_scope(std::string_view node) noexcept {
+  using DlsymFn = void* (*)(void*, const char*);
+  using DlvsymFn = void* (*)(void*, const char*, const char*);
+  if (kshim_real_dlvsym == nullptr) return true;
+  const bool found = reinterpret_cast<DlvsymFn>(kshim_real_dlvsym)(RTLD_DEFAULT, "cudaRuntimeGetVersion",
+                                                                   node.data()) != nullptr;
+  if (!found) reinterpret_cast<DlsymFn>(kshim_real_dlsym)(RTLD_DEFAULT, "dlsym");  // dlerror() says nothing
+  return found;
+}
+
+enum class Scope : std::uint8_t { own, another, unknown };
+
+/// Where the linker has bound a library's references to functions of a runtime that the shim does not
+/// replace.
+Scope scope_of(const LoadedElf& library, const LoadedElf& own) noexcept {
   struct Work {
     const LoadedElf& library;
     const LoadedElf& own;
-    std::string_view node;
-    bool is_local = false;
-    Slots slots{};
-  } work{library, own, node};
+    Scope scope = Scope::unknown;
+  } work{library, own};
   library.each_binding(
       is_not_hooked,
       [](void* context, std::string_view, std::uintptr_t, std::uintptr_t address) {
         auto& given = *static_cast<Work*>(context);
-        given.is_local = given.own.contains(address);
-        return !given.is_local;
+        if (given.library.contains(address)) return true;  // not bound yet
+        given.scope = given.own.contains(address) ? Scope::own : Scope::another;
+        return false;
       },
       &work);
-  if (!work.is_local) return false;
+  return work.scope;
+}
+
+/// Binds what a library refers to of a runtime to `own`.
+void bind_to_runtime(const LoadedElf& library, const LoadedElf& own, std::string_view node) noexcept {
+  struct Work {
+    const LoadedElf& library;
+    const LoadedElf& own;
+    std::string_view node;
+    Slots slots{};
+  } work{library, own, node};
+  const ScopedBlockSignals held;
+  const LockGuard lock(g_lock);
+  if (!lock) return;
   library.each_binding(
       is_hooked,
       [](void* context, std::string_view name, std::uintptr_t slot, std::uintptr_t address) {
@@ -118,15 +147,14 @@ bool bind_to_runtime(const LoadedElf& library, const LoadedElf& own, std::string
         return true;
       },
       &work);
-  return true;
 }
 
 bool is_linked_to(const LoadedObject& library, const LoadedObject& other) noexcept {
   return library.elf.needs(other.soname) || library.elf.needs(base_name(other.path));
 }
 
-/// For a runtime, beside the one that the wrappers call.
-void bind_users(const LoadedObject& library) noexcept {
+/// For a runtime, beside the one that the wrappers call, that looks its first function up.
+[[gnu::noinline]] void bind_users(const LoadedObject& library) noexcept {
   for (std::size_t i = 0; i < kRuntimeCount; ++i) {
     const auto runtime = static_cast<Runtime>(i);
     if (!is_runtime(library.elf, runtime)) continue;
@@ -134,17 +162,31 @@ void bind_users(const LoadedObject& library) noexcept {
     struct Work {
       const LoadedObject& runtime;
       std::string_view node;
-    } work{library, kRuntimeSonames[i]};
-    if (runtime_object(runtime).load == library.load) continue;
-    for_each_loaded_object(
-        [](void* context, const LoadedObject& user) {
-          const auto& given = *static_cast<const Work*>(context);
-          if (!user.at_start && is_linked_to(user, given.runtime))
-            bind_to_runtime(user.elf, given.runtime.elf, given.node);
-          return true;
-        },
-        &work);
+      bool global;
+    } work{library, kRuntimeSonames[i], false};
+    if (runtime_object(runtime).load == library.load) return;
+    work.global = is_in_global_scope(work.node);
+    on_new_stack([&work] {
+      for_each_loaded_object(
+          [](void* context, const LoadedObject& user) {
+            const auto& given = *static_cast<const Work*>(context);
+            if (user.at_start || !is_linked_to(user, given.runtime)) return true;
+            const Scope scope = scope_of(user.elf, given.runtime.elf);
+            if (scope == Scope::own || (scope == Scope::unknown && !given.global))
+              bind_to_runtime(user.elf, given.runtime.elf, given.node);
+            return true;
+          },
+          &work);
+    });
+    return;
   }
+}
+
+/// Whether this library has not been asked about before, as far as there is room.
+bool is_new(const LoadedObject& library) noexcept {
+  static std::atomic<std::uint64_t> g_asked[64];
+  return g_asked[library.load % std::size(g_asked)].exchange(library.load, std::memory_order_relaxed) !=
+         library.load;
 }
 
 /// Another thread of the library waits until it is done.
@@ -159,7 +201,6 @@ void bind_users(const LoadedObject& library) noexcept {
     LoadedElf elf = find_elf_by_linker(asking, pages);
     if (elf.high() == 0) elf = library.elf.through(pages);
     seen_of(library) = {library.load, unshadow(elf, name)};
-    bind_users(library);
   });
 }
 
@@ -182,40 +223,47 @@ void unshadow_variables(const void* asking, std::string_view name) noexcept {
     on_new_stack([&] { unshadow_unknown(asking, name); });
   else
     unshadow(library, asking, name);
+  if (library && !library.at_start && is_new(library)) bind_users(library);
 }
 
 AnyFunction own_runtime_function(Runtime runtime, Hook hook, const void* caller) noexcept {
   static std::atomic<std::uint64_t>
       g_same[kRuntimeCount];  // the last library that calls the wrappers' runtime
   const auto index = static_cast<std::size_t>(runtime);
-  const LoadedObject library = find_object_in_use(caller);
+  struct Search {
+    Runtime runtime;
+    LoadedObject library;
+    LoadedObject first{};
+    LoadedObject own{};
+    Scope scope = Scope::another;
+  } search{runtime, find_object_in_use(caller)};
+  const LoadedObject& library = search.library;
   if (!library || library.at_start || g_same[index].load(std::memory_order_relaxed) == library.load)
     return nullptr;
-  struct Search {
-    const LoadedObject& library;
-    Runtime runtime;
-    LoadedObject first;
-    LoadedObject own{};
-  } search{library, runtime, runtime_object(runtime)};
+  on_new_stack([&search] {
+    search.first = runtime_object(search.runtime);
+    if (!search.first || is_linked_to(search.library, search.first)) return;
+    for_each_loaded_object(
+        [](void* context, const LoadedObject& object) {
+          auto& given = *static_cast<Search*>(context);
+          if (object.load != given.first.load && is_linked_to(given.library, object) &&
+              is_runtime(object.elf, given.runtime))
+            given.own = object;
+          return !given.own;
+        },
+        &search);
+    if (search.own) search.scope = scope_of(search.library.elf, search.own.elf);
+  });
+  const std::string_view node = kRuntimeSonames[index];
+  if (search.scope == Scope::another || (search.scope == Scope::unknown && is_in_global_scope(node))) {
+    g_same[index].store(library.load, std::memory_order_relaxed);
+    return nullptr;
+  }
   AnyFunction found = nullptr;
-  const ScopedBlockSignals held;
-  const LockGuard lock(g_lock);
-  if (lock && search.first && !is_linked_to(library, search.first))
-    on_new_stack([&] {
-      for_each_loaded_object(
-          [](void* context, const LoadedObject& object) {
-            auto& given = *static_cast<Search*>(context);
-            if (object.load != given.first.load && is_linked_to(given.library, object) &&
-                is_runtime(object.elf, given.runtime))
-              given.own = object;
-            return !given.own;
-          },
-          &search);
-      const std::string_view node = kRuntimeSonames[index];
-      if (search.own && bind_to_runtime(library.elf, search.own.elf, node))
-        found = search.own.elf.find_function(row_of(hook).name, row_of(hook).gnu_hash, node);
-    });
-  if (found == nullptr) g_same[index].store(library.load, std::memory_order_relaxed);
+  on_new_stack([&] {
+    bind_to_runtime(search.library.elf, search.own.elf, node);
+    found = search.own.elf.find_function(row_of(hook).name, row_of(hook).gnu_hash, node);
+  });
   return found;
 }
 
