@@ -198,7 +198,6 @@ class Run {
       else
         ++blind_left_out_;
     }
-    if (const std::string lacks = unrecorded_loads(report); !lacks.empty()) notes_.add(report.path, lacks);
     const auto parent = initialized_.find(key_of(report, report.process.ppid));
     const bool child = parent != initialized_.end() && parent->second == program_of(report);
     const Scene scene{report, index, files_, options_, advised_, file_gaps_, child};

@@ -104,18 +104,16 @@ std::optional<BlindProcess> blind_by_bypass(const Report& report) {
         "what {} asked of CUDA went past libkshim.so: loaded with dlmopen into a namespace of its own",
         files);
   }
+  if (const std::string files = files_loaded(report, "table"); !files.empty()) {
+    if (!reason.empty()) reason += "; ";
+    reason += fmt::format(
+        "the CUDA runtime in {} is older than 12, and its loads of device code are not recorded "
+        "(KSHIM_PATCH_TABLE=1 records them)",
+        files);
+  }
   if (reason.empty()) return std::nullopt;
   return BlindProcess{
       .pid = static_cast<long>(report.process.pid), .exe = report.process.exe, .reason = std::move(reason)};
-}
-
-std::string unrecorded_loads(const Report& report) {
-  const std::string files = files_loaded(report, "table");
-  if (files.empty()) return {};
-  return fmt::format(
-      "the loads of device code by the CUDA runtime in {} are not recorded: it is older than 12 "
-      "(KSHIM_PATCH_TABLE=1 records them)",
-      files);
 }
 
 }  // namespace kshim::verbs

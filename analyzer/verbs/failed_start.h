@@ -21,7 +21,5 @@ bool lacks_driver(const std::filesystem::path& program, std::string_view search_
 
 /// The process of a report in which files went past the shim; nullopt where none did.
 std::optional<BlindProcess> blind_by_bypass(const Report& report);
-/// What the report lacks because of a CUDA runtime before 12; empty where there is none.
-std::string unrecorded_loads(const Report& report);
 
 }  // namespace kshim::verbs

@@ -5,9 +5,14 @@
 #include <iterator>
 
 #include "cuda/cuda_libraries.h"
+#include "guest/errno_keeper.h"
+#include "guest/process_generation.h"
 #include "guest/safe_memory.h"
 #include "guest/scratch_stack.h"
+#include "guest/signals.h"
+#include "guest/syscalls.h"
 #include "guest/text_buffer.h"
+#include "guest/timed_lock.h"
 #include "process/link_map.h"
 #include "process/scattered_read.h"
 
@@ -19,6 +24,18 @@ std::atomic<AnyFunction> g_driver_address[kHookCount];
 std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
 namespace {
+
+/// What the tables have while no library is being closed.
+std::atomic<AnyFunction> g_known_rtld_next[kHookCount];
+std::atomic<AnyFunction> g_known_libcuda_entry[kHookCount];
+std::atomic<AnyFunction> g_known_runtime[kRuntimeCount][kHookCount];
+TimedLock g_publishing;                        ///< of filling and emptying the tables
+std::atomic<bool> g_has_known{false};          ///< something was ever found
+std::atomic<bool> g_published{false};          ///< the tables are filled
+std::atomic<std::uint32_t> g_published_in{0};  ///< process_generation() of the last time
+std::atomic<std::uint32_t> g_closing{0};       ///< threads in dlclose
+std::atomic<bool> g_no_waiting{false};         ///< a dlclose takes long: its destructors may wait for us
+constinit thread_local bool t_closing = false;
 
 // Rows by the address of libcuda's function, row + 1; open addressing, insert only. An entry is valid only if
 // g_driver_address has the same address, so entries of a driver that was unloaded do no harm.
@@ -50,6 +67,7 @@ bool carries_runtime(const LoadedElf& elf) noexcept {
 struct Definitions {
   LoadedObject library;  ///< the first object of the kind
   AnyFunction found[kHookCount] = {};
+  bool lasting[kHookCount] = {};  ///< it is the library's, or came with the program
 
   bool none() const noexcept {
     return !library && std::all_of(std::begin(found), std::end(found),
@@ -108,8 +126,11 @@ bool search_one(void* context, const LoadedObject& object) {
   if (library && !search.result.library) search.result.library = object;
   const std::string_view node = library && !driver ? kRuntimeSonames[search.runtime] : std::string_view();
   for (std::size_t i = 0; i < kHookCount; ++i)
-    if (kHooks[i].layer == search.layer && search.result.found[i] == nullptr)
+    if (kHooks[i].layer == search.layer && search.result.found[i] == nullptr) {
       search.result.found[i] = elf.find_function(kHooks[i].name, kHooks[i].gnu_hash, node);
+      search.result.lasting[i] =
+          object.at_start || (library && object.elf.low() == search.result.library.elf.low());
+    }
   return true;
 }
 
@@ -205,23 +226,102 @@ void remember_driver(const LoadedObject& object) noexcept {
   g_driver_low.store(object.elf.low(), std::memory_order_release);
 }
 
+/// The object that a runtime's table was filled from.
+struct RuntimeObject {
+  std::atomic<std::uintptr_t> low{0};
+  std::atomic<std::uint64_t> load{0};
+};
+constinit RuntimeObject g_runtime_objects[kRuntimeCount];
+
+bool is_there(const RuntimeObject& object) noexcept {
+  return is_still_loaded(object.low.load(std::memory_order_acquire),
+                         object.load.load(std::memory_order_relaxed));
+}
+
+bool is_driver_there() noexcept {
+  const std::uintptr_t low = g_driver_low.load(std::memory_order_acquire);
+  return low != 0 && is_still_loaded(low, g_driver_load.load(std::memory_order_relaxed));
+}
+
+using Table = std::atomic<AnyFunction>[kHookCount];
+
+void copy(const Table& from, Table& to) noexcept {
+  for (std::size_t i = 0; i < kHookCount; ++i)
+    to[i].store(from[i].load(std::memory_order_relaxed), std::memory_order_release);
+}
+
+void clear(Table& table) noexcept {
+  for (auto& function : table) function.store(nullptr, std::memory_order_release);
+}
+
+/// Threads in dlclose. A child of fork does not have those of its parent.
+std::uint32_t closing_threads() noexcept {
+  const std::uint32_t process = process_generation();
+  const std::uint32_t before = g_published_in.exchange(process, std::memory_order_relaxed);
+  if (before != 0 && before != process) g_closing.store(0);
+  return g_closing.load();
+}
+
+/// Unless this thread is the one, or a dlclose takes long.
+void wait_for_closing() noexcept {
+  constexpr long kTurn = 100'000;  // nanoseconds
+  constexpr int kMaxTurns = 100;
+  if (t_closing || closing_threads() == 0) return;
+  const ErrnoKeeper keeper;
+  int turns = 0;
+  while (g_closing.load() != 0 && !g_no_waiting.load(std::memory_order_relaxed) && ++turns < kMaxTurns)
+    raw::sleep_for(kTurn);
+  if (turns == kMaxTurns) g_no_waiting.store(true, std::memory_order_relaxed);
+}
+
+/// Fills the tables with what is known and still mapped. False if they stay empty.
+bool publish() noexcept {
+  g_has_known.store(true);  // before the threads in dlclose are counted: one of the two sees the other
+  const ScopedBlockSignals held;
+  const LockGuard lock(g_publishing);
+  if (!lock || (closing_threads() != 0 && !t_closing && !g_no_waiting.load())) return false;
+  // What came with the program stays, where there is no libcuda, too.
+  if (g_driver_low.load(std::memory_order_acquire) == 0 || is_driver_there()) {
+    copy(g_known_rtld_next, g_driver_rtld_next);
+    copy(g_known_libcuda_entry, g_libcuda_entry);
+  }
+  for (std::size_t i = 0; i < kRuntimeCount; ++i)
+    if (g_runtime_objects[i].low.load(std::memory_order_acquire) == 0 || is_there(g_runtime_objects[i]))
+      copy(g_known_runtime[i], g_runtime_real[i]);
+  g_published.store(true);
+  return true;
+}
+
+void unpublish() noexcept {
+  if (!g_has_known.load()) return;
+  const ScopedBlockSignals held;
+  const LockGuard lock(g_publishing);
+  if (!g_published.exchange(false)) return;
+  clear(g_driver_rtld_next);
+  clear(g_libcuda_entry);
+  for (Table& table : g_runtime_real) clear(table);
+}
+
 /// `load`: of the libcuda to take; 0 = the first one that is mapped, or none. False where there is no memory
 /// for the search.
 bool fill_driver(std::uint64_t load) noexcept {
-  return with_search(Layer::driver, 0, load, [](const Definitions& definitions, PageCache* pages) {
-    const LoadedElf& elf = definitions.library.elf;
-    const LoadedElf own = pages == nullptr ? elf : elf.through(*pages);
-    for (std::size_t i = 0; i < kHookCount; ++i)
-      if (kHooks[i].layer == Layer::driver) {
-        const auto hook = static_cast<Hook>(i);
-        g_driver_rtld_next[i].store(wrap_for_counting(hook, true, definitions.found[i]),
-                                    std::memory_order_release);
-        g_driver_rtld_next_address[i].store(definitions.found[i], std::memory_order_release);
-        set_driver_own(hook,
-                       definitions.library ? own.find_function(kHooks[i].name, kHooks[i].gnu_hash) : nullptr);
-      }
-    remember_driver(definitions.library);
-  });
+  const bool searched =
+      with_search(Layer::driver, 0, load, [](const Definitions& definitions, PageCache* pages) {
+        const LoadedElf& elf = definitions.library.elf;
+        const LoadedElf own = pages == nullptr ? elf : elf.through(*pages);
+        for (std::size_t i = 0; i < kHookCount; ++i)
+          if (kHooks[i].layer == Layer::driver) {
+            const auto hook = static_cast<Hook>(i);
+            g_known_rtld_next[i].store(wrap_for_counting(hook, true, definitions.found[i]),
+                                       std::memory_order_release);
+            g_driver_rtld_next_address[i].store(definitions.found[i], std::memory_order_release);
+            set_driver_own(
+                hook, definitions.library ? own.find_function(kHooks[i].name, kHooks[i].gnu_hash) : nullptr);
+          }
+        remember_driver(definitions.library);
+      });
+  publish();
+  return searched;
 }
 
 /// The library's own function, where no memory can be mapped for the search, which then finds nothing: a
@@ -246,18 +346,6 @@ AnyFunction find_without_memory(Hook hook, std::size_t runtime) noexcept {
   return nullptr;
 }
 
-/// The object that a runtime's table was filled from.
-struct RuntimeObject {
-  std::atomic<std::uintptr_t> low{0};
-  std::atomic<std::uint64_t> load{0};
-};
-constinit RuntimeObject g_runtime_objects[kRuntimeCount];
-
-bool is_there(const RuntimeObject& object) noexcept {
-  return is_still_loaded(object.low.load(std::memory_order_acquire),
-                         object.load.load(std::memory_order_relaxed));
-}
-
 }  // namespace
 
 bool is_driver_next(Hook hook) noexcept {
@@ -266,7 +354,8 @@ bool is_driver_next(Hook hook) noexcept {
 }
 
 void set_driver_own(Hook hook, AnyFunction address) noexcept {
-  g_libcuda_entry[index_of(hook)].store(wrap_for_counting(hook, false, address), std::memory_order_release);
+  const AnyFunction counted = wrap_for_counting(hook, false, address);
+  g_known_libcuda_entry[index_of(hook)].store(counted, std::memory_order_release);
   g_driver_address[index_of(hook)].store(address, std::memory_order_release);
   if (address == nullptr) return;
   const auto entry = static_cast<std::uint16_t>(index_of(hook) + 1);
@@ -333,12 +422,13 @@ bool adopt_driver(const LoadedObject& object) noexcept {
 
 void find_driver() noexcept { fill_driver(0); }
 
-AnyFunction find_driver(Hook hook, bool exported) noexcept {
-  const bool searched = fill_driver(0);
-  std::atomic<AnyFunction>& place = (exported ? g_driver_rtld_next : g_libcuda_entry)[index_of(hook)];
-  if (!searched && place.load(std::memory_order_acquire) == nullptr)
-    place.store(wrap_for_counting(hook, exported, find_without_memory(hook, 0)), std::memory_order_release);
-  return place.load(std::memory_order_acquire);
+Resolved find_driver(Hook hook, bool exported) noexcept {
+  wait_for_closing();
+  std::atomic<AnyFunction>& known = (exported ? g_known_rtld_next : g_known_libcuda_entry)[index_of(hook)];
+  if (!is_driver_there() && !fill_driver(0) && known.load(std::memory_order_acquire) == nullptr)
+    known.store(wrap_for_counting(hook, exported, find_without_memory(hook, 0)), std::memory_order_release);
+  const AnyFunction function = known.load(std::memory_order_acquire);
+  return {function, function != nullptr && publish()};
 }
 
 AnyFunction find_own(Hook hook, const void* caller) noexcept {
@@ -369,20 +459,39 @@ AnyFunction find_own(Hook hook, const void* caller) noexcept {
   return found;
 }
 
-AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
+AnyFunction known_runtime(Runtime runtime, Hook hook) noexcept {
   const auto index = static_cast<std::size_t>(runtime);
+  const AnyFunction function = g_known_runtime[index][index_of(hook)].load(std::memory_order_acquire);
+  return function != nullptr && is_there(g_runtime_objects[index]) ? function : nullptr;
+}
+
+AnyFunction known_routed(Hook hook) noexcept {
+  return is_driver_there() ? g_known_libcuda_entry[index_of(hook)].load(std::memory_order_acquire) : nullptr;
+}
+
+Resolved find_runtime(Runtime runtime, Hook hook) noexcept {
+  const auto index = static_cast<std::size_t>(runtime);
+  wait_for_closing();
+  AnyFunction function = known_runtime(runtime, hook);
+  if (function != nullptr) return {function, publish()};
+  bool lasting = false;
   const bool searched =
-      with_search(Layer::runtime, index, 0, [index](const Definitions& definitions, PageCache*) {
+      with_search(Layer::runtime, index, 0, [&](const Definitions& definitions, PageCache*) {
         for (std::size_t i = 0; i < kHookCount; ++i)
           if (kHooks[i].layer == Layer::runtime)
-            g_runtime_real[index][i].store(definitions.found[i], std::memory_order_release);
+            g_known_runtime[index][i].store(definitions.lasting[i] ? definitions.found[i] : nullptr,
+                                            std::memory_order_release);
         g_runtime_objects[index].load.store(definitions.library.load, std::memory_order_relaxed);
         g_runtime_objects[index].low.store(definitions.library.elf.low(), std::memory_order_release);
+        function = definitions.found[index_of(hook)];
+        lasting = definitions.lasting[index_of(hook)];
       });
-  std::atomic<AnyFunction>& place = g_runtime_real[index][index_of(hook)];
-  if (!searched && place.load(std::memory_order_acquire) == nullptr)
-    place.store(find_without_memory(hook, index), std::memory_order_release);
-  return place.load(std::memory_order_acquire);
+  if (!searched) {
+    function = find_without_memory(hook, index);
+    lasting = true;
+    g_known_runtime[index][index_of(hook)].store(function, std::memory_order_release);
+  }
+  return {function, function != nullptr && lasting && publish()};
 }
 
 void recheck_runtime(Runtime runtime) noexcept {
@@ -397,14 +506,18 @@ LoadedObject runtime_object(Runtime runtime) noexcept {
   return found.load == object.load.load(std::memory_order_relaxed) ? found : LoadedObject();
 }
 
-void forget_unloaded() noexcept {
-  recheck_driver();
-  for (std::size_t i = 0; i < kRuntimeCount; ++i) {
-    if (g_runtime_objects[i].low.load(std::memory_order_acquire) == 0 || is_there(g_runtime_objects[i]))
-      continue;
-    g_runtime_objects[i].low.store(0, std::memory_order_relaxed);
-    for (auto& function : g_runtime_real[i]) function.store(nullptr, std::memory_order_release);
-  }
+void close_begins() noexcept {
+  g_closing.fetch_add(1);
+  t_closing = true;
+  unpublish();
+}
+
+void close_ends() noexcept {
+  unpublish();  // a destructor may have called CUDA
+  t_closing = false;
+  std::uint32_t others = g_closing.load();
+  while (others != 0 && !g_closing.compare_exchange_weak(others, others - 1)) continue;
+  if (others == 1) g_no_waiting.store(false, std::memory_order_relaxed);
 }
 
 AnyFunction driver_function(const char* name, PageCache* pages) noexcept {

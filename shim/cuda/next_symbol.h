@@ -12,7 +12,8 @@ namespace kshim::shim {
 
 using AnyFunction = void*;
 
-/// Constant-initialized; read on the launch path with one load.
+/// Constant-initialized; read on the launch path with one load. Empty while a library is being closed: a
+/// thread that calls then finds out whether it is one of these (close_begins()).
 extern std::atomic<AnyFunction> g_driver_rtld_next[kHookCount];  ///< the next definition in link order
 extern std::atomic<AnyFunction> g_libcuda_entry[kHookCount];     ///< libcuda's, whatever stands before it
 /// libcuda's functions. They differ from g_libcuda_entry only if launches are counted (coverage.h).
@@ -27,6 +28,9 @@ bool has_next_at_start(Hook hook) noexcept;
 inline AnyFunction driver_export(Hook hook) noexcept {
   return g_driver_rtld_next[index_of(hook)].load(std::memory_order_relaxed);
 }
+/// What the tables have when no library is being closed.
+AnyFunction known_runtime(Runtime runtime, Hook hook) noexcept;
+AnyFunction known_routed(Hook hook) noexcept;
 inline AnyFunction driver_routed(Hook hook) noexcept {
   return g_libcuda_entry[index_of(hook)].load(std::memory_order_relaxed);
 }
@@ -39,9 +43,13 @@ std::size_t row_at(AnyFunction address) noexcept;
 
 /// Fills the tables from the loaded objects; nullptr for functions that none of them defines.
 void find_driver() noexcept;
+struct Resolved {
+  AnyFunction function = nullptr;
+  bool in_table = false;  ///< else it is for this call alone, which nobody watches
+};
 /// The same for one function of the driver (`exported`: the next definition, else libcuda's own), also where
 /// there is no memory for the tables' search.
-AnyFunction find_driver(Hook hook, bool exported) noexcept;
+Resolved find_driver(Hook hook, bool exported) noexcept;
 /// Where find_driver() finds none: the function of the caller's own file, or of one that this is linked to,
 /// which the linker would have taken without the shim. A plugin may be unloaded, so this is asked at each
 /// call.
@@ -51,13 +59,15 @@ AnyFunction find_own(Hook hook, const void* caller) noexcept;
 inline bool is_runtime(const LoadedElf& elf, Runtime runtime) noexcept {
   return elf.defines_version(kRuntimeSonames[static_cast<std::size_t>(runtime)]);
 }
-AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept;
+Resolved find_runtime(Runtime runtime, Hook hook) noexcept;
 /// Fills a runtime's table again if its library was unloaded: it may be mapped elsewhere now.
 void recheck_runtime(Runtime runtime) noexcept;
 /// The file that a runtime's table was filled from, or a false object.
 LoadedObject runtime_object(Runtime runtime) noexcept;
-/// The program has closed a library. Empties the tables of what is not mapped any more.
-void forget_unloaded() noexcept;
+/// Around a dlclose of the program, which may unload the driver or a runtime. Another thread may open it
+/// again at once, at another address, and call it: so the tables are emptied before.
+void close_begins() noexcept;
+void close_ends() noexcept;
 
 /// The driver hands out this address for a function: the wrapper goes on to it.
 void set_driver_own(Hook hook, AnyFunction address) noexcept;

@@ -52,10 +52,9 @@ void* wrap_dlsym_result(void* address, std::size_t row) noexcept {
   for (std::size_t i = 0; i < kRuntimeCount; ++i) {
     const auto runtime = static_cast<Runtime>(i);
     const auto hook = static_cast<Hook>(row);
-    if (owner ? !is_runtime(owner.elf, runtime) : runtime_real(runtime, hook) != address) continue;
-    if (runtime_real(runtime, hook) != address) recheck_runtime(runtime);
-    AnyFunction real = runtime_real(runtime, hook);
-    if (real == nullptr) real = find_runtime(runtime, hook);
+    if (owner ? !is_runtime(owner.elf, runtime) : known_runtime(runtime, hook) != address) continue;
+    AnyFunction real = known_runtime(runtime, hook);
+    if (real == nullptr) real = find_runtime(runtime, hook).function;
     return real == address ? runtime_wrapper(runtime, hook) : address;
   }
   return address;
@@ -129,7 +128,7 @@ bool is_defined_somewhere(std::size_t row) noexcept {
   bool defined = false;
   for (std::size_t i = 0; i < kRuntimeCount; ++i) {
     const auto runtime = static_cast<Runtime>(i);
-    defined = defined || runtime_real(runtime, hook) != nullptr || find_runtime(runtime, hook) != nullptr;
+    defined = defined || find_runtime(runtime, hook).function != nullptr;
   }
   return defined;
 }
@@ -158,7 +157,7 @@ bool may_reach_driver(std::size_t row) noexcept {
   const auto hook = static_cast<Hook>(row);
   if (current_driver() == 0) find_driver();
   DriverUser user{driver_object()};
-  if (!user.driver || driver_routed(hook) == nullptr) return false;
+  if (!user.driver || known_routed(hook) == nullptr) return false;
   // The last answer, because reading the whole list takes long in a process with many libraries.
   static std::atomic<std::uint64_t> g_driver{0};
   static std::atomic<std::uint64_t> g_load{0};

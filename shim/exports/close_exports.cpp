@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlclose: after it, the driver or a runtime may be mapped no more. A library that is opened later, and that
-// is linked to it, calls the shim's functions, which must not go on to where it was.
+// dlclose: it may unload the driver or a runtime. A library that is opened later, and that is linked to it,
+// calls the shim's functions, which must not go on to where it was.
 #include "exports/close_exports.h"
 
 #include "cuda/next_symbol.h"
@@ -31,14 +31,16 @@ namespace {
 #define KSHIM_OLD_GLIBC "GLIBC_2.17"
 #endif
 
-// A destructor of the library that unwinds, or that does not return, leaves nothing behind here.
+// A destructor of the library may unwind this frame, or not return: then the tables are empty for 10 ms, and
+// filled again when a thread needs them.
 extern "C" [[gnu::visibility("default")]] int kshim_dlclose(void* library) {
   using namespace kshim::shim;
   CloseFn next = g_next_dlclose.load(std::memory_order_relaxed);
   if (next == nullptr && (next = find_next()) == nullptr) return -1;
+  close_begins();
   const int status = next(library);
   const ErrnoKeeper keeper;
-  forget_unloaded();
+  close_ends();
   return status;
 }
 // New programs ask for the first, programs from before glibc 2.34 for the second.

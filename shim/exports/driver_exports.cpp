@@ -32,10 +32,10 @@ constexpr Result kNotReady = 600;
 #define KSHIM_FIRST(path, name, ret, params, args)                                        \
   KSHIM_DECLARE_##path(name, ret, params)                                                 \
       [[gnu::noinline, gnu::cold]] static ret kshim_first_##path##_##name params {        \
-    const auto real = reinterpret_cast<decltype(&kshim_##path##_##name)>(                 \
-        resolve_##path(Hook::name, __builtin_return_address(0)));                         \
-    if (real == nullptr) return absent(Hook::name);                                       \
-    return driver_##path(Hook::name) == nullptr ? real args : kshim_##path##_##name args; \
+    const Resolved found = resolve_##path(Hook::name, __builtin_return_address(0));       \
+    if (found.function == nullptr) return absent(Hook::name);                             \
+    const auto real = reinterpret_cast<decltype(&kshim_##path##_##name)>(found.function); \
+    return found.in_table ? kshim_##path##_##name args : real args;                       \
   }
 #define KSHIM_REAL(path, name, args)                                                               \
   const auto real = reinterpret_cast<decltype(&kshim_##path##_##name)>(driver_##path(Hook::name)); \

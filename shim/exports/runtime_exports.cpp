@@ -31,10 +31,12 @@ using namespace kshim::shim::abi;
 
 // First calls take a cold function of the same signature, so the hot path spills no arguments. (It is outside
 // of the section; the wrapper that it calls is inside.)
-#define KSHIM_FIRST(v, name, ret, params, args)                                                \
-  [[gnu::noinline, gnu::cold]] static ret kshim_first_##v##_##name params {                    \
-    return resolve_runtime(Runtime::v, Hook::name) == nullptr ? absent(Runtime::v, Hook::name) \
-                                                              : kshim_##v##_##name args;       \
+#define KSHIM_FIRST(v, name, ret, params, args)                                        \
+  [[gnu::noinline, gnu::cold]] static ret kshim_first_##v##_##name params {            \
+    const Resolved found = resolve_runtime(Runtime::v, Hook::name);                    \
+    if (found.function == nullptr) return absent(Runtime::v, Hook::name);              \
+    const auto real = reinterpret_cast<decltype(&kshim_##v##_##name)>(found.function); \
+    return found.in_table ? kshim_##v##_##name args : real args;                       \
   }
 #define KSHIM_KNOWN(v, name, args)                                                                         \
   const auto real = reinterpret_cast<decltype(&kshim_##v##_##name)>(runtime_real(Runtime::v, Hook::name)); \
@@ -44,7 +46,7 @@ using namespace kshim::shim::abi;
 #define KSHIM_REAL(v, name)                                                                           \
   auto* real = reinterpret_cast<decltype(&kshim_##v##_##name)>(runtime_real(Runtime::v, Hook::name)); \
   if (real == nullptr) [[unlikely]]                                                                   \
-    real = reinterpret_cast<decltype(&kshim_##v##_##name)>(resolve_runtime(Runtime::v, Hook::name));
+    real = reinterpret_cast<decltype(&kshim_##v##_##name)>(resolve_runtime(Runtime::v, Hook::name).function);
 
 // Call, test, return. A driver error that was raised inside is recorded here, together with the runtime's.
 #define KSHIM_CALL(v, version, name, ret, params, args)                                              \

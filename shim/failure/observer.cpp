@@ -319,18 +319,18 @@ void say_absent(std::string_view name, std::string_view library) noexcept {
   });
 }
 
-void* resolve_export(Hook hook, const void* caller) noexcept {
+Resolved resolve_export(Hook hook, const void* caller) noexcept {
   const ErrnoKeeper keeper;
-  AnyFunction const found = find_driver(hook, true);
-  return found != nullptr ? found : find_own(hook, caller);
+  const Resolved found = find_driver(hook, true);
+  return found.function != nullptr ? found : Resolved{find_own(hook, caller), false};
 }
 
-void* resolve_routed(Hook hook, const void* /*caller*/) noexcept {
+Resolved resolve_routed(Hook hook, const void* /*caller*/) noexcept {
   const ErrnoKeeper keeper;
   return find_driver(hook, false);
 }
 
-void* resolve_runtime(Runtime runtime, Hook hook) noexcept {
+Resolved resolve_runtime(Runtime runtime, Hook hook) noexcept {
   const ErrnoKeeper keeper;
   return find_runtime(runtime, hook);
 }

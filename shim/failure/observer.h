@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "cuda/call_args.h"
+#include "cuda/next_symbol.h"
 #include "track/compiler_errors.h"
 
 namespace kshim::shim {
@@ -47,11 +48,11 @@ void on_compiler_failed(const CompilerCall& call) noexcept;
 /// With KSHIM_COVERAGE: a launch of the CUfunction or CUkernel succeeded.
 void on_launch(std::uintptr_t handle) noexcept;
 
-/// Fills the table of real functions. What is not in it is a plugin's own, for this call alone; nullptr where
-/// there is none, which `absent` answers.
-void* resolve_export(Hook hook, const void* caller) noexcept;
-void* resolve_routed(Hook hook, const void* caller) noexcept;
-void* resolve_runtime(Runtime runtime, Hook hook) noexcept;
+/// Fills the table of real functions. What is not in it then is a plugin's own, or a library is being closed;
+/// nullptr where there is none, which `absent` answers.
+Resolved resolve_export(Hook hook, const void* caller) noexcept;
+Resolved resolve_routed(Hook hook, const void* caller) noexcept;
+Resolved resolve_runtime(Runtime runtime, Hook hook) noexcept;
 /// The result of a driver or runtime function that does not exist. Only programs that test for it by a weak
 /// reference, or call it while its library is unloaded, get it.
 abi::Result absent(Hook hook) noexcept;

@@ -73,6 +73,13 @@ class Linker(hostile.Case):
         self.assertEqual({record["layers"][0]["api"]: counts.get(record["id"], 1) for record in e2e.of_type(records, "failure")},
                          {"cuMemAlloc_v2": 3, "cudaMalloc": 3})
 
+    def test_plugins_that_come_and_go(self):
+        """four threads open, use and close plug-ins that are linked to the driver and to a runtime, so that these are unloaded and loaded again all the time | nothing | -"""
+        plugins = (hostile.HERE / "libuses_driver.so", hostile.HERE / "libuses_runtime.so")
+        for variables in ({"KSHIM_DISABLE": "1"}, {}):
+            with self.subTest(**variables):
+                self.assertEqual(self.plain("plugins-come-and-go", *plugins, variables=variables).stdout, "0\n")
+
     def test_runtimes_of_one_version(self):
         """two plug-ins bring a renamed copy of one runtime each (auditwheel), opened with `RTLD_NOW` | nothing: each calls its own | all at the driver; at the runtime, those of the first copy"""
         plugins = [hostile.HERE / f"libown_runtime_{name}.so" for name in ("one", "two")]

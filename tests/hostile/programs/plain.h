@@ -82,6 +82,7 @@ extern std::vector<std::string> g_words;  // after the scenario's name
 
 int reload();
 int plugin_again();
+int plugins_come_and_go();
 int default_runtime();
 int own_runtimes();
 int after_close();

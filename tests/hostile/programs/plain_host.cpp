@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   static const std::map<std::string, std::function<int()>> kAll = {
       {"reload", reload},
       {"plugin-again", plugin_again},
+      {"plugins-come-and-go", plugins_come_and_go},
       {"default-runtime", default_runtime},
       {"own-runtimes", own_runtimes},
       {"after-close", after_close},

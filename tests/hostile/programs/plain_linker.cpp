@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <thread>
 
 #include "plain.h"
@@ -89,6 +90,25 @@ int plugin_again() {
       std::fflush(stdout);
       occupy(base);
     }
+  return 0;
+}
+
+/// Threads open, use and close such plug-ins (the words). Answers how many calls said something wrong.
+int plugins_come_and_go() {
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (unsigned seed = 1; seed <= 4; ++seed)
+    threads.emplace_back([&wrong, seed] {
+      std::minstd_rand random(seed);
+      for (int round = 0; round < 3000; ++round) {
+        void* plugin = dlopen(g_words[random() % g_words.size()].c_str(), RTLD_NOW | RTLD_LOCAL);
+        const Plain allocates = plain(plugin, "allocates");
+        for (int call = 0; call < 5; ++call) wrong += allocates() == 1 ? 0 : 1;
+        dlclose(plugin);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::printf("%d\n", wrong.load());
   return 0;
 }
 
