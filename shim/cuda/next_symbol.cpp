@@ -30,8 +30,7 @@ std::atomic<AnyFunction> g_known_rtld_next[kHookCount];
 std::atomic<AnyFunction> g_known_libcuda_entry[kHookCount];
 std::atomic<AnyFunction> g_known_runtime[kRuntimeCount][kHookCount];
 TimedLock g_publishing;                        ///< of filling and emptying the tables
-std::atomic<bool> g_has_known{false};          ///< something was ever found
-std::atomic<bool> g_published{false};          ///< the tables are filled
+std::atomic<bool> g_published{false};          ///< the tables may be filled
 std::atomic<std::uint32_t> g_published_in{0};  ///< process_generation() of the last time
 std::atomic<std::uint32_t> g_closing{0};       ///< threads in dlclose
 std::atomic<bool> g_no_waiting{false};         ///< a dlclose takes long: its destructors may wait for us
@@ -276,10 +275,11 @@ void wait_for_closing() noexcept {
 
 /// Fills the tables with what is known and still mapped. False if they stay empty.
 bool publish() noexcept {
-  g_has_known.store(true);  // before the threads in dlclose are counted: one of the two sees the other
   const ScopedBlockSignals held;
   const LockGuard lock(g_publishing);
-  if (!lock || (closing_threads() != 0 && !t_closing && !g_no_waiting.load())) return false;
+  if (!lock) return false;
+  g_published.store(true);  // before the threads in dlclose are counted: one of the two sees the other
+  if (closing_threads() != 0 && !t_closing && !g_no_waiting.load()) return false;
   // What came with the program stays, where there is no libcuda, too.
   if (g_driver_low.load(std::memory_order_acquire) == 0 || is_driver_there()) {
     copy(g_known_rtld_next, g_driver_rtld_next);
@@ -288,12 +288,11 @@ bool publish() noexcept {
   for (std::size_t i = 0; i < kRuntimeCount; ++i)
     if (g_runtime_objects[i].low.load(std::memory_order_acquire) == 0 || is_there(g_runtime_objects[i]))
       copy(g_known_runtime[i], g_runtime_real[i]);
-  g_published.store(true);
   return true;
 }
 
 void unpublish() noexcept {
-  if (!g_has_known.load()) return;
+  if (!g_published.load()) return;
   const ScopedBlockSignals held;
   const LockGuard lock(g_publishing);
   if (!g_published.exchange(false)) return;

@@ -8,6 +8,7 @@
 #include "guest/reentry_guard.h"
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
+#include "report/report_file.h"
 #include "track/device_code.h"
 
 namespace kshim::shim {
@@ -41,7 +42,9 @@ void read_jit_log(const CallArgs& call, JitLog& out) noexcept {
 
 DriverLog::DriverLog(abi::Result code, bool in_handler) noexcept {
   using Dump = int (*)(unsigned* iterator, char* buffer, std::size_t* size, unsigned flags);
-  if (!options().driver_log || load_result(code) == LoadResult::refused || in_handler) return;
+  if (!options().driver_log || load_result(code) == LoadResult::refused || in_handler ||
+      is_forked_from_report())
+    return;
   const ScopedQuestion question;
   if (!question) return;
   const auto dump = reinterpret_cast<Dump>(driver_function("cuLogsDumpToMemory"));

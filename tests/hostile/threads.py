@@ -275,6 +275,12 @@ class Threads(hostile.Case):
         records = self.only()
         self.assertEqual({name: self.failure(records, name)["driver_log"] for name in ("handler", "interrupted")}, {"handler": None, "interrupted": "a line"})
 
+    def test_a_child_of_fork_and_the_drivers_log(self):
+        """`KSHIM_DRIVER_LOG=1`; a process forks while the driver holds the lock of its log, and a call fails in the child | nothing: the driver is not asked for its log there | the failures of both"""
+        self.assertEqual(self.plain("forked-in-log", variables={"KSHIM_DRIVER_LOG": "1"}, timeout=20).stdout, "5\n")
+        names = {record["kernel"] for records in self.found() for record in e2e.of_type(records, "failure")}
+        self.assertEqual(names, {"before", "child", "parent"})
+
     def test_a_lock_of_the_driver_and_stopped_threads(self):
         """a collector of the program's own stops four threads with a signal, 100 times, while calls fail in them; one that is stopped may own the lock of the driver that another one waits for | nothing: a thread that asks the driver for the shim answers signals | all of it"""
         self.assertEqual(self.plain("stops-threads", timeout=120).stdout, "all answered\n")

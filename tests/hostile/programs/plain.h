@@ -109,6 +109,7 @@ int registers_many();
 int at_fork();
 int many_threads();
 int far_apart();
+int forked_in_log();
 int one_buffer();
 int fresh_buffers();
 int no_time();

@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
       {"at-fork", at_fork},
       {"many-threads", many_threads},
       {"far-apart", far_apart},
+      {"forked-in-log", forked_in_log},
       {"one-buffer", one_buffer},
       {"fresh-buffers", fresh_buffers},
       {"no-time", no_time},

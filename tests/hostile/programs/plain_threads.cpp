@@ -448,6 +448,24 @@ int interrupted() {
   return 0;
 }
 
+/// A process forks while the driver holds the lock of its log, and a call fails in the child.
+int forked_in_log() {
+  start();
+  fail_as("before");
+  driver().settings->calls = [](long, long, long, long, long, long, long, long, long, long, long,
+                                long) -> long {
+    driver().settings->calls = nullptr;
+    const pid_t child = fork();
+    if (child == 0) std::exit(fail_as("child") == kRefused ? 5 : 6);
+    int status = 0;
+    waitpid(child, &status, 0);
+    std::printf("%d\n", WEXITSTATUS(status));
+    return 0;
+  };
+  fail_as("parent");
+  return 0;
+}
+
 namespace {
 
 constexpr unsigned kStopped = 4;
