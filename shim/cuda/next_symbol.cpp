@@ -25,16 +25,28 @@ std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
 namespace {
 
-/// What the tables have while no library is being closed.
+/// What the tables have while no library is being closed. g_driver_low, g_runtime_objects and so on say whose
+/// functions these are.
 std::atomic<AnyFunction> g_known_rtld_next[kHookCount];
 std::atomic<AnyFunction> g_known_libcuda_entry[kHookCount];
 std::atomic<AnyFunction> g_known_runtime[kRuntimeCount][kHookCount];
-TimedLock g_publishing;                        ///< of filling and emptying the tables
-std::atomic<bool> g_published{false};          ///< the tables may be filled
-std::atomic<std::uint32_t> g_published_in{0};  ///< process_generation() of the last time
-std::atomic<std::uint32_t> g_closing{0};       ///< threads in dlclose
-std::atomic<bool> g_no_waiting{false};         ///< a dlclose takes long: its destructors may wait for us
-constinit thread_local bool t_closing = false;
+std::atomic<std::uint32_t> g_known_changes{0};  ///< odd while these change
+TimedLock g_publishing;                         ///< of filling and emptying the tables
+std::atomic<bool> g_published{false};           ///< the tables may be filled
+std::atomic<std::uint32_t> g_published_in{0};   ///< process_generation() of the last time
+std::atomic<std::uint64_t> g_closes{0};         ///< how often a dlclose has begun
+std::atomic<std::uint32_t> g_closing{0};        ///< threads in dlclose
+
+}  // namespace
+
+std::uint64_t count_closes() noexcept {
+  const std::uint64_t begun = g_closes.load();
+  constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  static std::atomic<std::uint64_t> g_unended{kNone};
+  return g_closing.load() == 0 ? begun : g_unended.fetch_sub(1);
+}
+
+namespace {
 
 // Rows by the address of libcuda's function, row + 1; open addressing, insert only. An entry is valid only if
 // g_driver_address has the same address, so entries of a driver that was unloaded do no harm.
@@ -145,14 +157,25 @@ void run(Search& search) noexcept {
 }
 
 /// Up to where in the list a search for the driver, or for one of the runtimes, has found nothing. Libraries
-/// come behind it, so that a look-up in a process without CUDA reads those alone that are new.
+/// come behind it, so that a look-up in a process without CUDA reads those alone that are new. Once a library
+/// was closed, another may have its place in the list: all that came after the start are read again.
 struct SearchedInVain {
   std::atomic<const link_map*> node{nullptr};
   std::atomic<std::uint64_t> hash{0};
+  std::atomic<std::uint64_t> closes{0};  ///< count_closes() before
+  std::atomic<bool> start{false};        ///< nothing of what came with the program
 
-  void note(const ListMark& mark) noexcept {
+  void note(const ListMark& mark, std::uint64_t closes_before) noexcept {
     node.store(mark.node, std::memory_order_relaxed);
     hash.store(mark.hash, std::memory_order_relaxed);
+    closes.store(closes_before, std::memory_order_relaxed);
+  }
+  /// From where on a search may still find something; false: from the beginning.
+  bool find_end(MapNode& out) const noexcept {
+    if (closes.load(std::memory_order_relaxed) == count_closes() &&
+        find_marked({node.load(std::memory_order_relaxed), hash.load(std::memory_order_relaxed)}, out))
+      return true;
+    return start.load(std::memory_order_relaxed) && read_node(last_map_at_start(), out);
   }
 };
 constinit SearchedInVain g_in_vain[1 + kRuntimeCount];
@@ -172,10 +195,9 @@ bool may_have(Layer layer, std::size_t runtime, std::string_view path, const Loa
 /// Whether a search still would find nothing.
 bool is_in_vain(Layer layer, std::size_t runtime) noexcept {
   SearchedInVain& known = g_in_vain[layer == Layer::driver ? 0 : 1 + runtime];
+  const std::uint64_t closes = count_closes();
   MapNode node;
-  if (!find_marked({known.node.load(std::memory_order_relaxed), known.hash.load(std::memory_order_relaxed)},
-                   node))
-    return false;
+  if (!known.find_end(node)) return false;
   if (node.map.l_next == nullptr) return true;
   bool nothing = false;
   on_new_stack([&] {
@@ -187,7 +209,7 @@ bool is_in_vain(Layer layer, std::size_t runtime) noexcept {
       if (!read_name(node, path, sizeof path) ||
           may_have(layer, runtime, path, read_elf(node, path, &pages).through(pages)))
         return;
-      known.note(mark_of(node));
+      known.note(mark_of(node), closes);
     }
     nothing = !broken;
   });
@@ -207,6 +229,7 @@ bool with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const U
   bool searched = false;
   on_new_stack([&] {
     const ScopedManyReads reads;
+    const std::uint64_t closes = count_closes();
     const ListMark end = mark_end_of_list();
     Search search(layer, runtime, driver);
     run(search);
@@ -214,7 +237,9 @@ bool with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const U
     use(search.result, &search.pages);
     SearchedInVain& known = g_in_vain[layer == Layer::driver ? 0 : 1 + runtime];
     if (search.plugins) g_plugins.store(true, std::memory_order_relaxed);
-    known.note(searched && driver == 0 && search.result.none() ? end : ListMark());
+    const bool in_vain = searched && driver == 0 && search.result.none();
+    if (in_vain) known.start.store(true, std::memory_order_relaxed);
+    known.note(in_vain ? end : ListMark(), closes);
   });
   return searched;
 }
@@ -261,25 +286,14 @@ std::uint32_t closing_threads() noexcept {
   return g_closing.load();
 }
 
-/// Unless this thread is the one, or a dlclose takes long.
-void wait_for_closing() noexcept {
-  constexpr long kTurn = 100'000;  // nanoseconds
-  constexpr int kMaxTurns = 100;
-  if (t_closing || closing_threads() == 0) return;
-  const ErrnoKeeper keeper;
-  int turns = 0;
-  while (g_closing.load() != 0 && !g_no_waiting.load(std::memory_order_relaxed) && ++turns < kMaxTurns)
-    raw::sleep_for(kTurn);
-  if (turns == kMaxTurns) g_no_waiting.store(true, std::memory_order_relaxed);
-}
-
-/// Fills the tables with what is known and still mapped. False if they stay empty.
-bool publish() noexcept {
+/// Fills the tables with what is known and still mapped, unless a library is being closed.
+void publish() noexcept {
+  if (closing_threads() != 0) return;
   const ScopedBlockSignals held;
   const LockGuard lock(g_publishing);
-  if (!lock) return false;
+  if (!lock) return;
   g_published.store(true);  // before the threads in dlclose are counted: one of the two sees the other
-  if (closing_threads() != 0 && !t_closing && !g_no_waiting.load()) return false;
+  if (closing_threads() != 0) return;
   // What came with the program stays, where there is no libcuda, too.
   if (g_driver_low.load(std::memory_order_acquire) == 0 || is_driver_there()) {
     copy(g_known_rtld_next, g_driver_rtld_next);
@@ -288,12 +302,11 @@ bool publish() noexcept {
   for (std::size_t i = 0; i < kRuntimeCount; ++i)
     if (g_runtime_objects[i].low.load(std::memory_order_acquire) == 0 || is_there(g_runtime_objects[i]))
       copy(g_known_runtime[i], g_runtime_real[i]);
-  return true;
 }
 
+/// Makes no system call where no other thread is about the tables.
 void unpublish() noexcept {
   if (!g_published.load()) return;
-  const ScopedBlockSignals held;
   const LockGuard lock(g_publishing);
   if (!g_published.exchange(false)) return;
   clear(g_driver_rtld_next);
@@ -301,25 +314,82 @@ void unpublish() noexcept {
   for (Table& table : g_runtime_real) clear(table);
 }
 
-/// `load`: of the libcuda to take; 0 = the first one that is mapped, or none. False where there is no memory
-/// for the search.
-bool fill_driver(std::uint64_t load) noexcept {
+/// Reads what is known in one piece. False if it changed meanwhile, or if read() answers false.
+template <class Read>
+bool read_known(const Read& read) noexcept {
+  const std::uint32_t before = g_known_changes.load(std::memory_order_acquire);
+  if (before % 2 != 0 || !read()) return false;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return g_known_changes.load(std::memory_order_relaxed) == before;
+}
+
+/// change() changes what is known, if is_newer() then: another thread's search may have ended before.
+template <class IsNewer, class Change>
+void change_known(const IsNewer& is_newer, const Change& change) noexcept {
+  const ScopedBlockSignals held;
+  const LockGuard lock(g_publishing);
+  if (!lock || !is_newer()) return;
+  g_known_changes.fetch_add(1);
+  change();
+  g_known_changes.fetch_add(1);
+}
+
+/// Searches once more where nothing was found while other threads closed libraries, which changes the list
+/// that is read.
+template <class Find>
+AnyFunction search_again(const Find& find) noexcept {
+  constexpr int kMaxTries = 50;
+  constexpr long kPause = 100'000;  // nanoseconds
+  for (int tries = 1;; ++tries) {
+    const std::uint64_t closes = count_closes();
+    const AnyFunction found = find();
+    if (found != nullptr || closes == count_closes() || tries == kMaxTries) return found;
+    raw::sleep_for(kPause);
+  }
+}
+
+struct Wanted {
+  Hook hook;
+  bool exported;
+  AnyFunction function = nullptr;
+};
+
+/// `load`: of the libcuda to take; 0 = the first one that is mapped, or none. `wanted`: what this search has
+/// found. False where there is no memory for the search.
+bool fill_driver(std::uint64_t load, Wanted* wanted = nullptr) noexcept {
+  bool any = false;
   const bool searched =
-      with_search(Layer::driver, 0, load, [](const Definitions& definitions, PageCache* pages) {
+      with_search(Layer::driver, 0, load, [&](const Definitions& definitions, PageCache* pages) {
         const LoadedElf& elf = definitions.library.elf;
-        const LoadedElf own = pages == nullptr ? elf : elf.through(*pages);
-        for (std::size_t i = 0; i < kHookCount; ++i)
-          if (kHooks[i].layer == Layer::driver) {
-            const auto hook = static_cast<Hook>(i);
-            g_known_rtld_next[i].store(wrap_for_counting(hook, true, definitions.found[i]),
-                                       std::memory_order_release);
-            g_driver_rtld_next_address[i].store(definitions.found[i], std::memory_order_release);
-            set_driver_own(
-                hook, definitions.library ? own.find_function(kHooks[i].name, kHooks[i].gnu_hash) : nullptr);
-          }
-        remember_driver(definitions.library);
+        const LoadedElf library = pages == nullptr ? elf : elf.through(*pages);
+        AnyFunction own[kHookCount] = {};
+        for (std::size_t i = 0; i < kHookCount && definitions.library; ++i)
+          if (kHooks[i].layer == Layer::driver)
+            own[i] = library.find_function(kHooks[i].name, kHooks[i].gnu_hash);
+        any = !definitions.none();
+        if (wanted != nullptr) {
+          const AnyFunction found = (wanted->exported ? definitions.found : own)[index_of(wanted->hook)];
+          wanted->function = wrap_for_counting(wanted->hook, wanted->exported, found);
+        }
+        change_known(
+            [&] {
+              const bool same = definitions.library.load == g_driver_load.load(std::memory_order_relaxed);
+              return (load != 0 || same || !is_driver_there()) &&
+                     (!definitions.library || is_still_loaded(elf.low(), definitions.library.load));
+            },
+            [&] {
+              for (std::size_t i = 0; i < kHookCount; ++i)
+                if (kHooks[i].layer == Layer::driver) {
+                  const auto hook = static_cast<Hook>(i);
+                  g_known_rtld_next[i].store(wrap_for_counting(hook, true, definitions.found[i]),
+                                             std::memory_order_relaxed);
+                  g_driver_rtld_next_address[i].store(definitions.found[i], std::memory_order_release);
+                  set_driver_own(hook, own[i]);
+                }
+              remember_driver(definitions.library);
+            });
       });
-  publish();
+  if (any) publish();
   return searched;
 }
 
@@ -371,7 +441,7 @@ void set_driver_own(Hook hook, AnyFunction address) noexcept {
 bool has_next_at_start(Hook hook) noexcept {
   if (current_driver() == 0) find_driver();
   const AnyFunction next = g_driver_rtld_next_address[index_of(hook)].load(std::memory_order_acquire);
-  return next != nullptr && find_object_in_use(next).at_start;
+  return next != nullptr && find_loaded_object(next).at_start;
 }
 
 std::size_t row_at(AnyFunction address) noexcept {
@@ -421,13 +491,22 @@ bool adopt_driver(const LoadedObject& object) noexcept {
 
 void find_driver() noexcept { fill_driver(0); }
 
-Resolved find_driver(Hook hook, bool exported) noexcept {
-  wait_for_closing();
+AnyFunction find_driver(Hook hook, bool exported) noexcept {
   std::atomic<AnyFunction>& known = (exported ? g_known_rtld_next : g_known_libcuda_entry)[index_of(hook)];
-  if (!is_driver_there() && !fill_driver(0) && known.load(std::memory_order_acquire) == nullptr)
-    known.store(wrap_for_counting(hook, exported, find_without_memory(hook, 0)), std::memory_order_release);
-  const AnyFunction function = known.load(std::memory_order_acquire);
-  return {function, function != nullptr && publish()};
+  return search_again([&] {
+    Wanted wanted{hook, exported};
+    if (read_known([&] {
+          wanted.function = known.load(std::memory_order_relaxed);
+          return wanted.function != nullptr && is_driver_there();
+        })) {
+      publish();
+    } else if (!fill_driver(0, &wanted) && wanted.function == nullptr) {
+      wanted.function = wrap_for_counting(hook, exported, find_without_memory(hook, 0));
+      known.store(wanted.function, std::memory_order_release);
+      publish();
+    }
+    return wanted.function;
+  });
 }
 
 AnyFunction find_own(Hook hook, const void* caller) noexcept {
@@ -460,37 +539,47 @@ AnyFunction find_own(Hook hook, const void* caller) noexcept {
 
 AnyFunction known_runtime(Runtime runtime, Hook hook) noexcept {
   const auto index = static_cast<std::size_t>(runtime);
-  const AnyFunction function = g_known_runtime[index][index_of(hook)].load(std::memory_order_acquire);
-  return function != nullptr && is_there(g_runtime_objects[index]) ? function : nullptr;
+  AnyFunction function = nullptr;
+  const bool known = read_known([&] {
+    function = g_known_runtime[index][index_of(hook)].load(std::memory_order_relaxed);
+    return function != nullptr && is_there(g_runtime_objects[index]);
+  });
+  return known ? function : nullptr;
 }
 
 AnyFunction known_routed(Hook hook) noexcept {
   return is_driver_there() ? g_known_libcuda_entry[index_of(hook)].load(std::memory_order_acquire) : nullptr;
 }
 
-Resolved find_runtime(Runtime runtime, Hook hook) noexcept {
+AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
   const auto index = static_cast<std::size_t>(runtime);
-  wait_for_closing();
-  AnyFunction function = known_runtime(runtime, hook);
-  if (function != nullptr) return {function, publish()};
-  bool lasting = false;
-  const bool searched =
-      with_search(Layer::runtime, index, 0, [&](const Definitions& definitions, PageCache*) {
-        for (std::size_t i = 0; i < kHookCount; ++i)
-          if (kHooks[i].layer == Layer::runtime)
-            g_known_runtime[index][i].store(definitions.lasting[i] ? definitions.found[i] : nullptr,
-                                            std::memory_order_release);
-        g_runtime_objects[index].load.store(definitions.library.load, std::memory_order_relaxed);
-        g_runtime_objects[index].low.store(definitions.library.elf.low(), std::memory_order_release);
-        function = definitions.found[index_of(hook)];
-        lasting = definitions.lasting[index_of(hook)];
-      });
-  if (!searched) {
-    function = find_without_memory(hook, index);
-    lasting = true;
-    g_known_runtime[index][index_of(hook)].store(function, std::memory_order_release);
-  }
-  return {function, function != nullptr && lasting && publish()};
+  return search_again([&] {
+    AnyFunction function = known_runtime(runtime, hook);
+    const auto keep = [&](const Definitions& definitions, PageCache*) {
+      function = definitions.found[index_of(hook)];
+      const LoadedObject& library = definitions.library;
+      RuntimeObject& object = g_runtime_objects[index];
+      change_known(
+          [&] {
+            return (!is_there(object) || object.load.load() == library.load) &&
+                   (!library || is_still_loaded(library.elf.low(), library.load));
+          },
+          [&] {
+            for (std::size_t i = 0; i < kHookCount; ++i)
+              if (kHooks[i].layer == Layer::runtime)
+                g_known_runtime[index][i].store(definitions.lasting[i] ? definitions.found[i] : nullptr,
+                                                std::memory_order_relaxed);
+            object.load.store(library.load, std::memory_order_relaxed);
+            object.low.store(library.elf.low(), std::memory_order_release);
+          });
+    };
+    if (function == nullptr && !with_search(Layer::runtime, index, 0, keep)) {
+      function = find_without_memory(hook, index);
+      g_known_runtime[index][index_of(hook)].store(function, std::memory_order_release);
+    }
+    if (function != nullptr) publish();
+    return function;
+  });
 }
 
 void recheck_runtime(Runtime runtime) noexcept {
@@ -507,16 +596,13 @@ LoadedObject runtime_object(Runtime runtime) noexcept {
 
 void close_begins() noexcept {
   g_closing.fetch_add(1);
-  t_closing = true;
+  g_closes.fetch_add(1);
   unpublish();
 }
 
 void close_ends() noexcept {
-  unpublish();  // a destructor may have called CUDA
-  t_closing = false;
-  std::uint32_t others = g_closing.load();
-  while (others != 0 && !g_closing.compare_exchange_weak(others, others - 1)) continue;
-  if (others == 1) g_no_waiting.store(false, std::memory_order_relaxed);
+  std::uint32_t threads = g_closing.load();
+  while (threads != 0 && !g_closing.compare_exchange_weak(threads, threads - 1)) continue;
 }
 
 AnyFunction driver_function(const char* name, PageCache* pages) noexcept {

@@ -43,13 +43,9 @@ std::size_t row_at(AnyFunction address) noexcept;
 
 /// Fills the tables from the loaded objects; nullptr for functions that none of them defines.
 void find_driver() noexcept;
-struct Resolved {
-  AnyFunction function = nullptr;
-  bool in_table = false;  ///< else it is for this call alone, which nobody watches
-};
 /// The same for one function of the driver (`exported`: the next definition, else libcuda's own), also where
 /// there is no memory for the tables' search.
-Resolved find_driver(Hook hook, bool exported) noexcept;
+AnyFunction find_driver(Hook hook, bool exported) noexcept;
 /// Where find_driver() finds none: the function of the caller's own file, or of one that this is linked to,
 /// which the linker would have taken without the shim. A plugin may be unloaded, so this is asked at each
 /// call.
@@ -59,15 +55,19 @@ AnyFunction find_own(Hook hook, const void* caller) noexcept;
 inline bool is_runtime(const LoadedElf& elf, Runtime runtime) noexcept {
   return elf.defines_version(kRuntimeSonames[static_cast<std::size_t>(runtime)]);
 }
-Resolved find_runtime(Runtime runtime, Hook hook) noexcept;
+AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept;
 /// Fills a runtime's table again if its library was unloaded: it may be mapped elsewhere now.
 void recheck_runtime(Runtime runtime) noexcept;
 /// The file that a runtime's table was filled from, or a false object.
 LoadedObject runtime_object(Runtime runtime) noexcept;
 /// Around a dlclose of the program, which may unload the driver or a runtime. Another thread may open it
-/// again at once, at another address, and call it: so the tables are emptied before.
+/// again at once, at another address, and call it: so the tables are empty meanwhile, and each call asks
+/// whether what it goes on to is still mapped.
 void close_begins() noexcept;
 void close_ends() noexcept;
+/// How often a dlclose has begun; a number of its own while one has not ended. As long as it is the same, no
+/// library was closed.
+std::uint64_t count_closes() noexcept;
 
 /// The driver hands out this address for a function: the wrapper goes on to it.
 void set_driver_own(Hook hook, AnyFunction address) noexcept;
@@ -96,3 +96,9 @@ AnyFunction wrap_for_counting(Hook hook, bool exported, AnyFunction real) noexce
 AnyFunction runtime_wrapper(Runtime runtime, Hook hook) noexcept;
 
 }  // namespace kshim::shim
+
+/// The next dlsym and dlvsym after the shim in link order.
+extern "C" {
+[[gnu::visibility("hidden")]] extern void* kshim_real_dlsym;
+[[gnu::visibility("hidden")]] extern void* kshim_real_dlvsym;
+}

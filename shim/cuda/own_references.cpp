@@ -7,11 +7,12 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <span>
 
-#include "cuda/symbol_lookup.h"
 #include "guest/scratch_stack.h"
 #include "guest/signals.h"
 #include "guest/timed_lock.h"
+#include "kshim/base/hash.h"
 #include "process/link_map.h"
 #include "process/page_protection.h"
 #include "process/scattered_read.h"
@@ -226,44 +227,65 @@ void unshadow_variables(const void* asking, std::string_view name) noexcept {
   if (library && !library.at_start && is_new(library)) bind_users(library);
 }
 
+namespace {
+
+/// The runtime that a library is linked to, if it is another one than the wrappers call, or if there is none
+/// of these at the moment.
+struct OwnRuntime {
+  Runtime runtime;
+  LoadedElf library;
+  LoadedElf elf{};
+  Scope scope = Scope::another;
+
+  static bool visit(void* context, const LoadedObject& object) {
+    auto& given = *static_cast<OwnRuntime*>(context);
+    if ((given.library.needs(object.soname) || given.library.needs(base_name(object.path))) &&
+        is_runtime(object.elf, given.runtime))
+      given.elf = object.elf.without_cache();
+    return given.elf.high() == 0;
+  }
+  void find() noexcept {
+    const LoadedObject first = runtime_object(runtime);
+    if (first && (library.needs(first.soname) || library.needs(base_name(first.path)))) return;
+    for_each_loaded_object_at_once(visit, this);
+    if (elf.high() != 0) scope = scope_of(library, elf);
+  }
+};
+
+[[gnu::noinline]] AnyFunction bind_to_own(Runtime runtime, Hook hook, const LoadedElf& library) noexcept {
+  OwnRuntime own{runtime, library};
+  on_new_stack([&own] { own.find(); });
+  const std::string_view node = kRuntimeSonames[static_cast<std::size_t>(runtime)];
+  if (own.scope == Scope::another || (own.scope == Scope::unknown && is_in_global_scope(node)))
+    return nullptr;
+  AnyFunction found = nullptr;
+  on_new_stack([&] {
+    bind_to_runtime(library, own.elf, node);
+    found = own.elf.find_function(row_of(hook).name, row_of(hook).gnu_hash, node);
+  });
+  return found;
+}
+
+}  // namespace
+
 AnyFunction own_runtime_function(Runtime runtime, Hook hook, const void* caller) noexcept {
   static std::atomic<std::uint64_t>
       g_same[kRuntimeCount];  // the last library that calls the wrappers' runtime
-  const auto index = static_cast<std::size_t>(runtime);
-  struct Search {
-    Runtime runtime;
-    LoadedObject library;
-    LoadedObject first{};
-    LoadedObject own{};
-    Scope scope = Scope::another;
-  } search{runtime, find_object_in_use(caller)};
-  const LoadedObject& library = search.library;
-  if (!library || library.at_start || g_same[index].load(std::memory_order_relaxed) == library.load)
-    return nullptr;
-  on_new_stack([&search] {
-    search.first = runtime_object(search.runtime);
-    if (!search.first || is_linked_to(search.library, search.first)) return;
-    for_each_loaded_object(
-        [](void* context, const LoadedObject& object) {
-          auto& given = *static_cast<Search*>(context);
-          if (object.load != given.first.load && is_linked_to(given.library, object) &&
-              is_runtime(object.elf, given.runtime))
-            given.own = object;
-          return !given.own;
-        },
-        &search);
-    if (search.own) search.scope = scope_of(search.library.elf, search.own.elf);
-  });
-  const std::string_view node = kRuntimeSonames[index];
-  if (search.scope == Scope::another || (search.scope == Scope::unknown && is_in_global_scope(node))) {
-    g_same[index].store(library.load, std::memory_order_relaxed);
-    return nullptr;
-  }
-  AnyFunction found = nullptr;
-  on_new_stack([&] {
-    bind_to_runtime(search.library.elf, search.own.elf, node);
-    found = search.own.elf.find_function(row_of(hook).name, row_of(hook).gnu_hash, node);
-  });
+  std::atomic<std::uint64_t>& same = g_same[static_cast<std::size_t>(runtime)];
+  const LoadedObject library = find_object_in_use(caller);
+  const bool known = library && is_still_loaded(reinterpret_cast<std::uintptr_t>(caller), library.load);
+  const std::uint64_t moment[] = {library.load, count_closes()};
+  const std::uint64_t key = key_hash(std::as_bytes(std::span(moment)));
+  if (known && (library.at_start || same.load(std::memory_order_relaxed) == key)) return nullptr;
+  LoadedElf elf = library.elf;
+  if (!known)  // other threads load and unload libraries
+    on_new_stack([&] {
+      PageCache pages;
+      elf = find_elf_by_linker(caller, pages).without_cache();
+    });
+  if (elf.high() == 0) return nullptr;
+  const AnyFunction found = bind_to_own(runtime, hook, elf);
+  if (found == nullptr && known) same.store(key, std::memory_order_relaxed);
   return found;
 }
 

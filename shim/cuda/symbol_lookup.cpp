@@ -54,7 +54,7 @@ void* wrap_dlsym_result(void* address, std::size_t row) noexcept {
     const auto hook = static_cast<Hook>(row);
     if (owner ? !is_runtime(owner.elf, runtime) : known_runtime(runtime, hook) != address) continue;
     AnyFunction real = known_runtime(runtime, hook);
-    if (real == nullptr) real = find_runtime(runtime, hook).function;
+    if (real == nullptr) real = find_runtime(runtime, hook);
     return real == address ? runtime_wrapper(runtime, hook) : address;
   }
   return address;
@@ -128,7 +128,7 @@ bool is_defined_somewhere(std::size_t row) noexcept {
   bool defined = false;
   for (std::size_t i = 0; i < kRuntimeCount; ++i) {
     const auto runtime = static_cast<Runtime>(i);
-    defined = defined || find_runtime(runtime, hook).function != nullptr;
+    defined = defined || find_runtime(runtime, hook) != nullptr;
   }
   return defined;
 }
@@ -215,7 +215,7 @@ void say_that_it_is_not_watched() noexcept {
   if (!options().enabled || kHooks[row].layer != Layer::runtime) return nullptr;
   if (handle == RTLD_NEXT && !shim_is_next_of(asking, name, version)) return nullptr;
   const AnyFunction found = look_up_plainly(handle, name, version);
-  return is_shim(found) ? nullptr : found;
+  return is_shim(found) || !find_loaded_object(found) ? nullptr : found;
 }
 
 bool is_get_proc_address(std::size_t row) noexcept {

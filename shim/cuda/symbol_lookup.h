@@ -33,7 +33,4 @@ kshim::shim::LookupAnswer kshim_look_up(void* handle, const char* name, const vo
                                         const char* version) noexcept;
 /// Fills kshim_real_dlsym and kshim_real_dlvsym; called by the thunks when they are still empty.
 void kshim_find_real_lookups(void) noexcept;
-/// exports/lifetime.cpp.
-extern void* kshim_real_dlsym;
-extern void* kshim_real_dlvsym;
 }

@@ -31,8 +31,8 @@ namespace {
 #define KSHIM_OLD_GLIBC "GLIBC_2.17"
 #endif
 
-// A destructor of the library may unwind this frame, or not return: then the tables are empty for 10 ms, and
-// filled again when a thread needs them.
+// A destructor of the library may unwind this frame, or not return: then the tables stay empty, and each call
+// asks for its function.
 extern "C" [[gnu::visibility("default")]] int kshim_dlclose(void* library) {
   using namespace kshim::shim;
   CloseFn next = g_next_dlclose.load(std::memory_order_relaxed);

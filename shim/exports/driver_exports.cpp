@@ -27,109 +27,70 @@ constexpr Result kNotReady = 600;
   asm(".symver kshim_export_" #name ", " #name "@@KSHIM_1");
 #define KSHIM_DECLARE_routed(name, ret, params) static ret kshim_routed_##name params;
 
-// First calls take a cold function of the same signature, so the hot path spills no arguments. It jumps on to
-// the wrapper, which finds its function now, or to a plugin's own, which nobody watches.
-#define KSHIM_FIRST(path, name, ret, params, args)                                        \
-  KSHIM_DECLARE_##path(name, ret, params)                                                 \
-      [[gnu::noinline, gnu::cold]] static ret kshim_first_##path##_##name params {        \
-    const Resolved found = resolve_##path(Hook::name, __builtin_return_address(0));       \
-    if (found.function == nullptr) return absent(Hook::name);                             \
-    const auto real = reinterpret_cast<decltype(&kshim_##path##_##name)>(found.function); \
-    return found.in_table ? kshim_##path##_##name args : real args;                       \
+// The wrapper, and a cold function of the same signature, so that the hot path spills no arguments: it finds
+// the function where the table has none, and does the same with it. A plug-in's own is called unwatched.
+#define KSHIM_WRAPPER(path, name, ret, params, args, ...)                                            \
+  KSHIM_DECLARE_##path(name, ret, params)                                                            \
+      [[gnu::noinline, gnu::cold]] static ret kshim_first_##path##_##name params {                   \
+    const Resolved found = resolve_##path(Hook::name, __builtin_return_address(0));                  \
+    if (found.function == nullptr) return absent(Hook::name);                                        \
+    const auto real = reinterpret_cast<decltype(&kshim_##path##_##name)>(found.function);            \
+    if (found.is_plugins) return real args;                                                          \
+    __VA_ARGS__                                                                                      \
+  }                                                                                                  \
+  ret kshim_##path##_##name params {                                                                 \
+    const auto real = reinterpret_cast<decltype(&kshim_##path##_##name)>(driver_##path(Hook::name)); \
+    if (real == nullptr) [[unlikely]]                                                                \
+      return kshim_first_##path##_##name args;                                                       \
+    __VA_ARGS__                                                                                      \
   }
-#define KSHIM_REAL(path, name, args)                                                               \
-  const auto real = reinterpret_cast<decltype(&kshim_##path##_##name)>(driver_##path(Hook::name)); \
-  if (real == nullptr) [[unlikely]]                                                                \
-    return kshim_first_##path##_##name args;
 
 // Call, test, return.
-#define KSHIM_CALL(path, name, ret, params, args, failed)                                   \
-  KSHIM_FIRST(path, name, ret, params, args)                                                \
-  ret kshim_##path##_##name params {                                                        \
-    KSHIM_REAL(path, name, args)                                                            \
-    const Result code = real args;                                                          \
-    if (failed) [[unlikely]]                                                                \
-      return SelectArgs<on_call_failed>::from(Hook::name, code,                             \
-                                              __builtin_return_address(0) KSHIM_MORE args); \
-    return code;                                                                            \
-  }
+#define KSHIM_CALL(path, name, ret, params, args, failed)                           \
+  KSHIM_WRAPPER(path, name, ret, params, args, const Result code = real args;       \
+                if (failed) [[unlikely]] return SelectArgs<on_call_failed>::from(   \
+                    Hook::name, code, __builtin_return_address(0) KSHIM_MORE args); \
+                return code;)
 #define KSHIM_PLAIN(path, name, ret, params, args) KSHIM_CALL(path, name, ret, params, args, code != 0)
 #define KSHIM_POLL(path, name, ret, params, args) \
   KSHIM_CALL(path, name, ret, params, args, code != 0 && code != kNotReady)
 
-#define KSHIM_LOAD(path, name, ret, params, args)                                                   \
-  KSHIM_FIRST(path, name, ret, params, args)                                                        \
-  ret kshim_##path##_##name params {                                                                \
-    KSHIM_REAL(path, name, args)                                                                    \
-    const std::uint64_t begin = load_begins();                                                      \
-    const Result code = real args;                                                                  \
-    on_load(KSHIM_FACTS(name, code, KSHIM_STRIP args), begin, code == 0 ? handle_written args : 0); \
-    return code;                                                                                    \
-  }
+#define KSHIM_LOAD(path, name, ret, params, args)                                                        \
+  KSHIM_WRAPPER(path, name, ret, params, args, const std::uint64_t begin = load_begins();                \
+                const Result code = real args; on_load(KSHIM_FACTS(name, code, KSHIM_STRIP args), begin, \
+                                                       code == 0 ? handle_written args : 0);             \
+                return code;)
 
-#define KSHIM_UNLOAD(path, name, ret, params, args)              \
-  KSHIM_FIRST(path, name, ret, params, args)                     \
-  ret kshim_##path##_##name params {                             \
-    KSHIM_REAL(path, name, args)                                 \
-    const std::uint64_t load = unload_begins(address_of args);   \
-    const Result code = real args;                               \
-    if (code == 0)                                               \
-      on_unloaded(address_of args, load);                        \
-    else                                                         \
-      on_call_failed(KSHIM_FACTS(name, code, KSHIM_STRIP args)); \
-    return code;                                                 \
-  }
+#define KSHIM_UNLOAD(path, name, ret, params, args)                                                       \
+  KSHIM_WRAPPER(path, name, ret, params, args, const std::uint64_t load = unload_begins(address_of args); \
+                const Result code = real args; if (code == 0) on_unloaded(address_of args, load);         \
+                else on_call_failed(KSHIM_FACTS(name, code, KSHIM_STRIP args)); return code;)
 
-#define KSHIM_LOOKUP(path, name, ret, params, args)                              \
-  KSHIM_FIRST(path, name, ret, params, args)                                     \
-  ret kshim_##path##_##name params {                                             \
-    KSHIM_REAL(path, name, args)                                                 \
-    const Result code = real args;                                               \
-    if (code == 0)                                                               \
-      on_lookup(KSHIM_FACTS(name, code, KSHIM_STRIP args), handle_written args); \
-    else                                                                         \
-      on_call_failed(KSHIM_FACTS(name, code, KSHIM_STRIP args));                 \
-    return code;                                                                 \
-  }
+#define KSHIM_LOOKUP(path, name, ret, params, args)                                                       \
+  KSHIM_WRAPPER(path, name, ret, params, args, const Result code = real args;                             \
+                if (code == 0) on_lookup(KSHIM_FACTS(name, code, KSHIM_STRIP args), handle_written args); \
+                else on_call_failed(KSHIM_FACTS(name, code, KSHIM_STRIP args)); return code;)
 
-#define KSHIM_INIT(path, name, ret, params, args)              \
-  KSHIM_FIRST(path, name, ret, params, args)                   \
-  ret kshim_##path##_##name params {                           \
-    KSHIM_REAL(path, name, args)                               \
-    const bool begun = on_init_begins();                       \
-    const Result code = real args;                             \
-    on_init(KSHIM_FACTS(name, code, KSHIM_STRIP args), begun); \
-    return code;                                               \
-  }
+#define KSHIM_INIT(path, name, ret, params, args)                                                         \
+  KSHIM_WRAPPER(path, name, ret, params, args, const bool begun = on_init_begins();                       \
+                const Result code = real args; on_init(KSHIM_FACTS(name, code, KSHIM_STRIP args), begun); \
+                return code;)
 
 // cuGetProcAddress and its version 2: symbol_lookup.cpp.
-#define KSHIM_ROUTE(path, name, ret, params, args)                                                         \
-  KSHIM_FIRST(path, name, ret, params, args)                                                               \
-  ret kshim_##path##_##name params {                                                                       \
-    KSHIM_REAL(path, name, args)                                                                           \
-    const Result code = real args;                                                                         \
-    if (code == 0) wrap_get_proc_address_result(symbol, pfn, version, flags, __builtin_return_address(0)); \
-    return code;                                                                                           \
-  }
+#define KSHIM_ROUTE(path, name, ret, params, args)                                                          \
+  KSHIM_WRAPPER(path, name, ret, params, args, const Result code = real args; if (code == 0)                \
+                    wrap_get_proc_address_result(symbol, pfn, version, flags, __builtin_return_address(0)); \
+                return code;)
 
 // cuGetExportTable: driver_table.cpp. Callers probe for tables, so one that the driver lacks is no failure.
-#define KSHIM_TABLE(path, name, ret, params, args)                          \
-  KSHIM_FIRST(path, name, ret, params, args)                                \
-  ret kshim_##path##_##name params {                                        \
-    KSHIM_REAL(path, name, args)                                            \
-    const Result code = real args;                                          \
-    if (code == 0) on_export_table(table, id, __builtin_return_address(0)); \
-    return code;                                                            \
-  }
+#define KSHIM_TABLE(path, name, ret, params, args)                            \
+  KSHIM_WRAPPER(path, name, ret, params, args, const Result code = real args; \
+                if (code == 0) on_export_table(table, id, __builtin_return_address(0)); return code;)
 
-#define KSHIM_VERSION(path, name, ret, params, args)                                     \
-  KSHIM_FIRST(path, name, ret, params, args)                                             \
-  ret kshim_##path##_##name params {                                                     \
-    KSHIM_REAL(path, name, args)                                                         \
-    const Result code = real args;                                                       \
-    if (code == 0 && !in_driver(__builtin_return_address(0))) note_driver_version(*out); \
-    return code;                                                                         \
-  }
+#define KSHIM_VERSION(path, name, ret, params, args)                                                 \
+  KSHIM_WRAPPER(path, name, ret, params, args, const Result code = real args;                        \
+                if (code == 0 && !in_driver(__builtin_return_address(0))) note_driver_version(*out); \
+                return code;)
 
 #define KSHIM_WRAP_init KSHIM_INIT
 #define KSHIM_WRAP_version KSHIM_VERSION

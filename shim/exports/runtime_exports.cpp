@@ -29,58 +29,52 @@ using namespace kshim::shim::abi;
   extern "C" [[gnu::visibility("default")]] ret kshim_##v##_##name params; \
   asm(".symver kshim_" #v "_" #name ", " #name version);
 
-// First calls take a cold function of the same signature, so the hot path spills no arguments. (It is outside
-// of the section; the wrapper that it calls is inside.)
-#define KSHIM_FIRST(v, name, ret, params, args)                                        \
-  [[gnu::noinline, gnu::cold]] static ret kshim_first_##v##_##name params {            \
-    const Resolved found = resolve_runtime(Runtime::v, Hook::name);                    \
-    if (found.function == nullptr) return absent(Runtime::v, Hook::name);              \
-    const auto real = reinterpret_cast<decltype(&kshim_##v##_##name)>(found.function); \
-    return found.in_table ? kshim_##v##_##name args : real args;                       \
+// The wrapper, and a cold function of the same signature, so that the hot path spills no arguments: it finds
+// the function where the table has none, and does the same with it.
+#define KSHIM_WRAPPER(v, name, ret, params, args, where, ...)                                                \
+  [[ gnu::noinline, gnu::cold where ]] static ret kshim_first_##v##_##name params {                          \
+    const auto real =                                                                                        \
+        reinterpret_cast<decltype(&kshim_##v##_##name)>(resolve_runtime(Runtime::v, Hook::name));            \
+    if (real == nullptr) return absent(Runtime::v, Hook::name);                                              \
+    __VA_ARGS__                                                                                              \
+  }                                                                                                          \
+  ret kshim_##v##_##name params {                                                                            \
+    const auto real = reinterpret_cast<decltype(&kshim_##v##_##name)>(runtime_real(Runtime::v, Hook::name)); \
+    if (real == nullptr) [[unlikely]]                                                                        \
+      return kshim_first_##v##_##name args;                                                                  \
+    __VA_ARGS__                                                                                              \
   }
-#define KSHIM_KNOWN(v, name, args)                                                                         \
-  const auto real = reinterpret_cast<decltype(&kshim_##v##_##name)>(runtime_real(Runtime::v, Hook::name)); \
-  if (real == nullptr) [[unlikely]]                                                                        \
-    return kshim_first_##v##_##name args;
+#define KSHIM_AND_RUNTIME_CODE , KSHIM_RUNTIME_CODE
+#define KSHIM_NOWHERE
 
 #define KSHIM_REAL(v, name)                                                                           \
   auto* real = reinterpret_cast<decltype(&kshim_##v##_##name)>(runtime_real(Runtime::v, Hook::name)); \
   if (real == nullptr) [[unlikely]]                                                                   \
-    real = reinterpret_cast<decltype(&kshim_##v##_##name)>(resolve_runtime(Runtime::v, Hook::name).function);
+    real = reinterpret_cast<decltype(&kshim_##v##_##name)>(resolve_runtime(Runtime::v, Hook::name));
 
 // Call, test, return. A driver error that was raised inside is recorded here, together with the runtime's.
-#define KSHIM_CALL(v, version, name, ret, params, args)                                              \
-  KSHIM_DECLARE(v, version, name, ret, params)                                                       \
-  KSHIM_FIRST(v, name, ret, params, args) ret kshim_##v##_##name params {                            \
-    KSHIM_KNOWN(v, name, args)                                                                       \
-    const Result code = real args;                                                                   \
-    if ((static_cast<unsigned>(code) | g_pending.load(std::memory_order_relaxed)) != 0) [[unlikely]] \
-      return SelectArgs<on_runtime_returned>::from(Hook::name, code,                                 \
-                                                   __builtin_return_address(0) KSHIM_MORE args);     \
-    return code;                                                                                     \
-  }
+#define KSHIM_CALL(v, version, name, ret, params, args)                                             \
+  KSHIM_DECLARE(v, version, name, ret, params)                                                      \
+  KSHIM_WRAPPER(v, name, ret, params, args, KSHIM_AND_RUNTIME_CODE, const Result code = real args;  \
+                if ((static_cast<unsigned>(code) | g_pending.load(std::memory_order_relaxed)) != 0) \
+                    [[unlikely]] return SelectArgs<on_runtime_returned>::from(                      \
+                        Hook::name, code, __builtin_return_address(0) KSHIM_MORE args);             \
+                return code;)
 
-#define KSHIM_LOOKUP(v, version, name, ret, params, args)                                            \
-  KSHIM_DECLARE(v, version, name, ret, params)                                                       \
-  KSHIM_FIRST(v, name, ret, params, args) ret kshim_##v##_##name params {                            \
-    KSHIM_KNOWN(v, name, args)                                                                       \
-    const Result code = real args;                                                                   \
-    const CallArgs facts = KSHIM_FACTS(name, code, KSHIM_STRIP args);                                \
-    if (code == 0) on_lookup(facts, handle_written args);                                            \
-    if ((static_cast<unsigned>(code) | g_pending.load(std::memory_order_relaxed)) != 0) [[unlikely]] \
-      on_runtime_returned(facts);                                                                    \
-    return code;                                                                                     \
-  }
+#define KSHIM_LOOKUP(v, version, name, ret, params, args)                                           \
+  KSHIM_DECLARE(v, version, name, ret, params)                                                      \
+  KSHIM_WRAPPER(v, name, ret, params, args, KSHIM_AND_RUNTIME_CODE, const Result code = real args;  \
+                const CallArgs facts = KSHIM_FACTS(name, code, KSHIM_STRIP args);                   \
+                if (code == 0) on_lookup(facts, handle_written args);                               \
+                if ((static_cast<unsigned>(code) | g_pending.load(std::memory_order_relaxed)) != 0) \
+                    [[unlikely]] on_runtime_returned(facts);                                        \
+                return code;)
 
-#define KSHIM_READ(v, version, name, ret, params, args)                   \
-  KSHIM_DECLARE_PLAIN(v, version, name, ret, params)                      \
-  KSHIM_FIRST(v, name, ret, params, args) ret kshim_##v##_##name params { \
-    KSHIM_KNOWN(v, name, args)                                            \
-    const Result code = real args;                                        \
-    if (code != 0) [[unlikely]]                                           \
-      on_error_read(Hook::name, code, __builtin_return_address(0));       \
-    return code;                                                          \
-  }
+#define KSHIM_READ(v, version, name, ret, params, args)                                                   \
+  KSHIM_DECLARE_PLAIN(v, version, name, ret, params)                                                      \
+  KSHIM_WRAPPER(v, name, ret, params, args, KSHIM_NOWHERE, const Result code = real args;                 \
+                if (code != 0) [[unlikely]] on_error_read(Hook::name, code, __builtin_return_address(0)); \
+                return code;)
 
 // A library registers its device code first of all, and so says which runtime is its own.
 #define KSHIM_REGISTRATION(v, version, name, ret, params, args)                                       \

@@ -321,16 +321,16 @@ void say_absent(std::string_view name, std::string_view library) noexcept {
 
 Resolved resolve_export(Hook hook, const void* caller) noexcept {
   const ErrnoKeeper keeper;
-  const Resolved found = find_driver(hook, true);
-  return found.function != nullptr ? found : Resolved{find_own(hook, caller), false};
+  AnyFunction const found = find_driver(hook, true);
+  return found != nullptr ? Resolved{found, false} : Resolved{find_own(hook, caller), true};
 }
 
 Resolved resolve_routed(Hook hook, const void* /*caller*/) noexcept {
   const ErrnoKeeper keeper;
-  return find_driver(hook, false);
+  return {find_driver(hook, false), false};
 }
 
-Resolved resolve_runtime(Runtime runtime, Hook hook) noexcept {
+AnyFunction resolve_runtime(Runtime runtime, Hook hook) noexcept {
   const ErrnoKeeper keeper;
   return find_runtime(runtime, hook);
 }

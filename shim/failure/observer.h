@@ -48,11 +48,14 @@ void on_compiler_failed(const CompilerCall& call) noexcept;
 /// With KSHIM_COVERAGE: a launch of the CUfunction or CUkernel succeeded.
 void on_launch(std::uintptr_t handle) noexcept;
 
-/// Fills the table of real functions. What is not in it then is a plugin's own, or a library is being closed;
-/// nullptr where there is none, which `absent` answers.
+struct Resolved {
+  AnyFunction function = nullptr;  ///< nullptr: there is none, which `absent` answers
+  bool is_plugins = false;         ///< a plug-in's own
+};
+/// Finds the real function, and fills the table of them unless a library is being closed.
 Resolved resolve_export(Hook hook, const void* caller) noexcept;
 Resolved resolve_routed(Hook hook, const void* caller) noexcept;
-Resolved resolve_runtime(Runtime runtime, Hook hook) noexcept;
+AnyFunction resolve_runtime(Runtime runtime, Hook hook) noexcept;
 /// The result of a driver or runtime function that does not exist. Only programs that test for it by a weak
 /// reference, or call it while its library is unloaded, get it.
 abi::Result absent(Hook hook) noexcept;

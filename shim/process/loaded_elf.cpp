@@ -128,6 +128,12 @@ LoadedElf LoadedElf::through(PageCache& pages) const noexcept {
   return out;
 }
 
+LoadedElf LoadedElf::without_cache() const noexcept {
+  LoadedElf out = *this;
+  out.pages_ = nullptr;
+  return out;
+}
+
 bool LoadedElf::contains(std::uintptr_t address) const noexcept { return !bytes_from(address).empty(); }
 
 bool LoadedElf::is_in_segment(std::uintptr_t address, std::uint32_t flag) const noexcept {

@@ -70,6 +70,7 @@ class LoadedElf {
   }
   /// The same file, read through a cache that outlives the result.
   LoadedElf through(PageCache& pages) const noexcept;
+  LoadedElf without_cache() const noexcept;
 
   /// A defined dynamic symbol; `version` empty takes any, else the definition must carry exactly that
   /// version. nullptr when there is none.

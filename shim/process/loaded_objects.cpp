@@ -605,16 +605,18 @@ bool copy_record(Index& index, std::uintptr_t address, Record& out) noexcept {
 }
 
 /// An object as the linker's own look-up knows it. The address of a node alone is not enough: an object that
-/// is loaded again, a few pages off, may get the node of the old one.
+/// is loaded again, a few pages off, may get the node of the old one, and another one its place, too.
 struct Mapped {
   const link_map* node = nullptr;
   std::uintptr_t low = 0;
+  std::uintptr_t unwind_header = 0;
 };
 
 bool is_linkers(FindByLinker find_by_linker, const Mapped& object, std::uintptr_t address) noexcept {
   FoundByLinker found{};
   return find_by_linker(reinterpret_cast<void*>(address), &found) == 0 && found.map == object.node &&
-         reinterpret_cast<std::uintptr_t>(found.map_start) == object.low;
+         reinterpret_cast<std::uintptr_t>(found.map_start) == object.low &&
+         reinterpret_cast<std::uintptr_t>(found.eh_frame) == object.unwind_header;
 }
 
 /// The object of the record for an address, if that record has that number: read as copy_record() reads,
@@ -627,7 +629,7 @@ Mapped find_load(Index& index, std::uintptr_t address, std::uint64_t load) noexc
   const Record* const record = index.records.peek(range.record);
   Mapped object;
   if (record != nullptr && record->object.load == load)
-    object = {record->node.address, record->object.elf.low()};
+    object = {record->node.address, record->object.elf.low(), record->object.elf.unwind_header()};
   std::atomic_thread_fence(std::memory_order_acquire);
   return index.version.load(std::memory_order_relaxed) == version ? object : Mapped();
 }
@@ -647,9 +649,11 @@ InUse find_in_use(std::uintptr_t address, Record& out) noexcept {
   if (out.permanent) return InUse::found;
   // The object is in use, so its build id can be read. An object without one is verified in full.
   const BuildId& id = out.object.build_id;
-  const bool same = id.size != 0 &&
-                    is_linkers(find_by_linker, {out.node.address, out.object.elf.low()}, address) &&
-                    std::memcmp(reinterpret_cast<const void*>(id.address), id.bytes, id.size) == 0;
+  const bool same =
+      id.size != 0 &&
+      is_linkers(find_by_linker, {out.node.address, out.object.elf.low(), out.object.elf.unwind_header()},
+                 address) &&
+      std::memcmp(reinterpret_cast<const void*>(id.address), id.bytes, id.size) == 0;
   return same ? InUse::found : InUse::unknown;
 }
 
