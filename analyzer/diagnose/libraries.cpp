@@ -74,6 +74,12 @@ void parts(const Libraries& all, std::vector<LibraryMatch>& out) {
   }
 }
 
+// A wheel's own copy, with a hash in the file's name: what is linked to that name uses no other.
+bool is_renamed(const CudaLibrary& library) {
+  const std::string_view path = library.path;
+  return !path.substr(path.rfind('/') + 1).starts_with(library.record.soname);
+}
+
 void copies(const Libraries& all, std::vector<LibraryMatch>& out) {
   std::set<std::string> told;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -81,6 +87,7 @@ void copies(const Libraries& all, std::vector<LibraryMatch>& out) {
       const CudaLibrary& a = all[i];
       const CudaLibrary& b = all[k];
       if (a.record.soname != b.record.soname || a.path == b.path || of_one_build(a, b)) continue;
+      if (is_renamed(a) || is_renamed(b)) continue;
       if (is_stateless_library(a.family) || is_cudnn(a) || !told.insert(a.record.soname).second) continue;
       out.push_back({.kind = LibraryConflictKind::copies,
                      .confidence = kTwoCopies,

@@ -104,6 +104,19 @@ TEST_F(Mixed, WhatIsTold) {
             "mixed-cuda-libraries warning 0.60");
 }
 
+// torch 1.12 and torchvision 0.13: the files have names of their own, and their soname is NVIDIA's.
+TEST_F(Mixed, CopiesThatWheelsRenamed) {
+  ReportText text;
+  text.process().driver().device(0, "9.0");
+  for (const char* name :
+       {"torch/lib/libcudart-80664282.so.10.2", "torchvision.libs/libcudart.d9bbffd7.so.10.2"})
+    text.record(
+        "library",
+        fmt::format(R"("soname":"libcudart.so.10.2","path":"/x/{0}","version":"10","build_id":"{1:016x}")",
+                    name, std::hash<std::string>{}(name)));
+  EXPECT_THAT(run(text.end()).findings, IsEmpty());
+}
+
 TEST_F(Mixed, CopiesOfOneBuildAreNoMatter) {
   ReportText text;
   text.process().driver().device(0, "9.0");
