@@ -47,8 +47,7 @@ void* wrap_dlsym_result(void* address, std::size_t row) noexcept {
     if (owner && (!is_libcuda(owner) || !adopt_driver(owner))) return address;
     return wrap_driver_function(address);
   }
-  if (is_compiler(kHooks[row]))
-    return owner ? compiler_wrapper(static_cast<Hook>(row), address, owner.load) : address;
+  if (is_compiler(kHooks[row])) return owner ? compiler_wrapper(static_cast<Hook>(row), address) : address;
   for (std::size_t i = 0; i < kRuntimeCount; ++i) {
     const auto runtime = static_cast<Runtime>(i);
     const auto hook = static_cast<Hook>(row);

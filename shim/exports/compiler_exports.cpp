@@ -9,6 +9,7 @@
 #include "cuda/call_args.h"
 #include "cuda/compilers.h"
 #include "failure/observer.h"
+#include "process/link_map.h"
 
 namespace kshim::shim {
 namespace {
@@ -25,11 +26,10 @@ abi::Result call(Hook hook, AnyFunction real, const void* caller, void* program,
 }
 
 /// Wrappers for addresses that dlsym has returned. A library that is loaded again has another address, so
-/// there are several for each library. One is used again when its library is gone.
+/// there are several for each library. One is used again when no library is mapped at its address.
 struct Slot {
   std::atomic<AnyFunction> real{nullptr};
   std::atomic<Hook> hook{};
-  std::atomic<std::uint64_t> load{0};  ///< LoadedObject::load of the library
 };
 constexpr std::size_t kSlots = 32;
 constinit std::array<Slot, kSlots> g_slots;
@@ -57,24 +57,25 @@ abi::Result call_compiler(Hook hook, std::string_view node, const void* caller, 
 
 }  // namespace
 
-AnyFunction compiler_wrapper(Hook hook, AnyFunction address, std::uint64_t load) noexcept {
+AnyFunction compiler_wrapper(Hook hook, AnyFunction address) noexcept {
   const auto wrapper = [](std::size_t index) {
     return reinterpret_cast<AnyFunction>(wrapper_at(index, std::make_index_sequence<kSlots>()));
   };
+  // A program may still have a pointer to the wrapper, so the linker's word alone counts.
+  const auto is_gone = [](AnyFunction function) {
+    FoundByLinker found{};
+    return linkers_look_up() != nullptr && linkers_look_up()(function, &found) != 0;
+  };
   for (std::size_t i = 0; i < kSlots; ++i)
-    if (g_slots[i].real.load(std::memory_order_acquire) == address && g_slots[i].hook.load() == hook) {
-      g_slots[i].load.store(load, std::memory_order_relaxed);
+    if (g_slots[i].real.load(std::memory_order_acquire) == address && g_slots[i].hook.load() == hook)
       return wrapper(i);
-    }
   for (std::size_t i = 0; i < kSlots; ++i) {
     Slot& slot = g_slots[i];
     AnyFunction holder = slot.real.load(std::memory_order_acquire);
-    const bool is_free = holder == nullptr ||
-                         (holder != &g_being_taken && !is_still_loaded(address_of(holder), slot.load.load()));
-    if (!is_free || !slot.real.compare_exchange_strong(holder, &g_being_taken, std::memory_order_acq_rel))
+    if (holder == &g_being_taken || (holder != nullptr && !is_gone(holder)) ||
+        !slot.real.compare_exchange_strong(holder, &g_being_taken, std::memory_order_acq_rel))
       continue;
     slot.hook.store(hook, std::memory_order_relaxed);
-    slot.load.store(load, std::memory_order_relaxed);
     slot.real.store(address, std::memory_order_release);
     return wrapper(i);
   }
