@@ -34,8 +34,10 @@ std::atomic<std::uint32_t> g_dropped_in{0};  ///< the process_generation() that 
 
 /// A child of fork inherits its parent's count, with the records that the parent's threads were writing.
 void start_count_of_dropped(std::uint32_t process) noexcept {
-  const std::uint32_t before = g_dropped_in.exchange(process, std::memory_order_relaxed);
-  if (before != 0 && before != process) g_dropped.store(0, std::memory_order_relaxed);
+  const std::uint32_t before = g_dropped_in.load(std::memory_order_relaxed);
+  if (before == process) return;
+  g_dropped_in.store(process, std::memory_order_relaxed);
+  if (before != 0) g_dropped.store(0, std::memory_order_relaxed);
 }
 std::atomic<Report*> g_report{nullptr};
 
