@@ -329,23 +329,9 @@ void change_known(const IsNewer& is_newer, const Change& change) noexcept {
   const ScopedBlockSignals held;
   const LockGuard lock(g_publishing);
   if (!lock || !is_newer()) return;
-  g_known_changes.fetch_add(1);
+  if (g_known_changes.load() % 2 == 0) g_known_changes.fetch_add(1);  // else a thread of the parent's left it
   change();
   g_known_changes.fetch_add(1);
-}
-
-/// Searches once more where nothing was found while other threads closed libraries, which changes the list
-/// that is read.
-template <class Find>
-AnyFunction search_again(const Find& find) noexcept {
-  constexpr int kMaxTries = 50;
-  constexpr long kPause = 100'000;  // nanoseconds
-  for (int tries = 1;; ++tries) {
-    const std::uint64_t closes = count_closes();
-    const AnyFunction found = find();
-    if (found != nullptr || closes == count_closes() || tries == kMaxTries) return found;
-    raw::sleep_for(kPause);
-  }
 }
 
 struct Wanted {
@@ -493,20 +479,18 @@ void find_driver() noexcept { fill_driver(0); }
 
 AnyFunction find_driver(Hook hook, bool exported) noexcept {
   std::atomic<AnyFunction>& known = (exported ? g_known_rtld_next : g_known_libcuda_entry)[index_of(hook)];
-  return search_again([&] {
-    Wanted wanted{hook, exported};
-    if (read_known([&] {
-          wanted.function = known.load(std::memory_order_relaxed);
-          return wanted.function != nullptr && is_driver_there();
-        })) {
-      publish();
-    } else if (!fill_driver(0, &wanted) && wanted.function == nullptr) {
-      wanted.function = wrap_for_counting(hook, exported, find_without_memory(hook, 0));
-      known.store(wanted.function, std::memory_order_release);
-      publish();
-    }
-    return wanted.function;
-  });
+  Wanted wanted{hook, exported};
+  if (read_known([&] {
+        wanted.function = known.load(std::memory_order_relaxed);
+        return wanted.function != nullptr && is_driver_there();
+      })) {
+    publish();
+  } else if (!fill_driver(0, &wanted) && wanted.function == nullptr) {
+    wanted.function = wrap_for_counting(hook, exported, find_without_memory(hook, 0));
+    known.store(wanted.function, std::memory_order_release);
+    publish();
+  }
+  return wanted.function;
 }
 
 AnyFunction find_own(Hook hook, const void* caller) noexcept {
@@ -553,33 +537,31 @@ AnyFunction known_routed(Hook hook) noexcept {
 
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
   const auto index = static_cast<std::size_t>(runtime);
-  return search_again([&] {
-    AnyFunction function = known_runtime(runtime, hook);
-    const auto keep = [&](const Definitions& definitions, PageCache*) {
-      function = definitions.found[index_of(hook)];
-      const LoadedObject& library = definitions.library;
-      RuntimeObject& object = g_runtime_objects[index];
-      change_known(
-          [&] {
-            return (!is_there(object) || object.load.load() == library.load) &&
-                   (!library || is_still_loaded(library.elf.low(), library.load));
-          },
-          [&] {
-            for (std::size_t i = 0; i < kHookCount; ++i)
-              if (kHooks[i].layer == Layer::runtime)
-                g_known_runtime[index][i].store(definitions.lasting[i] ? definitions.found[i] : nullptr,
-                                                std::memory_order_relaxed);
-            object.load.store(library.load, std::memory_order_relaxed);
-            object.low.store(library.elf.low(), std::memory_order_release);
-          });
-    };
-    if (function == nullptr && !with_search(Layer::runtime, index, 0, keep)) {
-      function = find_without_memory(hook, index);
-      g_known_runtime[index][index_of(hook)].store(function, std::memory_order_release);
-    }
-    if (function != nullptr) publish();
-    return function;
-  });
+  AnyFunction function = known_runtime(runtime, hook);
+  const auto keep = [&](const Definitions& definitions, PageCache*) {
+    function = definitions.found[index_of(hook)];
+    const LoadedObject& library = definitions.library;
+    RuntimeObject& object = g_runtime_objects[index];
+    change_known(
+        [&] {
+          return (!is_there(object) || object.load.load() == library.load) &&
+                 (!library || is_still_loaded(library.elf.low(), library.load));
+        },
+        [&] {
+          for (std::size_t i = 0; i < kHookCount; ++i)
+            if (kHooks[i].layer == Layer::runtime)
+              g_known_runtime[index][i].store(definitions.lasting[i] ? definitions.found[i] : nullptr,
+                                              std::memory_order_relaxed);
+          object.load.store(library.load, std::memory_order_relaxed);
+          object.low.store(library.elf.low(), std::memory_order_release);
+        });
+  };
+  if (function == nullptr && !with_search(Layer::runtime, index, 0, keep)) {
+    function = find_without_memory(hook, index);
+    g_known_runtime[index][index_of(hook)].store(function, std::memory_order_release);
+  }
+  if (function != nullptr) publish();
+  return function;
 }
 
 void recheck_runtime(Runtime runtime) noexcept {

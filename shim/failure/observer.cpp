@@ -306,6 +306,8 @@ void on_launch(std::uintptr_t handle) noexcept {
       [handle](State& state) { register_kernel(handle, state.report, state.modules, state.objects); });
 }
 
+namespace {
+
 /// A preload defines every name that it exports, so the dynamic linker does not refuse the program.
 void say_absent(std::string_view name, std::string_view library) noexcept {
   static std::atomic<bool> g_said{false};
@@ -319,20 +321,39 @@ void say_absent(std::string_view name, std::string_view library) noexcept {
   });
 }
 
-Resolved resolve_export(Hook hook, const void* caller) noexcept {
+/// Searches once more where nothing was found while other threads closed libraries, which changes the list
+/// that is read.
+template <class Find>
+AnyFunction search_again(const Find& find) noexcept {
+  constexpr int kMaxTries = 50;
+  constexpr long kPause = 100'000;  // nanoseconds
   const ErrnoKeeper keeper;
-  AnyFunction const found = find_driver(hook, true);
-  return found != nullptr ? Resolved{found, false} : Resolved{find_own(hook, caller), true};
+  for (int tries = 1;; ++tries) {
+    const std::uint64_t closes = count_closes();
+    const AnyFunction found = find();
+    if (found != nullptr || closes == count_closes() || tries == kMaxTries) return found;
+    raw::sleep_for(kPause);
+  }
+}
+
+}  // namespace
+
+Resolved resolve_export(Hook hook, const void* caller) noexcept {
+  Resolved out;
+  out.function = search_again([&] {
+    AnyFunction found = find_driver(hook, true);
+    out.is_plugins = found == nullptr;
+    return out.is_plugins ? find_own(hook, caller) : found;
+  });
+  return out;
 }
 
 Resolved resolve_routed(Hook hook, const void* /*caller*/) noexcept {
-  const ErrnoKeeper keeper;
-  return {find_driver(hook, false), false};
+  return {search_again([&] { return find_driver(hook, false); }), false};
 }
 
 AnyFunction resolve_runtime(Runtime runtime, Hook hook) noexcept {
-  const ErrnoKeeper keeper;
-  return find_runtime(runtime, hook);
+  return search_again([&] { return find_runtime(runtime, hook); });
 }
 
 abi::Result absent(Runtime runtime, Hook hook) noexcept {
