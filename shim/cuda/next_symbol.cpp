@@ -447,7 +447,7 @@ std::size_t row_at(AnyFunction address) noexcept {
 
 void recheck_driver() noexcept {
   const std::uintptr_t low = g_driver_low.load(std::memory_order_acquire);
-  if (low != 0 && !is_still_loaded(low, g_driver_load.load(std::memory_order_relaxed))) find_driver();
+  if (low != 0 && !is_driver_there()) find_driver();
 }
 
 std::uint64_t current_driver() noexcept {
@@ -467,9 +467,7 @@ std::string_view driver_path() noexcept { return driver_object().path; }
 bool adopt_driver(const LoadedObject& object) noexcept {
   if (g_driver_load.load(std::memory_order_acquire) == object.load) return true;
   // What the program has looked up in one driver must not go to another.
-  if (is_still_loaded(g_driver_low.load(std::memory_order_acquire),
-                      g_driver_load.load(std::memory_order_relaxed)))
-    return false;
+  if (is_driver_there()) return false;
   // Under another file name it is the driver only where no file has the driver's.
   fill_driver(names_libcuda(object.path) ? object.load : 0);
   return g_driver_load.load(std::memory_order_acquire) == object.load;

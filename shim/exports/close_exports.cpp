@@ -1,29 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlclose: it may unload the driver or a runtime. A library that is opened later, and that is linked to it,
 // calls the shim's functions, which must not go on to where it was.
-#include "exports/close_exports.h"
-
 #include "cuda/next_symbol.h"
+#include "exports/next_functions.h"
 #include "guest/errno_keeper.h"
-#include "guest/scratch_stack.h"
-#include "process/link_map.h"
-
-namespace kshim::shim {
-
-namespace {
-
-/// For a call before the shim's constructor ran, or where libdl is mapped later.
-[[gnu::noinline, gnu::cold]] CloseFn find_next() noexcept {
-  const ErrnoKeeper keeper;
-  NextFunction found[] = {{"dlclose"}};
-  on_new_stack([&] { find_after_shim(found); });
-  const auto next = reinterpret_cast<CloseFn>(found[0].address);
-  g_next_dlclose.store(next, std::memory_order_relaxed);
-  return next;
-}
-
-}  // namespace
-}  // namespace kshim::shim
 
 #if defined(__x86_64__)
 #define KSHIM_OLD_GLIBC "GLIBC_2.2.5"
@@ -36,7 +16,11 @@ namespace {
 extern "C" [[gnu::visibility("default")]] int kshim_dlclose(void* library) {
   using namespace kshim::shim;
   CloseFn next = g_next_dlclose.load(std::memory_order_relaxed);
-  if (next == nullptr && (next = find_next()) == nullptr) return -1;
+  if (next == nullptr) {
+    next = reinterpret_cast<CloseFn>(find_next("dlclose"));
+    if (next == nullptr) return -1;
+    g_next_dlclose.store(next, std::memory_order_relaxed);
+  }
   close_begins();
   const int status = next(library);
   const ErrnoKeeper keeper;

@@ -13,8 +13,7 @@
 
 #include "cuda/own_references.h"
 #include "cuda/symbol_lookup.h"
-#include "exports/close_exports.h"
-#include "exports/wait_exports.h"
+#include "exports/next_functions.h"
 #include "failure/state.h"
 #include "guest/options.h"
 #include "guest/process_generation.h"
@@ -34,6 +33,13 @@ namespace kshim::shim {
 
 std::atomic<WaitFn> g_next_waitpid{nullptr};
 std::atomic<CloseFn> g_next_dlclose{nullptr};
+
+[[gnu::noinline, gnu::cold]] void* find_next(std::string_view name) noexcept {
+  const ErrnoKeeper keeper;
+  NextFunction found[] = {{name}};
+  on_new_stack([&] { find_after_shim(found); });
+  return found[0].address;
+}
 
 namespace {
 

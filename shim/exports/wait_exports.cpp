@@ -3,30 +3,17 @@
 // ninja call it. It is a cancellation point and may be called in a signal handler, so the real function does
 // all of the work; what follows comes after it, for a child that ended with a status other than 0 or by a
 // signal in a process that has a report, and waits for nothing.
-#include "exports/wait_exports.h"
-
 #include <sys/wait.h>
 
+#include "exports/next_functions.h"
 #include "failure/state.h"
 #include "guest/options.h"
 #include "guest/process_generation.h"
-#include "guest/scratch_stack.h"
 #include "guest/syscalls.h"
-#include "process/link_map.h"
 
 namespace kshim::shim {
 
 namespace {
-
-/// For a call before the shim's constructor ran.
-[[gnu::noinline, gnu::cold]] WaitFn find_next() noexcept {
-  const ErrnoKeeper keeper;
-  NextFunction found[] = {{"waitpid"}};
-  on_new_stack([&] { find_after_shim(found); });
-  const auto next = reinterpret_cast<WaitFn>(found[0].address);
-  g_next_waitpid.store(next, std::memory_order_relaxed);
-  return next;
-}
 
 [[gnu::noinline, gnu::cold]] void note_child(pid_t child, int status) noexcept {
   const ErrnoKeeper keeper;
@@ -44,8 +31,11 @@ namespace {
 extern "C" [[gnu::visibility("default")]] pid_t waitpid(pid_t pid, int* status, int options) {
   using namespace kshim::shim;
   WaitFn next = g_next_waitpid.load(std::memory_order_relaxed);
-  if (next == nullptr && (next = find_next()) == nullptr)
-    return static_cast<pid_t>(raw::call(SYS_wait4, pid, status, options, nullptr));
+  if (next == nullptr) {
+    next = reinterpret_cast<WaitFn>(find_next("waitpid"));
+    if (next == nullptr) return static_cast<pid_t>(raw::call(SYS_wait4, pid, status, options, nullptr));
+    g_next_waitpid.store(next, std::memory_order_relaxed);
+  }
   const pid_t child = next(pid, status, options);
   if (child > 0 && status != nullptr && *status != 0 && (WIFEXITED(*status) || WIFSIGNALED(*status)))
     note_child(child, *status);
