@@ -2,13 +2,12 @@
 #include "modules/image_set.h"
 
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "base/settings.h"
 #include "device/product.h"
 #include "kshim/image/decompress.h"
 #include "kshim/image/fatbin.h"
+#include "modules/file_bytes.h"
 
 namespace kshim::sim {
 namespace {
@@ -154,10 +153,9 @@ CUresult ImageSet::from_bytes(Bytes bytes, bool copy, std::unique_ptr<ImageSet>&
 
 CUresult ImageSet::from_file(const char* path, std::unique_ptr<ImageSet>& out) {
   if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-  return from_bytes(std::as_bytes(std::span(bytes)), true, out);
+  const auto bytes = file_bytes(path);
+  if (!bytes) return CUDA_ERROR_FILE_NOT_FOUND;
+  return from_bytes(*bytes, true, out);
 }
 
 CUresult ImageSet::pick(const Container& container, image::ComputeCapability device, Piece& out,

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuLink*.
-#include <fstream>
-#include <iterator>
-
 #include "context/context.h"
 #include "entry/entry.h"
+#include "modules/file_bytes.h"
 #include "modules/linker.h"
 
 namespace kshim::sim {
@@ -29,10 +27,8 @@ CUresult add_data(CUlinkState handle, CUjitInputType type, const void* data, std
 CUresult add_file(CUlinkState handle, CUjitInputType type, const char* path) {
   if (object_of<Linker>(handle) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-  return add_data(handle, type, bytes.data(), bytes.size());
+  const auto bytes = file_bytes(path);
+  return bytes ? add_data(handle, type, bytes->data(), bytes->size()) : CUDA_ERROR_FILE_NOT_FOUND;
 }
 
 }  // namespace

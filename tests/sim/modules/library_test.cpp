@@ -177,6 +177,12 @@ TEST_F(Modules, FromFiles) {
   std::filesystem::resize_file(path, image.size() / 2);
   EXPECT_CU(200, cuModuleLoad(&module, path.c_str()));
   std::filesystem::remove(path);
+  const std::string folder = std::filesystem::temp_directory_path();
+  EXPECT_CU(301, cuModuleLoad(&module, folder.c_str()));
+  CUlinkState link = nullptr;
+  ASSERT_CU(0, cuLinkCreate(0, nullptr, nullptr, &link));
+  EXPECT_CU(301, cuLinkAddFile(link, CU_JIT_INPUT_CUBIN, folder.c_str(), 0, nullptr, nullptr));
+  EXPECT_CU(0, cuLinkDestroy(link));
 }
 
 TEST_F(Modules, TheCompilersComplaintIsInTheLog) {
