@@ -217,6 +217,11 @@ void say_that_it_is_not_watched() noexcept {
   return is_shim(found) || !find_loaded_object(found) ? nullptr : found;
 }
 
+/// A driver function by its name (cuInit, not cublasCreate), hooked or not.
+bool is_driver_function(const char* name) noexcept {
+  return name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
+}
+
 bool is_get_proc_address(std::size_t row) noexcept {
   return row == index_of(Hook::cuGetProcAddress) || row == index_of(Hook::cuGetProcAddress_v2);
 }
@@ -238,12 +243,13 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   constexpr LookupAnswer kNotOurs{nullptr, 0};
   const bool names_none = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
   const std::size_t row = find_hook(name);
-  if (row == kHookCount) return kNotOurs;
+  if (row == kHookCount && !is_driver_function(name)) return kNotOurs;
   const ErrnoKeeper keeper;
   const std::uint32_t refusals = raw::g_refusals.load(std::memory_order_relaxed);
   const auto lacked_memory = [&] { return raw::g_refusals.load(std::memory_order_relaxed) != refusals; };
   if (is_driver_itself(caller)) return kNotOurs;
   unshadow_variables(caller, name);
+  if (row == kHookCount) return kNotOurs;
   const bool sets_error = next_sets_error();  // asked first: a look-up that succeeds clears the error
   const auto none = [&]() noexcept -> LookupAnswer {
     if (!sets_error && handle != RTLD_NEXT) look_up_plainly(handle, name, "none");

@@ -53,8 +53,10 @@ Table* open_table() noexcept {
 
 std::uint64_t check_of(std::uintptr_t handle, std::uint64_t place, std::uint64_t module, std::uintptr_t root,
                        std::string_view name) noexcept {
-  const std::uint64_t parts[] = {handle, place, module, root};
-  return key_hash(std::as_bytes(std::span(parts)), content_hash(bytes_of(name)));
+  // One whole step of content_hash(): each load and unload takes several of these.
+  const std::uint64_t parts[8] = {handle, place, module, root,
+                                  name.empty() ? 0 : content_hash(bytes_of(name))};
+  return content_hash(std::as_bytes(std::span(parts)));
 }
 
 /// The name at a place in the ring; no data() if there is none, or if it was overwritten.

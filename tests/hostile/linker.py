@@ -145,6 +145,12 @@ for _ in range(3):
         self.called(FILLS_DATA, call, mode=os.RTLD_LOCAL)
         self.only()
 
+    def test_a_library_that_clears_such_variables(self):
+        """the same library finds no driver, looks up `cuGetErrorString`, which has no hook, and clears its variables (slang-rhi) | nothing | none"""
+        for disable in ("0", "1"):
+            self.assertEqual(self.called(FILLS_DATA, "clears_data\nprint(f())", "", os.RTLD_LOCAL, KSHIM_DISABLE=disable), "0")
+        self.assertEqual(self.found(), [])
+
     def test_a_library_of_the_start_whose_variables_have_those_names(self):
         """the same, of a library that the process started with, with a driver and without one | nothing | all of it"""
         for driver in (hostile.PLAIN, ""):

@@ -55,9 +55,6 @@ class FrameWalk {
   static constexpr int kMaxThreads = 4096;
   static constexpr int kInterpretersOwn =
       3;  // from there on no function's: FRAME_OWNED_BY_INTERPRETER, _CSTACK
-  // The file and the name that _Py_InitCleanup of 3.13 has (Python/specialize.c): it stands below an __init__
-  // that a specialized call has entered, has no lines, and is in none of Python's own tracebacks.
-  static constexpr std::string_view kInitCleanup = "__init__";
   const Python& python_;
   const PythonLayout& layout_;
   PythonStack& out_;
@@ -218,7 +215,10 @@ bool FrameWalk::add_frame(Address frame, Address code) noexcept {
   const std::string_view file = text(read<Address>(code, layout_.code_filename).value_or(0));
   const std::string_view function = text(read<Address>(code, layout_.code_name).value_or(0));
   const auto at = line(frame, code);
-  if (!at && file == kInitCleanup && function == kInitCleanup) {
+  // Code that the interpreter makes for itself (_Py_InitCleanup of 3.13; 3.12's trampoline, if its frame
+  // loses its owner meanwhile) has one text as file and name, no lines, and is in none of Python's own
+  // tracebacks.
+  if (!at && file.data() != nullptr && file == function) {
     out_.text_used_ = text_before;
     return true;
   }
