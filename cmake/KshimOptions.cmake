@@ -27,7 +27,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   # 105651, 107852, fixed in 13).
   target_compile_options(
     kshim_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
-                            $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Wno-stringop-overflow;-Wno-free-nonheap-object;-Wno-array-bounds;-Wno-maybe-uninitialized>)
+                            $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-free-nonheap-object;-Wno-array-bounds;-Wno-maybe-uninitialized>)
 endif()
 target_include_directories(kshim_options INTERFACE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/include")
 set_property(GLOBAL PROPERTY CXX_EXTENSIONS OFF)
