@@ -41,6 +41,7 @@ struct ProcessSummary {
   bool complete = false;   ///< has an `end` record
   std::uint64_t lost = 0;  ///< records that its shim could not write, or that cannot be read any more
   bool damaged = false;    ///< some of them were written
+  bool compiler = false;   ///< one that failed, and initialized no driver
 };
 
 /// The processes of one run; those that name none together.

@@ -127,7 +127,8 @@ Verdict verdict_of(const Analysis& analysis) {
   const bool whole = std::ranges::all_of(analysis.processes, [](const ProcessSummary& process) {
     return process.complete && process.lost == 0;
   });
-  return whole ? Verdict::ok : Verdict::incomplete;
+  if (!whole) return Verdict::incomplete;
+  return std::ranges::all_of(analysis.processes, &ProcessSummary::compiler) ? Verdict::no_cuda : Verdict::ok;
 }
 
 // Drops a latent gap if another process already failed because of it.

@@ -135,6 +135,7 @@ std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t 
   process.complete = report.end.has_value();
   process.lost = saturated(report.end ? report.end->dropped : 0, report.missing);
   process.damaged = report.missing != 0;
+  process.compiler = report.compiler && !report.driver;
   const std::size_t weight =
       sizeof(process) + bytes + process.report.size() + process.host.size() + process.exe.size();
   if (facts_.size() == kMaxProcesses || weight_ + weight > kMaxText) {

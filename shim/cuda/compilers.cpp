@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/compilers.h"
 
-#include "guest/errno_keeper.h"
 #include "guest/slices.h"
 #include "guest/text_buffer.h"
 #include "process/loaded_objects.h"
@@ -86,7 +85,6 @@ bool ask_importer(void* context, const LoadedObject& object) {
 // need not be the file that is linked to the library: PyTorch passes function pointers in a table, and
 // compilers turn tail calls into jumps.
 AnyFunction find_compiler(Hook hook, std::string_view node, const void* caller) noexcept {
-  const ErrnoKeeper keeper;
   PageCache pages;
   Copies copies{.row = row_of(hook), .node = node, .pages = pages};
   for_each_loaded_object_at_once(collect_copy, &copies);

@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "cuda/cuda_libraries.h"
-#include "guest/errno_keeper.h"
 #include "guest/process_generation.h"
 #include "guest/safe_memory.h"
 #include "guest/scratch_stack.h"
@@ -286,22 +285,46 @@ std::uint32_t closing_threads() noexcept {
   return g_closing.load();
 }
 
-/// Fills the tables with what is known and still mapped, unless a library is being closed.
+using IsLoaded = bool (*)(std::uintptr_t address, std::uint64_t load) noexcept;
+
+/// Fills the tables with what is known and still mapped, unless a library is being closed. Under
+/// g_publishing.
+void fill_tables(IsLoaded is_loaded) noexcept {
+  g_published.store(true);  // before the threads in dlclose are counted: one of the two sees the other
+  if (closing_threads() != 0) return;
+  // What came with the program stays, where there is no libcuda, too.
+  const std::uintptr_t driver = g_driver_low.load(std::memory_order_acquire);
+  if (driver == 0 || is_loaded(driver, g_driver_load.load(std::memory_order_relaxed))) {
+    copy(g_known_rtld_next, g_driver_rtld_next);
+    copy(g_known_libcuda_entry, g_libcuda_entry);
+  }
+  for (std::size_t i = 0; i < kRuntimeCount; ++i) {
+    const std::uintptr_t runtime = g_runtime_objects[i].low.load(std::memory_order_acquire);
+    if (runtime == 0 || is_loaded(runtime, g_runtime_objects[i].load.load(std::memory_order_relaxed)))
+      copy(g_known_runtime[i], g_runtime_real[i]);
+  }
+}
+
 void publish() noexcept {
   if (closing_threads() != 0) return;
   const ScopedBlockSignals held;
   const LockGuard lock(g_publishing);
-  if (!lock) return;
-  g_published.store(true);  // before the threads in dlclose are counted: one of the two sees the other
-  if (closing_threads() != 0) return;
-  // What came with the program stays, where there is no libcuda, too.
-  if (g_driver_low.load(std::memory_order_acquire) == 0 || is_driver_there()) {
-    copy(g_known_rtld_next, g_driver_rtld_next);
-    copy(g_known_libcuda_entry, g_libcuda_entry);
-  }
-  for (std::size_t i = 0; i < kRuntimeCount; ++i)
-    if (g_runtime_objects[i].low.load(std::memory_order_acquire) == 0 || is_there(g_runtime_objects[i]))
-      copy(g_known_runtime[i], g_runtime_real[i]);
+  if (lock) fill_tables(is_still_loaded);
+}
+
+bool is_anything_known() noexcept {
+  return g_driver_low.load(std::memory_order_relaxed) != 0 ||
+         std::any_of(std::begin(g_runtime_objects), std::end(g_runtime_objects),
+                     [](const RuntimeObject& object) { return object.low.load() != 0; });
+}
+
+/// After the last dlclose, for a process that then forbids itself system calls: makes none, and does not
+/// wait. What it cannot tell stays empty, and the next call fills it.
+void publish_again() noexcept {
+  bool inherited = false;
+  if (!is_anything_known() || closing_threads() != 0 || !g_publishing.try_acquire(inherited)) return;
+  fill_tables(is_surely_loaded);
+  g_publishing.release();
 }
 
 /// Makes no system call where no other thread is about the tables.
@@ -583,6 +606,7 @@ void close_begins() noexcept {
 void close_ends() noexcept {
   std::uint32_t threads = g_closing.load();
   while (threads != 0 && !g_closing.compare_exchange_weak(threads, threads - 1)) continue;
+  if (threads <= 1) publish_again();
 }
 
 AnyFunction driver_function(const char* name, PageCache* pages) noexcept {

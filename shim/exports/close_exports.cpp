@@ -3,7 +3,6 @@
 // calls the shim's functions, which must not go on to where it was.
 #include "cuda/next_symbol.h"
 #include "exports/next_functions.h"
-#include "guest/errno_keeper.h"
 
 #if defined(__x86_64__)
 #define KSHIM_OLD_GLIBC "GLIBC_2.2.5"
@@ -23,7 +22,6 @@ extern "C" [[gnu::visibility("default")]] int kshim_dlclose(void* library) {
   }
   close_begins();
   const int status = next(library);
-  const ErrnoKeeper keeper;
   close_ends();
   return status;
 }

@@ -15,6 +15,7 @@
 #include "cuda/symbol_lookup.h"
 #include "exports/next_functions.h"
 #include "failure/state.h"
+#include "guest/errno_keeper.h"
 #include "guest/options.h"
 #include "guest/process_generation.h"
 #include "guest/scratch_stack.h"
@@ -35,7 +36,6 @@ std::atomic<WaitFn> g_next_waitpid{nullptr};
 std::atomic<CloseFn> g_next_dlclose{nullptr};
 
 [[gnu::noinline, gnu::cold]] void* find_next(std::string_view name) noexcept {
-  const ErrnoKeeper keeper;
   NextFunction found[] = {{name}};
   on_new_stack([&] { find_after_shim(found); });
   return found[0].address;
@@ -89,13 +89,14 @@ void watch_compiler() noexcept {
 /// system call, which a program may forbid to itself later.
 void find_next_functions() noexcept {
   NextFunction next[] = {{"_exit"}, {"_Exit"},  {"waitpid"}, {"__cxa_atexit"},
-                         {"dlsym"}, {"dlvsym"}, {"dlclose"}};
+                         {"dlsym"}, {"dlvsym"}, {"dlclose"}, {"__errno_location"}};
   find_after_shim_at_start(next);
   g_next_exit.store(reinterpret_cast<ExitFn>(next[0].address));
   g_next_c_exit.store(reinterpret_cast<ExitFn>(next[1].address));
   g_next_waitpid.store(reinterpret_cast<WaitFn>(next[2].address));
   g_next_at_exit.store(reinterpret_cast<AtExitFn>(next[3].address));
   g_next_dlclose.store(reinterpret_cast<CloseFn>(next[6].address));  // null if libdl is not mapped yet
+  g_errno_location.store(reinterpret_cast<ErrnoFn>(next[7].address), std::memory_order_relaxed);
   if (next[4].address != nullptr) kshim_real_dlsym = next[4].address;
   if (next[5].address != nullptr) kshim_real_dlvsym = next[5].address;
 }
@@ -108,7 +109,6 @@ void call_last(std::uintptr_t argument) noexcept {
 }
 
 [[gnu::constructor]] void start() {
-  const ErrnoKeeper keeper;
   remember_stderr();
   find_next_functions();
   unshadow_variables_at_start();

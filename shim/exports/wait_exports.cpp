@@ -16,7 +16,6 @@ namespace kshim::shim {
 namespace {
 
 [[gnu::noinline, gnu::cold]] void note_child(pid_t child, int status) noexcept {
-  const ErrnoKeeper keeper;
   if (!options().enabled || current_report() == 0) return;
   if (!is_process_of_report()) return;  // a vfork's child
   // Where another thread is in the shim, the report does without.

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 
-#include "guest/errno_keeper.h"
 #include "process/stack/walk.h"
 
 // The linker's marks of the section that all wrappers of the runtime are in (runtime_exports.cpp).
@@ -37,7 +36,6 @@ void look(void* found) noexcept {
 }  // namespace
 
 bool called_from_cudart() noexcept {
-  const ErrnoKeeper keeper;
   bool found = false;
   guarded_walk(look, &found);
   return found;

@@ -138,6 +138,13 @@ bool is_in_handler() noexcept {
   return in_handler;
 }
 
+/// At its exit a runtime unloads what it has loaded. In a child of fork, which does not use CUDA otherwise,
+/// the driver refuses, and the child may have forbidden itself the system calls of a record.
+bool is_release_at_exit(const CallArgs& facts) noexcept {
+  return row_of(facts.hook).stage == Stage::unload &&
+         (facts.code == kDeinitialized || facts.code == kNotInitialized);
+}
+
 bool is_recording(const void* caller) noexcept { return options().enabled && !in_driver(caller); }
 
 /// The one work of a call from the host that writes its record.
@@ -174,7 +181,7 @@ void on_init(const CallArgs& facts, bool begun) noexcept {
 }
 
 void on_call_failed(const CallArgs& facts) noexcept {
-  if (!is_recording(facts.caller)) return;
+  if (!is_recording(facts.caller) || is_release_at_exit(facts)) return;
   UnwrittenRecord record;
   learn_what_was_missed();
   const Device asked = ask_current_device();
@@ -327,7 +334,6 @@ template <class Find>
 AnyFunction search_again(const Find& find) noexcept {
   constexpr int kMaxTries = 50;
   constexpr long kPause = 100'000;  // nanoseconds
-  const ErrnoKeeper keeper;
   for (int tries = 1;; ++tries) {
     const std::uint64_t closes = count_closes();
     const AnyFunction found = find();
@@ -357,7 +363,6 @@ AnyFunction resolve_runtime(Runtime runtime, Hook hook) noexcept {
 }
 
 abi::Result absent(Runtime runtime, Hook hook) noexcept {
-  const ErrnoKeeper keeper;
   const LoadedObject library = runtime_object(runtime);
   if (!library) return kInsufficientDriver;
   say_absent(row_of(hook).name, library.path);
@@ -365,7 +370,6 @@ abi::Result absent(Runtime runtime, Hook hook) noexcept {
 }
 
 abi::Result absent(Hook hook) noexcept {
-  const ErrnoKeeper keeper;
   if (const LoadedObject library = driver_object(); library) say_absent(row_of(hook).name, library.path);
   if (hook == Hook::cuInit) return kNoDevice;
   const Stage stage = row_of(hook).stage;

@@ -2,17 +2,14 @@
 #include "guest/auxiliary_vector.h"
 
 #include <elf.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "guest/errno_keeper.h"
 #include "guest/own_file.h"
 #include "guest/syscalls.h"
-
-// A weak reference: where the program's stack began, if the C library is glibc.
-extern "C" [[gnu::weak]] void* __libc_stack_end;
 
 namespace kshim::shim {
 namespace {
@@ -26,16 +23,18 @@ std::atomic<unsigned long> g_values[kTypes];
 enum State : int { unread, known, unknown };
 std::atomic<int> g_state{unread};
 
-/// Where the kernel put it: behind the number of arguments, the arguments and the environment. nullptr if
-/// that is not what lies there: the linker takes variables out of a privileged program's environment.
+/// Where the kernel put it, and the dynamic linker corrected it: behind the environment. nullptr if that is
+/// not what lies there: an earlier constructor has changed the environment, or the linker took variables out
+/// of a privileged program's.
 const Pair* pairs_on_stack() noexcept {
   constexpr unsigned long kNeeded[] = {AT_PHDR, AT_PAGESZ, AT_ENTRY, AT_SECURE, AT_RANDOM};
-  void* const* const begin = &__libc_stack_end;
-  if (begin == nullptr || *begin == nullptr) return nullptr;
-  const auto* word = static_cast<const unsigned long*>(*begin);
-  word += *word + 2;
-  while (*word != 0) ++word;
-  const auto* const pairs = reinterpret_cast<const Pair*>(word + 1);
+  constexpr std::uintptr_t kMaxDistance = std::uintptr_t{64} << 20U;
+  char* const* entry = __environ;
+  const char here = 0;  // the main thread's stack ends with the environment
+  if (reinterpret_cast<std::uintptr_t>(entry) - reinterpret_cast<std::uintptr_t>(&here) > kMaxDistance)
+    return nullptr;
+  while (*entry != nullptr) ++entry;
+  const auto* const pairs = reinterpret_cast<const Pair*>(entry + 1);
   std::uint64_t types = 0;
   for (std::size_t i = 0; pairs[i].type != AT_NULL; ++i) {
     if (pairs[i].type >= kTypes || i == kTypes) return nullptr;
@@ -65,7 +64,6 @@ int publish(const Pair* pairs) noexcept {
 }
 
 [[gnu::noinline]] int ask_kernel() noexcept {
-  const ErrnoKeeper keeper;
   Pair pairs[kTypes + 1] = {};
   return publish(read_pairs(pairs, sizeof pairs - sizeof pairs[0]) == 0 ? nullptr : pairs);
 }
@@ -88,7 +86,6 @@ unsigned long auxiliary_value(unsigned long type) noexcept {
 
 bool has_raised_rights() noexcept {
   if (state() == known) return auxiliary_value(AT_SECURE) != 0;
-  const ErrnoKeeper keeper;
   return raw::call(SYS_getuid) != raw::call(SYS_geteuid) || raw::call(SYS_getgid) != raw::call(SYS_getegid);
 }
 

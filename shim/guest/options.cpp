@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "guest/auxiliary_vector.h"
-#include "guest/errno_keeper.h"
 #include "guest/own_file.h"
+#include "guest/program_path.h"
 #include "guest/programs.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
@@ -309,8 +309,8 @@ namespace {
 
 [[gnu::noinline]] bool is_this_program_watched() noexcept {
   char program[4096];
-  const ssize_t size = raw::read_link("/proc/self/exe", program, sizeof program);
-  return size <= 0 || is_program_watched(g_options.programs, {program, static_cast<std::size_t>(size)});
+  const std::size_t size = read_program_path(program, sizeof program);
+  return size == 0 || is_program_watched(g_options.programs, {program, size});
 }
 
 }  // namespace
@@ -319,7 +319,6 @@ const Options& options() noexcept {
   if (g_state.load(std::memory_order_acquire) == 2) return g_options;
   int expected = 0;
   if (__environ == nullptr || !g_state.compare_exchange_strong(expected, 1)) return kPlainOptions;
-  const ErrnoKeeper keeper;
   if (is_preloaded_for_all())
     parse_settings_of_root();
   else

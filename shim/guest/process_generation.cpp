@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <new>
 
-#include "guest/errno_keeper.h"
 #include "guest/signals.h"
 #include "guest/syscalls.h"
 
@@ -45,7 +44,6 @@ std::atomic<std::uint32_t> g_last{0};  ///< of this process, or of an ancestor
 std::atomic<std::uint32_t>* mark() noexcept {
   std::atomic<std::uint32_t>* kept = g_mark.load(std::memory_order_acquire);
   if (kept != nullptr || g_no_mark.load(std::memory_order_relaxed)) return kept;
-  const ErrnoKeeper keeper;
   std::atomic<std::uint32_t>* const fresh = wiped_on_fork();
   if (fresh == nullptr) {
     g_no_mark.store(true, std::memory_order_relaxed);

@@ -14,7 +14,6 @@
 #include <optional>
 
 #include "guest/clock.h"
-#include "guest/errno_keeper.h"
 #include "guest/process_generation.h"
 #include "guest/signals.h"
 #include "guest/syscalls.h"
@@ -48,8 +47,8 @@ std::optional<bool> ask(Way way, std::uintptr_t place) noexcept {
                           ? raw::call(SYS_epoll_ctl, kNoFile, kAdd, kNoFile, place)
                           : raw::call(SYS_futex, place, FUTEX_WAIT_PRIVATE, kUnlikely, &no_time, nullptr, 0);
   if (answer == 0) return std::nullopt;
-  if (errno == EFAULT) return false;
-  if (event ? errno == EBADF : errno == EAGAIN || errno == ETIMEDOUT) return true;
+  if (raw::t_error == EFAULT) return false;
+  if (event ? raw::t_error == EBADF : raw::t_error == EAGAIN || raw::t_error == ETIMEDOUT) return true;
   return std::nullopt;
 }
 
@@ -112,8 +111,8 @@ KernelRead ask_kernel(const iovec* local, const iovec* remote, std::size_t count
   }
   const long got = read_by_number(thread, local, remote, count);
   if (got == static_cast<long>(size)) return KernelRead::done;
-  return got >= 0 || (errno == EFAULT && is_own_number(thread)) ? KernelRead::unreadable
-                                                                : KernelRead::refused;
+  return got >= 0 || (raw::t_error == EFAULT && is_own_number(thread)) ? KernelRead::unreadable
+                                                                       : KernelRead::refused;
 }
 
 /// This thread is in such a system call, or a handler has left it by longjmp.
@@ -150,7 +149,6 @@ bool both_pages_are_readable(std::uintptr_t boundary) noexcept {
 
 KernelRead read_by_kernel(const iovec* local, const iovec* remote, std::size_t count,
                           std::size_t size) noexcept {
-  const ErrnoKeeper keeper;
   return read_at_once(local, remote, count, size);
 }
 
@@ -166,7 +164,6 @@ ScopedManyReads::~ScopedManyReads() {
 void never_ask_for_pages() noexcept { g_way.store(Way::none, std::memory_order_relaxed); }
 
 bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept {
-  const ErrnoKeeper keeper;
   const iovec local{to, size};
   const iovec remote{reinterpret_cast<void*>(from), size};
   const KernelRead answer = read_by_kernel(&local, &remote, 1, size);
@@ -177,7 +174,6 @@ bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept {
 }
 
 std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept {
-  const ErrnoKeeper keeper;
   std::size_t done = 0;
   while (done < size) {
     const std::uintptr_t at = address + done;

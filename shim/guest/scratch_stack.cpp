@@ -5,7 +5,6 @@
 
 #include <cstdint>
 
-#include "guest/errno_keeper.h"
 #include "guest/signals.h"
 #include "guest/syscalls.h"
 
@@ -147,7 +146,6 @@ void call_on_new_stack(void (*work)(const void*), const void* context) noexcept 
     work(context);
     return;
   }
-  const ErrnoKeeper keeper;
   const ScopedBlockSignals held;
   void* const memory = raw::map_memory(sizeof(NewStack), MAP_NORESERVE);
   if (memory == nullptr) {

@@ -37,10 +37,10 @@ class ScopedBlockSignals {
   /// `needed`: false where the caller knows that they are blocked.
   explicit ScopedBlockSignals(bool needed = true) noexcept {
     if (!needed) return;
-    const int error = errno;
+    const int error = raw::t_error;
     armed_ = raw::change_mask(SIG_BLOCK, kBlockable, &before_) == 0;
     if ((before_ & signal_bit(SIGSYS)) != 0) unblock_traps();
-    errno = error;  // a sandbox may have refused
+    raw::t_error = error;  // a sandbox may have refused
   }
   ~ScopedBlockSignals() {
     if (armed_) raw::change_mask(SIG_SETMASK, before_, nullptr);
@@ -72,11 +72,11 @@ inline ssize_t write_without_signal(int fd, const void* from, std::size_t size) 
   raw::SignalSet before = 0;
   if ((t_host_mask & kRaised) != 0) raw::pending_signals(before);
   const ssize_t written = raw::write_file(fd, from, size);
-  const int error = errno;
+  const int error = raw::t_error;
   if (written >= 0 || (error != EFBIG && error != EPIPE)) return written;
   const raw::SignalSet raised = signal_bit(error == EFBIG ? SIGXFSZ : SIGPIPE);
   if ((before & raised) == 0) raw::discard_signal(raised);
-  errno = error;
+  raw::t_error = error;
   return written;
 }
 
@@ -86,18 +86,18 @@ class ScopedDeadlySignals {
  public:
   explicit ScopedDeadlySignals(bool needed) noexcept {
     if (!needed) return;
-    const int error = errno;
+    const int error = raw::t_error;
     raw::SignalSet deadly = 0;
     for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGALRM, SIGTERM, SIGXCPU})
       if ((t_host_mask & signal_bit(signal)) == 0 && raw::action_of(signal) == raw::kDefaultAction)
         deadly |= signal_bit(signal);
     armed_ = deadly != 0 && raw::change_mask(SIG_UNBLOCK, deadly, &before_) == 0;
-    errno = error;
+    raw::t_error = error;
   }
   ~ScopedDeadlySignals() {
-    const int error = errno;
+    const int error = raw::t_error;
     if (armed_) raw::change_mask(SIG_SETMASK, before_, nullptr);
-    errno = error;
+    raw::t_error = error;
   }
   ScopedDeadlySignals(const ScopedDeadlySignals&) = delete;
   ScopedDeadlySignals& operator=(const ScopedDeadlySignals&) = delete;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // System calls by instruction. libc's wrappers are cancellation points (pthread_cancel must not end a thread
 // of the host inside the shim), other preloaded libraries replace them (fakeroot, sandboxes, I/O tracers),
-// and a program may define functions or variables of their names. errno is set as libc sets it.
+// and a program may define functions or variables of their names. The host's errno stays as it is: a program
+// may define __errno_location, too.
 #pragma once
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -26,6 +27,9 @@
 #include <type_traits>
 
 namespace kshim::shim::raw {
+
+/// The error of this thread's last system call by the shim that failed.
+inline constinit thread_local int t_error = 0;
 
 #if defined(__aarch64__)
 inline long enter_kernel(long number, long a, long b, long c, long d, long e, long f) noexcept {
@@ -64,14 +68,14 @@ long as_word(Argument argument) noexcept {
 }
 inline long as_word(std::nullptr_t) noexcept { return 0; }
 
-/// -1 and errno for an error, as libc's syscall().
+/// -1 and t_error for an error.
 template <class... Arguments>
 long call(long number, Arguments... arguments) noexcept {
   constexpr long kMaxErrorBytes = 4095;
   const long words[6] = {as_word(arguments)...};
   const long result = enter_kernel(number, words[0], words[1], words[2], words[3], words[4], words[5]);
   if (result >= 0 || result < -kMaxErrorBytes) return result;
-  errno = static_cast<int>(-result);
+  t_error = static_cast<int>(-result);
   return -1;
 }
 
@@ -137,7 +141,7 @@ inline bool identify(int fd, dev_t& device, ino_t& inode) noexcept {
     inode = info.stx_ino;
     return true;
   }
-  if (errno == EBADF) return false;
+  if (t_error == EBADF) return false;
 #endif
   struct stat status {};
   if (status_of(fd, status) != 0) return false;
@@ -199,8 +203,8 @@ inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t va
                         long nanoseconds) noexcept {
   constexpr long kMoment = 100'000;
   const timespec time{0, nanoseconds};
-  if (call(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &time, nullptr, 0) != 0 && errno != EAGAIN &&
-      errno != ETIMEDOUT && errno != EINTR)
+  if (call(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &time, nullptr, 0) != 0 && t_error != EAGAIN &&
+      t_error != ETIMEDOUT && t_error != EINTR)
     sleep_for(kMoment);
 }
 inline void wake_one(const std::atomic<std::uint32_t>& word) noexcept {

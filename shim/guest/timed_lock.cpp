@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "guest/clock.h"
-#include "guest/errno_keeper.h"
 #include "guest/process_generation.h"
 #include "guest/syscalls.h"
 
@@ -23,7 +22,6 @@ bool TimedLock::acquire(bool& inherited) noexcept {
   if (owner_.load(std::memory_order_relaxed) == thread_token()) return false;
   for (int i = 0; i < kSpins; ++i)
     if (try_acquire(inherited)) return true;
-  const ErrnoKeeper keeper;
   const bool acquired = waiting_.fetch_add(1) < most_waiting_ && wait_and_acquire(inherited);
   waiting_.fetch_sub(1);
   return acquired;
@@ -70,7 +68,6 @@ void TimedLock::release() noexcept {
   owner_.store(0, std::memory_order_release);
   releases_.fetch_add(1);
   if (waiting_.load() == 0) return;
-  const ErrnoKeeper keeper;
   raw::wake_one(releases_);
 }
 

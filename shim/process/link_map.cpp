@@ -12,7 +12,6 @@
 #include <span>
 
 #include "guest/auxiliary_vector.h"
-#include "guest/errno_keeper.h"
 #include "guest/own_file.h"
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
@@ -93,13 +92,14 @@ bool ends_as_at_start() noexcept {
 // Called before all else, even from a host's own getauxval that looks up the next one: calls no function of
 // libc.
 const r_debug* process_r_debug() noexcept {
-  if (const r_debug* own = &_r_debug; own != nullptr && own->r_map != nullptr) return own;
-  if (r_debug** own = &_dl_debug_addr; own != nullptr && *own != nullptr && (*own)->r_map != nullptr)
-    return *own;
+  // First by the program's own table: a program with a loader of its own may define these names.
   for (const ElfW(Dyn)* dynamic = program_dynamic(); dynamic != nullptr && dynamic->d_tag != DT_NULL;
        ++dynamic)
     if (dynamic->d_tag == DT_DEBUG && dynamic->d_un.d_ptr != 0)
       return reinterpret_cast<const r_debug*>(dynamic->d_un.d_ptr);
+  if (const r_debug* own = &_r_debug; own != nullptr && own->r_map != nullptr) return own;
+  if (r_debug** own = &_dl_debug_addr; own != nullptr && *own != nullptr && (*own)->r_map != nullptr)
+    return *own;
   return nullptr;
 }
 
@@ -299,7 +299,6 @@ bool headers_in_file(const link_map& map, const char* name, Headers& out) noexce
 }  // namespace
 
 LoadedElf read_elf(const MapNode& node, const char* name, PageCache* pages) noexcept {
-  const ErrnoKeeper keeper;
   Headers headers;
   if (!headers_in_memory(node.map, pages, headers) && !headers_of_program(node.map, headers) &&
       !headers_in_file(node.map, name, headers))

@@ -9,7 +9,7 @@
 
 #include "guest/auxiliary_vector.h"
 #include "guest/clock.h"
-#include "guest/errno_keeper.h"
+#include "guest/program_path.h"
 #include "guest/reentry_guard.h"
 #include "guest/safe_memory.h"
 #include "guest/scratch_stack.h"
@@ -142,7 +142,6 @@ class Access {
       index->find_by_linker = linkers_look_up();
     return index;
   }
-  const ErrnoKeeper keeper_;
   const ScopedBlockSignals held_{!t_inside};  // a thread inside the shim has blocked them
   const ScopedManyReads reads_;
   const LockGuard guard_;
@@ -326,9 +325,8 @@ void add_ranges(Index& index, std::uint32_t number) noexcept {
 
 void executable_path(PathText& out) noexcept {
   char path[2048];
-  const ssize_t got = raw::read_link("/proc/self/exe", path, sizeof path);
-  if (got > 0) {
-    out << std::string_view(path, static_cast<std::size_t>(got));
+  if (const std::size_t size = read_program_path(path, sizeof path); size != 0) {
+    out << std::string_view(path, size);
     return;
   }
   const std::string_view given = readable_text(reinterpret_cast<const char*>(auxiliary_value(AT_EXECFN)));
@@ -690,11 +688,15 @@ LoadedElf find_elf_in_use(std::uintptr_t address) noexcept {
   return known != nullptr ? known->object.elf : LoadedElf();
 }
 
+bool is_surely_loaded(std::uintptr_t address, std::uint64_t load) noexcept {
+  Index* const known = g_index.load(std::memory_order_acquire);
+  if (known == nullptr || load == 0 || known->find_by_linker == nullptr) return false;
+  const Mapped object = find_load(*known, address, load);
+  return object.node != nullptr && is_linkers(known->find_by_linker, object, address);
+}
+
 bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept {
-  if (Index* const known = g_index.load(std::memory_order_acquire); known != nullptr && load != 0) {
-    const Mapped object = known->find_by_linker == nullptr ? Mapped() : find_load(*known, address, load);
-    if (object.node != nullptr && is_linkers(known->find_by_linker, object, address)) return true;
-  }
+  if (is_surely_loaded(address, load)) return true;
   const Access index;
   if (!index || load == 0) return false;
   bool same = false;

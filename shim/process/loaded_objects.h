@@ -56,6 +56,9 @@ void for_each_loaded_object_at_once(bool (*visit)(void* context, const LoadedObj
                                     void* context) noexcept;
 /// Whether the mapping with that number still holds the address.
 bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept;
+/// The same without a system call and without a lock, where the dynamic linker can be asked (glibc 2.35);
+/// false also where that does not say it.
+bool is_surely_loaded(std::uintptr_t address, std::uint64_t load) noexcept;
 
 /// For tests: behaves from now on as with a C library that has no _dl_find_object.
 void ignore_linkers_look_up() noexcept;

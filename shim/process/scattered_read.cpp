@@ -8,14 +8,12 @@
 #include <cstring>
 #include <new>
 
-#include "guest/errno_keeper.h"
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
 
 namespace kshim::shim {
 
 bool read_scattered(const ReadPart* parts, std::size_t count) noexcept {
-  const ErrnoKeeper keeper;
   if (count > kMaxReadParts) return false;
   iovec local[kMaxReadParts] = {};
   iovec remote[kMaxReadParts] = {};

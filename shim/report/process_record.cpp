@@ -12,6 +12,7 @@
 #include "guest/clock.h"
 #include "guest/options.h"
 #include "guest/own_file.h"
+#include "guest/program_path.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
@@ -160,9 +161,8 @@ void fill_process_record(ProcessRecord& record, const ProcessNames& names, const
   version << KSHIM_VERSION;
   if (!hash.empty()) version << " (" << hash << ")";
   const std::size_t stat_size = read_whole("/proc/self/stat", room.stat, sizeof room.stat);
-  const ssize_t exe_size = raw::read_link("/proc/self/exe", room.exe, sizeof room.exe);
-  const std::string_view exe(exe_size > 0 ? room.exe : nullptr,
-                             exe_size > 0 ? static_cast<std::size_t>(exe_size) : 0);
+  const std::size_t exe_size = read_program_path(room.exe, sizeof room.exe);
+  const std::string_view exe(exe_size != 0 ? room.exe : nullptr, exe_size);
   const bool hidden = options().is_private;
   const std::string_view user = shown_user(options(), room);
   const std::span<const std::string_view> arguments =

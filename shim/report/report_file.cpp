@@ -48,7 +48,7 @@ ssize_t write_whole(int fd, std::string_view line) noexcept {
   ssize_t written = -1;
   for (int tries = 0; tries < kMaxTries; ++tries) {
     written = write_without_signal(fd, line.data(), line.size());
-    if (written >= 0 || errno != EINTR) break;
+    if (written >= 0 || raw::t_error != EINTR) break;
   }
   return written;
 }
@@ -106,7 +106,7 @@ bool Report::append(std::string_view line) noexcept {
   for (int tries = 0; tries < 2; ++tries) {
     if (!still_open(file_) && !(reopen_report(file_) && still_open(file_))) return false;
     written = write_whole(file_.fd, line);
-    if (written >= 0 || errno != EBADF) break;
+    if (written >= 0 || raw::t_error != EBADF) break;
   }
   if (written == static_cast<ssize_t>(line.size())) return true;
   struct stat info {};

@@ -159,6 +159,7 @@ struct GuestCalls {
   static int change_mode(const char* path, unsigned mode) noexcept {
     return static_cast<int>(raw::call(SYS_fchmodat, AT_FDCWD, path, mode));
   }
+  static int error() noexcept { return raw::t_error; }
   static uid_t user() noexcept { return raw::user(); }
 };
 using Walk = report::FolderWalk<GuestCalls>;
@@ -211,16 +212,16 @@ int create_in(int folder, std::string_view path, unsigned mode, ReportFile& out)
     PathText name;
     name << base_name(candidate.view());
     const int fd = raw::open_at(folder, name.c_str(), kFlags, mode);
-    if (fd < 0 && errno == EEXIST) {
+    if (fd < 0 && raw::t_error == EEXIST) {
       if (is_device(candidate.view())) return EINVAL;
       continue;
     }
-    if (fd < 0) return errno;
+    if (fd < 0) return raw::t_error;
     struct stat info {};
     OwnFile made(fd);
     out.identity = made.identity();
     out.fd = move_up(std::move(made), -1);
-    if (out.fd < 0 || raw::status_of(out.fd, info) != 0) return errno;
+    if (out.fd < 0 || raw::status_of(out.fd, info) != 0) return raw::t_error;
     // Independent of the umask.
     if ((info.st_mode & 0777U) != mode) raw::change_mode(out.fd, mode);
     out.local = raw::is_on_local_disk(out.fd);
@@ -260,7 +261,7 @@ int create_in_own_folder(const PathText& own, std::string_view name, const Optio
   if (raw::status_of_link(itself.c_str(), info) == 0 && S_ISLNK(info.st_mode)) return ELOOP;
   if (const int error = open_folder(own.view(), {.make_missing = true, .mode = 0700}, folder); error != 0)
     return error;
-  if (raw::status_of(folder.get(), info) != 0) return errno;
+  if (raw::status_of(folder.get(), info) != 0) return raw::t_error;
   if (!report::is_own_folder(info, raw::user())) return EPERM;
   if (has_entries(folder.get(), options.max_files)) return kTooManyFiles;
   return create_in(folder.get(), path.view(), options.mode, out);
@@ -295,7 +296,7 @@ int create_by_default(const PathText& wanted, std::string_view name, const Optio
       info.st_dev != options.start_device)
     return EXDEV;
   if (const int error = open_folder(options.start_folder, {}, working); error != 0) return error;
-  if (raw::status_of(working.get(), info) != 0) return errno;
+  if (raw::status_of(working.get(), info) != 0) return raw::t_error;
   switch (report::default_folder(info, raw::user())) {
     case report::DefaultFolder::here:
       break;
@@ -307,7 +308,7 @@ int create_by_default(const PathText& wanted, std::string_view name, const Optio
   OwnFile folder;
   if (const int error = open_folder(folder_of(wanted.view()), {.make_missing = true}, folder); error != 0)
     return error;
-  if (raw::status_of(folder.get(), info) != 0) return errno;
+  if (raw::status_of(folder.get(), info) != 0) return raw::t_error;
   if (!report::is_own_folder(info, raw::user())) return ENOTSUP;
   if (has_entries(folder.get(), options.max_files)) return kTooManyFiles;
   return create_in(folder.get(), wanted.view(), options.mode, out);

@@ -5,7 +5,6 @@
 
 #include <atomic>
 
-#include "guest/errno_keeper.h"
 #include "guest/options.h"
 #include "guest/own_file.h"
 #include "guest/process_generation.h"
@@ -18,7 +17,6 @@ namespace {
 /// False where there is no descriptor for a socket.
 bool tell_run(std::string_view text) noexcept {
   if (!options().enabled || options().run_socket.empty()) return true;
-  const ErrnoKeeper keeper;
   const std::string_view path = options().run_socket;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -33,7 +31,6 @@ bool tell_run(std::string_view text) noexcept {
 
 /// A folder beside the socket needs no descriptor.
 void leave_sign() noexcept {
-  const ErrnoKeeper keeper;
   PathText path;
   path << options().run_socket << "." << std::uint64_t{raw::process()};
   raw::make_folder_at(AT_FDCWD, path.c_str(), 0700);

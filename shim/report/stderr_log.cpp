@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <atomic>
 
-#include "guest/errno_keeper.h"
 #include "guest/signals.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
@@ -44,7 +43,7 @@ bool is_open_elsewhere(const struct stat& file) noexcept {
     if (fd == STDERR_FILENO) continue;
     const long order = raw::call(SYS_kcmp, process, process, kFile, static_cast<long>(STDERR_FILENO), fd);
     if (order == 0) return true;
-    if (order < 0 && errno != EBADF) return is_stdout(file);
+    if (order < 0 && raw::t_error != EBADF) return is_stdout(file);
   }
   return false;
 }
@@ -88,7 +87,7 @@ bool leaves_room(std::size_t size) noexcept {
 bool is_ready() noexcept {
   pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
   const int found = raw::poll_once(descriptor);
-  if (found < 0 && errno == EINVAL) return raw::can_write(STDERR_FILENO);
+  if (found < 0 && raw::t_error == EINVAL) return raw::can_write(STDERR_FILENO);
   return found == 1 && descriptor.revents == POLLOUT;  // POLLERR: a pipe without a reader
 }
 
@@ -104,7 +103,6 @@ std::size_t piece_of(std::string_view text) noexcept {
 }
 
 void write_clean(std::string_view text) noexcept {
-  const ErrnoKeeper keeper;
   if (!is_stderr() || !leaves_room(text.size())) return;
   while (!text.empty() && is_ready()) {
     const std::size_t size = piece_of(text);
@@ -117,7 +115,6 @@ void write_clean(std::string_view text) noexcept {
 }  // namespace
 
 void remember_stderr() noexcept {
-  const ErrnoKeeper keeper;
   struct stat now {};
   const bool open = raw::status_of(STDERR_FILENO, now) == 0;
   g_device = now.st_dev;

@@ -10,6 +10,7 @@
 
 #include "guest/auxiliary_vector.h"
 #include "guest/own_file.h"
+#include "guest/program_path.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "kshim/image/compiler_program.h"
@@ -55,9 +56,8 @@ void look_at_program() noexcept {
   const auto* const given = reinterpret_cast<const char*>(auxiliary_value(AT_EXECFN));
   if (given != nullptr && !may_be_compiler(base_name(given))) return;
   char path[4096];
-  const ssize_t size = raw::read_link("/proc/self/exe", path, sizeof path);
-  g_compiler.store(size > 0 && image::is_compiler_program(base_name({path, static_cast<std::size_t>(size)})),
-                   std::memory_order_relaxed);
+  const std::size_t size = read_program_path(path, sizeof path);
+  g_compiler.store(image::is_compiler_program(base_name({path, size})), std::memory_order_relaxed);
 }
 
 bool is_compiler_process() noexcept { return g_compiler.load(std::memory_order_relaxed); }

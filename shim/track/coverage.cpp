@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 
-#include "guest/errno_keeper.h"
 #include "guest/options.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
@@ -53,7 +52,6 @@ std::atomic<bool> g_incomplete{false};  ///< there was no room, or a launch had 
 Counts* open_counts() noexcept {
   Counts* counts = g_counts.load(std::memory_order_acquire);
   if (counts != nullptr) return counts;
-  const ErrnoKeeper keeper;
   void* fresh = raw::map_memory(sizeof(Counts), MAP_NORESERVE);
   if (fresh == nullptr) return nullptr;
   if (g_counts.compare_exchange_strong(counts, static_cast<Counts*>(fresh), std::memory_order_acq_rel))

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "guest/errno_keeper.h"
 #include "guest/file_copy.h"
 #include "guest/safe_memory.h"
 #include "guest/text_buffer.h"
@@ -309,7 +308,6 @@ void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept {
 }
 
 void examine_file(const char* path, LoadResult result, DeviceCode& out) noexcept {
-  const ErrnoKeeper keeper;
   PathText name;
   constexpr std::size_t kMaxLength = 4096;
   // Reads as much of the path as can be read, and nothing behind its NUL, which a sanitizer in the host would

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <bit>
 
-#include "guest/errno_keeper.h"
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
 #include "kshim/image/fatbin.h"
@@ -43,7 +42,6 @@ std::uint64_t check_of(std::uint64_t number, const Registration& of) noexcept {
 Ring* open_ring() noexcept {
   Ring* ring = g_ring.load(std::memory_order_acquire);
   if (ring != nullptr) return ring;
-  const ErrnoKeeper keeper;
   void* const fresh = raw::map_memory(sizeof(Ring));
   if (fresh == nullptr) return nullptr;
   if (g_ring.compare_exchange_strong(ring, static_cast<Ring*>(fresh), std::memory_order_acq_rel))

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstring>
 
-#include "guest/errno_keeper.h"
 #include "guest/syscalls.h"
 #include "kshim/base/bytes.h"
 #include "kshim/base/hash.h"
@@ -42,7 +41,6 @@ std::atomic<Table*> g_table{nullptr};
 Table* open_table() noexcept {
   Table* table = g_table.load(std::memory_order_acquire);
   if (table != nullptr) return table;
-  const ErrnoKeeper keeper;
   void* fresh = raw::map_memory(sizeof(Table), MAP_NORESERVE);
   if (fresh == nullptr) return nullptr;
   if (g_table.compare_exchange_strong(table, static_cast<Table*>(fresh), std::memory_order_acq_rel))

@@ -94,6 +94,7 @@ class Compilers(e2e.Case):
         analysis, done = self.analysis("--", PTXAS, "-arch=sm_75", self.ptx(body="no_such_instruction;"), "-o", "out.cubin")
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual([row["cause"] for row in analysis["findings"] if row["cause"] == "nvrtc-arch-unsupported"], [])
+        self.assertEqual(analysis["verdict"], "no-cuda")
 
     def test_one_that_was_handled_is_no_error(self):
         analysis, done = self.analysis("--", "sh", "-c", f"{PTXAS} -arch=sm_61 {self.ptx()} || true")

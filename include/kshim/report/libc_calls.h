@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 
 #include "kshim/files/open_file.h"
@@ -13,6 +14,7 @@ namespace kshim::report {
 
 struct LibcCalls {
   using File = files::Descriptor;
+  static int error() noexcept { return errno; }
   static int open_at(int folder, const char* name, int flags, unsigned mode) noexcept {
     return ::openat(folder, name, flags, mode);
   }

@@ -25,7 +25,8 @@ struct FolderRequest {
 };
 
 /// `System`: static open_at, make_folder_at, read_link_at, status_of, change_mode, as the calls of those
-/// names, and user(); File, which owns a descriptor. Not a member of anything: a walk is one call.
+/// names, error() (errno of the last one) and user(); File, which owns a descriptor. Not a member of
+/// anything: a walk is one call.
 template <class System>
 class FolderWalk {
  public:
@@ -46,7 +47,7 @@ class FolderWalk {
     at_ = kMaxLength - path.size();
     copy(path, at_);
     folder_ = File(System::open_at(AT_FDCWD, path.starts_with('/') ? "/" : ".", kOpen | O_DIRECTORY, 0));
-    if (folder_.get() < 0) return errno;
+    if (folder_.get() < 0) return System::error();
     int error = 0;
     while (error == 0 && next_name()) error = step(request);
     if (error == 0) out = folder_.release();
@@ -76,15 +77,15 @@ class FolderWalk {
     if (size_ == sizeof name_ - 1) return ENAMETOOLONG;
     int fd = System::open_at(folder_.get(), name_, kOpen, 0);
     bool made = false;
-    if (fd < 0 && errno == ENOENT && request.make_missing) {
+    if (fd < 0 && System::error() == ENOENT && request.make_missing) {
       made = System::make_folder_at(folder_.get(), name_, request.mode) == 0;
-      if (!made && errno != EEXIST) return errno;
+      if (!made && System::error() != EEXIST) return System::error();
       fd = System::open_at(folder_.get(), name_, kOpen, 0);
     }
-    if (fd < 0) return errno;
+    if (fd < 0) return System::error();
     File next(fd);
     struct stat info {};
-    if (System::status_of(fd, info) != 0) return errno;
+    if (System::status_of(fd, info) != 0) return System::error();
     if (S_ISLNK(info.st_mode))
       return is_another_user(info.st_uid, System::user()) || ++links_ > kMaxLinks ? ELOOP : follow(fd);
     if (!S_ISDIR(info.st_mode) && !(request.any_kind && is_at_end())) return ENOTDIR;
@@ -108,7 +109,7 @@ class FolderWalk {
   int follow(int link) noexcept {
     char target[kMaxLength];
     const long size = System::read_link_at(link, "", target, sizeof target);
-    if (size <= 0) return size < 0 ? errno : ENOENT;
+    if (size <= 0) return size < 0 ? System::error() : ENOENT;
     const auto length = static_cast<std::size_t>(size);
     if (length + 1 > at_) return ENAMETOOLONG;
     rest_[--at_] = '/';
@@ -116,7 +117,7 @@ class FolderWalk {
     copy({target, length}, at_);
     if (target[0] != '/') return 0;
     File root(System::open_at(AT_FDCWD, "/", kOpen | O_DIRECTORY, 0));
-    if (root.get() < 0) return errno;
+    if (root.get() < 0) return System::error();
     folder_ = std::move(root);
     return 0;
   }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "guest/errno_keeper.h"
 #include "guest/process_generation.h"
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
@@ -55,6 +54,11 @@ class FrameWalk {
   static constexpr int kMaxThreads = 4096;
   static constexpr int kInterpretersOwn =
       3;  // from there on no function's: FRAME_OWNED_BY_INTERPRETER, _CSTACK
+  // Code that the interpreter makes for itself has one text as file and name, no lines, and is in none of
+  // Python's own tracebacks: _Py_InitCleanup of 3.13 (Python/specialize.c) below an __init__ that a
+  // specialized call has entered, and 3.12's trampoline, if its frame loses its owner meanwhile.
+  static constexpr std::string_view kInitCleanup = "__init__";
+  static constexpr std::string_view kTrampoline = "<interpreter trampoline>";
   const Python& python_;
   const PythonLayout& layout_;
   PythonStack& out_;
@@ -215,10 +219,7 @@ bool FrameWalk::add_frame(Address frame, Address code) noexcept {
   const std::string_view file = text(read<Address>(code, layout_.code_filename).value_or(0));
   const std::string_view function = text(read<Address>(code, layout_.code_name).value_or(0));
   const auto at = line(frame, code);
-  // Code that the interpreter makes for itself (_Py_InitCleanup of 3.13; 3.12's trampoline, if its frame
-  // loses its owner meanwhile) has one text as file and name, no lines, and is in none of Python's own
-  // tracebacks.
-  if (!at && file.data() != nullptr && file == function) {
+  if (!at && file == function && (file == kInitCleanup || file == kTrampoline)) {
     out_.text_used_ = text_before;
     return true;
   }
@@ -247,7 +248,6 @@ bool FrameWalk::walk(Address thread) noexcept {
 }
 
 bool PythonStack::capture_this_thread() noexcept {
-  const ErrnoKeeper keeper;
   clear();
   Python python;
   if (!find_python(python)) return false;
@@ -260,7 +260,6 @@ bool PythonStack::capture_this_thread() noexcept {
 
 // The main thread may be running: the frames count only if its innermost frame did not change meanwhile.
 bool PythonStack::capture_main_thread() noexcept {
-  const ErrnoKeeper keeper;
   clear();
   Python python;
   if (thread_id() == raw::process() || !find_python(python)) return false;

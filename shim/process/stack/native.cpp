@@ -4,7 +4,6 @@
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
-#include "guest/errno_keeper.h"
 #include "guest/safe_memory.h"
 #include "guest/scratch_stack.h"
 #include "guest/syscalls.h"
@@ -109,14 +108,12 @@ void NativeStack::name_frames(std::size_t first, std::size_t kernel_frames, std:
 }
 
 bool is_in_signal_handler() noexcept {
-  const ErrnoKeeper keeper;
   Addresses found;
   guarded_walk(unwind, &found);
   return found.handler;
 }
 
 void NativeStack::capture(bool name_kernel) noexcept {
-  const ErrnoKeeper keeper;
   names_used_ = 0;
   Addresses found;
   guarded_walk(unwind, &found);  // frames found before it failed count

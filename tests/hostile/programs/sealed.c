@@ -2,7 +2,8 @@
 // sealed HOW END [DRIVER]: a program without CUDA that forbids itself all system calls but a few and ends.
 // HOW: what another one does: kill (the kernel ends the program), trap (it raises SIGSYS), dispatch (it
 // raises SIGSYS for every call that is not made in libc itself, as Wine has it). END: return, exit or _exit.
-// With DRIVER, it is a child of a program that uses CUDA.
+// With DRIVER, it is a child of a program that uses CUDA, that has closed a library, and that unloads a
+// module when it ends, which the driver refuses in a child (runtimes do so).
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -66,6 +67,13 @@ static int find_libc(struct dl_phdr_info* info, size_t size, void* unused) {
   return 1;
 }
 
+static int (*g_unload)(long);
+static int* g_answer;
+static void unload(void) {
+  *g_answer = 3;
+  g_unload(0x70000000);
+}
+
 // 0 in the child; else what the child ended with.
 static int fork_beside(const char* path) {
   typedef int Function(long, long);
@@ -74,8 +82,12 @@ static int fork_beside(const char* path) {
   *(void**)&init = dlsym(driver, "cuInit");
   *(void**)&allocate = dlsym(driver, "cuMemAlloc_v2");
   if (init(0, 0) != 0) return 97;
-  ((int*)dlsym(driver, "plain_driver"))[0] = 2;
+  *(void**)&g_unload = dlsym(driver, "cuModuleUnload");
+  g_answer = dlsym(driver, "plain_driver");
+  g_answer[0] = 2;
   allocate(0, 1);
+  atexit(unload);
+  dlclose(dlopen(path, RTLD_NOW));
   fflush(stdout);
   int status = 0;
   const pid_t child = fork();
