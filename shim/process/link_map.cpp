@@ -87,11 +87,7 @@ bool ends_as_at_start() noexcept {
          found.map == last && last->l_next == nullptr;
 }
 
-}  // namespace
-
-// Called before all else, even from a host's own getauxval that looks up the next one: calls no function of
-// libc.
-const r_debug* process_r_debug() noexcept {
+const r_debug* find_r_debug() noexcept {
   // First by the program's own table: a program with a loader of its own may define these names.
   for (const ElfW(Dyn)* dynamic = program_dynamic(); dynamic != nullptr && dynamic->d_tag != DT_NULL;
        ++dynamic)
@@ -101,6 +97,20 @@ const r_debug* process_r_debug() noexcept {
   if (r_debug** own = &_dl_debug_addr; own != nullptr && *own != nullptr && (*own)->r_map != nullptr)
     return *own;
   return nullptr;
+}
+
+}  // namespace
+
+// Called before all else, even from a host's own getauxval that looks up the next one: calls no function of
+// libc.
+const r_debug* process_r_debug() noexcept {
+  static std::atomic<const r_debug*> g_found{nullptr};  // the dynamic linker's own stays where it is
+  const r_debug* found = g_found.load(std::memory_order_relaxed);
+  if (found == nullptr) {
+    found = find_r_debug();
+    g_found.store(found, std::memory_order_relaxed);
+  }
+  return found;
 }
 
 const link_map* link_map_head() noexcept {
