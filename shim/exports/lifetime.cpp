@@ -109,10 +109,11 @@ void call_last(std::uintptr_t argument) noexcept {
 }
 
 [[gnu::constructor]] void start() {
-  remember_stderr();
   find_next_functions();
   unshadow_variables_at_start();
+  // With KSHIM_DISABLE=1 no system call: a library's constructor may have forbidden them before.
   if (!options().enabled) return;
+  remember_stderr();
   // Before the program starts, and so before the dynamic linker's own function, which calls the destructors:
   // what is registered first is called last. Several, because a thread that waits for libc's lock takes the
   // next one before the first could leave another; libc has room for 32 without its heap.

@@ -277,12 +277,11 @@ std::string_view read_of_root(const char* path, char* to, std::size_t capacity) 
 /// A root process that is preloaded by /etc/ld.so.preload may have inherited any user's environment (sudo -E,
 /// cron helpers, daemons): it reads root's settings file only.
 bool is_preloaded_for_all() noexcept {
-  if (raw::user() != 0) return false;
   for (char** entry = __environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     if (text.starts_with("LD_PRELOAD=") && text.find("libkshim") != std::string_view::npos) return false;
   }
-  return is_in_preload_file();
+  return raw::user() == 0 && is_in_preload_file();
 }
 
 }  // namespace
@@ -327,7 +326,7 @@ const Options& options() noexcept {
     g_options.enabled = is_this_program_watched();
   // The caller of a privileged program must not choose where that program writes.
   if (has_raised_rights()) g_options.enabled = false;
-  add_start_folder(g_storage, g_options);
+  if (g_options.enabled) add_start_folder(g_storage, g_options);
   g_state.store(2, std::memory_order_release);
   return g_options;
 }

@@ -100,6 +100,16 @@ class Sandbox(hostile.Case):
                         self.skipTest(f"no {how} here")
                     self.assertEqual((done.returncode, done.stdout), (3, "open\nsealed 1\n"))
 
+    def test_a_constructor_that_seals_the_program(self):
+        """a library's constructor, which runs before that of a preload, forbids the program all system calls but a few (Cloudflare's sandbox) | the kernel ends the program, unless `KSHIM_DISABLE=1` | none"""
+        library = hostile.HERE / "libseals.so"
+        for disable, status in (("1", 3), ("0", -signal.SIGSYS)):
+            bare, shimmed = (start(hostile.HERE / "quick_ends", "_exit", preload=path, variables={"KSHIM_DISABLE": disable})
+                             for start, path in ((self.bare, library), (self.shimmed, f"{e2e.SHIM}:{library}")))
+            if bare.returncode == 77:
+                self.skipTest("no seccomp here")
+            self.assertEqual((bare.returncode, shimmed.returncode), (3, status))
+
     def test_a_child_that_seals_itself(self):
         """a program uses CUDA and has closed a library; its child does not use CUDA, forbids itself all system calls but a few (a zygote that parses what it does not trust), and ends, where the runtime unloads what it has loaded | nothing: the shim makes none there (glibc 2.35 or later) | what the parent did"""
         if tuple(map(int, platform.libc_ver()[1].split("."))) < (2, 35):

@@ -4,6 +4,7 @@
 // raises SIGSYS for every call that is not made in libc itself, as Wine has it). END: return, exit or _exit.
 // With DRIVER, it is a child of a program that uses CUDA, that has closed a library, and that unloads a
 // module when it ends, which the driver refuses in a child (runtimes do so).
+// As a library (AT_START): its constructor forbids them, as that of Cloudflare's sandbox.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -54,6 +55,13 @@ static int seal(unsigned action) {
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
+#ifdef AT_START
+__attribute__((constructor)) static void start(void) {
+  struct sigaction action = {.sa_sigaction = on_call, .sa_flags = SA_SIGINFO};
+  sigaction(SIGSYS, &action, NULL);
+  if (!seal(SECCOMP_RET_KILL_PROCESS)) _exit(77);
+}
+#else
 static unsigned long g_begin, g_size;
 static char g_selector;  // 0: all calls are allowed
 static int find_libc(struct dl_phdr_info* info, size_t size, void* unused) {
@@ -118,3 +126,4 @@ int main(int argc, char** argv) {
   if (strcmp(argv[2], "exit") == 0) exit(3);
   return 3;
 }
+#endif
