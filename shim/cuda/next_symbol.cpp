@@ -30,7 +30,8 @@ std::atomic<AnyFunction> g_known_rtld_next[kHookCount];
 std::atomic<AnyFunction> g_known_libcuda_entry[kHookCount];
 std::atomic<AnyFunction> g_known_runtime[kRuntimeCount][kHookCount];
 std::atomic<std::uint32_t> g_known_changes{0};  ///< odd while these change
-TimedLock g_publishing;                         ///< of filling and emptying the tables
+TimedLock g_changing;                           ///< of what is known
+TimedLock g_filling;                            ///< of filling the tables; nobody waits for it
 std::atomic<bool> g_published{false};           ///< the tables may be filled
 std::atomic<std::uint32_t> g_published_in{0};   ///< process_generation() of the last time
 std::atomic<std::uint64_t> g_closes{0};         ///< how often a dlclose has begun
@@ -268,13 +269,14 @@ bool is_driver_there() noexcept {
 
 using Table = std::atomic<AnyFunction>[kHookCount];
 
-void copy(const Table& from, Table& to) noexcept {
-  for (std::size_t i = 0; i < kHookCount; ++i)
-    to[i].store(from[i].load(std::memory_order_relaxed), std::memory_order_release);
-}
-
 void clear(Table& table) noexcept {
   for (auto& function : table) function.store(nullptr, std::memory_order_release);
+}
+
+void clear_tables() noexcept {
+  clear(g_driver_rtld_next);
+  clear(g_libcuda_entry);
+  for (Table& table : g_runtime_real) clear(table);
 }
 
 /// Threads in dlclose. A child of fork does not have those of its parent.
@@ -287,11 +289,18 @@ std::uint32_t closing_threads() noexcept {
 
 using IsLoaded = bool (*)(std::uintptr_t address, std::uint64_t load) noexcept;
 
-/// Fills the tables with what is known and still mapped, unless a library is being closed. Under
-/// g_publishing.
+/// Fills the tables with what is known and still mapped, unless a library is being closed. Under g_filling.
+/// A thread that goes into dlclose does not wait for that: the tables are filled only while none has gone.
 void fill_tables(IsLoaded is_loaded) noexcept {
+  const std::uint64_t closes = g_closes.load();
+  const std::uint32_t changes = g_known_changes.load();
   g_published.store(true);  // before the threads in dlclose are counted: one of the two sees the other
-  if (closing_threads() != 0) return;
+  if (changes % 2 != 0 || closing_threads() != 0) return;
+  const auto holds = [&] { return g_closes.load() == closes && g_known_changes.load() == changes; };
+  const auto copy = [&](const Table& from, Table& to) {
+    for (std::size_t i = 0; i < kHookCount && holds(); ++i)
+      to[i].store(from[i].load(std::memory_order_relaxed), std::memory_order_release);
+  };
   // What came with the program stays, where there is no libcuda, too.
   const std::uintptr_t driver = g_driver_low.load(std::memory_order_acquire);
   if (driver == 0 || is_loaded(driver, g_driver_load.load(std::memory_order_relaxed))) {
@@ -303,13 +312,21 @@ void fill_tables(IsLoaded is_loaded) noexcept {
     if (runtime == 0 || is_loaded(runtime, g_runtime_objects[i].load.load(std::memory_order_relaxed)))
       copy(g_known_runtime[i], g_runtime_real[i]);
   }
+  if (!holds()) clear_tables();
+}
+
+/// Does not wait: where another thread fills them, or was stopped while it did, this call goes on without.
+void publish_unless_busy(IsLoaded is_loaded) noexcept {
+  bool inherited = false;
+  if (!g_filling.try_acquire(inherited)) return;
+  fill_tables(is_loaded);
+  g_filling.release();
 }
 
 void publish() noexcept {
   if (closing_threads() != 0) return;
   const ScopedBlockSignals held;
-  const LockGuard lock(g_publishing);
-  if (lock) fill_tables(is_still_loaded);
+  publish_unless_busy(is_still_loaded);
 }
 
 bool is_anything_known() noexcept {
@@ -318,23 +335,14 @@ bool is_anything_known() noexcept {
                      [](const RuntimeObject& object) { return object.low.load() != 0; });
 }
 
-/// After the last dlclose, for a process that then forbids itself system calls: makes none, and does not
-/// wait. What it cannot tell stays empty, and the next call fills it.
+/// After the last dlclose, for a process that then forbids itself system calls: makes none. What it cannot
+/// tell stays empty, and the next call fills it.
 void publish_again() noexcept {
-  bool inherited = false;
-  if (!is_anything_known() || closing_threads() != 0 || !g_publishing.try_acquire(inherited)) return;
-  fill_tables(is_surely_loaded);
-  g_publishing.release();
+  if (is_anything_known() && closing_threads() == 0) publish_unless_busy(is_surely_loaded);
 }
 
-/// Makes no system call where no other thread is about the tables.
 void unpublish() noexcept {
-  if (!g_published.load()) return;
-  const LockGuard lock(g_publishing);
-  if (!g_published.exchange(false)) return;
-  clear(g_driver_rtld_next);
-  clear(g_libcuda_entry);
-  for (Table& table : g_runtime_real) clear(table);
+  if (g_published.exchange(false)) clear_tables();
 }
 
 /// Reads what is known in one piece. False if it changed meanwhile, or if read() answers false.
@@ -350,7 +358,7 @@ bool read_known(const Read& read) noexcept {
 template <class IsNewer, class Change>
 void change_known(const IsNewer& is_newer, const Change& change) noexcept {
   const ScopedBlockSignals held;
-  const LockGuard lock(g_publishing);
+  const LockGuard lock(g_changing);
   if (!lock || !is_newer()) return;
   if (g_known_changes.load() % 2 == 0) g_known_changes.fetch_add(1);  // else a thread of the parent's left it
   change();

@@ -44,12 +44,16 @@ std::atomic<CloseFn> g_next_dlclose{nullptr};
 namespace {
 
 using ExitFn = void (*)(int);
+using HandlerFn = void (*)();
+using AtForkFn = int (*)(HandlerFn before, HandlerFn in_parent, HandlerFn in_child, void* library);
 using AtExitFn = int (*)(void (*function)(void*), void* argument, void* library);
 // A library may define one of the two and call the other.
 std::atomic<ExitFn> g_next_exit{nullptr};       ///< _exit
 std::atomic<ExitFn> g_next_c_exit{nullptr};     ///< _Exit
 std::atomic<AtExitFn> g_next_at_exit{nullptr};  ///< __cxa_atexit
+std::atomic<AtForkFn> g_next_at_fork{nullptr};  ///< __register_atfork
 std::atomic<std::uint32_t> g_process{0};        ///< the process that ran the constructor
+std::atomic<bool> g_is_child{false};            ///< of fork(), which says so without a system call
 /// The process_generation() whose report a thread of exit() has begun to end, and that of an ended one.
 std::atomic<std::uint32_t> g_ending{0};
 std::atomic<std::uint32_t> g_ended{0};
@@ -88,8 +92,20 @@ void watch_compiler() noexcept {
 /// The next ones after ours in link order: libc's, or those of another tool. At the start this needs no
 /// system call, which a program may forbid to itself later.
 void find_next_functions() noexcept {
-  NextFunction next[] = {{"_exit"}, {"_Exit"},  {"waitpid"}, {"__cxa_atexit"},
-                         {"dlsym"}, {"dlvsym"}, {"dlclose"}, {"__errno_location"}};
+#if defined(__x86_64__)
+  constexpr std::string_view kAtFork = "GLIBC_2.3.2";
+#else
+  constexpr std::string_view kAtFork = kFirstVersion;
+#endif
+  NextFunction next[] = {{"_exit"},
+                         {"_Exit"},
+                         {"waitpid"},
+                         {"__cxa_atexit"},
+                         {"dlsym"},
+                         {"dlvsym"},
+                         {"dlclose"},
+                         {"__errno_location"},
+                         {"__register_atfork", kAtFork}};
   find_after_shim_at_start(next);
   g_next_exit.store(reinterpret_cast<ExitFn>(next[0].address));
   g_next_c_exit.store(reinterpret_cast<ExitFn>(next[1].address));
@@ -97,6 +113,7 @@ void find_next_functions() noexcept {
   g_next_at_exit.store(reinterpret_cast<AtExitFn>(next[3].address));
   g_next_dlclose.store(reinterpret_cast<CloseFn>(next[6].address));  // null if libdl is not mapped yet
   g_errno_location.store(reinterpret_cast<ErrnoFn>(next[7].address), std::memory_order_relaxed);
+  g_next_at_fork.store(reinterpret_cast<AtForkFn>(next[8].address));
   if (next[4].address != nullptr) kshim_real_dlsym = next[4].address;
   if (next[5].address != nullptr) kshim_real_dlvsym = next[5].address;
 }
@@ -120,6 +137,9 @@ void call_last(std::uintptr_t argument) noexcept {
   constexpr int kThreads = 4;
   for (int thread = 0; thread < kThreads; ++thread) call_last(0);
   g_process.store(raw::process());
+  if (const AtForkFn at_fork = g_next_at_fork.load(); at_fork != nullptr)
+    at_fork(
+        nullptr, nullptr, [] { g_is_child.store(true, std::memory_order_relaxed); }, nullptr);
   watch_compiler();
   send_sign_of_life();
 }
@@ -151,7 +171,8 @@ void wait_for_end(std::uint32_t process) noexcept {
 /// seccomp filter of the host may kill it for one. A child of fork does not read the list of loaded
 /// files; one without a report does nothing.
 [[gnu::destructor]] void end() {
-  if (!options().enabled || has_parents_report() || (!has_report() && !may_be_bypassed())) return;
+  if (!options().enabled || has_parents_report()) return;
+  if (!has_report() && (g_is_child.load(std::memory_order_relaxed) || !may_be_bypassed())) return;
   const bool forked = g_process.load() != raw::process();
   if (forked && !has_report()) return;
   const SlowPath path;

@@ -221,6 +221,13 @@ constinit Options g_options;
 constexpr Options kPlainOptions{.report = default_of(OptionId::report)};
 
 // No large buffer on the stack: every process comes here, some with a stack of a few pages.
+/// Without the text's length: each process reads all of its environment.
+bool begins_with(const char* text, std::string_view start) noexcept {
+  for (const char character : start)
+    if (*text++ != character) return false;
+  return true;
+}
+
 void add_start_folder(OptionsStorage& storage, Options& out) noexcept {
   char* const folder = storage.text + storage.used;
   if (!raw::working_folder(folder, sizeof storage.text - storage.used)) return;
@@ -235,8 +242,8 @@ void add_start_folder(OptionsStorage& storage, Options& out) noexcept {
 void parse_options(const char* const* environment, OptionsStorage& storage, Options& out) noexcept {
   out = kPlainOptions;
   for (; *environment != nullptr; ++environment) {
+    if (!begins_with(*environment, "KSHIM_")) continue;
     const std::string_view entry(*environment);
-    if (!entry.starts_with("KSHIM_")) continue;
     const std::size_t equals = entry.find('=');
     if (equals == std::string_view::npos) continue;
     const std::string_view name = entry.substr(0, equals);
@@ -278,8 +285,9 @@ std::string_view read_of_root(const char* path, char* to, std::size_t capacity) 
 /// cron helpers, daemons): it reads root's settings file only.
 bool is_preloaded_for_all() noexcept {
   for (char** entry = __environ; *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    if (text.starts_with("LD_PRELOAD=") && text.find("libkshim") != std::string_view::npos) return false;
+    if (begins_with(*entry, "LD_PRELOAD=") &&
+        std::string_view(*entry).find("libkshim") != std::string_view::npos)
+      return false;
   }
   return raw::user() == 0 && is_in_preload_file();
 }

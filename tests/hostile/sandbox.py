@@ -111,7 +111,7 @@ class Sandbox(hostile.Case):
             self.assertEqual((bare.returncode, shimmed.returncode), (3, status))
 
     def test_a_child_that_seals_itself(self):
-        """a program uses CUDA and has closed a library; its child does not use CUDA, forbids itself all system calls but a few (a zygote that parses what it does not trust), and ends, where the runtime unloads what it has loaded | nothing: the shim makes none there (glibc 2.35 or later) | what the parent did"""
+        """a program uses CUDA and has closed a library, or has only opened one; its child does not use CUDA, forbids itself all system calls but a few (a zygote that parses what it does not trust), and ends, where the runtime unloads what it has loaded | nothing: the shim makes none there (glibc 2.35 or later) | what the parent did"""
         if tuple(map(int, platform.libc_ver()[1].split("."))) < (2, 35):
             self.skipTest("needs glibc 2.35")
         for end in ("return", "exit"):
@@ -121,6 +121,7 @@ class Sandbox(hostile.Case):
                     self.skipTest("no seccomp here")
                 self.assertEqual(done.returncode, 3)
                 self.assertEqual(len(e2e.of_type(self.only(), "failure")), 1)
+                self.assertEqual(self.same(hostile.HERE / "sealed", "kill", end, hostile.PLAIN / "libcuda.so.1", "unused").returncode, 3)
 
     def landlocked(self, start, what):
         done = start(*self.scenario("landlock", what))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// sealed HOW END [DRIVER]: a program without CUDA that forbids itself all system calls but a few and ends.
-// HOW: what another one does: kill (the kernel ends the program), trap (it raises SIGSYS), dispatch (it
+// sealed HOW END [DRIVER [unused]]: a program without CUDA that forbids itself all system calls but a few and
+// ends. HOW: what another one does: kill (the kernel ends the program), trap (it raises SIGSYS), dispatch (it
 // raises SIGSYS for every call that is not made in libc itself, as Wine has it). END: return, exit or _exit.
 // With DRIVER, it is a child of a program that uses CUDA, that has closed a library, and that unloads a
-// module when it ends, which the driver refuses in a child (runtimes do so).
+// module when it ends, which the driver refuses in a child (runtimes do so); of one that has only opened it.
 // As a library (AT_START): its constructor forbids them, as that of Cloudflare's sandbox.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -82,10 +82,8 @@ static void unload(void) {
   g_unload(0x70000000);
 }
 
-// 0 in the child; else what the child ended with.
-static int fork_beside(const char* path) {
+static int use(const char* path, void* driver) {
   typedef int Function(long, long);
-  void* driver = dlopen(path, RTLD_NOW);
   Function *init = NULL, *allocate = NULL;
   *(void**)&init = dlsym(driver, "cuInit");
   *(void**)&allocate = dlsym(driver, "cuMemAlloc_v2");
@@ -96,6 +94,14 @@ static int fork_beside(const char* path) {
   allocate(0, 1);
   atexit(unload);
   dlclose(dlopen(path, RTLD_NOW));
+  return 0;
+}
+
+// 0 in the child; else what the child ended with.
+static int fork_beside(const char* path, int uses) {
+  void* driver = dlopen(path, RTLD_NOW);
+  const int failed = uses ? use(path, driver) : 0;
+  if (failed != 0) return failed;
   fflush(stdout);
   int status = 0;
   const pid_t child = fork();
@@ -109,7 +115,7 @@ int main(int argc, char** argv) {
   if (argc < 3 || sigaction(SIGSYS, &action, NULL) != 0) return 2;
   dl_iterate_phdr(find_libc, NULL);
   puts("open");
-  const int child = argc > 3 ? fork_beside(argv[3]) : 0;
+  const int child = argc > 3 ? fork_beside(argv[3], argc == 4) : 0;
   if (child != 0) return child;
   if (strcmp(argv[1], "dispatch") == 0) {
     if (prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, g_begin, g_size, &g_selector) != 0) return 77;
