@@ -206,6 +206,22 @@ Finding finding_for(const std::string& need, const std::vector<std::string>& pat
   return out;
 }
 
+/// CUDA_LAUNCH_BLOCKING=1: a launch returns when its kernel has ended.
+bool launches_block(const Report& report) {
+  const auto found = report.process.env.find("CUDA_LAUNCH_BLOCKING");
+  return found != report.process.env.end() && found->second != "0";
+}
+
+/// A crash that a later call returns: that may be a launch, whose kernel never ran.
+Finding told_later(const Scene& scene, const FailureRecord& failure, const Diagnosis& diagnosis,
+                   const FindingSet& gathered) {
+  FailureRecord call = failure;
+  call.kernel.clear();
+  call.module.reset();
+  call.object.reset();
+  return finding_of(scene, call, subject_of(scene, call), diagnosis, gathered);
+}
+
 }  // namespace
 
 std::vector<Finding> findings_of(const Scene& scene) {
@@ -227,7 +243,9 @@ std::vector<Finding> findings_of(const Scene& scene) {
       }
     }
     judged.push_back({&failure, diagnosis.cause, diagnosis.match.confidence});
-    Finding finding = finding_of(scene, failure, subject, diagnosis, gathered);
+    Finding finding = diagnosis.cause == Cause::device_fault && !launches_block(scene.report)
+                          ? told_later(scene, failure, diagnosis, gathered)
+                          : finding_of(scene, failure, subject, diagnosis, gathered);
     quieten(scene, finding);
     gathered.add(std::move(finding));
   }

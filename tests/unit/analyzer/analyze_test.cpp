@@ -116,6 +116,21 @@ TEST_F(Analyze, ImageThatCannotBeReadSaysNothingForTheDriver) {
   EXPECT_THAT(got.findings[0].remarks, Not(Contains(HasSubstr("is fine"))));
 }
 
+// The launch that returns it is another one, unless each launch waits for its kernel.
+TEST_F(Analyze, ACrashThatALaterLaunchTellsNamesNoKernel) {
+  const auto told = [this](std::string_view env) { return run(failing("9.0", {"sm_90"}, 700, env)); };
+  for (const std::string_view env : {"", R"("CUDA_LAUNCH_BLOCKING":"0")"}) {
+    const Analysis got = told(env);
+    ASSERT_THAT(got.findings, SizeIs(1));
+    EXPECT_EQ(got.findings[0].cause, Cause::device_fault);
+    EXPECT_EQ(got.findings[0].failed_kernel, "");
+    EXPECT_EQ(got.findings[0].object, "");
+  }
+  const Analysis got = told(R"("CUDA_LAUNCH_BLOCKING":"1")");
+  ASSERT_THAT(got.findings, SizeIs(1));
+  EXPECT_NE(got.findings[0].failed_kernel, "");
+}
+
 TEST_F(Analyze, ArchSpecificImage) {
   const Analysis got = run(failing("10.0", {"sm_90a"}));
   ASSERT_THAT(got.findings, SizeIs(1));
