@@ -180,6 +180,10 @@ for _ in range(3):
             (folder / f"l{number}.so").unlink()
         self.assertEqual(self.plain("come-and-go", folder, variables={"LD_LIBRARY_PATH": ""}).stdout, "0\n")
 
+    def test_a_collector_stops_a_thread_in_dlclose(self):
+        """a collector stops a thread by a signal, wherever it is in `dlopen` or `dlclose`, and calls the driver meanwhile | nothing | all of it"""
+        self.assertEqual(self.plain("stopped-in-close", hostile.HERE / "libasks.so", timeout=30).stdout, "0\n")
+
     def test_what_a_program_finds_in_itself(self):
         """a program without CUDA looks up driver functions in its own handle (`dlopen(NULL)`) and in the default scope | nothing: they do not exist | none"""
         self.plain("null-handle")

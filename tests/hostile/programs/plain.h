@@ -88,6 +88,7 @@ int own_runtimes();
 int after_close();
 int default_look_ups();
 int come_and_go();
+int stopped_in_close();
 int two_drivers();
 int local_plugin();
 int null_handle();

@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
       {"after-close", after_close},
       {"default-look-ups", default_look_ups},
       {"come-and-go", come_and_go},
+      {"stopped-in-close", stopped_in_close},
       {"two-drivers", two_drivers},
       {"local-plugin", local_plugin},
       {"null-handle", null_handle},

@@ -2,12 +2,17 @@
 // Libraries that come, go, and define what others define.
 #include <dirent.h>
 #include <link.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -289,6 +294,58 @@ int come_and_go() {
     });
   for (std::thread& thread : threads) thread.join();
   std::printf("%d\n", wrong.load());
+  return 0;
+}
+
+namespace {
+
+sem_t g_stopped, g_goes_on;
+void stop(int) {
+  const int error = errno;
+  sem_post(&g_stopped);
+  while (sem_wait(&g_goes_on) != 0) continue;
+  errno = error;
+}
+
+}  // namespace
+
+/// A thread opens and closes the library WORD 0 all the time; a collector stops it by a signal, calls the
+/// driver, and lets it go on. Answers whether one of these calls had to wait.
+int stopped_in_close() {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kLength = std::chrono::seconds(4);
+  constexpr auto kLong = std::chrono::seconds(1);
+  driver().call("cuInit", 0);
+  const Call looks_up = look_up();
+  const auto call = [&] { looks_up(0, 0x70000000, word("none"), 0, 0, 0, 0, 0, 0, 0, 0, 0); };
+  driver().answers(0);
+  sem_init(&g_stopped, 0, 0);
+  sem_init(&g_goes_on, 0, 0);
+  struct sigaction action {};
+  action.sa_handler = stop;
+  sigaction(SIGUSR1, &action, nullptr);
+  std::atomic<bool> done{false};
+  std::thread closes([&] {
+    while (!done) {
+      void* const library = dlopen(g_words[0].c_str(), RTLD_NOW);
+      call();
+      dlclose(library);
+      call();
+    }
+  });
+  bool waited = false;
+  for (const auto start = Clock::now(); Clock::now() - start < kLength;) {
+    pthread_kill(closes.native_handle(), SIGUSR1);
+    while (sem_wait(&g_stopped) != 0) continue;
+    const auto before = Clock::now();
+    call();
+    waited = waited || Clock::now() - before > kLong;
+    sem_post(&g_goes_on);
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  done = true;
+  closes.join();
+  std::printf("%d\n", waited ? 1 : 0);
   return 0;
 }
 
