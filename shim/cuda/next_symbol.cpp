@@ -598,6 +598,10 @@ void recheck_runtime(Runtime runtime) noexcept {
     find_runtime(runtime, Hook::__cudaRegisterFatBinary);
 }
 
+std::uintptr_t runtime_address(Runtime runtime) noexcept {
+  return g_runtime_objects[static_cast<std::size_t>(runtime)].low.load(std::memory_order_acquire);
+}
+
 LoadedObject runtime_object(Runtime runtime) noexcept {
   const RuntimeObject& object = g_runtime_objects[static_cast<std::size_t>(runtime)];
   const std::uintptr_t low = object.low.load(std::memory_order_acquire);

@@ -60,6 +60,8 @@ AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept;
 void recheck_runtime(Runtime runtime) noexcept;
 /// The file that a runtime's table was filled from, or a false object.
 LoadedObject runtime_object(Runtime runtime) noexcept;
+/// Where it begins, also where it was closed and has come back there.
+std::uintptr_t runtime_address(Runtime runtime) noexcept;
 /// Around a dlclose of the program, which may unload the driver or a runtime. Another thread may open it
 /// again at once, at another address, and call it: so the tables are empty meanwhile, and each call asks
 /// whether what it goes on to is still mapped.

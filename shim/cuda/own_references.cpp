@@ -165,7 +165,7 @@ bool is_linked_to(const LoadedObject& library, const LoadedObject& other) noexce
       std::string_view node;
       bool global;
     } work{library, kRuntimeSonames[i], false};
-    if (runtime_object(runtime).load == library.load) return;
+    if (runtime_address(runtime) == library.elf.low()) return;
     work.global = is_in_global_scope(work.node);
     on_new_stack([&work] {
       for_each_loaded_object(
@@ -248,12 +248,14 @@ struct OwnRuntime {
     const LoadedObject first = runtime_object(runtime);
     if (first && (library.needs(first.soname) || library.needs(base_name(first.path)))) return;
     for_each_loaded_object_at_once(visit, this);
-    if (elf.high() != 0) scope = scope_of(library, elf);
+    // One that was closed and has come back is no other copy.
+    if (elf.high() != 0 && elf.low() != runtime_address(runtime)) scope = scope_of(library, elf);
   }
 };
 
 [[gnu::noinline]] AnyFunction bind_to_own(Runtime runtime, Hook hook, const LoadedElf& library) noexcept {
   OwnRuntime own{runtime, library};
+  recheck_runtime(runtime);
   on_new_stack([&own] { own.find(); });
   const std::string_view node = kRuntimeSonames[static_cast<std::size_t>(runtime)];
   if (own.scope == Scope::another || (own.scope == Scope::unknown && is_in_global_scope(node)))
