@@ -36,6 +36,20 @@ class Past(e2e.Case):
             analysis, done = self.run_host("plain", PLUGINS[name])
             self.assertEqual((done.stdout, analysis["verdict"], analysis["blind"]), ("plugin: 209\n", "gap", []), name)
 
+    def test_a_runtime_that_comes_back_with_its_plugin(self):
+        """A shared runtime leaves with its only user, and comes back, perhaps to the same address: it is no second copy."""
+        code = ("import ctypes, _ctypes\n"
+                "driver = ctypes.CDLL('libcuda.so.1')\n"
+                "for _ in range(20):\n"
+                f"    plugin = ctypes.CDLL({str(PLUGINS['shared'])!r})\n"
+                "    plugin.plugin_run()\n"
+                "    _ctypes.dlclose(plugin._handle)\n")
+        env = e2e.clean_environment(LD_PRELOAD=e2e.SHIM, **e2e.simulated("7.5"))
+        self.assertEqual(self.run_program(sys.executable, "-c", code, env=env).returncode, 0)
+        (records,) = self.reports()
+        layers = {tuple(layer["layer"] for layer in row["layers"]) for row in e2e.of_type(records, "failure")}
+        self.assertEqual(layers, {("driver", "runtime")})
+
     def test_deepbind(self):
         for name in ("static", "shared", "driver"):
             analysis, done = self.run_host("deepbind", PLUGINS[name])
