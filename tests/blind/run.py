@@ -144,9 +144,9 @@ class Past(e2e.Case):
                    "    parent = os.getpid()\n"
                    "    if os.fork() == 0:\n"
                    "        while os.getppid() == parent: time.sleep(0.01)\n"
-                   "        print(os.getppid(), flush=True)\n"
+                   "        os.write(1, b'%d\\n' % os.getppid())\n"
                    "    os._exit(0)\n"
-                   "os.wait()\nprint(os.getppid(), flush=True)\ntime.sleep(0.5)\n")
+                   "os.wait()\nos.write(1, b'%d\\n' % os.getppid())\ntime.sleep(0.5)\n")
         done = self.kshim("run", "--", sys.executable, "-c", program)
         parents = [line for line in done.stdout.splitlines() if line.isdigit()]
         self.assertEqual((len(parents), len(set(parents))), (2, 1), done.stdout + done.stderr)
