@@ -323,6 +323,7 @@ void publish_unless_busy(IsLoaded is_loaded) noexcept {
   g_filling.release();
 }
 
+/// For a call that has found its function: the next ones take it from the tables.
 void publish() noexcept {
   if (closing_threads() != 0) return;
   const ScopedBlockSignals held;
@@ -341,6 +342,7 @@ void publish_again() noexcept {
   if (is_anything_known() && closing_threads() == 0) publish_unless_busy(is_surely_loaded);
 }
 
+/// Takes no lock and makes no system call: the next step is the program's dlclose.
 void unpublish() noexcept {
   if (g_published.exchange(false)) clear_tables();
 }
