@@ -184,6 +184,12 @@ for _ in range(3):
         """a collector stops a thread by a signal, wherever it is in `dlopen` or `dlclose`, and calls the driver meanwhile | nothing | all of it"""
         self.assertEqual(self.plain("stopped-in-close", hostile.HERE / "libasks.so", timeout=30).stdout, "0\n")
 
+    def test_libraries_are_closed_while_the_program_starts(self):
+        """a library's constructor starts a thread that opens and closes libraries while the process starts (glibc 2.32 and later) | nothing | -"""
+        variables = {"CLOSES_FOLDER": self.copies(32)}
+        for _ in range(60):
+            self.plain(None, program=hostile.HERE / "closes_early", variables=variables)
+
     def test_what_a_program_finds_in_itself(self):
         """a program without CUDA looks up driver functions in its own handle (`dlopen(NULL)`) and in the default scope | nothing: they do not exist | none"""
         self.plain("null-handle")
