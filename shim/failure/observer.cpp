@@ -59,9 +59,12 @@ void add_failure(State& state, const DriverFailure* driver, const CallArgs* runt
   state.failures.add(state.failure_scene(), driver, runtime, device, log);
 }
 
-void add_driver_failure(State& state, const DriverFailure& failure, std::string_view log) noexcept {
+/// `frame`: an address in the frame of the call's wrapper.
+void add_driver_failure(State& state, const DriverFailure& failure, std::uintptr_t frame,
+                        std::string_view log) noexcept {
   if (failure.facts.code == kDeinitialized) return;
-  if (!is_shared_runtime(find_object_in_use(failure.facts.caller).path) || !called_from_cudart()) {
+  if (!is_shared_runtime(find_object_in_use(failure.facts.caller).path) ||
+      !called_from_cudart(failure.facts.caller, frame)) {
     add_failure(state, &failure, nullptr, failure.device, log);
     return;
   }
@@ -176,7 +179,7 @@ void on_init(const CallArgs& facts, bool begun) noexcept {
     state.objects.announce_libraries(state.report);
     write_unwatched_runtime(state.report);
     state.target_scan.run(state.gap_scene(), state.gaps);
-    if (facts.code != 0) add_driver_failure(state, {facts, 0, {}}, {});
+    if (facts.code != 0) add_driver_failure(state, {facts, 0, {}}, address_of(&facts), {});
   });
 }
 
@@ -187,7 +190,7 @@ void on_call_failed(const CallArgs& facts) noexcept {
   const Device asked = ask_current_device();
   const DriverLog log(facts.code, is_in_handler());
   write(record, [&](State& state) {
-    add_driver_failure(state, {facts, 0, state.driver.device_or_only(asked)}, log.text());
+    add_driver_failure(state, {facts, 0, state.driver.device_or_only(asked)}, address_of(&facts), log.text());
   });
 }
 
@@ -222,7 +225,7 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
     state.modules.add(facts, period, device, state.report, state.driver, state.objects, module);
     if (remember_load(handle, module.number)) forget_launches(handle);
     state.gaps.note_load(state.gap_scene(), module.code, device, facts.caller);
-    if (log) add_driver_failure(state, {facts, module.number, device}, log->text());
+    if (log) add_driver_failure(state, {facts, module.number, device}, address_of(&facts), log->text());
   });
 }
 

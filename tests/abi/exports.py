@@ -11,7 +11,7 @@ LARGEST = 1_000_000  # bytes of the file that are mapped
 # Weak references: to what the compiler's start files look for, to libc's functions that the floor's glibc lacks, and to ld.so's data that
 # musl lacks.
 TOLERATED = {"__cxa_finalize", "__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "_dl_find_object", "_r_debug",
-             "__libc_stack_end", "_dl_debug_addr"}
+             "__libc_single_threaded", "__libc_stack_end", "_dl_debug_addr"}
 
 # All that is asked of libc by name. Hosts define functions of libc themselves, allocators, sandboxes and clocks stand in for more: what is
 # not here is a system call (system_calls.h), or has a stand-in of the shim's (stack/walk.cpp, plain_memory.c).

@@ -2,12 +2,10 @@
 // The section of the runtime's wrappers, which are not part of the tests, and a call that happens inside it.
 #include "runtime_section.h"
 
-#include "failure/cudart_frame.h"
-
 namespace kshim::shim::test {
 
-[[gnu::noinline, gnu::section("kshim_runtime")]] bool asked_inside() noexcept {
-  const bool inside = called_from_cudart();
+[[gnu::noinline, gnu::section("kshim_runtime")]] bool asked_inside(bool (*ask)()) noexcept {
+  const bool inside = ask();
   asm volatile("" ::: "memory");  // not a tail call: the frame has to be there
   return inside;
 }

@@ -3,7 +3,7 @@
 
 namespace kshim::shim::test {
 
-/// What called_from_cudart() says when a wrapper of the runtime is on the stack.
-bool asked_inside() noexcept;
+/// What ask() says when a wrapper of the runtime is on the stack.
+bool asked_inside(bool (*ask)()) noexcept;
 
 }  // namespace kshim::shim::test
