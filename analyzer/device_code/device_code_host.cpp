@@ -5,6 +5,7 @@
 
 #include "analyzer/core/text.h"
 #include "kshim/image/fatbin_search.h"
+#include "kshim/image/relocatable.h"
 
 namespace kshim::device_code {
 namespace {
@@ -113,6 +114,7 @@ class PartLinker {
   }
 
   void add_parts(CodeModule& module, std::uint64_t list, std::uint64_t wrapper) {
+    std::vector<const CodePart*> found;
     std::uint64_t steps = 0;
     if (list != 0 && list != PointerMap::kElsewhere && pointers_.offset_of(list)) {
       for (;; list += sizeof(std::uint64_t), ++steps) {
@@ -126,23 +128,46 @@ class PartLinker {
                             &module);
           break;
         }
-        add_part(module, *part);
+        found.push_back(part);
       }
     }
     // nvcc keeps the list in .bss and constructors fill it: then every part of the file belongs to the
     // module.
-    if (steps != 0) return;
-    for (const CodePart& part : parts_) add_part(module, part);
+    if (steps == 0)
+      for (const CodePart& part : parts_) found.push_back(&part);
+    add_ptx(module, found);
   }
 
   /// Of a relocatable part only the PTX can be loaded; its cubins are what the linker made the module's from.
-  void add_part(CodeModule& module, const CodePart& part) {
-    if (module.damage == 0) module.damage = part.damage;
-    for (std::uint32_t index = part.first; index < part.first + part.count; ++index) {
-      ++links_;
+  void add_ptx(CodeModule& module, const std::vector<const CodePart*>& parts) {
+    std::set<image::Arch> levels;
+    for (const CodePart* part : parts) {
+      if (module.damage == 0) module.damage = part->damage;
+      links_ += part->count;
       if (links_ > kMaxLinks) return;
-      if (out_.images[index].candidate.kind == image::ImageKind::ptx) module.parts.push_back(index);
+      for (std::uint32_t index = part->first; index < part->first + part->count; ++index)
+        if (out_.images[index].candidate.kind == image::ImageKind::ptx)
+          levels.insert(out_.images[index].candidate.arch);
     }
+    const std::vector<image::Arch> ascending(levels.begin(), levels.end());
+    std::set<std::uint32_t> taken;
+    std::vector<image::Candidate> images;
+    image::each_linkable_ptx(
+        std::span(ascending),
+        [&](const auto& visit) {
+          for (const CodePart* part : parts) {
+            links_ += 1 + part->count;
+            if (links_ > kMaxLinks) return;
+            images.clear();
+            for (std::uint32_t i = 0; i < part->count; ++i)
+              images.push_back(out_.images[part->first + i].candidate);
+            if (!visit(std::span<const image::Candidate>(images))) return;
+          }
+        },
+        [&](std::size_t part, std::size_t number) {
+          taken.insert(parts[part]->first + static_cast<std::uint32_t>(number));
+        });
+    module.parts.assign(taken.begin(), taken.end());
   }
 
   const PointerMap& pointers_;

@@ -11,6 +11,7 @@
 #include "kshim/image/cubin.h"
 #include "kshim/image/fatbin.h"
 #include "kshim/image/ptx.h"
+#include "kshim/image/relocatable.h"
 #include "track/fatbin_registry.h"
 
 namespace kshim::shim {
@@ -134,12 +135,29 @@ void read_images(image::BlobKind kind, Bytes bytes, DeviceCode& out, FileCopy* f
 
 /// Version 2: the parts that relocatable device code was linked from; the PTX may be only in them.
 void add_prelinked(std::uintptr_t array, DeviceCode& out) noexcept {
-  for (std::size_t i = 0; i < kMaxPrelinked; ++i) {
-    std::uintptr_t part = 0;
-    if (!read_memory(array + i * sizeof part, &part, sizeof part) || part == 0) return;
-    ReadableRange reach(find_object_in_use(part), part);
-    add_fatbin(reach.first(stated_size(image::BlobKind::fatbin, reach)), out);
-  }
+  DeviceCode part;
+  const auto each_part = [&](const auto& visit) {
+    for (std::size_t i = 0; i < kMaxPrelinked; ++i) {
+      std::uintptr_t address = 0;
+      if (!read_memory(array + i * sizeof address, &address, sizeof address) || address == 0) return;
+      ReadableRange reach(find_object_in_use(address), address);
+      part.image_count = 0;
+      add_fatbin(reach.first(stated_size(image::BlobKind::fatbin, reach)), part);
+      if (!visit(part.candidates())) return;
+    }
+  };
+  image::Arch levels[DeviceCode::kMaxImages];
+  std::size_t count = 0;
+  each_part([&](std::span<const image::Candidate> images) {
+    for (const image::Candidate& image : images)
+      if (image.kind == image::ImageKind::ptx && count < std::size(levels) &&
+          std::find(levels, levels + count, image.arch) == levels + count)
+        levels[count++] = image.arch;
+    return true;
+  });
+  std::sort(levels, levels + count);
+  image::each_linkable_ptx(std::span(levels, count), each_part,
+                           [&](std::size_t, std::size_t number) { add(out, part.images[number]); });
 }
 
 /// `next`: the reader's step from name to name.

@@ -21,7 +21,7 @@ GPUS = json.loads((e2e.SOURCE / "knowledge" / "gpus.json").read_text())["gpus"]
 CAPABILITIES = [tuple(map(int, gpu["cc"].split("."))) for gpu in GPUS]
 PROGRAMS = ["01_missing_architecture/saxpy", "02_ptx_newer_than_gpu/histogram", "03_arch_specific_sm_90a/attention",
             "04_kernel_absent_from_one_image/convert", "05_driver_api/kernels.fatbin", "06_dlopen_library/libscale.so", "08_healthy/transpose"]
-RELOCATABLE = e2e.BUILD / "tests" / "query" / "relocatable"
+RELOCATABLE, DEVICE_LAUNCH = (e2e.BUILD / "tests" / "query" / name for name in ("relocatable", "device_launch"))
 NAMES = ["cublas", "cusolver", "cusolverMg", "cufft", "curand", "cusparse", "nccl", "npp*", "nvjpeg", "cudnn_ops"]
 MOST_KERNELS = 100  # asked for by name, of a file
 
@@ -86,6 +86,19 @@ class Toolkit(e2e.Case):
         self.compare_kernels(RELOCATABLE)
         self.assertEqual([str(covers(RELOCATABLE, "_Z11relocatablePf", arch)) for arch in ("7.5", "8.6", "9.0", "10.0")],
                          ["none", "sass", "sass", "jit"])
+
+    def test_program_with_a_part_of_nvidias(self):
+        """The part has PTX for GPUs that the program has no code for."""
+        if not DEVICE_LAUNCH.exists():
+            self.skipTest("there is no nvcc")
+        self.compare(DEVICE_LAUNCH)
+        self.assertEqual([image["arch"] for image in self.scan(DEVICE_LAUNCH)["images"]], ["sm_90"])
+        for arch, answer in (("9.0", "sass"), ("10.0", "none"), ("12.1", "none")):
+            self.assertEqual(covers(DEVICE_LAUNCH, "_Z8launchesv", arch), answer)
+        found, _ = self.analysis("--simulate", "sm_121", "--", DEVICE_LAUNCH)
+        self.assertEqual([finding["cause"] for finding in found["findings"]], ["no-image-for-arch"])
+        modules = [record for report in self.reports() for record in e2e.of_type(report, "module")]
+        self.assertEqual({module["selected"] for module in modules}, {None})
 
     def test_libraries(self):
         found = libraries()
