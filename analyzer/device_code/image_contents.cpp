@@ -187,15 +187,17 @@ bool KernelLister::list_ptx(Bytes clear) {
 std::vector<ImageCount> count_images(const DeviceCode& code) {
   const bool linked =
       std::ranges::any_of(code.images, [](const CodeImage& image) { return !image.relocatable; });
-  // What no module can be linked from is no driver's, and neither are the cubins of relocatable parts.
-  std::vector<bool> loaded(code.images.size(), !linked);
+  std::vector<bool> loadable(code.images.size());
   for (const CodeModule& module : code.modules)
-    each_image_of(module, [&](std::uint32_t index) { loaded[index] = true; });
+    each_image_of(module, [&](std::uint32_t index) { loadable[index] = true; });
   // A hostile file has as many architectures as images, which are millions: never search them one by one.
   std::map<ProgramKey, ImageCount> rows;
   for (std::size_t i = 0; i < code.images.size(); ++i) {
     const CodeImage& image = code.images[i];
-    if (image.relocatable && !loaded[i]) continue;
+    // In a linked file, the cubin of a relocatable part was the linker's input and is no driver's, and
+    // neither is PTX that the program cannot be linked from.
+    if (linked && image.relocatable && (image.candidate.kind != image::ImageKind::ptx || !loadable[i]))
+      continue;
     ImageCount& row =
         rows.try_emplace(program_of(image.candidate), ImageCount{image.candidate}).first->second;
     ++row.count;

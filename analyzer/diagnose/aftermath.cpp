@@ -13,6 +13,7 @@ constexpr double kReadByAnother = 0.9;
 constexpr double kSeenUnread = 0.6;  // the most that the contract allows: the error may have been returned
 constexpr double kUnseen = 0.4;      // a static runtime does not show which caller asks
 constexpr double kGaveUp = 0.5;      // that it was called cannot be seen
+constexpr double kAskedInVain = 0.8;
 
 std::string path_of(const Scene& scene, std::optional<std::uint64_t> id) {
   const ObjectRecord* object = scene.index.object(id);
@@ -153,6 +154,45 @@ std::optional<Finding> triton_refusal(const Scene& scene) {
   return out;
 }
 
+/// By its exit status, or by abort(), which an exception that nobody catches ends in.
+bool gave_up(const AnalysisOptions& options) {
+  constexpr int kAbort = 6;
+  return options.term_signal ? *options.term_signal == kAbort : options.exit_status.value_or(0) != 0;
+}
+
+/// Whether code for the GPU was loaded: such a program gave up for another reason.
+bool has_run(const Scene& scene) {
+  return std::ranges::any_of(
+      scene.report.modules, [](const ModuleRecord& row) { return row.result == 0 && !row.selected.empty(); });
+}
+
+/// A look-up of the library's own that found no image. Such a library looks up what the GPU may lack, so the
+/// failure alone tells nothing; nullptr where there is none.
+const FailureRecord* failed_look_up(const std::vector<Judged>& judged, const std::string& library) {
+  constexpr int kNoImage = 209;
+  for (const Judged& row : judged) {
+    const FailureRecord& failure = *row.failure;
+    if (row.cause == Cause::benign_probe && !failure.layers.empty() && failure.layers[0].code == kNoImage &&
+        std::ranges::any_of(failure.native,
+                            [&](const NativeFrame& frame) { return frame.object == library; }))
+      return &failure;
+  }
+  return nullptr;
+}
+
+void add_look_up(const Scene& scene, const FailureRecord& failure, Finding& out) {
+  const Layer& layer = failure.layers[0];
+  out.confidence = kAskedInVain;
+  set_code(layer.code, out);
+  out.failed_call = layer.api;
+  out.failed_kernel = demangle(failure.kernel);
+  out.where = own_places(failure, scene.report, scene.files);
+  out.evidence.push_back({EvidenceId::failed_call,
+                          fmt::format("{} of the library itself failed with {}.", layer.api, layer.code),
+                          location(scene.report, failure.line),
+                          {{"call", layer.api}, {"code", std::to_string(layer.code)}}});
+}
+
 constexpr double kBuiltByNewer = 0.9;
 constexpr double kOlderThanSome = 0.6;
 
@@ -216,23 +256,25 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
   return out;
 }
 
-std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Finding>& known) {
+std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Judged>& judged,
+                                        const std::vector<Finding>& known) {
   const bool told = std::ranges::any_of(
       known, [](const Finding& finding) { return finding.severity >= Severity::warning; });
-  // A program that has run kernels gave up for another reason, as did one with a GPU that the library serves.
-  const auto& modules = scene.report.modules;
-  const bool ran = std::ranges::any_of(modules, [](const ModuleRecord& row) { return row.result == 0; });
-  if (told || ran || !scene.options.exit_status || *scene.options.exit_status == 0) return std::nullopt;
-  std::optional<Finding> out = triton_refusal(scene);
+  if (told || !gave_up(scene.options)) return std::nullopt;
+  const bool ran = has_run(scene);
+  std::optional<Finding> out = ran ? std::nullopt : triton_refusal(scene);
   const bool triton = out.has_value();
   for (const LibraryRecord& library : scene.report.libraries) {
     if (triton) break;
+    const FailureRecord* asked = failed_look_up(judged, library.path);
+    if (ran && asked == nullptr) continue;
     std::optional<Finding> found;
     for (const DeviceRecord& device : scene.report.devices) {
       found = refusal_of(scene, library, device);
       if (!found) break;
     }
     if (!found) continue;
+    if (asked != nullptr) add_look_up(scene, *asked, *found);
     if (!out) {
       out = std::move(found);
     } else {
@@ -240,11 +282,13 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Fi
     }
   }
   if (out) {
-    out->evidence.push_back({EvidenceId::ended_silently,
-                             fmt::format("No call failed, but the program ended with {}: such a library "
-                                         "reports an unsupported GPU by its own status code.",
-                                         *scene.options.exit_status),
-                             {}});
+    out->evidence.push_back(
+        {EvidenceId::ended_silently,
+         fmt::format("The program ended with {}: such a library reports an unsupported GPU by its own "
+                     "status code.",
+                     scene.options.term_signal ? fmt::format("signal {}", *scene.options.term_signal)
+                                               : std::to_string(*scene.options.exit_status)),
+         {}});
   }
   return out;
 }

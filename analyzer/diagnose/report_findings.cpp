@@ -68,7 +68,7 @@ void quieten(const Scene& scene, Finding& finding) {
 // A library that refuses the GPU by itself, and libraries that do not fit together: the latter are named
 // beside the former, but for a cuDNN whose release says the same and more.
 void add_libraries(const Scene& scene, const std::vector<Judged>& judged, std::vector<Finding>& findings) {
-  auto refusal = refusing_library(scene, findings);
+  auto refusal = refusing_library(scene, judged, findings);
   const bool cudnn = refusal && basename_of(refusal->object).starts_with("libcudnn");
   if (refusal && !cudnn) findings.push_back(std::move(*refusal));
   add_library_findings(scene, judged, findings);

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of an error after the call that failed: left behind by a probe and reported by innocent code, or read by nobody;
 and a library that refuses the GPU without any call failing."""
+import os
+
 import e2e
 
 CLIENTS = e2e.BUILD / "tests/clients"
@@ -89,6 +91,25 @@ class Aftermath(e2e.Case):
                 self.assertIn("sm_90", refuses["have"])
                 self.assertIn("CUDA 8.0 to 12.9", refuses["fixes"][0]["why"])
                 self.assertNotIn("library-refuses", self.causes(program, devices="9.0"))
+
+    def test_a_library_that_has_code_for_most_gpus(self):
+        """cuBLAS for x86-64 has a kernel for Thor, and no other code for it: its own look-up fails."""
+        program = CLIENTS / "cublas"
+        if not program.exists() or os.uname().machine != "x86_64":
+            self.skipTest("cublas for x86-64 is not on this machine")
+        refuses = self.causes(program, devices="11.0", status=1)["library-refuses"]
+        self.assertEqual((refuses["severity"], refuses["need"], refuses["code"]), ("error", "sm_110", 209))
+        self.assertEqual(refuses["failed_call"], "cuLibraryGetKernel")
+        self.assertIn("/libcublas.so.", refuses["object"])
+
+    def test_a_program_that_aborts_gave_up(self):
+        program = CLIENTS / "cublas"
+        if not program.exists():
+            self.skipTest("cublas is not on this machine")
+        for ends, found in (("kill -ABRT $$", ["library-refuses"]), ("kill -TERM $$", []), ("true", [])):
+            with self.subTest(ends):
+                analysis, _ = self.analysis("--simulate", "6.1", "--", "sh", "-c", f'"$0" || {ends}', program)
+                self.assertEqual([row["cause"] for row in analysis["findings"]], found)
 
 
 if __name__ == "__main__":
