@@ -9,6 +9,7 @@
 
 #include "kshim/image/elf.h"
 #include "kshim/image/fatbin.h"
+#include "kshim/image/relocatable.h"
 #include "query/collect.h"
 
 namespace kshim::query {
@@ -62,7 +63,7 @@ class HostElf {
   Reason link(const Array<CodePart>& parts) noexcept;
   Reason link(std::uint64_t wrapper, bool linked, const Array<CodePart>& parts) noexcept;
   void mark_fragments() noexcept;
-  Reason add_part(CodeModule& module, const CodePart& part) noexcept;
+  Reason add_ptx(CodeModule& module, const Array<CodePart>& parts) noexcept;
 
   bool offset_of(std::uint64_t address, std::uint64_t& out) const noexcept;
   bool address_of(std::uint64_t offset, std::uint64_t& out) const noexcept;
@@ -258,7 +259,7 @@ Reason HostElf::link(std::uint64_t wrapper, bool linked, const Array<CodePart>& 
   if (module == out_.modules.end() || module->offset != fatbin) return lost;
   module->registered = true;
   if (!linked || module->part_count != 0) return Reason::none;  // two wrappers of one fatbin are one module
-  module->first_part = static_cast<std::uint32_t>(out_.parts.size());
+  Array<CodePart> own;
   std::uint64_t list = pointer_at(address + offsetof(FatbinWrapper, prelinked));
   std::uint64_t offset = 0;
   std::size_t listed = 0;
@@ -270,13 +271,10 @@ Reason HostElf::link(std::uint64_t wrapper, bool linked, const Array<CodePart>& 
         std::lower_bound(parts.begin(), parts.end(), offset,
                          [](const CodePart& each, std::uint64_t wanted) { return each.offset < wanted; });
     if (part == parts.end() || part->offset != offset) return Reason::damaged;
-    if (const Reason reason = add_part(*module, *part); reason != Reason::none) return reason;
+    if (!own.push(*part)) return Reason::no_memory;
   }
   // nvcc keeps the list in .bss, and constructors fill it: then every part of the file belongs to the module.
-  if (listed != 0) return Reason::none;
-  for (const CodePart& part : parts)
-    if (const Reason reason = add_part(*module, part); reason != Reason::none) return reason;
-  return Reason::none;
+  return add_ptx(*module, listed != 0 ? own : parts);
 }
 
 void HostElf::mark_fragments() noexcept {
@@ -292,15 +290,45 @@ void HostElf::mark_fragments() noexcept {
   }
 }
 
-/// Of a relocatable part only the PTX can be loaded; its cubins are what the linker made the module's from.
-Reason HostElf::add_part(CodeModule& module, const CodePart& part) noexcept {
-  for (std::uint32_t index = part.first; index < part.first + part.count; ++index) {
-    if (out_.images[index].candidate.kind != image::ImageKind::ptx) continue;
-    if (out_.parts.size() >= kMaxLinks) return Reason::too_large;
-    if (!out_.parts.push(index)) return Reason::no_memory;
+/// Of relocatable parts only the PTX can be loaded; their cubins are what the linker made the module's from.
+Reason HostElf::add_ptx(CodeModule& module, const Array<CodePart>& parts) noexcept {
+  Array<image::Arch> levels;
+  for (const CodePart& part : parts)
+    for (std::uint32_t index = part.first; index < part.first + part.count; ++index) {
+      const image::Candidate& image = out_.images[index].candidate;
+      if (image.kind == image::ImageKind::ptx && !levels.push(image.arch)) return Reason::no_memory;
+    }
+  std::sort(levels.begin(), levels.end());
+  const auto* const end = std::unique(levels.begin(), levels.end());
+  Reason reason = Reason::none;
+  Array<image::Candidate> images;
+  Array<std::uint32_t> taken;
+  std::size_t looks = 0;
+  image::each_linkable_ptx(
+      std::span<const image::Arch>(levels.begin(), end),
+      [&](const auto& visit) {
+        for (const CodePart& part : parts) {
+          looks += 1 + part.count;
+          if (looks > kMaxLinks) reason = Reason::too_large;
+          if (reason != Reason::none) return;
+          images.clear();
+          for (std::uint32_t i = 0; i < part.count; ++i)
+            if (!images.push(out_.images[part.first + i].candidate)) reason = Reason::no_memory;
+          if (!visit(std::span<const image::Candidate>(images.begin(), images.end()))) return;
+        }
+      },
+      [&](std::size_t part, std::size_t number) {
+        if (!taken.push(parts[part].first + static_cast<std::uint32_t>(number))) reason = Reason::no_memory;
+      });
+  std::sort(taken.begin(), taken.end());
+  module.first_part = static_cast<std::uint32_t>(out_.parts.size());
+  const std::uint32_t* const last = std::unique(taken.begin(), taken.end());
+  for (const std::uint32_t* index = taken.begin(); index != last && reason == Reason::none; ++index) {
+    if (out_.parts.size() >= kMaxLinks) reason = Reason::too_large;
+    if (!out_.parts.push(*index)) reason = Reason::no_memory;
     ++module.part_count;
   }
-  return Reason::none;
+  return reason;
 }
 
 }  // namespace

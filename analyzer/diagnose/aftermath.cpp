@@ -88,40 +88,52 @@ bool shows_reads(const FailureRecord& failure) {
   return std::ranges::any_of(failure.layers, [](const Layer& layer) { return layer.layer == "runtime"; });
 }
 
-// An NVIDIA library that has no image for the device.
-std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& library,
-                                  const DeviceRecord& device) {
-  const auto cc = cc_of(scene, &device);
-  if (!cc || find_vendor_library(library.path) == nullptr) return std::nullopt;
-  ObjectRecord object = object_record(library.path, library.build_id);
-  object.line = library.line;
+/// The images of a library that has none for the device.
+std::optional<Subject> without_code(const Scene& scene, const ObjectRecord& object,
+                                    const DeviceRecord& device, image::ComputeCapability cc) {
   const ObjectFile* file = scene.files.find(object);
   if (file == nullptr) return std::nullopt;
   Subject subject;
   subject.object = &object;
   subject.device = &device;
   for (const ImageCount& row : file->image_counts()) {
-    if (image::judge(row.candidate, {*cc, driver_of(scene), {}}).fits) return std::nullopt;
+    if (image::judge(row.candidate, {cc, driver_of(scene), {}}).fits) return std::nullopt;
     subject.images.images.push_back({.candidate = row.candidate, .count = row.count});
   }
   if (subject.images.images.empty()) return std::nullopt;
   set_facts(scene, subject);
+  return subject;
+}
+
+/// `asked`: a look-up of the library's own that failed, in a process that has run nothing: then its module
+/// decides. nullptr: all of the library.
+std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& library,
+                                  const DeviceRecord& device, const FailureRecord* asked) {
+  const auto cc = cc_of(scene, &device);
   const auto about = device_of(scene, &device);
-  if (!about) return std::nullopt;
+  if (!cc || !about || find_vendor_library(library.path) == nullptr) return std::nullopt;
+  ObjectRecord object = object_record(library.path, library.build_id);
+  object.line = library.line;
+  std::optional<Subject> subject = without_code(scene, object, device, *cc);
+  const bool whole = subject.has_value();
+  if (!whole && asked != nullptr && path_of(scene, asked->object) == library.path)
+    subject = subject_of(scene, *asked);
+  if (!subject) return std::nullopt;
+  const std::string_view name = basename_of(library.path);
   const std::string device_text = text_of(*about);
-  Finding out = new_finding(Cause::library_refuses, kGaveUp,
-                            fmt::format("{} has no code for {}, which may be why the program gave up",
-                                        basename_of(library.path), device_text));
+  Finding out = new_finding(
+      Cause::library_refuses, kGaveUp,
+      fmt::format("{} has no code for {}, which may be why the program gave up", name, device_text));
   out.object = library.path;
   out.devices.push_back(*about);
   out.need = sm_name(*cc);
-  describe_images(subject, out);
-  out.evidence.push_back(
-      {EvidenceId::library,
-       fmt::format("{} was loaded, and has no code for {}.", basename_of(library.path), device_text),
-       location(scene.report, library.line),
-       {{"path", library.path}}});
-  set_advice_input(scene, subject, out);
+  describe_images(*subject, out);
+  out.evidence.push_back({EvidenceId::library,
+                          fmt::format("{} was loaded, and {} no code for {}.", name,
+                                      whole ? "has" : "the module that it looked into has", device_text),
+                          location(scene.report, library.line),
+                          {{"path", library.path}}});
+  set_advice_input(scene, *subject, out);
   return out;
 }
 
@@ -154,10 +166,13 @@ std::optional<Finding> triton_refusal(const Scene& scene) {
   return out;
 }
 
-/// By its exit status, or by abort(), which an exception that nobody catches ends in.
-bool gave_up(const AnalysisOptions& options) {
+/// By its exit status, or by abort(), which an exception that nobody catches ends in. Unknown of a report by
+/// itself.
+std::optional<bool> gave_up(const AnalysisOptions& options) {
   constexpr int kAbort = 6;
-  return options.term_signal ? *options.term_signal == kAbort : options.exit_status.value_or(0) != 0;
+  if (options.term_signal) return *options.term_signal == kAbort;
+  if (options.exit_status) return *options.exit_status != 0;
+  return std::nullopt;
 }
 
 /// Whether code for the GPU was loaded: such a program gave up for another reason.
@@ -183,6 +198,8 @@ const FailureRecord* failed_look_up(const std::vector<Judged>& judged, const std
 void add_look_up(const Scene& scene, const FailureRecord& failure, Finding& out) {
   const Layer& layer = failure.layers[0];
   out.confidence = kAskedInVain;
+  out.headline = fmt::format("{} found no code for {} when it looked up its own kernel",
+                             basename_of(out.object), text_of(out.devices.front()));
   set_code(layer.code, out);
   out.failed_call = layer.api;
   out.failed_kernel = demangle(failure.kernel);
@@ -260,17 +277,19 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Ju
                                         const std::vector<Finding>& known) {
   const bool told = std::ranges::any_of(
       known, [](const Finding& finding) { return finding.severity >= Severity::warning; });
-  if (told || !gave_up(scene.options)) return std::nullopt;
+  const std::optional<bool> gives_up = gave_up(scene.options);
+  if (told || gives_up == false) return std::nullopt;
   const bool ran = has_run(scene);
-  std::optional<Finding> out = ran ? std::nullopt : triton_refusal(scene);
+  const bool surely_asked = !gives_up || ran;
+  std::optional<Finding> out = surely_asked ? std::nullopt : triton_refusal(scene);
   const bool triton = out.has_value();
   for (const LibraryRecord& library : scene.report.libraries) {
     if (triton) break;
     const FailureRecord* asked = failed_look_up(judged, library.path);
-    if (ran && asked == nullptr) continue;
+    if (surely_asked && asked == nullptr) continue;
     std::optional<Finding> found;
     for (const DeviceRecord& device : scene.report.devices) {
-      found = refusal_of(scene, library, device);
+      found = refusal_of(scene, library, device, ran ? nullptr : asked);
       if (!found) break;
     }
     if (!found) continue;
@@ -281,7 +300,7 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Ju
       out->evidence.push_back(std::move(found->evidence.front()));  // it comes with the first, as a rule
     }
   }
-  if (out) {
+  if (out && gives_up) {
     out->evidence.push_back(
         {EvidenceId::ended_silently,
          fmt::format("The program ended with {}: such a library reports an unsupported GPU by its own "

@@ -19,7 +19,8 @@ std::vector<Finding> stale_errors(const Scene& scene, const std::vector<Judged>&
 /// unchecked-failure: exit status 0 after a failed launch whose error nobody was seen to ask for.
 std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<Judged>& judged);
 /// library-refuses: the program gave up, no call of its own failed, and an NVIDIA library that it uses has
-/// nothing for the GPU. If the program has run code on the GPU: only a library whose own look-up failed.
+/// nothing for the GPU. If the program has run code on the GPU, or its exit status is unknown: only a library
+/// whose own look-up failed.
 std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Judged>& judged,
                                         const std::vector<Finding>& known);
 
