@@ -35,6 +35,12 @@ class Aftermath(e2e.Case):
         found = self.causes(SHARED, "cleared")
         self.assertFalse([cause for cause, row in found.items() if row["severity"] != "info"], found)
 
+    def test_the_runtime_asks_twice(self):
+        for program in (SHARED, STATIC):
+            found = self.causes(program, "async", devices="9.0")
+            self.assertFalse([cause for cause, row in found.items() if row["severity"] != "info"], found)
+        self.assertIn(201, [failure["layers"][0]["code"] for report in self.reports() for failure in e2e.of_type(report, "failure")])
+
     def test_nobody_looked(self):
         found = self.causes(SHARED, "unchecked")
         self.assertEqual(found["ptx-newer-than-device"]["severity"], "error")

@@ -11,9 +11,12 @@
 //
 //   both         two refused launches, one look
 //
+//   async        the first call of a thread allocates in the order of a stream: the runtime asks twice
+//
 //   own-reasons  all is well with the program's own kernel, and it ends with 3
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 extern "C" int probe();
 extern "C" void launch();
@@ -46,5 +49,15 @@ int main(int argc, char** argv) {
     return std::printf("launches: %d\n", cudaGetLastError()), 0;
   }
   if (std::strcmp(mode, "own-reasons") == 0) return probe(), cudaGetLastError(), innocent(), 3;
+  if (std::strcmp(mode, "async") == 0) {
+    cudaStream_t stream = nullptr;
+    cudaStreamCreate(&stream);
+    cudaError_t error = cudaErrorUnknown;
+    std::thread([&] {
+      void* memory = nullptr;
+      error = cudaMallocAsync(&memory, 1024, stream);
+    }).join();
+    return std::printf("cudaMallocAsync: %d\n", error), error == cudaSuccess ? 0 : 1;
+  }
   return 2;
 }
