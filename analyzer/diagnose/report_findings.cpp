@@ -92,8 +92,8 @@ bool is_cleanup_at_end(const Scene& scene, const FailureRecord& failure) {
 }
 
 // A thread's first call of the runtime may be a stream-ordered allocation: the runtime asks the driver, gets
-// 201, binds the primary context to the thread, and asks again (measured, 13.0). If that failed, the
-// runtime's call would have too.
+// 201, binds the primary context to the thread, and asks again (runtime 13.0, measured on the simulator). If
+// that failed, the runtime's call would have too.
 bool is_asked_again(const Scene& scene, const FailureRecord& failure) {
   constexpr int kNoContext = 201;
   if (failure.layers.size() != 1 || failure.layers[0].code != kNoContext) return false;
