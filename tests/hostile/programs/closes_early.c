@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library whose constructor starts a thread that opens and closes libraries, and a program that is linked
-// to it. CLOSES_FOLDER: where the libraries l0.so, l1.so and so on are. CLOSES_LIBRARY: the library.
+// to it. CLOSES_FOLDER: where the libraries l0.so, l1.so and so on are; without it, the program prints
+// glibc's version. CLOSES_LIBRARY: the library.
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,7 @@ static void* open_and_close(void* folder) {
   return NULL;
 }
 __attribute__((constructor)) static void begin(void) {
+  if (getenv("CLOSES_FOLDER") == NULL) return;
   if (pthread_create(&g_thread, NULL, open_and_close, getenv("CLOSES_FOLDER")) != 0) abort();
   while (g_rounds == 0) usleep(100);
 }
@@ -37,6 +40,7 @@ void stop_closing(void) {
 }
 #else
 int main(void) {
+  if (getenv("CLOSES_FOLDER") == NULL) return puts(gnu_get_libc_version()) < 0;
   stop_closing();
   puts("stopped");
   return 0;
