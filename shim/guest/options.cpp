@@ -220,7 +220,6 @@ constinit OptionsStorage g_storage;
 constinit Options g_options;
 constexpr Options kPlainOptions{.report = default_of(OptionId::report)};
 
-// No large buffer on the stack: every process comes here, some with a stack of a few pages.
 /// Without the text's length: each process reads all of its environment.
 bool begins_with(const char* text, std::string_view start) noexcept {
   for (const char character : start)
@@ -228,6 +227,7 @@ bool begins_with(const char* text, std::string_view start) noexcept {
   return true;
 }
 
+// No large buffer on the stack: every process comes here, some with a stack of a few pages.
 void add_start_folder(OptionsStorage& storage, Options& out) noexcept {
   char* const folder = storage.text + storage.used;
   if (!raw::working_folder(folder, sizeof storage.text - storage.used)) return;
