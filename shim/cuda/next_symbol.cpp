@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "cuda/cuda_libraries.h"
-#include "guest/process_generation.h"
 #include "guest/safe_memory.h"
 #include "guest/scratch_stack.h"
 #include "guest/signals.h"
@@ -33,7 +32,6 @@ std::atomic<std::uint32_t> g_known_changes{0};  ///< odd while these change
 TimedLock g_changing;                           ///< of what is known
 TimedLock g_filling;                            ///< of filling the tables; nobody waits for it
 std::atomic<bool> g_published{false};           ///< the tables may be filled
-std::atomic<std::uint32_t> g_published_in{0};   ///< process_generation() of the last time
 std::atomic<std::uint64_t> g_closes{0};         ///< how often a dlclose has begun
 std::atomic<std::uint32_t> g_closing{0};        ///< threads in dlclose
 
@@ -279,14 +277,6 @@ void clear_tables() noexcept {
   for (Table& table : g_runtime_real) clear(table);
 }
 
-/// Threads in dlclose. A child of fork does not have those of its parent.
-std::uint32_t closing_threads() noexcept {
-  const std::uint32_t process = process_generation();
-  const std::uint32_t before = g_published_in.exchange(process, std::memory_order_relaxed);
-  if (before != 0 && before != process) g_closing.store(0);
-  return g_closing.load();
-}
-
 using IsLoaded = bool (*)(std::uintptr_t address, std::uint64_t load) noexcept;
 
 /// Fills the tables with what is known and still mapped, unless a library is being closed. Under g_filling.
@@ -295,7 +285,7 @@ void fill_tables(IsLoaded is_loaded) noexcept {
   const std::uint64_t closes = g_closes.load();
   const std::uint32_t changes = g_known_changes.load();
   g_published.store(true);  // before the threads in dlclose are counted: one of the two sees the other
-  if (changes % 2 != 0 || closing_threads() != 0) return;
+  if (changes % 2 != 0 || g_closing.load() != 0) return;
   const auto holds = [&] { return g_closes.load() == closes && g_known_changes.load() == changes; };
   const auto copy = [&](const Table& from, Table& to) {
     for (std::size_t i = 0; i < kHookCount && holds(); ++i)
@@ -325,7 +315,7 @@ void publish_unless_busy(IsLoaded is_loaded) noexcept {
 
 /// For a call that has found its function: the next ones take it from the tables.
 void publish() noexcept {
-  if (closing_threads() != 0) return;
+  if (g_closing.load() != 0) return;
   const ScopedBlockSignals held;
   publish_unless_busy(is_still_loaded);
 }
@@ -339,7 +329,7 @@ bool is_anything_known() noexcept {
 /// After the last dlclose, for a process that then forbids itself system calls: makes none. What it cannot
 /// tell stays empty, and the next call fills it.
 void publish_again() noexcept {
-  if (is_anything_known() && closing_threads() == 0) publish_unless_busy(is_surely_loaded);
+  if (is_anything_known() && g_closing.load() == 0) publish_unless_busy(is_surely_loaded);
 }
 
 /// Takes no lock and makes no system call: the next step is the program's dlclose.
@@ -622,6 +612,8 @@ void close_ends() noexcept {
   while (threads != 0 && !g_closing.compare_exchange_weak(threads, threads - 1)) continue;
   if (threads <= 1) publish_again();
 }
+
+void forget_closing_threads() noexcept { g_closing.store(0); }
 
 AnyFunction driver_function(const char* name, PageCache* pages) noexcept {
   const LoadedObject driver = driver_object();

@@ -67,6 +67,8 @@ std::uintptr_t runtime_address(Runtime runtime) noexcept;
 /// whether what it goes on to is still mapped.
 void close_begins() noexcept;
 void close_ends() noexcept;
+/// In a child of fork, which does not have the threads of its parent that are in dlclose.
+void forget_closing_threads() noexcept;
 /// How often a dlclose has begun; a number of its own while one has not ended. As long as it is the same, no
 /// library was closed.
 std::uint64_t count_closes() noexcept;

@@ -11,6 +11,7 @@
 
 #include <atomic>
 
+#include "cuda/next_symbol.h"
 #include "cuda/own_references.h"
 #include "cuda/symbol_lookup.h"
 #include "exports/next_functions.h"
@@ -125,9 +126,16 @@ void call_last(std::uintptr_t argument) noexcept {
     at_exit(end_last, reinterpret_cast<void*>(argument), nullptr);
 }
 
+void begin_child() {
+  g_is_child.store(true, std::memory_order_relaxed);
+  forget_closing_threads();
+}
+
 [[gnu::constructor]] void start() {
   find_next_functions();
   unshadow_variables_at_start();
+  if (const AtForkFn at_fork = g_next_at_fork.load(); at_fork != nullptr)
+    at_fork(nullptr, nullptr, begin_child, nullptr);
   // With KSHIM_DISABLE=1 no system call: a library's constructor may have forbidden them before.
   if (!options().enabled) return;
   remember_stderr();
@@ -137,9 +145,6 @@ void call_last(std::uintptr_t argument) noexcept {
   constexpr int kThreads = 4;
   for (int thread = 0; thread < kThreads; ++thread) call_last(0);
   g_process.store(raw::process());
-  if (const AtForkFn at_fork = g_next_at_fork.load(); at_fork != nullptr)
-    at_fork(
-        nullptr, nullptr, [] { g_is_child.store(true, std::memory_order_relaxed); }, nullptr);
   watch_compiler();
   send_sign_of_life();
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "failure/cudart_frame.h"
 
-#define UNW_LOCAL_ONLY
-#include <libunwind.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -25,23 +22,18 @@ struct WrapperFrame {
   std::uintptr_t stack = 0;
 };
 
-void look(void* found) noexcept {
+WrapperFrame find_wrapper() noexcept {
   // A runtime call reaches the driver within a few frames; the program's own frames are not examined.
   constexpr int kMaxFrames = 48;
   const auto low = reinterpret_cast<std::uintptr_t>(__start_kshim_runtime);
   const auto high = reinterpret_cast<std::uintptr_t>(__stop_kshim_runtime);
-  unw_context_t context;
-  unw_cursor_t cursor;
-  if (unw_getcontext(&context) != 0 || unw_init_local(&cursor, &context) != 0) return;
-  for (int i = 0; i < kMaxFrames && unw_step(&cursor) > 0; ++i) {
-    unw_word_t address = 0;
-    unw_word_t stack = 0;
-    if (unw_get_reg(&cursor, UNW_REG_IP, &address) != 0 || unw_get_reg(&cursor, UNW_REG_SP, &stack) != 0)
-      return;
-    if (address < low || address >= high) continue;
-    *static_cast<WrapperFrame*>(found) = {address, stack};
-    return;
-  }
+  WrapperFrame found;
+  int frames = 0;
+  walk_stack([&](const Frame& frame) {
+    if (frame.address >= low && frame.address < high) found = {frame.address, frame.stack};
+    return found.address == 0 && ++frames < kMaxFrames;
+  });
+  return found;
 }
 
 /// Where a walk has found the return address of a runtime's wrapper. A call that fails again and again has
@@ -81,8 +73,7 @@ bool called_from_cudart(const void* caller, std::uintptr_t frame) noexcept {
   frame -= frame % sizeof frame;
   Place& place = place_of(caller);
   if (is_still_there(place, caller, frame)) return true;
-  WrapperFrame found;
-  guarded_walk(look, &found);
+  const WrapperFrame found = find_wrapper();
   if (found.address == 0) return false;
   place = {caller, distance_of(found, frame), found.address};
   return true;

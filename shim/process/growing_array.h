@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An array in mapped memory, without a heap. It grows by mapping twice the size; elements are copied as
-// bytes.
+// bytes. The blocks that it has grown out of stay mapped until release(): another thread may be reading them.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -38,7 +38,11 @@ class GrowingArray {
   }
   void clear() noexcept { set_size(0); }
   void release() noexcept {
-    if (items_ != nullptr) raw::unmap_memory(items_, room_bytes_);
+    for (Block* block = block_; block != nullptr;) {
+      const Block ends = *block;
+      raw::unmap_memory(block, ends.bytes);
+      block = ends.before;
+    }
     *this = GrowingArray();
   }
   void pop() noexcept { set_size(size_ - 1); }
@@ -64,27 +68,36 @@ class GrowingArray {
   }
 
  private:
+  /// At the beginning of each block.
+  struct alignas(alignof(T) > alignof(void*) ? alignof(T) : alignof(void*)) Block {
+    Block* before;  ///< the one that the array has grown out of
+    std::size_t bytes;
+  };
+
   void set_size(std::size_t size) noexcept {
     std::atomic_ref<std::size_t>(size_).store(size, std::memory_order_release);
   }
   bool reserve(std::size_t count) noexcept {
     if (count <= room_) return true;
-    std::size_t bytes = room_ == 0 ? kSmallest : room_bytes_ * 2;
-    while (bytes / sizeof(T) < count) bytes *= 2;
-    void* fresh = raw::map_memory(bytes);
+    std::size_t bytes = block_ == nullptr ? kSmallest : block_->bytes * 2;
+    while ((bytes - sizeof(Block)) / sizeof(T) < count) bytes *= 2;
+    auto* const fresh = static_cast<Block*>(raw::map_memory(bytes));
     if (fresh == nullptr) return false;
-    if (items_ != nullptr) std::memcpy(fresh, static_cast<const void*>(items_), size_ * sizeof(T));
-    std::atomic_ref<T*>(items_).store(static_cast<T*>(fresh), std::memory_order_release);
-    room_ = bytes / sizeof(T);
-    room_bytes_ = bytes;
+    *fresh = {block_, bytes};
+    auto* const items = reinterpret_cast<T*>(fresh + 1);
+    if (items_ != nullptr)
+      std::memcpy(static_cast<void*>(items), static_cast<const void*>(items_), size_ * sizeof(T));
+    std::atomic_ref<T*>(items_).store(items, std::memory_order_release);
+    block_ = fresh;
+    room_ = (bytes - sizeof(Block)) / sizeof(T);
     return true;
   }
 
   static constexpr std::size_t kSmallest = 16384;
   T* items_ = nullptr;
+  Block* block_ = nullptr;
   std::size_t size_ = 0;
   std::size_t room_ = 0;
-  std::size_t room_bytes_ = 0;
 };
 
 }  // namespace kshim::shim

@@ -3,6 +3,7 @@
 """Libraries that come, go, and define what others define."""
 import os
 import pathlib
+import platform
 import shutil
 import signal
 import struct
@@ -183,6 +184,35 @@ for _ in range(3):
     def test_a_collector_stops_a_thread_in_dlclose(self):
         """a collector stops a thread by a signal, wherever it is in `dlopen` or `dlclose`, and calls the driver meanwhile | nothing | all of it"""
         self.assertEqual(self.plain("stopped-in-close", hostile.HERE / "libasks.so", timeout=30).stdout, "0\n")
+
+    def test_a_fork_while_a_thread_is_in_dlclose(self):
+        """a process without CUDA forks while another thread is in `dlclose`, and the child calls a driver function that is not there | the call answers that there is no device (100), and does not wait | none"""
+        code = f"""
+import ctypes, os, struct, threading
+libc, weak = ctypes.CDLL(None), ctypes.CDLL({str(hostile.HERE / "libweak.so")!r})
+stays = ctypes.CDLL({str(hostile.HERE / "libstays.so")!r})
+ready, tells = os.pipe()
+ctypes.c_int.in_dll(stays, "stays_tells").value = tells
+libc.dlclose.argtypes = [ctypes.c_void_p]
+threading.Thread(target=libc.dlclose, args=(stays._handle,), daemon=True).start()
+os.read(ready, 1)
+child = os.fork()
+if child == 0:  # nanosleep ends it
+    rows = (0x20, 0, 0, 0), (0x15, 0, 1, {dict(x86_64=35, aarch64=101)[platform.machine()]}), (6, 0, 0, 0x80000000), (6, 0, 0, 0x7fff0000)
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in rows))
+    filters = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(rows), ctypes.addressof(program)))
+    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, filters) != 0:
+        os._exit(77)
+    os._exit(weak.weak() & 255)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+os._exit(0)
+"""
+        for disable in ("0", "1"):
+            bare, shimmed = self.effect(code, variables={"LD_LIBRARY_PATH": "", "KSHIM_DISABLE": disable})
+            if bare == ["77"]:
+                self.skipTest("no seccomp here")
+            self.assertEqual((bare, shimmed), (["255"], ["100"]))
+            self.assertEqual(self.found(), [])
 
     def test_libraries_are_closed_while_the_program_starts(self):
         """a library's constructor starts a thread that opens and closes libraries while the process starts (glibc 2.32 and later) | nothing | -"""

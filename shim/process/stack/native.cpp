@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/stack/native.h"
 
-#define UNW_LOCAL_ONLY
-#include <libunwind.h>
-
 #include "guest/safe_memory.h"
-#include "guest/scratch_stack.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
 #include "process/loaded_objects.h"
@@ -20,47 +16,15 @@ struct Addresses {
   bool handler = false;  ///< one of the frames is the kernel's, below a signal handler
 };
 
-/// Whether words on a stack can be read. Words of a page that was read before can.
-class StackPages {
- public:
-  bool can_read(std::uintptr_t address) noexcept {
-    constexpr std::uintptr_t kPage = 4096;
-    const std::uintptr_t first = address / kPage;
-    const std::uintptr_t last = (address + sizeof(std::uintptr_t) - 1) / kPage;
-    if (first == page_ && last == page_) return true;
-    std::uintptr_t word = 0;
-    if (!read_memory(address, &word, sizeof word)) return false;
-    page_ = last;
-    return true;
-  }
-
- private:
-  std::uintptr_t page_ = 0;
-};
-
-// A stack pointer that does not grow means that a frame was misread (hand-written assembly, JIT code): going
-// on from there could touch memory that is not there.
-void unwind(void* context_of_walk) noexcept {
-  auto& out = *static_cast<Addresses*>(context_of_walk);
-  unw_context_t context;
-  unw_cursor_t cursor;
-  if (unw_getcontext(&context) != UNW_ESUCCESS || unw_init_local(&cursor, &context) != UNW_ESUCCESS) return;
-  StackPages pages;
-  unw_word_t last_stack = 0;
+/// Frames that were found before a walk failed count.
+void unwind(Addresses& out) noexcept {
   bool outside = false;
-  while (out.count < NativeStack::kMaxFrames && unw_step(&cursor) > 0) {
-    unw_word_t address = 0;
-    unw_word_t stack = 0;
-    if (unw_get_reg(&cursor, UNW_REG_IP, &address) != UNW_ESUCCESS || address == 0) return;
-    if (unw_get_reg(&cursor, UNW_REG_SP, &stack) != UNW_ESUCCESS) return;
-    // The shim's frames may be on two stacks (scratch_stack.h); the host's are on one.
-    if (stack <= last_stack && !(is_shim(address) || is_on_own_stack(last_stack))) return;
-    if (!pages.can_read(stack)) return;
-    out.handler = out.handler || unw_is_signal_frame(&cursor) > 0;
-    last_stack = stack;
-    outside = outside || !is_shim(address);
-    if (outside) out.rows[out.count++] = address;
-  }
+  walk_stack([&](const Frame& frame) {
+    out.handler = out.handler || frame.is_handlers;
+    outside = outside || !is_shim(frame.address);
+    if (outside) out.rows[out.count++] = frame.address;
+    return out.count < NativeStack::kMaxFrames;
+  });
 }
 
 /// Whether the file may be deleted or replaced by the time that the report is read.
@@ -109,14 +73,14 @@ void NativeStack::name_frames(std::size_t first, std::size_t kernel_frames, std:
 
 bool is_in_signal_handler() noexcept {
   Addresses found;
-  guarded_walk(unwind, &found);
+  unwind(found);
   return found.handler;
 }
 
 void NativeStack::capture(bool name_kernel) noexcept {
   names_used_ = 0;
   Addresses found;
-  guarded_walk(unwind, &found);  // frames found before it failed count
+  unwind(found);
   count_ = found.count;
   for (std::size_t i = 0; i < count_; ++i) {
     addresses_[i] = found.rows[i];

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/stack/walk.h"
 
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 
+#include "guest/safe_memory.h"
+#include "guest/scratch_stack.h"
 #include "guest/signals.h"
 #include "guest/syscalls.h"
+#include "process/loaded_objects.h"
 
 #if defined(__aarch64__)
 // clang has no __builtin_setjmp for aarch64. kshim_walk_guarded(walk, context, way_out) calls walk(context)
@@ -96,34 +102,74 @@ std::atomic<bool> g_off{false};
 #endif
 }
 
-}  // namespace
-
-namespace {
-
-/// Calls run(context); false where give_up() ended it. No local is read after the jump: its value would be
+/// Calls run(context), which give_up() may end. No local is read after the jump: its value would be
 /// undefined.
-[[gnu::noinline]] bool run_until_given_up(void (*run)(void*), void* context) noexcept {
+[[gnu::noinline]] void run_until_given_up(void (*run)(void*), void* context) noexcept {
 #if defined(__aarch64__)
-  return kshim_walk_guarded(run, context, &t_way_out) == 0;
+  kshim_walk_guarded(run, context, &t_way_out);
 #else
   void* registers[8];  // the compiler's: five words
-  if (__builtin_setjmp(registers) != 0) return false;
+  if (__builtin_setjmp(registers) != 0) return;
   t_way_out = registers;
   run(context);
-  return true;
 #endif
+}
+
+/// Whether words on a stack can be read. Words of a page that was read before can.
+class StackPages {
+ public:
+  bool can_read(std::uintptr_t address) noexcept {
+    constexpr std::uintptr_t kPage = 4096;
+    const std::uintptr_t first = address / kPage;
+    const std::uintptr_t last = (address + sizeof(std::uintptr_t) - 1) / kPage;
+    if (first == page_ && last == page_) return true;
+    std::uintptr_t word = 0;
+    if (!read_memory(address, &word, sizeof word)) return false;
+    page_ = last;
+    return true;
+  }
+
+ private:
+  std::uintptr_t page_ = 0;
+};
+
+struct Walk {
+  bool (*visit)(void* context, const Frame& frame);
+  void* context;
+};
+
+// A stack pointer that does not grow means that a frame was misread (hand-written assembly, JIT code): going
+// on from there could touch memory that is not there.
+void walk(void* given) noexcept {
+  const Walk& out = *static_cast<const Walk*>(given);
+  unw_context_t context;
+  unw_cursor_t cursor;
+  if (unw_getcontext(&context) != UNW_ESUCCESS || unw_init_local(&cursor, &context) != UNW_ESUCCESS) return;
+  StackPages pages;
+  unw_word_t last_stack = 0;
+  while (unw_step(&cursor) > 0) {
+    unw_word_t address = 0;
+    unw_word_t stack = 0;
+    if (unw_get_reg(&cursor, UNW_REG_IP, &address) != UNW_ESUCCESS || address == 0) return;
+    if (unw_get_reg(&cursor, UNW_REG_SP, &stack) != UNW_ESUCCESS) return;
+    // The shim's frames may be on two stacks (scratch_stack.h); the host's are on one.
+    if (stack <= last_stack && !(is_shim(address) || is_on_own_stack(last_stack))) return;
+    if (!pages.can_read(stack)) return;
+    last_stack = stack;
+    if (!out.visit(out.context, {address, stack, unw_is_signal_frame(&cursor) > 0})) return;
+  }
 }
 
 }  // namespace
 
 // All signals are blocked for the whole walk: a handler that jumps out (siglongjmp) would leave libunwind's
 // table locked.
-bool guarded_walk(void (*walk)(void*), void* context) noexcept {
-  if (g_off.load(std::memory_order_relaxed)) return false;
+void walk_stack(bool (*visit)(void* context, const Frame& frame), void* context) noexcept {
+  if (g_off.load(std::memory_order_relaxed)) return;
   const ScopedBlockSignals held;
-  const bool whole = run_until_given_up(walk, context);
+  Walk given{visit, context};
+  run_until_given_up(walk, &given);
   t_way_out = nullptr;
-  return whole;
 }
 
 }  // namespace kshim::shim

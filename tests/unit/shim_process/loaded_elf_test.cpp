@@ -113,9 +113,17 @@ TEST(LoadedElf, ReadsNoMoreThanIsAllowed) {
 }
 
 TEST(Objects, NvidiasLibrariesAreKnownByName) {
-  EXPECT_TRUE(is_nvidia_library("/usr/lib/libcusparseLt.so.0"));
-  EXPECT_TRUE(is_nvidia_library("/x/libcudnn_engines_precompiled.so.9"));
-  EXPECT_FALSE(is_nvidia_library("/x/libtorch_cuda.so"));
+  for (const char* name : {"/usr/lib/libcusparseLt.so.0", "/x/libcudnn_engines_precompiled.so.9",
+                           "/x/libcublas.so", "libnvrtc.alt.so.13", "/x/libnvrtc-builtins.so.12.9",
+                           "/x/libnvrtc-builtins-1a2b3c4d.so.11.8", "/x/libcublasLt-1a2b3c4d.so.11",
+                           "/x/libnvinfer_builder_resource_sm120.so.10.9.0", "/x/libnvjpeg2k.so.0"})
+    EXPECT_TRUE(is_nvidia_library(name)) << name;
+  // Of others, whose failures are the program's.
+  for (const char* name :
+       {"/x/libtorch_cuda.so", "/x/libcufft_wrapper.so", "/x/libnccl-net-ofi.so", "/x/libnccl-net.so.0",
+        "/x/libcublas_ops.so", "/x/libnpp_python.so", "/x/libcudnn_frontend_wrapper.so", "/x/libcublas.sof",
+        "/x/libcublas", "/x/libcublas-cabinet.so", "/x/libnccl_static.so"})
+    EXPECT_FALSE(is_nvidia_library(name)) << name;
   const auto is_driver = [](std::string_view path, std::string_view soname) {
     LoadedObject object;
     object.path = path;

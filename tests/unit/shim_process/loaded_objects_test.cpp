@@ -227,6 +227,32 @@ TEST_F(Libraries, ThreeThousandComeAndGoInAnyOrder) {
   for (void* handle : handles) dlclose(handle);
 }
 
+TEST_F(Libraries, AListKeepsNoMemory) {
+  constexpr std::size_t kCount = 1100;
+  std::vector<void*> handles;
+  for (std::size_t i = 0; i < kCount; ++i) handles.push_back(open(make("many_" + std::to_string(i))));
+  const auto mapped = [] {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages;
+  };
+  const auto list = [] {
+    std::size_t count = 0;
+    for_each_loaded_object(
+        [](void* context, const LoadedObject&) {
+          ++*static_cast<std::size_t*>(context);
+          return true;
+        },
+        &count);
+    return count;
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_GT(list(), kCount);  // the index may grow
+  const std::size_t before = mapped();
+  for (int i = 0; i < 20; ++i) list();
+  EXPECT_LT(mapped(), before + 20);  // a page for each list
+  for (void* handle : handles) dlclose(handle);
+}
+
 TEST_F(Libraries, OnlyTheNewOnesAreVisitedAfterANumber) {
   const auto nothing = [](void*, const LoadedObject&) { return true; };
   const std::uint64_t before = for_each_loaded_object(nothing, nullptr);
