@@ -10,9 +10,10 @@ namespace kshim::core {
 
 /// A text with `…` in place of its secrets, by the rule of reports: people share what kshim prints. Reports
 /// repeat the same paths and names: a thread remembers some texts without a secret.
-inline std::string redacted(std::string_view text) {
+inline std::string redacted(std::string_view text, report::Content content) {
   constexpr std::size_t kMaxLength = 512;
-  thread_local std::array<std::string, 1024> clean;
+  thread_local std::array<std::array<std::string, 1024>, 2> clean_texts;
+  auto& clean = clean_texts[static_cast<std::size_t>(content)];
   std::string* known = nullptr;
   if (text.size() <= kMaxLength) {
     known = &clean[content_hash(bytes_of(text)) % clean.size()];
@@ -20,7 +21,7 @@ inline std::string redacted(std::string_view text) {
   }
   std::string out;
   out.reserve(text.size());
-  report::RedactedPieces pieces(text);
+  report::RedactedPieces pieces(text, content);
   for (std::string_view piece; pieces.next(piece);) out += piece;
   if (known != nullptr && out == text) *known = out;
   return out;

@@ -349,7 +349,7 @@ class Rows {
     if (user == nullptr) return path;
     const report::Person person{user->home, user->name};
     std::string out;
-    report::RedactedPieces pieces(path, &person);
+    report::RedactedPieces pieces(path, report::Content::identifier, &person);
     for (std::string_view piece; pieces.next(piece);) out += piece;
     return out;
   }

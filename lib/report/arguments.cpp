@@ -44,6 +44,16 @@ bool is_harmless(Text option) noexcept {
     return true;
   });
 }
+/// An option, where a secret could stand: -v, --max-tokens=512, --device. A secret may begin with dashes.
+bool is_plain_option(Text argument) noexcept {
+  if (!argument.starts_with('-')) return false;
+  if (argument.size() == 2) return true;
+  const Text name = part_of(argument, 0, argument.find('='));
+  return is_option_name(name) &&
+         (is_harmless(name) || (name.starts_with("--") && std::all_of(name.begin(), name.end(), [](char c) {
+                                  return is_lower(c) || c == '-' || c == '_';
+                                })));
+}
 /// cuda:0, arch=compute_90,code=sm_90, bfloat16: short, and of no shape that a path or a sentence has.
 bool is_harmless_value(Text value) noexcept {
   constexpr std::size_t kMax = 64;
@@ -69,7 +79,7 @@ Redacted ArgumentRedactor::next(Text argument, std::span<char> out) noexcept {
   const std::size_t blank = argument.find_first_of(" \t\n");
   if (all || blank == Text::npos) return redact(argument, out);
   Writer writer(out);
-  RedactedPieces pieces(part_of(argument, 0, blank + 1));
+  RedactedPieces pieces(part_of(argument, 0, blank + 1), Content::text);
   for (Text piece; pieces.next(piece);) writer.put(piece);
   writer.put(kHidden);
   return writer.done();
@@ -79,7 +89,7 @@ Redacted ArgumentRedactor::full(Text argument, std::span<char> out) noexcept {
   const Expects expected = expects_;
   expects_ = Expects::anything;
   part_ = argument.starts_with('-') ? ArgumentPart::option : ArgumentPart::value;
-  if (expected == Expects::secret && !argument.starts_with("--")) return hidden(out);
+  if (expected == Expects::secret && !is_plain_option(argument) && !is_setting(argument)) return hidden(out);
   if (expected == Expects::credentials) {
     const std::size_t colon = argument.find(':');
     if (colon != Text::npos) {
@@ -87,7 +97,8 @@ Redacted ArgumentRedactor::full(Text argument, std::span<char> out) noexcept {
     }
   }
   const bool whole = argument.find_first_of("=: \t\n") == Text::npos;
-  if (whole && argument.starts_with('-') && names_secret(argument)) expects_ = Expects::secret;
+  if (whole && argument.starts_with('-') && announced_by(argument) != Announced::nothing)
+    expects_ = Expects::secret;
   if (is_one_of(argument, kCredentialOptions)) expects_ = Expects::credentials;
   return redact(argument, out);
 }
@@ -105,8 +116,9 @@ bool ArgumentRedactor::is_script(Text argument, Expects expected) const noexcept
 Redacted ArgumentRedactor::classify(Text argument, std::span<char> out) noexcept {
   const Expects expected = expects_;
   expects_ = Expects::anything;
-  if (argument.size() > 1 && argument.starts_with('-')) return option(argument, out);
   part_ = ArgumentPart::value;
+  if (expected == Expects::secret && !is_plain_option(argument)) return hidden(out);
+  if (argument.size() > 1 && argument.starts_with('-')) return option(argument, out);
   if (expected == Expects::module) {
     part_ = ArgumentPart::script;
     program_ = Program::other;  // a launcher may be given a script
@@ -144,7 +156,7 @@ Redacted ArgumentRedactor::option(Text argument, std::span<char> out) noexcept {
     script_seen_ = true;  // -c, -lc: a program follows, and its arguments
   } else if (own && (name == "-W" || name == "-X" || name == "-o" || name == "-O")) {
     expects_ = Expects::own_value;
-  } else if (names_secret(name)) {
+  } else if (announced_by(name) != Announced::nothing) {
     expects_ = Expects::secret;
   } else if (is_harmless(name)) {
     expects_ = Expects::harmless_value;

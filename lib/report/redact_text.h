@@ -48,6 +48,15 @@ constexpr bool starts_at(Text text, std::size_t at, Text with) noexcept {
 inline bool is_one_of(Text text, std::span<const Word> set) noexcept {
   return std::any_of(set.begin(), set.end(), [text](const Word& one) { return one.view() == text; });
 }
+/// What a name (an option, a variable, a key, a header) announces.
+enum class Announced : std::uint8_t {
+  nothing,
+  token,  ///< a secret if it looks like one: `key`, `token`, `sig` have other meanings, too
+  secret
+};
+Announced announced_by(Text name) noexcept;
+/// A short number, true, none, auto: no value that anybody hides.
+bool is_setting(Text value) noexcept;
 inline constexpr Word kCredentialOptions[] = {"-u", "-U", "--user", "--proxy-user"};
 
 class Writer {

@@ -62,10 +62,10 @@ void JsonBuffer::text(std::string_view raw) noexcept {
   size_ += raw.size();
 }
 
-void JsonBuffer::string(std::string_view value, std::size_t limit) noexcept {
+void JsonBuffer::string(std::string_view value, Content content, std::size_t limit) noexcept {
   if (value.data() == nullptr) return text("null");
   put('"');
-  RedactedPieces pieces(value, g_hidden);
+  RedactedPieces pieces(value, content, g_hidden);
   for (std::string_view piece; pieces.next(piece);) {
     if (!escaped(piece, limit)) break;
     limit -= std::min(limit, piece.size());
@@ -135,7 +135,7 @@ void JsonBuffer::milliseconds(Milliseconds value) noexcept {
 namespace {
 void member(JsonBuffer& out, std::string_view lead, std::string_view value) noexcept {
   out.text(lead);
-  out.string(value, kElementStringLimit);
+  out.string(value, Content::identifier, kElementStringLimit);
 }
 void member(JsonBuffer& out, std::string_view lead, std::uint64_t value) noexcept {
   out.text(lead);
@@ -143,7 +143,9 @@ void member(JsonBuffer& out, std::string_view lead, std::uint64_t value) noexcep
 }
 }  // namespace
 
-void write_element(JsonBuffer& out, std::string_view row) noexcept { out.string(row, kElementStringLimit); }
+void write_element(JsonBuffer& out, std::string_view row, Content content) noexcept {
+  out.string(row, content, kElementStringLimit);
+}
 
 void write_element(JsonBuffer& out, const ImageRow& row) noexcept {
   member(out, "{\"kind\":", row.kind);
@@ -193,9 +195,9 @@ void write_env(JsonBuffer& out, std::span<const EnvRow> rows) noexcept {
   for (const EnvRow& row : rows) {
     const std::size_t before = out.size();
     if (!first) out.text(",");
-    out.string(row.name, kElementStringLimit);
+    out.string(row.name, Content::identifier, kElementStringLimit);
     out.text(":");
-    out.string(row.value, kElementStringLimit);
+    out.string(row.value, Content::text, kElementStringLimit);
     if (out.full() || out.room() < kTailRoom) {
       out.rewind(before);
       break;

@@ -143,6 +143,35 @@ assert cu.cuModuleLoadDataEx(ctypes.byref(out), ptx, len(options), names, values
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_none("".join(path.read_text() for path in out.rglob("*") if path.is_file()), {"report": hidden})
 
+    def test_folders_of_experiments(self):
+        """A sample in folders whose names look as if they announced secrets: the same diagnosis, and no path is cut."""
+        sample = e2e.SAMPLES / "04_kernel_absent_from_one_image" / "convert"
+        if not sample.exists():
+            self.skipTest(f"{sample} was not built")
+
+        def finding(name):
+            folder = self.folder / name
+            folder.mkdir(parents=True)
+            shutil.copy(sample, folder)
+            report = folder / "reports" / "r.jsonl"
+            env = e2e.preloaded("7.5", KSHIM_REPORT=report)
+            self.run_program("./convert", env=env, cwd=folder)
+            texts = [self.kshim("analyze", "--full", "--format", kind, report).stdout for kind in ("text", "markdown", "html")]
+            analysis = json.loads(self.kshim("analyze", "--format", "json", report).stdout)
+            for text in (*texts, json.dumps(analysis, ensure_ascii=False)):
+                self.assertIn(name, text)
+            self.assertNotIn("…", texts[0] + report.read_text() + json.dumps([row["fixes"] for row in analysis["findings"]], ensure_ascii=False))
+            (error,) = [row for row in analysis["findings"] if row["severity"] == "error"]
+            return (error["cause"], error["kernels"], error["have"], error["need"], [(fix["id"], len(fix["commands"])) for fix in error["fixes"]],
+                    len(error["evidence"]))
+
+        plain = finding("plain")
+        self.assertEqual(plain[0], "kernel-missing-from-image")
+        for name in ("token_dim=64", "pass=2,seed=3", "lr=0.1,model.key_dim=64/x", "hf_quantizationconfig", "r8_runs", "tskey-experiments-2026",
+                     "query_key_norm=true,seed=1", "sig=tanh/auth=none", "outputs/cls_token=mean,+data.key=q_proj"):
+            with self.subTest(name=name):
+                self.assertEqual(finding(name), plain)
+
     def private_report(self, value):
         """Of a program of alice's, in her home folder, in her scratch folder's library path."""
         home = self.folder / "nfs" / "home" / "alice"

@@ -183,11 +183,11 @@ class Mutator {
 
   Json fitting(std::string_view kind) {
     if (below(8) == 0) return evil_value();
-    if (kind == "string") return evil_text();
+    if (kind == "string" || kind == "text") return evil_text();
     if (kind == "uint") return below(6);
     if (kind == "number") return 0.5 * static_cast<double>(below(5000));
     if (kind == "bool") return below(2) == 0;
-    if (kind == "strings") return Json::array({evil_text(), evil_text()});
+    if (kind == "strings" || kind == "texts") return Json::array({evil_text(), evil_text()});
     if (kind == "env") return Json{{"CUDA_FORCE_PTX_JIT", "1"}, {"KSHIM_TARGET", evil_text()}};
     if (kind == "images")
       return Json::array({{{"kind", "cubin"},

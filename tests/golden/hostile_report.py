@@ -49,13 +49,13 @@ class Maker:
             return KEPT[field]
         if field in LISTED:
             return LISTED[field] + [self.text()]
-        if kind == "string":
+        if kind in ("string", "text"):
             return self.text()
         if kind in ("uint", "number"):
             return NUMBERS.get(field, 1 if field in ("id", "object", "module", "failure", "count", "fatbins") else 0)
         if kind == "bool":
             return False
-        if kind == "strings":
+        if kind in ("strings", "texts"):
             return [self.text(), self.text()]
         if kind == "env":
             return {self.text(): self.text(), "LD_AUDIT": self.text(), "CUDA_FORCE_PTX_JIT": "1"}

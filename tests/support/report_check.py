@@ -80,7 +80,7 @@ def member_fault(kind, row):
 
 
 def value_fault(kind, value):
-    if kind == "string":
+    if kind in ("string", "text"):
         return None if isinstance(value, str) else f"is {value!r}, not a string"
     if kind == "uint":
         return None if is_uint(value) else f"is {value!r}, not a whole number"
@@ -93,7 +93,7 @@ def value_fault(kind, value):
         return None if good else f"is {value!r}, not an object of strings"
     if not isinstance(value, list):
         return f"is {value!r}, not a list"
-    if kind == "strings":
+    if kind in ("strings", "texts"):
         return None if all(isinstance(text, str) for text in value) else f"is {value!r}, not a list of strings"
     return next((fault for fault in (member_fault(kind, row) for row in value) if fault), None)
 

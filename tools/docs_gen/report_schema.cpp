@@ -15,10 +15,12 @@ using kshim::report::kRecords;
 /// What each `kind` of schema.def is in JSON.
 const std::map<std::string_view, std::string_view> kKinds = {
     {"string", R"({"type": "string"})"},
+    {"text", R"({"type": "string"})"},
     {"uint", R"({"type": "integer", "minimum": 0})"},
     {"number", R"({"type": "number"})"},
     {"bool", R"({"type": "boolean"})"},
     {"strings", R"({"type": "array", "items": {"type": "string"}})"},
+    {"texts", R"({"type": "array", "items": {"type": "string"}})"},
     {"env", R"({"type": "object", "additionalProperties": {"type": "string"}})"},
     {"images", R"({"type": "array", "items": {"$ref": "#/$defs/image"}})"},
     {"layers", R"({"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/layer"}})"},

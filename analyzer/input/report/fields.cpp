@@ -9,6 +9,7 @@
 namespace kshim::input {
 namespace {
 
+using report::Content;
 using report::Field;
 using report::FieldShape;
 using report::Kind;
@@ -40,6 +41,7 @@ constexpr std::array<Range, kRecords> kRanges = [] {
 bool fits(Kind kind, element value) {
   switch (kind) {
     case Kind::kind_string:
+    case Kind::kind_text:
       return value.is<std::string_view>();
     case Kind::kind_uint:
       return value.is<std::uint64_t>();
@@ -57,11 +59,14 @@ bool fits(Kind kind, element value) {
 }
 
 constexpr std::string_view kWords[] = {
-    "a text", "a whole number from 0 up", "a number from 0 up", "true or false", "a list", "an object"};
+    "a text", "a text",   "a whole number from 0 up", "a number from 0 up", "true or false", "a list",
+    "a list", "an object"};
 std::string_view words(Kind kind) {
   const auto row = static_cast<std::size_t>(kind);
   return row < std::size(kWords) ? kWords[row] : "a list";
 }
+
+Content content_of(Field field) { return report::content_of(report::shape_of(field).kind); }
 
 void add(std::string& to, std::string_view clause) {
   if (!to.empty()) to += ", ";
@@ -132,21 +137,21 @@ const element* Fields::find(Field field) const {
   return index < count_ && (known_ >> index & 1U) != 0 ? &values_[index] : nullptr;
 }
 
-std::string Fields::cut(std::string_view text) const {
+std::string Fields::cut(std::string_view text, report::Content content) const {
   if (!home_.empty() && (text == "~" || text.starts_with("~/")) && text.size() <= kMaxTextLength)
-    return std::string(home_).append(text.substr(1));
-  if (text.size() <= kMaxTextLength) return redacted(text);
+    return std::string(home_).append(redacted(text.substr(1), content));
+  if (text.size() <= kMaxTextLength) return redacted(text, content);
   cut_ = true;
   std::size_t size = kMaxTextLength;
   while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
     --size;  // not inside a letter
-  return redacted(text.substr(0, size));
+  return redacted(text.substr(0, size), content);
 }
 
 void Fields::get(Field field, std::string& out) const {
   const element* value = find(field);
   std::string_view found;
-  if (value != nullptr && value->get(found) == SUCCESS) out = cut(found);
+  if (value != nullptr && value->get(found) == SUCCESS) out = cut(found, content_of(field));
 }
 
 template <class T>
@@ -179,7 +184,7 @@ void Fields::each(Field field, Visit&& visit) const {
 
 std::string Fields::text_in(object from, std::string_view key) const {
   std::string_view found;
-  return from[key].get(found) == SUCCESS ? cut(found) : std::string();
+  return from[key].get(found) == SUCCESS ? cut(found, Content::identifier) : std::string();
 }
 
 std::uint64_t Fields::number_in(object from, std::string_view key, std::uint64_t otherwise) const {
@@ -192,7 +197,7 @@ std::uint64_t Fields::number_in(object from, std::string_view key, std::uint64_t
 }
 
 void Fields::get(Field field, std::vector<std::string>& out) const {
-  each<std::string_view>(field, [&](std::string_view item) { out.push_back(cut(item)); });
+  each<std::string_view>(field, [&](std::string_view item) { out.push_back(cut(item, content_of(field))); });
 }
 
 // Elements that say nothing are not kept: the memory that a list takes stays in proportion to its text.
@@ -253,7 +258,7 @@ void Fields::get(Field field, std::map<std::string, std::string>& out) const {
       listed_ = true;
       break;
     } else {
-      out.emplace(cut(variable.key), cut(text));
+      out.emplace(cut(variable.key, Content::identifier), cut(text, Content::text));
     }
   }
 }

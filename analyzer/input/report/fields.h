@@ -53,7 +53,7 @@ class Fields {
 
   const Element* find(report::Field field) const;
   void take(std::size_t index, Element value);
-  std::string cut(std::string_view text) const;
+  std::string cut(std::string_view text, report::Content content) const;
   std::string text_in(simdjson::dom::object from, std::string_view key) const;
   std::uint64_t number_in(simdjson::dom::object from, std::string_view key, std::uint64_t otherwise) const;
   template <class T>

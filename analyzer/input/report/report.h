@@ -52,10 +52,10 @@ using IfThere = std::conditional_t<kRequired, T, std::optional<T>>;
 template <report::Kind kKind, bool kRequired>
 using FieldOf = std::tuple_element_t<
     static_cast<std::size_t>(kKind),
-    std::tuple<std::string, IfThere<kRequired, std::uint64_t>, double, bool, std::vector<std::string>,
-               std::map<std::string, std::string>, IfThere<kRequired, std::vector<ImageEntry>>,
-               std::vector<Layer>, std::vector<NativeFrame>, std::vector<PythonFrame>,
-               std::vector<ProcessEntry>>>;
+    std::tuple<std::string, std::string, IfThere<kRequired, std::uint64_t>, double, bool,
+               std::vector<std::string>, std::vector<std::string>, std::map<std::string, std::string>,
+               IfThere<kRequired, std::vector<ImageEntry>>, std::vector<Layer>, std::vector<NativeFrame>,
+               std::vector<PythonFrame>, std::vector<ProcessEntry>>>;
 /// The records of schema.def.
 template <report::RecordType kType>
 struct RecordOf : Record {

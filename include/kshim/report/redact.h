@@ -3,6 +3,9 @@
 // that announce a secret (password=, --hf-token, "api_key": ...) and formats of secrets (keys of known
 // services, private keys, credentials in URLs). Other secrets are not recognized. A hidden part becomes one
 // `…`.
+//
+// Names that are common elsewhere (key, token, pass, sig: token_dim=64) announce only what looks like a
+// token: digits and letters mixed, not words. A value without quotes ends at `/` and `,`.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +21,15 @@ struct Redacted {
   bool cut = false;  ///< the text did not fit; it is cut between two characters
 };
 
-/// Redacts any text: paths, values, names, frames, logs of compilers and drivers. At most out.size() bytes.
+/// What a text is. schema.def has the kinds `text` and `texts` for the first.
+enum class Content : std::uint8_t {
+  text,       ///< what a person or a program wrote: arguments, values of variables, logs
+  identifier  ///< what is looked up by its exact spelling: a path, a kernel, a symbol. Only credentials in
+              ///< URLs are hidden, and tokens of 20 characters and more that have digits, capitals and small
+              ///< letters
+};
+
+/// Redacts Content::text. At most out.size() bytes.
 Redacted redact(std::string_view text, std::span<char> out) noexcept;
 
 /// The user to hide, with KSHIM_PRIVATE: home folders (this one, /home/NAME, /root) become `~`, and the name
@@ -32,20 +43,18 @@ struct Person {
 /// secrets.
 class RedactedPieces {
  public:
-  explicit RedactedPieces(std::string_view text, const Person* person = nullptr) noexcept
-      : text_(text), person_(person) {}
+  RedactedPieces(std::string_view text, Content content, const Person* person = nullptr) noexcept
+      : text_(text), content_(content), person_(person) {}
   bool next(std::string_view& piece) noexcept;
 
  private:
   std::string_view text_;
+  Content content_;
   const Person* person_;
   std::size_t at_ = 0;
   std::size_t hidden_to_ = 0;  ///< from at_ to here `mask_` comes next
   std::string_view mask_;
 };
-
-/// Whether a value of this name (an option, a variable, a key, a header) is a secret.
-bool names_secret(std::string_view name) noexcept;
 
 enum class ArgumentDetail : std::uint8_t {
   names,  ///< program, script, names of options, values of harmless options

@@ -34,10 +34,12 @@ enum class Field : std::uint8_t {
 };
 enum class Kind : std::uint8_t {
   kind_string,
+  kind_text,
   kind_uint,
   kind_number,
   kind_bool,
   kind_strings,
+  kind_texts,
   kind_env,
   kind_images,
   kind_layers,
@@ -45,6 +47,9 @@ enum class Kind : std::uint8_t {
   kind_python,
   kind_processes
 };
+constexpr Content content_of(Kind kind) noexcept {
+  return kind == Kind::kind_text || kind == Kind::kind_texts ? Content::text : Content::identifier;
+}
 struct FieldShape {
   RecordType record;
   std::string_view name;
@@ -128,7 +133,7 @@ class JsonBuffer {
   }
   /// Quoted, redacted (redact.h) and escaped; bytes that are not UTF-8 become U+FFFD; cut after `limit`
   /// bytes; null without data.
-  void string(std::string_view value, std::size_t limit) noexcept;
+  void string(std::string_view value, Content content, std::size_t limit) noexcept;
   /// The same of text that is the shim's own, in which there is nothing to redact.
   void own_string(std::string_view value, std::size_t limit) noexcept;
   void number(std::uint64_t value) noexcept;
@@ -155,7 +160,7 @@ constexpr std::size_t kStringLimit = 8192;
 /// The same inside list elements, which are many.
 constexpr std::size_t kElementStringLimit = 2048;
 
-void write_element(JsonBuffer& out, std::string_view row) noexcept;
+void write_element(JsonBuffer& out, std::string_view row, Content content) noexcept;
 void write_element(JsonBuffer& out, const ImageRow& row) noexcept;
 void write_element(JsonBuffer& out, const LayerRow& row) noexcept;
 void write_element(JsonBuffer& out, const FrameRow& row) noexcept;
@@ -187,11 +192,12 @@ class Record {
 
   template <Field kField>
   Record& add(std::string_view value) noexcept {
-    begin<kField, Kind::kind_string>();
+    constexpr Content kContent = content_of(shape_of(kField).kind);
+    begin<kField, kContent == Content::text ? Kind::kind_text : Kind::kind_string>();
     if constexpr (is_own_text(shape_of(kField).name))
       out_.own_string(value, kStringLimit);
     else
-      out_.string(value, kStringLimit);
+      out_.string(value, kContent, kStringLimit);
     return *this;
   }
   template <Field kField>
@@ -233,7 +239,8 @@ class Record {
   }
   template <Field kField>
   Record& add(std::span<const std::string_view> rows) noexcept {
-    return list<kField, Kind::kind_strings>(rows);
+    constexpr Content kContent = content_of(shape_of(kField).kind);
+    return list < kField, kContent == Content::text ? Kind::kind_texts : Kind::kind_strings > (rows);
   }
   template <Field kField>
   Record& add(std::span<const ImageRow> rows) noexcept {
@@ -292,7 +299,10 @@ class Record {
     for (const Row& row : rows) {
       const std::size_t before = out_.size();
       if (!first) out_.text(",");
-      write_element(out_, row);
+      if constexpr (std::is_same_v<Row, std::string_view>)
+        write_element(out_, row, content_of(kKind));
+      else
+        write_element(out_, row);
       if (out_.full() || out_.room() < kTailRoom) {
         out_.rewind(before);
         break;

@@ -343,7 +343,7 @@ TEST(Redact, ACutIsNotInsideACharacter) {
 
 std::string without(const Person& person, std::string_view text) {
   std::string out;
-  RedactedPieces pieces(text, &person);
+  RedactedPieces pieces(text, Content::text, &person);
   for (std::string_view piece; pieces.next(piece);) out += piece;
   return out;
 }

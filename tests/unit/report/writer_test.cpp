@@ -12,7 +12,7 @@ namespace {
 std::string json_string(std::string_view value, std::size_t limit = kStringLimit) {
   std::array<char, 4096> storage{};
   JsonBuffer out(storage);
-  out.string(value, limit);
+  out.string(value, Content::text, limit);
   return out.full() ? "full" : std::string(out.view());
 }
 
