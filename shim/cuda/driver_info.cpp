@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 
@@ -43,20 +44,23 @@ void read_kernel_module(Text<64>& out) noexcept {
   out << version.substr(0, version.find('\n'));
 }
 
-/// As nvidia-smi writes it: GPU-8-4-4-4-12.
-void write_uuid(const unsigned char (&bytes)[16], Text<40>& out) noexcept {
+using Uuid = std::array<unsigned char, 16>;
+
+/// As nvidia-smi writes it: GPU-8-4-4-4-12, of an instance (MIG) MIG-8-4-4-4-12.
+void write_uuid(const Uuid& bytes, bool of_instance, Text<40>& out) noexcept {
   const Text<40> hex = to_hex(std::as_bytes(std::span(bytes)));
   const std::string_view digits = hex.view();
-  out << "GPU-" << digits.substr(0, 8) << "-" << digits.substr(8, 4) << "-" << digits.substr(12, 4) << "-"
-      << digits.substr(16, 4) << "-" << digits.substr(20);
+  out << (of_instance ? "MIG-" : "GPU-") << digits.substr(0, 8) << "-" << digits.substr(8, 4) << "-"
+      << digits.substr(12, 4) << "-" << digits.substr(16, 4) << "-" << digits.substr(20);
 }
 
 void learn_device(int ordinal, PageCache& pages, DeviceInfo& out) noexcept {
   const auto get = ask<abi::Result (*)(abi::CUdevice*, int)>("cuDeviceGet", &pages);
   const auto name = ask<abi::Result (*)(char*, int, abi::CUdevice)>("cuDeviceGetName", &pages);
   const auto attribute = ask<abi::Result (*)(int*, int, abi::CUdevice)>("cuDeviceGetAttribute", &pages);
-  auto uuid = ask<abi::Result (*)(unsigned char*, abi::CUdevice)>("cuDeviceGetUuid_v2", &pages);
-  if (uuid == nullptr) uuid = ask<abi::Result (*)(unsigned char*, abi::CUdevice)>("cuDeviceGetUuid", &pages);
+  using GetUuid = abi::Result (*)(unsigned char*, abi::CUdevice);
+  const auto gpu_uuid = ask<GetUuid>("cuDeviceGetUuid", &pages);
+  const auto uuid = ask<GetUuid>("cuDeviceGetUuid_v2", &pages);
   const auto pci = ask<abi::Result (*)(char*, int, abi::CUdevice)>("cuDeviceGetPCIBusId", &pages);
   abi::CUdevice device = 0;
   if (get == nullptr || get(&device, ordinal) != 0) return;
@@ -67,8 +71,17 @@ void learn_device(int ordinal, PageCache& pages, DeviceInfo& out) noexcept {
   if (attribute != nullptr && attribute(&major, kMajor, device) == 0 &&
       attribute(&minor, kMinor, device) == 0)
     out.cc = {static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
-  unsigned char bytes[16] = {};
-  if (uuid != nullptr && uuid(bytes, device) == 0) write_uuid(bytes, out.uuid);
+  // The second function (drivers of CUDA 11.4 and later) gives the UUID of the instance where the GPU is
+  // split, the first that of the GPU; the driver puts the instance's profile into the name.
+  Uuid gpu{};
+  Uuid own{};
+  const bool has_gpu = gpu_uuid != nullptr && gpu_uuid(gpu.data(), device) == 0;
+  if (uuid != nullptr && uuid(own.data(), device) == 0) {
+    const bool named = out.name.view().find(" MIG ") != std::string_view::npos;
+    write_uuid(own, named || (has_gpu && gpu != own), out.uuid);
+  } else if (has_gpu) {
+    write_uuid(gpu, false, out.uuid);
+  }
   char bus[32] = {};
   if (pci != nullptr && pci(bus, sizeof bus - 1, device) == 0) out.pci << std::string_view(bus);
 }

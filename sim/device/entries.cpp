@@ -48,12 +48,15 @@ CUresult entry::cuDeviceGetUuid(CUuuid* uuid, CUdevice ordinal) {
   const Device* device = nullptr;
   if (const CUresult result = require_device(ordinal, device); result != CUDA_SUCCESS) return result;
   if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *uuid = device->uuid;
+  *uuid = device->gpu_uuid;
   return CUDA_SUCCESS;
 }
-// Differs from the first only under MIG, which is not simulated.
 CUresult entry::cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice ordinal) {
-  return entry::cuDeviceGetUuid(uuid, ordinal);
+  const Device* device = nullptr;
+  if (const CUresult result = require_device(ordinal, device); result != CUDA_SUCCESS) return result;
+  if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *uuid = device->uuid;
+  return CUDA_SUCCESS;
 }
 
 CUresult entry::cuDeviceTotalMem_v2(std::size_t* bytes, CUdevice ordinal) {

@@ -35,8 +35,9 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 /// Stable over runs and machines, distinct per position: reports of simulated runs can be compared.
-CUuuid uuid_of(const Device& device) {
-  const std::string seed = "kshim simulated device " + std::to_string(device.pci_bus) + " " + device.name;
+CUuuid uuid_of(const Device& device, std::string_view name) {
+  const std::string seed =
+      "kshim simulated device " + std::to_string(device.pci_bus) + " " + std::string(name);
   const std::uint64_t halves[2] = {key_hash(bytes_of(seed)), key_hash(bytes_of(seed), 0x9e3779b97f4a7c15ULL)};
   CUuuid uuid;
   std::memcpy(uuid.bytes, halves, sizeof uuid.bytes);
@@ -56,7 +57,9 @@ Device make_device(const RequestedDevice& requested, std::size_t position) {
   device.name += " (simulated)";
   device.memory_bytes = settings().memory != 0 ? settings().memory : device.product.memory_bytes;
   device.pci_bus = static_cast<int>(position) + 1;
-  device.uuid = uuid_of(device);
+  device.gpu_uuid =
+      uuid_of(device, device.is_instance() ? device.product.name : std::string_view(device.name));
+  device.uuid = uuid_of(device, device.name);
   return device;
 }
 
@@ -64,8 +67,7 @@ std::vector<Device> visible(std::span<const Device> all) {
   if (!settings().visible.has_value()) return {all.begin(), all.end()};
   const auto find = [&](std::string_view item) -> std::optional<std::size_t> {
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const bool by_uuid =
-          item.starts_with("GPU-") && item.size() > 4 && uuid_text(all[i].uuid).starts_with(item);
+      const bool by_uuid = item.size() > 4 && uuid_text(all[i]).starts_with(item);
       if (by_uuid || item == std::to_string(all[i].pci_bus - 1)) return i;
     }
     return std::nullopt;
@@ -111,12 +113,12 @@ const Product& find_product(image::ComputeCapability cc, std::string_view wanted
   return first != nullptr ? *first : kProducts[0];
 }
 
-std::string uuid_text(const CUuuid& uuid) {
+std::string uuid_text(const Device& device) {
   constexpr char digits[] = "0123456789abcdef";
-  std::string text = "GPU-";
+  std::string text = device.is_instance() ? "MIG-" : "GPU-";
   for (int i = 0; i < 16; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
+    const auto byte = static_cast<unsigned char>(device.uuid.bytes[i]);
     text += digits[byte >> 4];
     text += digits[byte & 15];
   }

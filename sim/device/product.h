@@ -49,7 +49,9 @@ struct Device {
   Limits limits{};
   Product product{};
   std::uint64_t memory_bytes = 0;
-  CUuuid uuid{};
+  CUuuid gpu_uuid{};
+  CUuuid uuid{};  ///< the same; of an instance (MIG), which a name with " MIG " makes, its own
+  bool is_instance() const { return name.find(" MIG ") != std::string::npos; }
   int pci_domain = 0, pci_bus = 0, pci_device = 0;
 };
 
@@ -61,8 +63,8 @@ std::span<const Device> devices() noexcept;
 /// Null for an ordinal that is not there (CUDA_ERROR_INVALID_DEVICE).
 const Device* device_at(CUdevice ordinal) noexcept;
 
-/// "GPU-" and the 36 characters of RFC 4122, as NVML and CUDA_VISIBLE_DEVICES write it.
-std::string uuid_text(const CUuuid& uuid);
+/// "GPU-" or "MIG-" and the 36 characters of RFC 4122, as NVML and CUDA_VISIBLE_DEVICES write it.
+std::string uuid_text(const Device& device);
 
 /// The value of a CU_DEVICE_ATTRIBUTE_*; false for a number this header does not know.
 bool device_attribute(const Device& device, int attribute, int& value) noexcept;

@@ -69,7 +69,7 @@ Result nvmlDeviceGetHandleByPciBusId(const char* text, Handle** device) noexcept
 Result nvmlDeviceGetHandleByUUID(const char* uuid, Handle** device) noexcept {
   if (const Result result = check_initialized(); result != Result::success) return result;
   if (uuid == nullptr || device == nullptr) return Result::invalid_argument;
-  return find(device, [&](const Device& one) { return uuid_text(one.uuid) == uuid; });
+  return find(device, [&](const Device& one) { return uuid_text(one) == uuid; });
 }
 
 }  // namespace kshim::sim::nvml

@@ -47,7 +47,7 @@ Result nvmlDeviceGetName(Handle* handle, char* name, unsigned length) noexcept {
 Result nvmlDeviceGetUUID(Handle* handle, char* uuid, unsigned length) noexcept {
   const Device* device = nullptr;
   if (const Result result = require_device(handle, uuid, device); result != Result::success) return result;
-  return put_text(uuid_text(device->uuid), uuid, length);
+  return put_text(uuid_text(*device), uuid, length);
 }
 
 Result nvmlDeviceGetPciInfo_v3(Handle* handle, PciInfo* info) noexcept {

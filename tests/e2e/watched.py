@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which processes of a site are watched: KSHIM_PROGRAMS, KSHIM_SAMPLE, and what a report says of user and job."""
+"""Which processes of a site are watched: KSHIM_PROGRAMS, KSHIM_SAMPLE, and what a report says of user, job and GPU."""
 import json
 import os
 import pathlib
@@ -25,15 +25,30 @@ PYTHON = pathlib.Path(sys.executable).resolve()
 
 
 class Watched(e2e.Case):
-    def reports(self, *arguments, program=PYTHON, times=1, **changes):
+    def reports(self, *arguments, program=PYTHON, times=1, devices="7.5", **changes):
         folder = self.folder / "reports"
         shutil.rmtree(folder, ignore_errors=True)
         (self.folder / "program.py").write_text(PROGRAM)
-        env = e2e.preloaded("7.5", KSHIM_REPORT=folder / "%p.jsonl", **changes)
+        env = e2e.preloaded(devices, KSHIM_REPORT=folder / "%p.jsonl", **changes)
         for _ in range(times):
             done = self.run_program(program, "program.py", *arguments, env=env, cwd=self.folder)
             self.assertEqual(done.returncode, 0, done.stderr)
         return [[json.loads(line) for line in path.read_text().splitlines()] for path in sorted(folder.glob("*"))]
+
+    def test_instance_of_a_split_gpu(self):
+        """MIG: the UUID is the instance's, written as nvidia-smi and CUDA_VISIBLE_DEVICES have it."""
+        names = ["NVIDIA A100-SXM4-40GB MIG 1g.5gb", "NVIDIA A100-SXM4-40GB"]
+        devices = ";".join(f"8.0:{name}" for name in names)
+        records, = self.reports(devices=devices)
+        instance, gpu = e2e.of_type(records, "device")
+        self.assertEqual([instance["name"], gpu["name"]], [name + " (simulated)" for name in names])
+        uuid = "-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+        self.assertRegex(instance["uuid"], f"^MIG{uuid}$")
+        self.assertRegex(gpu["uuid"], f"^GPU{uuid}$")
+        # The name that the report has is one that the driver takes.
+        records, = self.reports(devices=devices, CUDA_VISIBLE_DEVICES=instance["uuid"])
+        (shown,) = e2e.of_type(records, "device")
+        self.assertEqual((shown["name"], shown["uuid"]), (instance["name"], instance["uuid"]))
 
     def test_programs(self):
         name = PYTHON.name

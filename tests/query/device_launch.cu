@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that launches a kernel: the linker adds a part of libcudadevrt, which has PTX for one architecture.
+// A kernel that launches a kernel: the linker adds a part of libcudadevrt, which has PTX for one
+// architecture.
 #include <cstdio>
 
 __global__ void launched() {}
