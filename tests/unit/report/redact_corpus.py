@@ -20,7 +20,7 @@ SWEPT = ["lr=0.1", "seed=3", "model.key_dim=64", "token_dim=64", "pass=2", "n_to
          "model.sig_dim=[64,128]", "key=q_proj", "pw=3x3", "pat=2to4", "sas=on"]
 FOLDERS = [
     "multirun/2026-11-01/12-30-00/{}", "outputs/{}", "/scratch/hydra/{}/0",  # Hydra
-    "/root/ray_results/train_2026-11-01_12-00-00/train_fn_5f3c2_00001_1_{}_2026-11-01_12-00-05", "/tmp/ray/session_2026-11-01_12-30-00_123456_789/{}",
+    "/home/u/ray_results/train_2026-11-01_12-00-00/train_fn_5f3c2_00001_1_{}_2026-11-01_12-00-05", "/tmp/ray/session_2026-11-01_12-30-00_123456_789/{}",
     "wandb/run-20261101_123000-3f9x2k1b/files/{}", "wandb/offline-run-20261101_123000-a1b2c3d4/{}",
     "mlruns/0/5a4d3c2b1a0f9e8d7c6b5a4d3c2b1a0f/artifacts/{}", "mlartifacts/417283645019283746/{}",
     "lightning_logs/version_3/{}", "lightning_logs/version_3/checkpoints/epoch=9-step=1000-{}",
