@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # For Slurm's Epilog, or cron on each node: exports what is new in the node's spool, then deletes what is old. Nothing that users leave in the spool
 # fails it: an epilog that fails drains its node.
-#   KSHIM_SPOOL     folder of all users' reports: mode 1777, one folder a user in it      (/var/spool/kshim)
+#   KSHIM_SPOOL     folder of all users' reports: mode 1777; reports, and folders of them  (/var/spool/kshim)
 #   KSHIM_FACTS     where the tables go, shared by all nodes                              (/data/kshim/facts)
 #   KSHIM_DAYS      reports are kept for so many days                                     (7)
 #   KSHIM_USER_MB   and no longer than its user's are within this size; the oldest go first (256)
@@ -27,20 +27,30 @@ case $status in
 esac
 
 # find follows no link, and -delete goes by open folders: what users put there leads nowhere. A user sets the times of files: those of the future are old.
-remove_older() { # folder, minutes
-  find "$1" -xdev -type f -name '*.jsonl' \( -mmin "+$2" -o -newermt tomorrow \) -delete
+# Each function takes a folder and conditions of find: whose reports, and how deep.
+remove_older() { # minutes, folder, conditions
+  local minutes=$1 && shift
+  find "$@" -xdev -type f -name '*.jsonl' \( -mmin "+$minutes" -o -newermt tomorrow \) -delete
 }
-megabytes() { # of reports in a folder, as the disk has them
-  find "$1" -xdev -type f -name '*.jsonl' -printf '%b\n' | awk '{ blocks += $1 } END { print int(blocks / 2048) }'
+megabytes() { # as the disk has them
+  find "$@" -xdev -type f -name '*.jsonl' -printf '%b\n' | awk '{ blocks += $1 } END { print int(blocks / 2048) }'
 }
-for folder in "$spool"/*; do
-  [ -d "$folder" ] && [ ! -L "$folder" ] || continue
-  remove_older "$folder" "$((${KSHIM_DAYS:-7} * 1440))"
+rotate() {
+  remove_older "$((${KSHIM_DAYS:-7} * 1440))" "$@"
   for minutes in 7200 5760 4320 2880 1440 720 360 180 120 60 30 10; do
-    [ "$(megabytes "$folder")" -ge "${KSHIM_USER_MB:-256}" ] || break
-    remove_older "$folder" "$minutes"
+    [ "$(megabytes "$@")" -ge "${KSHIM_USER_MB:-256}" ] || break
+    remove_older "$minutes" "$@"
   done
-done || echo "kshim-epilog: not all that is old could be deleted" >&2
+}
+{
+  for folder in "$spool"/*; do
+    [ -d "$folder" ] && [ ! -L "$folder" ] && rotate "$folder"
+  done
+  # What lies in the spool itself: each user's apart.
+  find "$spool" -maxdepth 1 -type f -name '*.jsonl' -printf '%U\n' | sort -u | while read -r user; do
+    rotate "$spool" -maxdepth 1 -uid "$user"
+  done
+} || echo "kshim-epilog: not all that is old could be deleted" >&2
 
 # What a manifest of that age names was deleted before: an export would only read it. There may be none, or another node deletes it, too.
 find "$facts/manifest" -xdev -type f -name '*.json' -mmin "+$(((${KSHIM_DAYS:-7} + 1) * 1440))" -delete 2>/dev/null || true

@@ -266,19 +266,40 @@ std::string_view next_line(std::string_view& text) noexcept {
   return line;
 }
 
-/// The contents of a file that root owns and only root can write, up to `capacity` bytes; empty for others.
-std::string_view read_of_root(const char* path, char* to, std::size_t capacity) noexcept {
+/// The lines of a file that root owns and only root can write, each whole; none of another file. A line of
+/// more than 4 KiB is left out, and so is what is beyond 1 MiB.
+template <class Visit>
+void each_line_of_root(const char* path, Visit&& visit) noexcept {
+  constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 20;
   const OwnFile file(raw::open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat info {};
   if (!file || raw::status_of(file.get(), info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != 0 ||
       (info.st_mode & 022U) != 0)
-    return {};
-  return {to, file.read(0, to, capacity)};
+    return;
+  char text[4096];
+  bool inside = false;  // of a line that is too long
+  for (std::uint64_t at = 0; at < kMaxSize;) {
+    std::string_view left(text, file.read(at, text, sizeof text));
+    if (left.empty()) return;
+    const bool last = left.size() < sizeof text;
+    const std::size_t end = last ? left.size() : left.rfind('\n') + 1;  // npos + 1 is 0
+    left = left.substr(0, end != 0 ? end : left.size());
+    at += left.size();
+    while (!left.empty()) {
+      const bool whole = left.find('\n') != std::string_view::npos || (last && end != 0);
+      const std::string_view line = next_line(left);
+      if (!inside && whole) visit(line);
+      inside = !whole;
+    }
+  }
 }
 
 [[gnu::noinline]] bool is_in_preload_file() noexcept {
-  char text[2048];
-  return read_of_root("/etc/ld.so.preload", text, sizeof text).find("libkshim") != std::string_view::npos;
+  bool found = false;
+  each_line_of_root("/etc/ld.so.preload", [&found](std::string_view line) {
+    found = found || line.find("libkshim") != std::string_view::npos;
+  });
+  return found;
 }
 
 /// A root process that is preloaded by /etc/ld.so.preload may have inherited any user's environment (sudo -E,
@@ -294,24 +315,26 @@ bool is_preloaded_for_all() noexcept {
 
 }  // namespace
 
-void parse_settings(std::string_view text, OptionsStorage& storage, Options& out) noexcept {
+void begin_settings(Options& out) noexcept {
   out = kPlainOptions;
   out.own_settings = true;
-  while (!text.empty()) {
-    const std::string_view line = trim(next_line(text));
-    const std::size_t equals = line.find('=');
-    if (line.starts_with('#') || equals == std::string_view::npos) continue;
-    for (std::size_t i = 0; i < std::size(kNames); ++i)
-      if (trim(line.substr(0, equals)) == kNames[i] && equals + 1 < line.size())
-        parse_option(static_cast<OptionId>(i), trim(part_of(line, equals + 1)), storage, out);
-  }
+}
+
+void parse_setting(std::string_view text, OptionsStorage& storage, Options& out) noexcept {
+  const std::string_view line = trim(text);
+  const std::size_t equals = line.find('=');
+  if (line.starts_with('#') || equals == std::string_view::npos) return;
+  for (std::size_t i = 0; i < std::size(kNames); ++i)
+    if (trim(line.substr(0, equals)) == kNames[i] && equals + 1 < line.size())
+      parse_option(static_cast<OptionId>(i), trim(part_of(line, equals + 1)), storage, out);
 }
 
 namespace {
 
 [[gnu::noinline]] void parse_settings_of_root() noexcept {
-  char text[4096];
-  parse_settings(read_of_root("/etc/kshim/options", text, sizeof text), g_storage, g_options);
+  begin_settings(g_options);
+  each_line_of_root("/etc/kshim/options",
+                    [](std::string_view line) { parse_setting(line, g_storage, g_options); });
 }
 
 [[gnu::noinline]] bool is_this_program_watched() noexcept {

@@ -59,6 +59,7 @@ void parse_options(const char* const* environment, OptionsStorage& storage, Opti
 /// The values that options() did not understand.
 std::span<const OptionsStorage::Complaint> option_complaints() noexcept;
 /// The same of /etc/kshim/options: lines of NAME=VALUE, # before a comment.
-void parse_settings(std::string_view text, OptionsStorage& storage, Options& out) noexcept;
+void begin_settings(Options& out) noexcept;
+void parse_setting(std::string_view line, OptionsStorage& storage, Options& out) noexcept;
 
 }  // namespace kshim::shim

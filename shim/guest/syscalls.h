@@ -152,6 +152,10 @@ inline bool identify(int fd, dev_t& device, ino_t& inode) noexcept {
 inline int status_of_path(const char* path, struct stat& out, int flags = 0) noexcept {
   return static_cast<int>(call(SYS_newfstatat, AT_FDCWD, path, &out, flags));
 }
+/// Of an entry of a folder; follows no link.
+inline int status_at(int folder, const char* name, struct stat& out) noexcept {
+  return static_cast<int>(call(SYS_newfstatat, folder, name, &out, AT_SYMLINK_NOFOLLOW));
+}
 inline int status_of_link(const char* path, struct stat& out) noexcept {
   return status_of_path(path, out, AT_SYMLINK_NOFOLLOW);
 }

@@ -109,6 +109,14 @@ bool Report::append(std::string_view line) noexcept {
     if (written >= 0 || raw::t_error != EBADF) break;
   }
   if (written == static_cast<ssize_t>(line.size())) return true;
+  if (!failed_write_said_ && (written >= 0 || raw::t_error != EBADF)) {
+    failed_write_said_ = true;
+    const std::string_view reason = reason_of(written >= 0 ? ENOSPC : raw::t_error);
+    PathText text;
+    text << "cannot write to " << file_.path.view().substr(0, 1500) << (reason.empty() ? "" : ": ") << reason
+         << "; what is missing is counted in the end record";
+    log_line(LogLevel::warn, text.view());
+  }
   struct stat info {};
   if (written > 0 && raw::status_of(file_.fd, info) == 0 && info.st_size >= written) [[maybe_unused]]
     const int cut = raw::shorten_file(file_.fd, info.st_size - written);
@@ -174,6 +182,7 @@ void Report::start(std::uint32_t process) noexcept {
   seq_.store(0, std::memory_order_relaxed);
   bytes_ = 0;
   full_ = false;
+  failed_write_said_ = false;
   failures_.store(0, std::memory_order_relaxed);
   modules_.store(0, std::memory_order_relaxed);
   // `kshim run` records its processes whole.

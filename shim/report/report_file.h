@@ -113,7 +113,8 @@ class Report {
   std::uint64_t start_;  ///< the time of the process record
   std::uint64_t last_;   ///< of the record written last
   std::uint64_t bytes_;
-  bool full_;  ///< stderr says so
+  bool full_;               ///< stderr says so
+  bool failed_write_said_;  ///< the same
   char record_[kRecordSize];
 };
 

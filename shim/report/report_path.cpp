@@ -2,6 +2,7 @@
 #include "report/report_path.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,6 +44,8 @@ int move_up(OwnFile low, int before) noexcept {
   return high < 0 && low.get() > STDERR_FILENO ? low.release() : high;
 }
 
+}  // namespace
+
 std::string_view reason_of(int error) noexcept {
   switch (error) {
     case EACCES:
@@ -73,6 +76,10 @@ std::string_view reason_of(int error) noexcept {
       return "it is a folder";
     case ENOTSUP:
       return "the folder is another user's, or somebody else can write to it";
+    case EFBIG:
+      return "the process may not write more to a file";
+    case EIO:
+      return "input/output error";
     case EXDEV:
       return "another file system was mounted there since the program started";
     case EINVAL:
@@ -81,6 +88,8 @@ std::string_view reason_of(int error) noexcept {
       return "";
   }
 }
+
+namespace {
 
 template <std::size_t kSize>
 void append_reason(Text<kSize>& line, int error) noexcept {
@@ -172,31 +181,70 @@ int open_folder(std::string_view path, report::FolderRequest request, OwnFile& o
   return error;
 }
 
-/// Whether a folder has `most` entries. Reads the folder only if its size allows that many entries: on every
-/// file system but ZFS an entry makes its folder 16 bytes longer, at least.
-bool has_entries(int folder, std::uint64_t most) noexcept {
+/// Whether the folder can have so many entries: on every file system but ZFS an entry makes its folder 16
+/// bytes longer, at least.
+bool can_have(const struct stat& folder, std::uint64_t entries) noexcept {
   constexpr std::uint64_t kEntry = 16;
-  struct stat info {};
-  if (raw::status_of(folder, info) != 0 || static_cast<std::uint64_t>(info.st_size) / kEntry < most)
-    return false;
+  return static_cast<std::uint64_t>(folder.st_size) / kEntry >= entries;
+}
+
+/// Whether a folder has `most` entries; of one that others may write to, the caller's own count.
+bool has_entries(int folder, const struct stat& info, std::uint64_t most) noexcept {
+  if (!can_have(info, most)) return false;
   const OwnFile listed(raw::open_at(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
   if (!listed) return false;
+  const uid_t caller = raw::user();
+  const bool is_shared = report::others_may_write(info, caller);
   alignas(std::uint64_t) char entries[4096];
   std::uint64_t count = 0;
-  for (long size = 0;
-       count < most + 2 && (size = raw::list_folder(listed.get(), entries, sizeof entries)) > 0;) {
-    constexpr long kLengthAt = 16;  // linux_dirent64: d_ino, d_off, d_reclen
-    for (long at = 0; at < size; ++count) {
+  for (long size = 0; count < most && (size = raw::list_folder(listed.get(), entries, sizeof entries)) > 0;) {
+    constexpr long kLengthAt = 16;  // linux_dirent64: d_ino, d_off, d_reclen, d_type, d_name
+    constexpr long kNameAt = 19;
+    for (long at = 0; at < size;) {
       std::uint16_t length = 0;
       std::memcpy(&length, entries + at + kLengthAt, sizeof length);
       if (length == 0) break;
+      const char* const name = entries + at + kNameAt;
       at += length;
+      if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) continue;
+      struct stat entry {};
+      if (!is_shared || (raw::status_at(folder, name, entry) == 0 && entry.st_uid == caller)) ++count;
     }
   }
-  return count >= most + 2;  // . and ..
+  return count >= most;
 }
 
-int create_in(int folder, std::string_view path, unsigned mode, ReportFile& out) noexcept {
+/// Processes that start at the same time count and create one after the other. A folder that cannot be full
+/// is not locked, nor one on a server, which may not answer; what somebody else has locked stops nobody.
+class ScopedFolderLock {
+ public:
+  ScopedFolderLock(int folder, const struct stat& info, std::uint64_t most) noexcept {
+    constexpr std::uint64_t kSmall = 1024;
+    constexpr int kTries = 20;
+    constexpr long kPause = 1'000'000;
+    if ((most > kSmall && !can_have(info, most / 2)) || !raw::is_on_local_disk(folder)) return;
+    // Through a description of its own: closing it unlocks.
+    file_ = OwnFile(raw::open_at(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
+    for (int tries = 0; file_ && tries < kTries; ++tries) {
+      if (raw::call(SYS_flock, file_.get(), LOCK_EX | LOCK_NB) == 0 || raw::t_error != EWOULDBLOCK) return;
+      raw::sleep_for(kPause);
+    }
+  }
+  explicit operator bool() const noexcept { return static_cast<bool>(file_); }
+
+ private:
+  OwnFile file_;
+};
+
+constexpr int kTooManyFiles = -1;  // beside errno
+
+int create_in(int folder, std::string_view path, const Options& options, ReportFile& out) noexcept {
+  struct stat within {};
+  if (raw::status_of(folder, within) != 0) return raw::t_error;
+  const ScopedFolderLock lock(folder, within, options.max_files);
+  if (lock && raw::status_of(folder, within) != 0) return raw::t_error;
+  if (has_entries(folder, within, options.max_files)) return kTooManyFiles;
+  const unsigned mode = options.mode;
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
   const std::uint64_t start = now_nanoseconds() / 64;
   for (unsigned tries = 0; tries < kMaxTries; ++tries) {
@@ -236,16 +284,13 @@ std::string_view folder_of(std::string_view path) noexcept {
   return slash == std::string_view::npos ? std::string_view(".") : path.substr(0, slash + 1);
 }
 
-constexpr int kTooManyFiles = -1;  // beside errno
-
 }  // namespace
 
 int create_report(std::string_view path, const Options& options, ReportFile& out) noexcept {
   OwnFile folder;
   if (const int error = open_folder(folder_of(path), {.make_missing = true}, folder); error != 0)
     return error;
-  if (has_entries(folder.get(), options.max_files)) return kTooManyFiles;
-  return create_in(folder.get(), path, options.mode, out);
+  return create_in(folder.get(), path, options, out);
 }
 
 namespace {
@@ -263,8 +308,7 @@ int create_in_own_folder(const PathText& own, std::string_view name, const Optio
     return error;
   if (raw::status_of(folder.get(), info) != 0) return raw::t_error;
   if (!report::is_own_folder(info, raw::user())) return EPERM;
-  if (has_entries(folder.get(), options.max_files)) return kTooManyFiles;
-  return create_in(folder.get(), path.view(), options.mode, out);
+  return create_in(folder.get(), path.view(), options, out);
 }
 
 /// kshim-report-UID in a folder. If another user created that name first, kshim-report-UID.N with a random N,
@@ -310,8 +354,7 @@ int create_by_default(const PathText& wanted, std::string_view name, const Optio
     return error;
   if (raw::status_of(folder.get(), info) != 0) return raw::t_error;
   if (!report::is_own_folder(info, raw::user())) return ENOTSUP;
-  if (has_entries(folder.get(), options.max_files)) return kTooManyFiles;
-  return create_in(folder.get(), wanted.view(), options.mode, out);
+  return create_in(folder.get(), wanted.view(), options, out);
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ int create_report(std::string_view path, const Options& options, ReportFile& out
 /// another place than the options say, and if there is none.
 bool open_report(const Options& options, const EnvironmentCopy& environment, const ProcessNames& names,
                  ReportFile& out) noexcept;
+/// What an errno means for a report; empty where it says nothing.
+std::string_view reason_of(int error) noexcept;
 /// Whether `file.fd` still is the file that was opened: the host may have closed the descriptor (closefrom)
 /// and reused its number.
 bool still_open(const ReportFile& file) noexcept;

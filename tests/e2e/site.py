@@ -78,7 +78,11 @@ class Site(e2e.Case):
         (etc / "kshim").mkdir()
         spool = self.folder / "spool"
         script = 'mount --bind "$0" /etc && exec "$@"'
-        for settings, where in ((f"KSHIM_REPORT={spool}/%p.jsonl\n", spool), ("", self.folder / "kshim-report")):
+        line = f"KSHIM_REPORT={spool}/%p.jsonl\n"
+        # The line lies across the end of the first 4 KiB, and behind lines that are longer than that.
+        long = "# " + "x" * (4096 - 2 - len(line) + 12) + "\n" + line
+        longer = "KSHIM_REPORT=/tmp/" + "x" * 9000 + "\n" + line
+        for settings, where in ((line, spool), ("", self.folder / "kshim-report"), (long, spool), (longer, spool), (long.rstrip("\n"), spool)):
             (etc / "kshim/options").write_text(settings)
             env = e2e.simulated("7.5", KSHIM_REPORT=self.folder / "evil/%h.conf", TMPDIR=self.folder / "evil")
             command = ["unshare", "--mount", "sh", "-c", script, etc, sys.executable, self.program, "1"]
@@ -89,6 +93,22 @@ class Site(e2e.Case):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertFalse((self.folder / "evil").exists())
             self.assertEqual(len(list(where.glob("*.jsonl"))), 1, done.stderr)
+            shutil.rmtree(where)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root and unshare")
+    def test_a_full_disk_is_said(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        script = 'mount -t tmpfs -o size=4k none "$0" && head -c 4096 /dev/zero > "$0/full" && exec "$@"'
+        env = e2e.preloaded("7.5", KSHIM_REPORT=disk / "%p.jsonl")
+        # The shell is not preloaded: `env` sets the variable for the program.
+        preload = env.pop("LD_PRELOAD")
+        command = ["unshare", "--mount", "sh", "-c", script, disk, "env", f"LD_PRELOAD={preload}", sys.executable, self.program, "1"]
+        done = self.run_program(*command, env=env)
+        if "unshare" in done.stderr or "mount" in done.stderr:
+            self.skipTest(done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("no space left"), 1, done.stderr)
 
 
 if __name__ == "__main__":

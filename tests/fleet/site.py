@@ -98,6 +98,25 @@ class Site(unittest.TestCase):
         self.assertEqual([path.exists() for path in paths], [True, True, False])
         self.assertTrue(bob.exists(), "one user's flood is no other's")
 
+    def test_reports_at_the_spools_top(self):
+        old, new = self.put("host.1.jsonl", days=9), self.put("host.2.jsonl")
+        self.epilog()
+        self.assertEqual((old.exists(), new.exists()), (False, True))
+        paths = [self.put(f"host.{number}.jsonl", days=number / 10) for number in range(3, 6)]
+        for path in paths:
+            age = path.stat().st_mtime
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(" " * 900_000 + "\n")
+            os.utime(path, (age, age))
+        bob = self.put("bob/old.jsonl", days=1)
+        if os.geteuid() == 0:
+            os.chown(paths[2], 4711, 4711)
+        self.epilog(KSHIM_USER_MB="1")
+        self.assertLess(sum(path.exists() for path in paths), 3)
+        self.assertTrue(new.exists() and bob.exists())
+        if os.geteuid() == 0:
+            self.assertTrue(paths[2].exists(), "another user's")
+
     # shows: a site's epilog: links, times of the future, a spool that somebody fills
     def test_nothing_in_the_spool_leads_out_of_it(self):
         outside = self.folder / "outside"

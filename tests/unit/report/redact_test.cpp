@@ -360,6 +360,11 @@ TEST(Private, HomesAreTildesAndTheNameIsNoPartOfAPath) {
   EXPECT_EQ(without(ada, "_ZN3ada4loadEv ada load_ada"), "_ZN3ada4loadEv ada load_ada");
   EXPECT_EQ(without(ada, "/nfs/home/ada/x?token=" + X), "~/x?token=…");
   EXPECT_EQ(without(ada, "ada"), "…");
+  EXPECT_EQ(without(ada, "/data/user=ada/x.so"), "/data/user=…/x.so");
+  EXPECT_EQ(without(ada, "/runs/lr=0.1,user=ada,seed=2/k"), "/runs/lr=0.1,user=…,seed=2/k");
+  EXPECT_EQ(without(ada, "/s3/user%3Dada/x /x/ada@host/y /x/.ada/z"), "/s3/user%3D…/x /x/…@host/y /x/.…/z");
+  EXPECT_EQ(without(ada, "/opt/libfoo.ada /opt/canada/x /opt/ada2/x"),
+            "/opt/libfoo.ada /opt/canada/x /opt/ada2/x");
   EXPECT_EQ(without({}, "/home/me/x /usr/share/home/x"), "~/x /usr/share/home/x");
   EXPECT_EQ(without({"/home", ""}, "/home/me/x"), "~/x");
   EXPECT_EQ(without({"/root", ""}, "/root/x /var/root/x"), "~/x /var/root/x");
@@ -398,6 +403,18 @@ TEST(RedactArguments, FullKeepsAllButSecrets) {
   EXPECT_EQ(redacted({"x", "--token", "--verbose"}, ArgumentDetail::full),
             (Arguments{"x", "--token", "--verbose"}))
       << "a flag without a value";
+}
+TEST(RedactArguments, ASecretMayBeginWithDashes) {
+  for (const std::string& secret :
+       {"--" + X, "-" + X, std::string("--Sw0rdfish"), std::string("--a b"), std::string("--S")})
+    for (const ArgumentDetail detail : {ArgumentDetail::names, ArgumentDetail::full})
+      for (const char* option : {"--token", "--password", "--hf-token", "-token"}) {
+        const Arguments shown = redacted({"x", option, secret, "--verbose"}, detail);
+        EXPECT_EQ(shown[2], kHidden) << option << " " << secret;
+        EXPECT_EQ(shown[3], "--verbose");
+      }
+  for (const char* flag : {"--verbose", "--max-tokens", "--dry_run", "-v"})
+    EXPECT_EQ(redacted({"x", "--token", flag}, ArgumentDetail::names)[2], flag);
 }
 TEST(RedactArguments, PartsAreTold) {
   ArgumentRedactor redactor(ArgumentDetail::names);

@@ -41,16 +41,16 @@ TEST(Options, DefaultsAreThoseOfTheTable) {
 TEST(Options, RootsOwnFileHasTheSameNames) {
   OptionsStorage storage;
   Options options;
-  parse_settings(
-      "# a comment\n KSHIM_REPORT = "
-      "/var/spool/kshim/%h.%p.jsonl\n\nKSHIM_MODE=0640\nKSHIM_LOG=loud\nOTHER=1\nKSHIM_ARGV=off",
-      storage, options);
+  begin_settings(options);
+  for (const std::string_view line : {"# a comment", " KSHIM_REPORT = /var/spool/kshim/%h.%p.jsonl", "",
+                                      "KSHIM_MODE=0640", "KSHIM_LOG=loud", "OTHER=1", "KSHIM_ARGV=off"})
+    parse_setting(line, storage, options);
   EXPECT_TRUE(options.own_settings);
   EXPECT_EQ(options.report, "/var/spool/kshim/%h.%p.jsonl");
   EXPECT_EQ(options.mode, 0640U);
   EXPECT_EQ(options.arguments, report::ArgumentDetail::off);
   EXPECT_EQ(storage.complaint_count, 1U);
-  parse_settings("", storage, options);
+  begin_settings(options);
   EXPECT_EQ(options.report, "kshim-report/%h.%p.jsonl");
 }
 

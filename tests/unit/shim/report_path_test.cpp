@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "report/process_record.h"
 
@@ -294,6 +296,51 @@ TEST_F(ReportPath, AFolderTakesSoManyFilesAndNoMore) {
     close(file->fd);
   }
   EXPECT_EQ(create_report((folder_ / "r.jsonl").string(), options, *file), -1);
+}
+
+TEST_F(ReportPath, TheCapHoldsWhereProcessesStartAtTheSameTime) {
+  Options options;
+  options.max_files = 3;
+  const std::string path = (folder_ / "r.jsonl").string();
+  std::vector<pid_t> children;
+  for (unsigned i = 0; i < 36; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      ReportFile file;
+      _exit(create_report(path, options, file) == 0 ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  unsigned made = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    made += status == 0;
+  }
+  EXPECT_EQ(made, 3U);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 3);
+}
+// shows: reports: a spool of all users that one user fills
+TEST_F(ReportPath, InASpoolOfAllUsersTheCallersFilesCount) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to give files to another user";
+  Options options;
+  options.max_files = 300;
+  ASSERT_EQ(chmod(folder_.c_str(), 01777), 0);
+  for (unsigned i = 0; i < 400; ++i) {
+    const std::string name = (folder_ / ("theirs" + std::to_string(i))).string();
+    close(open(name.c_str(), O_CREAT | O_WRONLY, 0600));
+    ASSERT_EQ(chown(name.c_str(), 4711, 4711), 0);
+  }
+  ReportFile file;
+  for (unsigned i = 0; i < options.max_files; ++i) {
+    ASSERT_EQ(create_report((folder_ / "r.jsonl").string(), options, file), 0) << i;
+    close(file.fd);
+  }
+  EXPECT_EQ(create_report((folder_ / "r.jsonl").string(), options, file), -1);
+  // Nobody else's folder: whatever lies in it counts.
+  ASSERT_EQ(chmod(folder_.c_str(), 0700), 0);
+  options.max_files = 600;
+  EXPECT_EQ(create_report((folder_ / "r.jsonl").string(), options, file), -1);
 }
 
 TEST(ProcessFacts, EnvironmentHasListedNamesOnly) {
