@@ -195,12 +195,18 @@ class Rows {
  private:
   void take(const Input& input) {
     out_->bytes += input.bytes;
+    const bool theirs = report::is_another_user(input.owner, ::geteuid());
+    theirs_ = theirs ? "." + owner_key(input.owner) : std::string();
     const auto is_listed = [this](const std::string& file) { return this->is_listed(file); };
     Alike alike;
     std::shared_ptr<const Known> like;
     auto read =
         read_report(input.path, {}, HomePaths::hidden, [&](const Report& report, std::string_view lines) {
           alike = alike_of(report, lines);
+          if (!theirs_.empty()) {  // its rows name files of its owner's
+            for (auto* key : {&alike.key, &alike.key_with_program})
+              if (*key) (**key)[0] ^= content_hash(bytes_of(theirs_));
+          }
           like = shared_.judged.find(alike);
           if (like && !std::ranges::all_of(like->files, is_listed)) like.reset();
           return like != nullptr;
@@ -222,19 +228,19 @@ class Rows {
         return;
       }
       if (like != nullptr)
-        add(*like, begin(report, input.owner), alike);
+        add(*like, begin(report, input), alike);
       else
-        judge(std::move(report), input.owner, alike);
+        judge(std::move(report), input, alike);
       ++out_->counts.reports;
     }
     out_->taken.push_back(input.id);
   }
 
-  void judge(Report&& report, uid_t owner, const Alike& alike) {
+  void judge(Report&& report, const Input& input, const Alike& alike) {
     Judgment judgment(std::move(report));
     judgment.analysis = judge_.judge(judgment.report);
     know_files(judgment);
-    const Process process = begin(judgment.report, owner);
+    const Process process = begin(judgment.report, input);
     for (std::size_t at = 0; at < judgment.files.size(); ++at)
       if (judgment.readable[at]) image_rows(judgment.report.objects[at], judgment.files[at]);
     const auto known = std::make_shared<const Known>(known_of(judgment));
@@ -258,14 +264,15 @@ class Rows {
     const ProcessRecord& record;
     std::string user, path;
   };
-  Process begin(const Report& report, uid_t owner) {
+  Process begin(const Report& report, const Input& input) {
     const ProcessRecord& process = report.process;
+    const uid_t owner = input.owner;
     Process out{process, user_of(report, owner), without_user(report.path, owner)};
     id_ = fmt::format("{}.{}.{}.{}", process.host, process.pid, process.start, process.time);
-    // The owner is part of the key, so that one user's rows cannot replace another's.
-    if (report.foreign) id_ += "." + (to_.hide_users ? out.user : std::to_string(owner));
+    id_ += theirs_;
     time_ = is_time(process.time) ? process.time : std::string();
-    day_ = time_.empty() ? "unknown" : time_.substr(0, 10);
+    const bool believed = !time_.empty() && (theirs_.empty() || is_near(time_, input.arrived_s));
+    day_ = believed ? time_.substr(0, 10) : kNoDay;
     return out;
   }
 
@@ -292,7 +299,7 @@ class Rows {
     for (const ReportNote& note : known.notes) reject(process.path, note.line, note.text);
   }
 
-  static Known known_of(const Judgment& of) {
+  Known known_of(const Judgment& of) const {
     const Report& report = of.report;
     Known out;
     out.verdict = to_name(of.analysis.verdict);
@@ -343,6 +350,25 @@ class Rows {
     return {hash.data(), hash.size()};
   }
 
+  /// What tells owners of reports apart in keys.
+  std::string owner_key(uid_t owner) const {
+    if (!to_.hide_users) return std::to_string(owner);
+    if (to_.key.empty()) return {};
+    const auto hash = report::hmac_sha256(to_.key, std::to_string(owner));
+    return {hash.data(), hash.size()};
+  }
+
+  /// Another user's report invents no day: a process began within a month before its report came here.
+  static bool is_near(std::string_view time, std::int64_t arrived_s) {
+    const auto number = [&](std::size_t at) { return (time[at] - '0') * 10 + time[at + 1] - '0'; };
+    const std::chrono::sys_days day = std::chrono::year_month_day{
+        std::chrono::year(number(0) * 100 + number(2)), std::chrono::month(static_cast<unsigned>(number(5))),
+        std::chrono::day(static_cast<unsigned>(number(8)))};
+    const std::chrono::sys_days arrived =
+        std::chrono::floor<std::chrono::days>(std::chrono::sys_seconds(std::chrono::seconds(arrived_s)));
+    return day <= arrived + std::chrono::days(1) && day + std::chrono::days(31) >= arrived;
+  }
+
   /// A path without the name of the user, where users are hidden.
   std::string without_user(const std::string& path, uid_t owner) {
     const Users::User* user = to_.hide_users ? shared_.users.find(owner) : nullptr;
@@ -376,7 +402,7 @@ class Rows {
       std::vector<std::string> archs;
       for (const nlohmann::json& row : list_at(part_of(plan, "smallest"), "archs"))
         archs.push_back(string_at(row, "arch"));
-      const std::string& file = build_id.empty() ? path_of : build_id;
+      const std::string file = (build_id.empty() ? path_of : build_id) + theirs_;
       put(Row(plans::row_id(file), plans::file_id(file), plans::path(path_of), plans::smallest(archs),
               plans::gpus(texts_of(list_at(plan, "gpus"))), plans::cmake(string_at(plan, "cmake")),
               plans::toolkits(texts_of(list_at(plan, "toolkits")))),
@@ -388,14 +414,14 @@ class Rows {
       const std::string build_id = string_at(object, "build_id");
       const std::string owner = string_at(object, "package");
       const std::size_t space = std::min(owner.rfind(' '), owner.size());
-      const File file{build_id.empty() ? place : build_id,
+      const File file{(build_id.empty() ? place : build_id) + theirs_,
                       place,
                       build_id,
                       owner.substr(0, space),
                       space < owner.size() ? owner.substr(space + 1) : std::string(),
                       string_at(object, "sha256")};
       const nlohmann::json& rows = part_of(object, "images");
-      if (file.id.empty() || !rows.is_array() || is_listed(file.id)) continue;
+      if (place.empty() || !rows.is_array() || is_listed(file.id)) continue;
       std::vector<ImageEntry> entries;
       for (const nlohmann::json& row : rows) {
         if (row.is_object())
@@ -460,10 +486,16 @@ class Rows {
         out);
   }
 
+  /// The build id is what the report says, and a file's author writes it: another user's report says it of
+  /// that user's files alone, so that its rows replace nobody's.
+  std::string file_key(const std::string& build_id, const std::string& path) const {
+    const std::string& id = build_id.empty() ? path : build_id;
+    return id.empty() ? id : id + theirs_;
+  }
+
   void know_files(Judgment& row) {
     for (const ObjectRecord& object : row.report.objects) {
-      File file{
-          object.build_id.empty() ? object.path : object.build_id, object.path, object.build_id, {}, {}};
+      File file{file_key(object.build_id, object.path), object.path, object.build_id, {}, {}};
       row.readable.push_back(object.images || judge_.files().find(object) != nullptr);
       if (const PackageRecord* package = row.index.package(object.id))
         std::tie(file.package, file.version) = std::tie(package->name, package->version);
@@ -608,7 +640,7 @@ class Rows {
   }
 
   /// Which finding explains the failure record on a line.
-  static std::map<std::uint64_t, std::size_t> finding_rows(const Analysis& analysis, Known& out) {
+  std::map<std::uint64_t, std::size_t> finding_rows(const Analysis& analysis, Known& out) const {
     std::map<std::uint64_t, std::size_t> explained;
     for (std::size_t number = 0; number < analysis.findings.size(); ++number) {
       const Finding& finding = analysis.findings[number];
@@ -622,8 +654,7 @@ class Rows {
       put(Row(findings::row_id(Slot::id, finding_id(number)), findings::process_id(Slot::id),
               findings::time(Slot::time), findings::cause(row_of(finding.cause).name),
               findings::severity(to_name(finding.severity)), findings::confidence(finding.confidence),
-              findings::code(finding.code),
-              findings::file_id(finding.build_id.empty() ? finding.object : finding.build_id),
+              findings::code(finding.code), findings::file_id(file_key(finding.build_id, finding.object)),
               findings::path(finding.object), findings::package(finding.package.name),
               findings::version(finding.package.version), findings::kernel(finding.failed_kernel),
               findings::need(finding.need), findings::have(finding.have), findings::count(finding.count),
@@ -700,6 +731,7 @@ class Rows {
   std::string id_;
   std::string time_;  ///< of the report at hand; empty where it is none
   std::string day_;
+  std::string theirs_;  ///< behind the keys of another user's report: the owner; else empty
   AnalysisOptions options_ = options();
   EachReport judge_{options_};
   std::set<std::string, std::less<>> begun_;  ///< files of this batch

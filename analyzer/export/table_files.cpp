@@ -86,7 +86,10 @@ std::string TableFiles::temporary(const Written& file) const {
   return fmt::format(".{}{}.unfinished", name_, file.ending);
 }
 
-void TableFiles::add(Table table, const std::string& day, std::string_view lines, std::uint64_t rows) {
+void TableFiles::add(Table table, const std::string& wanted, std::string_view lines, std::uint64_t rows) {
+  constexpr std::size_t kMaxDays = 128;  // more than what is new has
+  const bool known = days_.contains(wanted) || (days_.size() < kMaxDays && days_.insert(wanted).second);
+  const std::string& day = known ? wanted : kNoDay;
   const Key key(table, day);
   File& file = files_[key];
   rows_[kTableNames.at(static_cast<std::size_t>(table))] += rows;

@@ -9,6 +9,8 @@
 
 namespace kshim::exports {
 
+inline const std::string kNoDay = "unknown";
+
 class TableFiles {
  public:
   /// Throws UserError, as all members do, where the folder cannot be written.
@@ -17,8 +19,9 @@ class TableFiles {
   TableFiles(const TableFiles&) = delete;
   TableFiles& operator=(const TableFiles&) = delete;
 
-  /// Lines of so many rows. `day`: "2026-11-22".
-  void add(Table table, const std::string& day, std::string_view lines, std::uint64_t rows);
+  /// Lines of so many rows. `wanted`: "2026-11-22". Once an export has many days, others have kNoDay: each is
+  /// a folder in every table.
+  void add(Table table, const std::string& wanted, std::string_view lines, std::uint64_t rows);
   /// A file of DIR/manifest, which gets its name after all tables.
   void add_manifest(const std::string& ending, std::string_view bytes);
   /// Writes what is left and gives the files their names, which begin with `name`. Without it the destructor
@@ -41,6 +44,7 @@ class TableFiles {
   std::string name_;  ///< until finish(): of no other export into the folder
   bool zstd_;
   std::map<Key, File> files_;
+  std::set<std::string> days_;
   struct Written {
     std::filesystem::path folder;
     std::string ending;

@@ -21,6 +21,7 @@ ReportFile report_file(std::string path, int folder, const char* name) {
   ReportFile file{std::move(path)};
   if (::fstatat(folder, name, &status, 0) != 0) return file;
   if (S_ISREG(status.st_mode)) file.bytes = static_cast<std::uint64_t>(status.st_size);
+  file.arrived_s = status.st_ctim.tv_sec;
   file.changed_ns = status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
   file.owner = status.st_uid;
   return file;

@@ -9,7 +9,8 @@ namespace kshim::verbs {
 struct ReportFile {
   std::string path;
   std::uint64_t bytes = 0;
-  std::int64_t changed_ns = 0;
+  std::int64_t changed_ns = 0;  ///< as its owner says
+  std::int64_t arrived_s = 0;   ///< as the file system says: a copy, too, has arrived
   uid_t owner = 0;
 };
 
