@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes entry_points.def: every function <cuda.h> and <cudaProfiler.h> declare, with the base name cuGetProcAddress
-knows it by and the CUDA version that introduced it.
+"""Writes entry_points.def: every function <cuda.h>, <cudaProfiler.h> and sim/base/graphics_api.h declare, with the base name
+cuGetProcAddress knows it by and the CUDA version that introduced it.
 
 cuda.h, preprocessed with __CUDA_API_VERSION_INTERNAL, declares exactly the symbols libcuda.so.1 exports. The versions
 are in cudaTypedefs.h as PFN_<name>_v<version>[_ptds|_ptsz]: sorted, they belong to name, name_v2, name_v3 ... aligned
 from the end, because the oldest typedefs are not always there.
 """
 import argparse
+import pathlib
 import re
 import subprocess
 import sys
@@ -17,8 +18,8 @@ SUFFIXES = ("_ptds", "_ptsz")
 
 def preprocess(compiler, include):
     source = "#define __CUDA_API_VERSION_INTERNAL\n" + "".join(
-        f"#include <{name}>\n" for name in ("cuda.h", "cudaProfiler.h", "cudaTypedefs.h", "cudaProfilerTypedefs.h"))
-    command = [compiler, "-x", "c++", "-E", "-P", f"-I{include}", "-"]
+        f"#include <{name}>\n" for name in ("cuda.h", "cudaProfiler.h", "cudaTypedefs.h", "cudaProfilerTypedefs.h", "base/graphics_api.h"))
+    command = [compiler, "-x", "c++", "-E", "-P", f"-I{include}", f"-I{pathlib.Path(__file__).resolve().parent}", "-"]
     return subprocess.run(command, input=source, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
 
 

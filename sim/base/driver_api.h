@@ -9,3 +9,4 @@
 #include <cuda.h>
 #include <cudaProfiler.h>
 #pragma GCC diagnostic pop
+#include "base/graphics_api.h"

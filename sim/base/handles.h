@@ -28,6 +28,8 @@ enum class Kind : std::uint32_t {
   surface,
   linker,
   user_object,
+  async_notification,
+  log_callback,
 };
 
 struct Cell {

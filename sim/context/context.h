@@ -35,7 +35,8 @@ struct Context : Handled<Kind::context> {
   /// destroyed waits and then gets a live context. Recursive, because what the end
   /// calls (destructors of context-local storage) may ask again.
   std::recursive_mutex turn;
-  int retained = 0;  ///< guarded by turn
+  int retained = 0;              ///< guarded by turn
+  std::atomic<int> attached{1};  ///< cuCtxAttach less cuCtxDetach, and the maker
   LocalStorage storage;
   std::atomic<std::size_t> limits[CU_LIMIT_MAX];
   std::atomic<CUfunc_cache> cache_config{CU_FUNC_CACHE_PREFER_NONE};

@@ -214,4 +214,46 @@ CUresult entry::cuCtxResetPersistingL2Cache() {
   return require_context(context);
 }
 
+// Events of a whole context
+// -------------------------------------------------------------------------------------------------------------
+
+// By the legacy stream, which waits for the blocking ones and they for it. Nothing is pending in others
+// unless a host function is.
+CUresult entry::cuCtxRecordEvent(CUcontext handle, CUevent event) {
+  if (const CUresult result = check_initialized(); result != CUDA_SUCCESS) return result;
+  Context* context = object_of<Context>(handle);
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  push_current(context);
+  const CUresult result = entry::cuEventRecord(event, nullptr);
+  pop_current(context);
+  return result;
+}
+CUresult entry::cuCtxWaitEvent(CUcontext handle, CUevent event) {
+  if (const CUresult result = check_initialized(); result != CUDA_SUCCESS) return result;
+  Context* context = object_of<Context>(handle);
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  push_current(context);
+  const CUresult result = entry::cuStreamWaitEvent(nullptr, event, 0);
+  pop_current(context);
+  return result;
+}
+
+// The usage count of CUDA 2 (PyCUDA detaches at its end): 1 when a context is made; it ends with the last.
+CUresult entry::cuCtxAttach(CUcontext* out, unsigned flags) {
+  Context* context = nullptr;
+  if (const CUresult result = require_context(context); result != CUDA_SUCCESS) return result;
+  if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  context->attached.fetch_add(1, std::memory_order_relaxed);
+  *out = context->handle<CUcontext>();
+  return CUDA_SUCCESS;
+}
+CUresult entry::cuCtxDetach(CUcontext handle) {
+  if (const CUresult result = check_initialized(); result != CUDA_SUCCESS) return result;
+  Context* context = object_of<Context>(handle);
+  if (context == nullptr || context != current_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context->attached.fetch_sub(1, std::memory_order_relaxed) > 1) return CUDA_SUCCESS;
+  if (context->primary) return CUDA_SUCCESS;
+  return entry::cuCtxDestroy_v2(handle);
+}
+
 }  // namespace kshim::sim

@@ -4,13 +4,19 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/handles.h"
 #include "context/context.h"
 #include "device/pci.h"
 #include "device/product.h"
 #include "entry/entry.h"
+#include "memory/array.h"
 
 namespace kshim::sim {
 namespace {
+
+struct AsyncNotification : Handled<Kind::async_notification> {
+  AsyncNotification() { publish(this); }
+};
 
 /// 3, 101, or the device.
 CUresult require_device(CUdevice ordinal, const Device*& device) noexcept {
@@ -179,6 +185,72 @@ CUresult entry::cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attrib
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
+}
+
+// As many elements as 4 GiB hold, and 2^30 at most: an RTX 3060's answers (tests/sim/ledger).
+CUresult entry::cuDeviceGetTexture1DLinearMaxWidth(std::size_t* width, CUarray_format format,
+                                                   unsigned channels, CUdevice ordinal) {
+  const Device* device = nullptr;
+  if (const CUresult result = require_device(ordinal, device); result != CUDA_SUCCESS) return result;
+  const std::size_t element = element_bytes(format, channels);
+  if (width == nullptr || element == 0) return CUDA_ERROR_INVALID_VALUE;
+  constexpr std::size_t kMost = std::size_t{1} << 30;
+  *width = std::min(kMost, (std::size_t{1} << 32) / element);
+  return CUDA_SUCCESS;
+}
+
+// LUIDs are Windows's.
+CUresult entry::cuDeviceGetLuid(char* luid, unsigned* mask, CUdevice ordinal) {
+  const Device* device = nullptr;
+  if (const CUresult result = require_device(ordinal, device); result != CUDA_SUCCESS) return result;
+  return luid == nullptr || mask == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+namespace {
+
+/// No atomic operation reaches the host's memory or another device's.
+CUresult no_atomics(unsigned* capabilities, const CUatomicOperation* operations, unsigned count) noexcept {
+  if (capabilities == nullptr || operations == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned i = 0; i < count; ++i) {
+    if (operations[i] < CU_ATOMIC_OPERATION_INTEGER_ADD || operations[i] > CU_ATOMIC_OPERATION_FLOAT_MAX)
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::fill_n(capabilities, count, 0U);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult entry::cuDeviceGetHostAtomicCapabilities(unsigned* capabilities, const CUatomicOperation* operations,
+                                                  unsigned count, CUdevice ordinal) {
+  const Device* device = nullptr;
+  if (const CUresult result = require_device(ordinal, device); result != CUDA_SUCCESS) return result;
+  return no_atomics(capabilities, operations, count);
+}
+CUresult entry::cuDeviceGetP2PAtomicCapabilities(unsigned* capabilities, const CUatomicOperation* operations,
+                                                 unsigned count, CUdevice from, CUdevice to) {
+  const Device* device = nullptr;
+  if (const CUresult result = require_device(from, device); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = require_device(to, device); result != CUDA_SUCCESS) return result;
+  return from == to ? CUDA_ERROR_INVALID_DEVICE : no_atomics(capabilities, operations, count);
+}
+
+// Nothing is ever notified of: no budget changes, no other process shares the device.
+CUresult entry::cuDeviceRegisterAsyncNotification(CUdevice ordinal, CUasyncCallback callback, void*,
+                                                  CUasyncCallbackHandle* out) {
+  const Device* device = nullptr;
+  if (const CUresult result = require_device(ordinal, device); result != CUDA_SUCCESS) return result;
+  if (callback == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = (new AsyncNotification)->handle<CUasyncCallbackHandle>();
+  return CUDA_SUCCESS;
+}
+CUresult entry::cuDeviceUnregisterAsyncNotification(CUdevice ordinal, CUasyncCallbackHandle handle) {
+  const Device* device = nullptr;
+  if (const CUresult result = require_device(ordinal, device); result != CUDA_SUCCESS) return result;
+  auto* registered = object_of<AsyncNotification>(handle);
+  if (registered == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  delete registered;
+  return CUDA_SUCCESS;
 }
 
 }  // namespace kshim::sim

@@ -45,10 +45,11 @@ template <Row row, class Signature, auto call>
 void* choose(bool implemented, bool trace) noexcept {
   using T = Thunk<row, Signature>;
   if (!implemented) {
-    return trace ? reinterpret_cast<void*>(&T::template traced<&T::missing>)
-                 : reinterpret_cast<void*>(&T::missing);
+    return trace ? reinterpret_cast<void*>(&T::template traced<&T::template logged<&T::missing>>)
+                 : reinterpret_cast<void*>(&T::template logged<&T::missing>);
   }
-  return trace ? reinterpret_cast<void*>(&T::template traced<call>) : reinterpret_cast<void*>(call);
+  return trace ? reinterpret_cast<void*>(&T::template traced<&T::template logged<call>>)
+               : reinterpret_cast<void*>(&T::template logged<call>);
 }
 
 // One small function a row, called in a loop: all choices in one function are one basic block of thousands of

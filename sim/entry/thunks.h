@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layers between an exported stub and its implementation, generated from the type of each function: the
-// result 801, the per-thread-default-stream variant, the tracing wrapper.
+// result 801, the per-thread-default-stream variant, the error log, the tracing wrapper.
 #pragma once
+#include "base/driver_log.h"
 #include "entry/entry.h"
 #include "entry/trace.h"
 
@@ -35,6 +36,13 @@ struct Thunk<row, CUresult(Args...)> {
   }
 
   template <auto call>
+  static CUresult logged(Args... args) {
+    const CUresult result = call(args...);
+    if (result != CUDA_SUCCESS) log_failure(kSymbols[static_cast<unsigned>(row)], result);
+    return result;
+  }
+
+  template <auto call>
   static CUresult traced(Args... args) {
     TraceLine line(kSymbols[static_cast<unsigned>(row)]);
     (line.argument(args), ...);
@@ -61,6 +69,13 @@ struct Thunk<row, CUresult(const CUlaunchConfig*, CUfunction, void**, void**)> {
     CUlaunchConfig own = *config;
     own.hStream = CU_STREAM_PER_THREAD;
     return base(&own, function, parameters, extra);
+  }
+
+  template <auto call>
+  static CUresult logged(const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
+    const CUresult result = call(config, function, parameters, extra);
+    if (result != CUDA_SUCCESS) log_failure(kSymbols[static_cast<unsigned>(row)], result);
+    return result;
   }
 
   template <auto call>

@@ -122,6 +122,7 @@ CUresult check_launch(const Function& function, const Launch& launch) noexcept {
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (!arguments_suffice(function, launch)) return CUDA_ERROR_INVALID_VALUE;
+  if (threads > function.launch_bound) return CUDA_ERROR_INVALID_VALUE;
   if (threads > function.most_threads) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   if (const CUresult result = check_cluster(function, launch); result != CUDA_SUCCESS) return result;
   if (static_shared(function.code) > device.limits.shared_optin) return CUDA_ERROR_INVALID_VALUE;

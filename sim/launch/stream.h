@@ -31,6 +31,15 @@ struct Operation {
   virtual bool on_driver_thread() const noexcept { return false; }
 };
 
+/// cuStreamSetAttribute: kept and given back, without effect. The first is -1 until it is set, which no value
+/// of its enumeration is: an RTX 3060's answer.
+struct StreamAttributes {
+  int policy = -1;
+  CUaccessPolicyWindow window{};
+  CUlaunchMemSyncDomainMap domain_map{0, 1};
+  CUlaunchMemSyncDomain domain = CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
+};
+
 struct Stream : Handled<Kind::stream> {
   Stream(Context& of, unsigned stream_flags, int stream_priority, bool is_legacy);
   ~Stream() = default;
@@ -40,6 +49,7 @@ struct Stream : Handled<Kind::stream> {
   const int priority;
   const bool legacy;
   const std::uint64_t id;
+  StreamAttributes attributes;  ///< guarded by the context's lock
   std::atomic<std::uint64_t> submitted{
       0};  ///< operations accepted, guarded by the engine's lock while any pends
   std::atomic<std::uint64_t> finished{0};

@@ -183,4 +183,75 @@ CUresult entry::cuStreamGetDevice(CUstream handle, CUdevice* device) {
   return CUDA_SUCCESS;
 }
 
+// Attributes
+// -------------------------------------------------------------------------------------------------------------
+
+CUresult entry::cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue* value) {
+  Stream* stream = nullptr;
+  if (const CUresult result = require_stream(handle, stream); result != CUDA_SUCCESS) return result;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard guard(stream->context.lock);
+  switch (attribute) {
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+      std::memcpy(value, &stream->attributes.policy, sizeof stream->attributes.policy);
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+      value->accessPolicyWindow = stream->attributes.window;
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      value->priority = stream->priority;
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      value->memSyncDomainMap = stream->attributes.domain_map;
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+      value->memSyncDomain = stream->attributes.domain;
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+// A priority is accepted and stays what it was made with.
+CUresult entry::cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute,
+                                     const CUstreamAttrValue* value) {
+  Stream* stream = nullptr;
+  if (const CUresult result = require_stream(handle, stream); result != CUDA_SUCCESS) return result;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard guard(stream->context.lock);
+  switch (attribute) {
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+      std::memcpy(&stream->attributes.policy, value, sizeof stream->attributes.policy);
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+      stream->attributes.window = value->accessPolicyWindow;
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      stream->attributes.domain_map = value->memSyncDomainMap;
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+      stream->attributes.domain = value->memSyncDomain;
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+CUresult entry::cuStreamCopyAttributes(CUstream to, CUstream from) {
+  Stream* target = nullptr;
+  Stream* source = nullptr;
+  if (const CUresult result = require_stream(to, target); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = require_stream(from, source); result != CUDA_SUCCESS) return result;
+  StreamAttributes copy;
+  {
+    const std::lock_guard guard(source->context.lock);
+    copy = source->attributes;
+  }
+  const std::lock_guard guard(target->context.lock);
+  target->attributes = copy;
+  return CUDA_SUCCESS;
+}
+
 }  // namespace kshim::sim

@@ -121,6 +121,7 @@ CUresult entry::cuMemHostRegister_v2(void* pointer, std::size_t size, unsigned f
   constexpr unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
                              CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
   if (pointer == nullptr || size == 0 || (flags & ~known) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if ((flags & CU_MEMHOSTREGISTER_READ_ONLY) != 0) return CUDA_ERROR_NOT_SUPPORTED;  // as the attribute says
   return adopt(context, context->device.ordinal, reinterpret_cast<std::uintptr_t>(pointer), size,
                MemoryKind::registered, flags);
 }

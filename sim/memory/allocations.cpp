@@ -14,6 +14,7 @@
 
 #include "context/context.h"
 #include "device/product.h"
+#include "memory/host_room.h"
 #include "memory/pools.h"
 
 namespace kshim::sim {
@@ -98,6 +99,8 @@ std::uint64_t used_bytes(int device) noexcept {
 CUresult allocate(Context& context, std::size_t size, MemoryKind kind, unsigned flags, Allocation& out,
                   void* pool) {
   if (size == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (on_device(kind) && size > context.device.memory_bytes)
+    say_beyond_device(size, context.device.memory_bytes);
   if (size > PTRDIFF_MAX - kPage) return CUDA_ERROR_OUT_OF_MEMORY;
   const std::size_t charged = round_up(size, kAlignment);
   if (on_device(kind) && !charge(context.device, charged)) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -164,6 +167,18 @@ bool covers(std::uintptr_t address, std::size_t size) noexcept {
     address += here;
     size -= here;
   }
+  return true;
+}
+
+bool make_zero(std::uintptr_t address, std::size_t size) noexcept {
+  Allocation found;
+  if (size < kPagesFrom || !find_allocation(address, found)) return false;
+  if (found.pages == 0 || !found.owned || address - found.base + size > found.size) return false;
+  const std::uintptr_t first = round_up(address, kPage);
+  const std::uintptr_t last = (address + size) / kPage * kPage;
+  if (::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED) != 0) return false;
+  std::memset(reinterpret_cast<void*>(address), 0, first - address);
+  std::memset(reinterpret_cast<void*>(last), 0, address + size - last);
   return true;
 }
 

@@ -49,6 +49,8 @@ bool find_allocation(std::uintptr_t address, Allocation& out) noexcept;
 /// True when all of [address, address + size) lies in one known range, or in mappings (cuMemMap) side by
 /// side.
 bool covers(std::uintptr_t address, std::size_t size) noexcept;
+/// Zeroes a large range by giving its pages back, which takes no memory. False where that cannot be done.
+bool make_zero(std::uintptr_t address, std::size_t size) noexcept;
 /// Ends the range that begins at `address` and is of one of two kinds. False when there is none.
 bool release(std::uintptr_t address, MemoryKind kind, MemoryKind or_kind) noexcept;
 /// All of a context but registered host memory.

@@ -8,6 +8,7 @@
 #include "launch/stream_host.h"
 #include "memory/allocations.h"
 #include "memory/array.h"
+#include "memory/host_room.h"
 
 namespace kshim::sim {
 namespace {
@@ -180,6 +181,12 @@ CUresult copy_memory(CUDA_MEMCPY3D copy, std::optional<CUstream> handle) {
   if (const CUresult result = check_copy(copy); result != CUDA_SUCCESS) return result;
   if (!handle.has_value()) {
     if (const CUresult result = refuse_unsafe_call(); result != CUDA_SUCCESS) return result;
+  }
+  if (copy.Height == 1 && copy.Depth == 1 && copy.dstMemoryType != CU_MEMORYTYPE_ARRAY &&
+      copy.WidthInBytes != 0) {
+    if (const CUresult room = check_host_room(destination(copy).base, copy.WidthInBytes);
+        room != CUDA_SUCCESS)
+      return room;
   }
   CopyOperation operation(copy);
   const CUresult result = enqueue(*stream, operation);

@@ -10,6 +10,7 @@
 #include "graph/capture.h"
 #include "launch/stream_host.h"
 #include "memory/allocations.h"
+#include "memory/host_room.h"
 
 namespace kshim::sim {
 namespace {
@@ -50,6 +51,9 @@ void FillOperation::execute() {
     log_line(LogLevel::info, "a graph's memset of memory that is not there is left out");
     return;
   }
+  if (params.value == 0 && params.height == 1 &&
+      make_zero(address_of(params.dst), params.width * params.elementSize))
+    return;
   auto* row = static_cast<std::byte*>(pointer_of(params.dst));
   for (std::size_t y = 0; y < params.height; ++y, row += params.pitch) {
     switch (params.elementSize) {
@@ -77,6 +81,11 @@ CUresult fill_memory(const CUDA_MEMSET_NODE_PARAMS& fill, std::optional<CUstream
   const bool capturing = stream->capture.load(std::memory_order_acquire) != nullptr;
   if (const CUresult result = capturing ? check_shape(fill) : check_fill(fill); result != CUDA_SUCCESS)
     return result;
+  const bool written = !capturing && fill.height == 1 && fill.value != 0;
+  if (written) {
+    const CUresult room = check_host_room(address_of(fill.dst), fill.width * fill.elementSize);
+    if (room != CUDA_SUCCESS) return room;
+  }
   if (!handle.has_value()) {
     if (const CUresult result = refuse_unsafe_call(); result != CUDA_SUCCESS) return result;
   }

@@ -189,4 +189,38 @@ CUresult entry::cuMemPrefetchAsync(CUdeviceptr pointer, std::size_t size, CUdevi
   return entry::cuMemPrefetchAsync_v2(pointer, size, location_of(device), 0, stream);
 }
 
+// What was advised is not kept: answers are those for memory that nothing was advised of.
+CUresult entry::cuMemRangeGetAttribute(void* data, std::size_t data_size, CUmem_range_attribute attribute,
+                                       CUdeviceptr pointer, std::size_t size) {
+  if (const CUresult result = check_managed(pointer, size); result != CUDA_SUCCESS) return result;
+  if (data == nullptr || data_size == 0 || data_size % sizeof(int) != 0) return CUDA_ERROR_INVALID_VALUE;
+  const bool one = data_size == sizeof(int);
+  switch (attribute) {
+    case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
+      return one ? put(data, 0) : CUDA_ERROR_INVALID_VALUE;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
+      return one ? put(data, CU_DEVICE_INVALID) : CUDA_ERROR_INVALID_VALUE;
+    case CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY:
+      for (std::size_t i = 0; i < data_size / sizeof(int); ++i)
+        static_cast<CUdevice*>(data)[i] = CU_DEVICE_INVALID;
+      return CUDA_SUCCESS;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
+      return one ? put(data, CU_MEM_LOCATION_TYPE_INVALID) : CUDA_ERROR_INVALID_VALUE;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+CUresult entry::cuMemRangeGetAttributes(void** data, std::size_t* sizes, CUmem_range_attribute* attributes,
+                                        std::size_t count, CUdeviceptr pointer, std::size_t size) {
+  if (data == nullptr || sizes == nullptr || attributes == nullptr || count == 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t i = 0; i < count; ++i) {
+    const CUresult result = entry::cuMemRangeGetAttribute(data[i], sizes[i], attributes[i], pointer, size);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
 }  // namespace kshim::sim

@@ -68,6 +68,7 @@ CUresult require_pools(const CUmemLocation* location, CUmemAllocationType type,
   if (!managed && type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
   switch (location->type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
+      if (device_at(location->id) == nullptr) return CUDA_ERROR_INVALID_VALUE;
       return managed ? CUDA_ERROR_NOT_SUPPORTED : require_pools(location->id, pools);
     case CU_MEM_LOCATION_TYPE_HOST:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:

@@ -10,7 +10,6 @@ namespace {
 
 constexpr int kDefaultShared = 48 * 1024;  // bytes a block without opt-in, static and dynamic together
 constexpr int kWarp = 32;
-constexpr image::ComputeCapability kClusters{9, 0};
 
 /// What PTX compiled at load would use is not known: 32, a common figure, stated in docs/simulator.md.
 constexpr int kAssumedRegisters = 32;
@@ -23,18 +22,22 @@ int registers_of(const KernelCode& code) noexcept { return known(code.info.regis
 
 }  // namespace
 
+int launch_bound(const KernelCode& code) noexcept {
+  constexpr int kMax = 1024;
+  return std::min(kMax, known(code.info.max_threads, kMax));
+}
+
 /// Registers are given to warps in units of 256, and warps to four schedulers (cuda_occupancy.h).
 int most_threads(const KernelCode& code, const Device& device) noexcept {
   constexpr int kUnit = 256;
   constexpr int kSchedulers = 4;
-  constexpr int kMax = 1024;
   const int per_warp = (registers_of(code) * kWarp + kUnit - 1) / kUnit * kUnit;
-  int threads = kMax;
+  int threads = launch_bound(code);
   if (per_warp > 0) {
     const int warps = device.limits.registers_per_block / per_warp / kSchedulers * kSchedulers;
     threads = std::min(threads, warps * kWarp);
   }
-  return std::min(threads, known(code.info.max_threads, kMax));
+  return threads;
 }
 
 int static_shared(const KernelCode& code) noexcept { return known(code.info.shared_bytes, 0); }
@@ -116,20 +119,20 @@ CUresult set_function_attribute(const KernelCode& code, FunctionSettings& settin
     target.store(value, std::memory_order_relaxed);
     return CUDA_SUCCESS;
   };
-  const bool clusters = device.limits.cc >= kClusters;
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
       return set(settings.max_dynamic_shared, 0, device.limits.shared_optin - static_shared(code));
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
       return set(settings.carveout, -1, 100);
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
-      return clusters ? set(settings.cluster_width, 0, INT32_MAX) : CUDA_ERROR_NOT_SUPPORTED;
+      return set(settings.cluster_width, 0, INT32_MAX);
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
-      return clusters ? set(settings.cluster_height, 0, INT32_MAX) : CUDA_ERROR_NOT_SUPPORTED;
+      return set(settings.cluster_height, 0, INT32_MAX);
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-      return clusters ? set(settings.cluster_depth, 0, INT32_MAX) : CUDA_ERROR_NOT_SUPPORTED;
+      return set(settings.cluster_depth, 0, INT32_MAX);
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-      return clusters ? set(settings.non_portable_cluster, 0, 1) : CUDA_ERROR_NOT_SUPPORTED;
+      settings.non_portable_cluster.store(value != 0 ? 1 : 0, std::memory_order_relaxed);
+      return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
       return set(settings.cluster_policy, CU_CLUSTER_SCHEDULING_POLICY_DEFAULT,
                  CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);

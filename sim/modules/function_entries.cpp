@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuFunc*. A CUkernel is taken wherever a CUfunction is declared: libraries pass either.
+// cuFunc*. Most answer 1 for null, and 400 for another handle that is none (tests/sim/ledger).
 #include "context/context.h"
 #include "entry/entry.h"
 #include "modules/module.h"
@@ -7,17 +7,21 @@
 namespace kshim::sim {
 namespace {
 
-CUresult find(CUfunction handle, Function*& out) {
-  Context* context = nullptr;
-  if (const CUresult ready = require_context(context); ready != CUDA_SUCCESS) return ready;
-  return find_function(handle, *context, out);
+/// What is asked of a function: null is no argument.
+CUresult find_asked(CUfunction handle, Function*& out) {
+  const CUresult found = find_function(handle, out);
+  return found == CUDA_ERROR_INVALID_HANDLE && handle == nullptr ? CUDA_ERROR_INVALID_VALUE : found;
 }
+
+/// Attributes are a function's alone: a CUkernel has cuKernelGetAttribute.
+bool is_kernel(CUfunction handle) noexcept { return object_of<Kernel>(handle) != nullptr; }
 
 }  // namespace
 
 CUresult entry::cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction handle) {
+  if (is_kernel(handle)) return CUDA_ERROR_INVALID_HANDLE;
   Function* function = nullptr;
-  if (const CUresult found = find(handle, function); found != CUDA_SUCCESS) return found;
+  if (const CUresult found = find_asked(handle, function); found != CUDA_SUCCESS) return found;
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   function->loaded.store(true, std::memory_order_relaxed);
   return function_attribute(function->code, function->settings, function->module.context.device, attribute,
@@ -25,15 +29,16 @@ CUresult entry::cuFuncGetAttribute(int* value, CUfunction_attribute attribute, C
 }
 
 CUresult entry::cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value) {
+  if (is_kernel(handle)) return CUDA_ERROR_INVALID_HANDLE;
   Function* function = nullptr;
-  if (const CUresult found = find(handle, function); found != CUDA_SUCCESS) return found;
+  if (const CUresult found = find_function(handle, function); found != CUDA_SUCCESS) return found;
   return set_function_attribute(function->code, function->settings, function->module.context.device,
                                 attribute, value);
 }
 
 CUresult entry::cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config) {
   Function* function = nullptr;
-  if (const CUresult found = find(handle, function); found != CUDA_SUCCESS) return found;
+  if (const CUresult found = find_function(handle, function); found != CUDA_SUCCESS) return found;
   return config >= CU_FUNC_CACHE_PREFER_NONE && config <= CU_FUNC_CACHE_PREFER_EQUAL
              ? CUDA_SUCCESS
              : CUDA_ERROR_INVALID_VALUE;
@@ -41,13 +46,13 @@ CUresult entry::cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config) {
 
 CUresult entry::cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig config) {
   Function* function = nullptr;
-  if (const CUresult found = find(handle, function); found != CUDA_SUCCESS) return found;
+  if (const CUresult found = find_function(handle, function); found != CUDA_SUCCESS) return found;
   return config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult entry::cuFuncGetModule(CUmodule* module, CUfunction handle) {
   Function* function = nullptr;
-  if (const CUresult found = find(handle, function); found != CUDA_SUCCESS) return found;
+  if (const CUresult found = find_asked(handle, function); found != CUDA_SUCCESS) return found;
   if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *module = function->module.handle<CUmodule>();
   return CUDA_SUCCESS;
@@ -55,7 +60,7 @@ CUresult entry::cuFuncGetModule(CUmodule* module, CUfunction handle) {
 
 CUresult entry::cuFuncGetName(const char** name, CUfunction handle) {
   Function* function = nullptr;
-  if (const CUresult found = find(handle, function); found != CUDA_SUCCESS) return found;
+  if (const CUresult found = find_asked(handle, function); found != CUDA_SUCCESS) return found;
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *name = function->name.c_str();
   return CUDA_SUCCESS;
@@ -64,13 +69,13 @@ CUresult entry::cuFuncGetName(const char** name, CUfunction handle) {
 CUresult entry::cuFuncGetParamInfo(CUfunction handle, std::size_t index, std::size_t* offset,
                                    std::size_t* size) {
   Function* function = nullptr;
-  if (const CUresult found = find(handle, function); found != CUDA_SUCCESS) return found;
+  if (const CUresult found = find_asked(handle, function); found != CUDA_SUCCESS) return found;
   return parameter_info(function->code, index, offset, size);
 }
 
 CUresult entry::cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction handle) {
   Function* function = nullptr;
-  if (const CUresult found = find(handle, function); found != CUDA_SUCCESS) return found;
+  if (const CUresult found = find_function(handle, function); found != CUDA_SUCCESS) return found;
   if (state == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *state = function->loaded.load(std::memory_order_relaxed) ? CU_FUNCTION_LOADING_STATE_LOADED
                                                             : CU_FUNCTION_LOADING_STATE_UNLOADED;
@@ -79,7 +84,7 @@ CUresult entry::cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction handle)
 
 CUresult entry::cuFuncLoad(CUfunction handle) {
   Function* function = nullptr;
-  if (const CUresult found = find(handle, function); found != CUDA_SUCCESS) return found;
+  if (const CUresult found = find_function(handle, function); found != CUDA_SUCCESS) return found;
   function->loaded.store(true, std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }

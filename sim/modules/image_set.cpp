@@ -151,11 +151,15 @@ CUresult ImageSet::from_bytes(Bytes bytes, bool copy, std::unique_ptr<ImageSet>&
   return result;
 }
 
-CUresult ImageSet::from_file(const char* path, std::unique_ptr<ImageSet>& out) {
+CUresult ImageSet::from_file(const char* path, std::unique_ptr<ImageSet>& out, bool later) {
   if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto bytes = file_bytes(path);
   if (!bytes) return CUDA_ERROR_FILE_NOT_FOUND;
-  return from_bytes(*bytes, true, out);
+  const CUresult read = from_bytes(*bytes, true, out);
+  if (read == CUDA_SUCCESS || !later) return read;
+  out = std::make_unique<ImageSet>();
+  out->unread_ = read;
+  return CUDA_SUCCESS;
 }
 
 CUresult ImageSet::pick(const Container& container, image::ComputeCapability device, Piece& out,
@@ -188,6 +192,10 @@ CUresult ImageSet::pick(const Container& container, image::ComputeCapability dev
 
 ImageSet::Chosen ImageSet::choose(image::ComputeCapability device) const {
   Chosen out;
+  if (unread_ != CUDA_SUCCESS) {
+    out.result = unread_;
+    return out;
+  }
   std::vector<Piece> pieces(1);
   out.result = pick(linked_, device, pieces[0], out.message);
   if (out.result != CUDA_SUCCESS && out.result != CUDA_ERROR_INVALID_IMAGE && !parts_.empty()) {

@@ -24,8 +24,8 @@ class ImageSet {
   static CUresult from_memory(const void* image, bool copy, std::unique_ptr<ImageSet>& out);
   /// The same for bytes of known size.
   static CUresult from_bytes(Bytes bytes, bool copy, std::unique_ptr<ImageSet>& out);
-  /// 301 when the file cannot be read.
-  static CUresult from_file(const char* path, std::unique_ptr<ImageSet>& out);
+  /// 301 when the file cannot be read. `later`: what is no image is found out by code_for().
+  static CUresult from_file(const char* path, std::unique_ptr<ImageSet>& out, bool later = false);
 
   /// The image for a device, read once for each compute capability; else the code the driver answers.
   CUresult code_for(const Device& device, std::shared_ptr<const Code>& out);
@@ -34,7 +34,7 @@ class ImageSet {
   /// The image for a device, decompressed and not parsed: what a linker is given.
   CUresult piece_for(const Device& device, Piece& out, std::string& message) const;
   /// Nothing to load: nvcc gives nearly every program a fatbin without images or with images without kernels.
-  bool empty() const noexcept { return linked_.images.empty() && parts_.empty(); }
+  bool empty() const noexcept { return linked_.images.empty() && parts_.empty() && unread_ == CUDA_SUCCESS; }
 
  private:
   /// One fatbin, or the one loose image.
@@ -55,6 +55,7 @@ class ImageSet {
                        std::string& message);
   const Chosen& chosen(const Device& device);
 
+  CUresult unread_ = CUDA_SUCCESS;  ///< why the file is no image, where that is found out later
   Container linked_;
   std::vector<Container>
       parts_;  ///< relocatable code behind a version-2 wrapper: linked at load where `linked_` has no fit

@@ -93,6 +93,7 @@ CUresult entry::cuKernelSetCacheConfig(CUkernel handle, CUfunc_cache config, CUd
 
 CUresult entry::cuKernelGetParamInfo(CUkernel handle, std::size_t index, std::size_t* offset,
                                      std::size_t* size) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Kernel* kernel = nullptr;
   if (const CUresult found = find_kernel(handle, kernel); found != CUDA_SUCCESS) return found;
   std::shared_ptr<const Code> code;

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/driver_log.h"
 #include "base/settings.h"
 #include "context/context.h"
 #include "memory/allocations.h"
@@ -63,6 +64,11 @@ CUresult Library::any_code(std::shared_ptr<const Code>& out) {
     if (first == CUDA_SUCCESS) first = result;
   }
   return first;
+}
+
+CUresult Library::explain_missing(CUresult result) {
+  const Device& device = *devices_in_order().front();
+  return explain_image(result, static_cast<int>(device.limits.cc.number()), images->message_for(device));
 }
 
 CUresult Library::module_in(Context& context, Module*& out) {

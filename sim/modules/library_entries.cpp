@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuLibrary*. Libraries are of no context; what has an address in a device (modules, variables) is asked for
 // in one.
+#include "base/driver_log.h"
 #include "base/settings.h"
 #include "context/context.h"
 #include "entry/entry.h"
@@ -31,7 +32,8 @@ CUresult module_of(CUlibrary handle, Module*& out) {
   if (const CUresult found = find_library(handle, library); found != CUDA_SUCCESS) return found;
   Context* context = nullptr;
   if (const CUresult ready = require_context(context); ready != CUDA_SUCCESS) return ready;
-  return library->module_in(*context, out);
+  const CUresult result = library->module_in(*context, out);
+  return result == CUDA_SUCCESS ? result : library->explain_missing(result);
 }
 
 }  // namespace
@@ -62,7 +64,8 @@ CUresult entry::cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUji
   if (library == nullptr || !jit.valid()) return CUDA_ERROR_INVALID_VALUE;
   if (count != 0 && options == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::unique_ptr<ImageSet> images;
-  const CUresult read = ImageSet::from_file(path, images);
+  // With lazy loading a card takes any file that it can open: tests/sim/ledger. Eager: assumed to look.
+  const CUresult read = ImageSet::from_file(path, images, !settings().eager);
   write_logs(jit, {});
   return read != CUDA_SUCCESS ? read : publish(std::move(images), library);
 }
@@ -80,7 +83,12 @@ CUresult entry::cuLibraryGetKernel(CUkernel* out, CUlibrary handle, const char* 
   if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Kernel* kernel = nullptr;
   const CUresult result = library->kernel(name, kernel);
-  if (result == CUDA_SUCCESS) *out = kernel->handle<CUkernel>();
+  if (result == CUDA_SUCCESS) {
+    *out = kernel->handle<CUkernel>();
+  } else if (result != CUDA_ERROR_NOT_FOUND) {
+    library->explain_missing(result);
+    explain(result, "Kernel (" + std::string(name) + ") cannot be found in library due to compilation error");
+  }
   return result;
 }
 
@@ -116,11 +124,12 @@ CUresult entry::cuLibraryGetModule(CUmodule* out, CUlibrary handle) {
 
 CUresult entry::cuLibraryGetGlobal(CUdeviceptr* address, std::size_t* bytes, CUlibrary handle,
                                    const char* name) {
-  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   Module* module = nullptr;
   if (const CUresult result = module_of(handle, module); result != CUDA_SUCCESS) return result;
   const Variable* variable = module->variable(name);
-  if (variable == nullptr) return CUDA_ERROR_NOT_FOUND;
+  if (variable == nullptr)
+    return module->code->has_kernel(name) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
   if (address != nullptr) *address = variable->address;
   if (bytes != nullptr) *bytes = variable->size;
   return CUDA_SUCCESS;
@@ -137,6 +146,16 @@ CUresult entry::cuLibraryGetManaged(CUdeviceptr* address, std::size_t* bytes, CU
   if (address != nullptr) *address = variable.address;
   if (bytes != nullptr) *bytes = variable.size;
   return CUDA_SUCCESS;
+}
+
+// No image here has a function that host and device call at one address.
+CUresult entry::cuLibraryGetUnifiedFunction(void** out, CUlibrary handle, const char* name) {
+  Library* library = nullptr;
+  if (const CUresult found = find_library(handle, library); found != CUDA_SUCCESS) return found;
+  std::shared_ptr<const Code> code;
+  if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult result = library->any_code(code); result != CUDA_SUCCESS) return result;
+  return code->has_kernel(name) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
 }
 
 }  // namespace kshim::sim

@@ -15,6 +15,7 @@ Function::Function(Module& of, const KernelCode& with, FunctionSettings& setting
       code(with),
       name(with.info.name),
       settings(settings_of),
+      launch_bound(static_cast<unsigned>(sim::launch_bound(with))),
       most_threads(static_cast<unsigned>(sim::most_threads(with, of.context.device))),
       loaded(is_loaded) {
   publish(this);
@@ -159,6 +160,12 @@ CUresult find_function(const void* handle, Context& context, Function*& out) {
   }
   out = recent;
   return CUDA_SUCCESS;
+}
+
+CUresult find_function(const void* handle, Function*& out) {
+  Context* context = nullptr;
+  if (const CUresult ready = require_context(context); ready != CUDA_SUCCESS) return ready;
+  return find_function(handle, *context, out);
 }
 
 }  // namespace kshim::sim

@@ -34,14 +34,23 @@ struct FunctionSettings {
   std::atomic<int> cluster_policy{0};
 };
 
+/// What cuFuncSetBlockShape, cuFuncSetSharedSize and cuParamSet* keep for cuLaunch, cuLaunchGrid.
+struct LegacyLaunch {
+  unsigned block[3] = {1, 1, 1};
+  unsigned shared = 0;
+  std::vector<std::byte> parameters;
+};
+
 struct Function : Handled<Kind::function> {
   Function(Module& of, const KernelCode& with, FunctionSettings& settings_of, bool is_loaded);
   Module& module;
   const KernelCode& code;
   const std::string name;  ///< mangled, with its NUL: KernelInfo's is a view
   FunctionSettings& settings;
-  const unsigned most_threads;  ///< a block, by registers and launch bounds
+  const unsigned launch_bound;  ///< threads a block, by __launch_bounds__
+  const unsigned most_threads;  ///< by registers, too
   std::atomic<bool> loaded;     ///< lazy loading: false until the first use
+  LegacyLaunch legacy;          ///< guarded by the context's lock
 };
 
 struct Variable {
@@ -102,6 +111,8 @@ struct Library : Handled<Kind::library> {
   /// The image of the current context's device, else of the first device that has one.
   CUresult any_code(std::shared_ptr<const Code>& out);
   CUresult managed(std::string_view name, Variable& out);
+  /// Puts into the driver's log why there is no image. Returns `result`.
+  CUresult explain_missing(CUresult result);
   /// A context ends: drops its module.
   void leave(const Module& module);
 
@@ -130,8 +141,11 @@ CUresult each_function(CUmodule module, const std::function<void(CUfunction)>& v
 /// The function behind a CUfunction, or behind a CUkernel in `context`: 400 for anything else, 209 and others
 /// where the context's device has no image, 500 where its image lacks the kernel.
 CUresult find_function(const void* handle, Context& context, Function*& out);
+/// The same in the current context.
+CUresult find_function(const void* handle, Function*& out);
 
-/// Threads a block may have: by the kernel's launch bounds and registers.
+/// Threads a block may have: by the kernel's launch bounds, and by registers, too.
+int launch_bound(const KernelCode& code) noexcept;
 int most_threads(const KernelCode& code, const Device& device) noexcept;
 /// Bytes of shared memory a block has by declaration, and how many more a launch may ask for.
 int static_shared(const KernelCode& code) noexcept;

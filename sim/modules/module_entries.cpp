@@ -18,6 +18,8 @@ CUresult find_module(CUmodule handle, Module*& out) noexcept {
   return out != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+int isa_of(const Context& context) noexcept { return static_cast<int>(context.device.limits.cc.number()); }
+
 CUresult load(CUmodule* out, const void* image, const JitOptions& options) {
   Context* context = nullptr;
   if (const CUresult ready = require_context(context); ready != CUDA_SUCCESS) return ready;
@@ -27,8 +29,7 @@ CUresult load(CUmodule* out, const void* image, const JitOptions& options) {
   CUresult result = ImageSet::from_memory(image, true, images);
   if (result == CUDA_SUCCESS) result = load_module(*context, std::move(images), out, &message);
   write_logs(options, message);
-  if (result != CUDA_SUCCESS) log_driver_error("cuModuleLoadData", result, message);
-  return result;
+  return result == CUDA_SUCCESS ? result : explain_image(result, isa_of(*context), message);
 }
 
 }  // namespace
@@ -49,8 +50,10 @@ CUresult entry::cuModuleLoad(CUmodule* module, const char* path) {
   if (const CUresult ready = require_context(context); ready != CUDA_SUCCESS) return ready;
   if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::unique_ptr<ImageSet> images;
-  const CUresult result = ImageSet::from_file(path, images);
-  return result != CUDA_SUCCESS ? result : load_module(*context, std::move(images), module, nullptr);
+  if (const CUresult result = ImageSet::from_file(path, images); result != CUDA_SUCCESS) return result;
+  std::string message;
+  const CUresult result = load_module(*context, std::move(images), module, &message);
+  return result == CUDA_SUCCESS ? result : explain_image(result, isa_of(*context), message);
 }
 
 CUresult entry::cuModuleUnload(CUmodule module) {
@@ -77,6 +80,7 @@ CUresult entry::cuModuleGetFunction(CUfunction* function, CUmodule handle, const
 }
 
 CUresult entry::cuModuleGetFunctionCount(unsigned int* count, CUmodule handle) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Module* module = nullptr;
   if (const CUresult found = find_module(handle, module); found != CUDA_SUCCESS) return found;
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -85,6 +89,7 @@ CUresult entry::cuModuleGetFunctionCount(unsigned int* count, CUmodule handle) {
 }
 
 CUresult entry::cuModuleEnumerateFunctions(CUfunction* functions, unsigned int count, CUmodule handle) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Module* module = nullptr;
   if (const CUresult found = find_module(handle, module); found != CUDA_SUCCESS) return found;
   if (functions == nullptr) return CUDA_ERROR_INVALID_VALUE;

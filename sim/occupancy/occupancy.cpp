@@ -70,10 +70,21 @@ CUresult result_of(cudaOccError error) noexcept {
   }
 }
 
-CUresult find(CUfunction handle, Function*& out) {
-  Context* context = nullptr;
-  if (const CUresult ready = require_context(context); ready != CUDA_SUCCESS) return ready;
-  return find_function(handle, *context, out);
+/// A cluster lies in one GPC. Data center GPUs of 9.0 and 10.x have eight, among which pairs of
+/// multiprocessors are divided evenly here; of others nothing is known, and any multiprocessors may share
+/// one.
+int clusters_at_once(const Device& device, int blocks, int cluster) noexcept {
+  const int all = device.product.multiprocessors;
+  const bool grouped =
+      device.limits.cc.major == 9 || (device.limits.cc.major == 10 && !device.limits.integrated);
+  if (!grouped) return blocks * all / cluster;
+  constexpr int kGroups = 8;
+  int clusters = 0;
+  for (int group = 0; group < kGroups; ++group) {
+    const int pairs = (all / 2 + kGroups - 1 - group) / kGroups;
+    clusters += pairs * 2 * blocks / cluster;
+  }
+  return clusters;
 }
 
 /// Blocks a cluster may have here, 0 where the device has no clusters.
@@ -102,7 +113,7 @@ CUresult entry::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks
                                                                      int threads, std::size_t dynamic_shared,
                                                                      unsigned int flags) {
   Function* function = nullptr;
-  if (const CUresult found = find(handle, function); found != CUDA_SUCCESS) return found;
+  if (const CUresult found = find_function(handle, function); found != CUDA_SUCCESS) return found;
   if (blocks == nullptr || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE) return CUDA_ERROR_INVALID_VALUE;
   return active_blocks(*function, threads, dynamic_shared, *blocks);
 }
@@ -118,7 +129,7 @@ CUresult entry::cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block,
                                                           std::size_t dynamic_shared, int limit,
                                                           unsigned int flags) {
   Function* function = nullptr;
-  if (const CUresult found = find(handle, function); found != CUDA_SUCCESS) return found;
+  if (const CUresult found = find_function(handle, function); found != CUDA_SUCCESS) return found;
   if (grid == nullptr || block == nullptr || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -138,40 +149,49 @@ CUresult entry::cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfuncti
 CUresult entry::cuOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, CUfunction handle, int blocks,
                                                         int threads) {
   Function* function = nullptr;
-  if (const CUresult found = find(handle, function); found != CUDA_SUCCESS) return found;
+  if (const CUresult found = find_function(handle, function); found != CUDA_SUCCESS) return found;
   if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Problem p = problem_of(*function);
-  return result_of(
-      cudaOccAvailableDynamicSMemPerBlock(bytes, &p.device, &p.function, &p.state, blocks, threads));
+  Problem p = problem_of(*function);
+  const std::size_t allowed = p.function.maxDynamicSharedSizeBytes;
+  p.function.maxDynamicSharedSizeBytes = p.device.sharedMemPerBlockOptin;
+  std::size_t available = 0;
+  const CUresult result = result_of(
+      cudaOccAvailableDynamicSMemPerBlock(&available, &p.device, &p.function, &p.state, blocks, threads));
+  if (result != CUDA_SUCCESS) return result;
+  // A card takes what it reserves for each block off, too, and gives no more than a launch may ask for.
+  if (blocks > 1) available -= std::min(available, p.device.reservedSharedMemPerBlock);
+  *bytes = std::min(available, allowed);
+  return CUDA_SUCCESS;
 }
 
 CUresult entry::cuOccupancyMaxPotentialClusterSize(int* size, CUfunction handle,
                                                    const CUlaunchConfig* config) {
   Function* function = nullptr;
-  if (const CUresult found = find(handle, function); found != CUDA_SUCCESS) return found;
+  if (const CUresult found = find_function(handle, function); found != CUDA_SUCCESS) return found;
   if (size == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const unsigned largest = largest_cluster(*function);
-  if (largest == 0) return CUDA_ERROR_NOT_SUPPORTED;
+  if (largest == 0 && !launch_of(*config).cluster.empty()) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   *size = static_cast<int>(largest);
   return CUDA_SUCCESS;
 }
 
 CUresult entry::cuOccupancyMaxActiveClusters(int* clusters, CUfunction handle, const CUlaunchConfig* config) {
   Function* function = nullptr;
-  if (const CUresult found = find(handle, function); found != CUDA_SUCCESS) return found;
+  if (const CUresult found = find_function(handle, function); found != CUDA_SUCCESS) return found;
   if (clusters == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const unsigned largest = largest_cluster(*function);
-  if (largest == 0) return CUDA_ERROR_NOT_SUPPORTED;
   const Launch launch = launch_of(*config);
+  if (largest == 0) {  // no clusters here: an RTX 3060's answers
+    *clusters = launch.cluster.empty() ? 0 : *clusters;
+    return launch.cluster.empty() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  }
   const unsigned cluster = cluster_blocks(launch, function->settings);
   if (cluster == 0 || cluster > largest) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   int blocks = 0;
   const auto threads = static_cast<int>(launch.block.count());
   if (const CUresult r = active_blocks(*function, threads, launch.shared, blocks); r != CUDA_SUCCESS)
     return r;
-  // Which multiprocessors share a GPC, and so may hold a cluster together, is not simulated: all may.
-  const int all = blocks * function->module.context.device.product.multiprocessors;
-  *clusters = all / static_cast<int>(cluster);
+  *clusters = clusters_at_once(function->module.context.device, blocks, static_cast<int>(cluster));
   return CUDA_SUCCESS;
 }
 

@@ -4,7 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "images.h"
@@ -66,6 +69,34 @@ TEST(Switches, OfTheCompiler) {
   }
 }
 
+// Device memory is the host's: what it has not is refused, and zeros take none.
+TEST(Switches, MemoryIsBoundedByTheHosts) {
+  constexpr std::size_t kPart = std::size_t{1} << 30;
+  constexpr std::size_t kParts = 16384;  // 16 TiB, more than any host here
+  const Environment large = {{"KSHIM_SIM_MEMORY", "32768G"}, {"KSHIM_LOG", "off"}};
+  EXPECT_EQ(2, in_process(large, [] {
+              CUdeviceptr memory = 0;
+              if (cuMemAlloc(&memory, kPart * kParts) != CUDA_SUCCESS) return 100;
+              return static_cast<int>(cuMemsetD8(memory, 1, kPart * kParts));
+            }));
+  EXPECT_EQ(2, in_process(large, [] {
+              CUdeviceptr from = 0;
+              CUdeviceptr to = 0;
+              if (cuMemAlloc(&from, kPart * kParts) != CUDA_SUCCESS) return 100;
+              if (cuMemAlloc(&to, kPart * kParts) != CUDA_SUCCESS) return 100;
+              return static_cast<int>(cuMemcpyDtoD(to, from, kPart * kParts));
+            }));
+  EXPECT_EQ(0, in_process(large, [] {
+              CUdeviceptr memory = 0;
+              if (cuMemAlloc(&memory, kPart * kParts) != CUDA_SUCCESS) return 100;
+              if (cuMemsetD8(memory + 5, 0xaa, 4096) != CUDA_SUCCESS) return 101;
+              if (cuMemsetD8(memory, 0, kPart * kParts) != CUDA_SUCCESS) return 102;
+              unsigned char bytes[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+              cuMemcpyDtoH(bytes, memory + 5, sizeof bytes);
+              return bytes[0] == 0 && bytes[7] == 0 ? 0 : 103;
+            }));
+}
+
 TEST(Switches, WhereAMissingImageIsFoundOut) {
   // Codes of load, GetKernel and launch, as far as the steps before succeed.
   struct Row {
@@ -118,6 +149,68 @@ TEST(Switches, LazyAndEagerLoading) {
   EXPECT_EQ(CU_MODULE_LAZY_LOADING * 100 + 1, in_process({{"CUDA_MODULE_LOADING", "LAZY"}}, mode_and_state));
   EXPECT_EQ(CU_MODULE_EAGER_LOADING * 100 + 11,
             in_process({{"CUDA_MODULE_LOADING", "EAGER"}}, mode_and_state));
+}
+
+// The error log's two forms, by the version of the driver, in a file, in memory and through a callback.
+std::string logged_by(const char* driver) {
+  char path[] = "/tmp/kshim-log-XXXXXX";
+  close(::mkstemp(path));
+  const int status = in_process({{"KSHIM_SIM_DRIVER", driver}, {"CUDA_LOG_FILE", path}}, [] {
+    static std::string heard;
+    CUlogsCallbackHandle handle = nullptr;
+    if (cuLogsRegisterCallback(
+            [](void*, CUlogLevel, char* text, size_t size) { heard.append(text, size) += '\n'; }, nullptr,
+            &handle) != CUDA_SUCCESS) {
+      return 100;
+    }
+    if (load(cubin(80)) != 209) return 101;
+    if (cuLogsUnregisterCallback(handle) != CUDA_SUCCESS || load(cubin(80)) != 209) return 102;
+    char text[4096] = {};
+    size_t size = sizeof text;
+    CUlogIterator from = 0;
+    if (cuLogsDumpToMemory(&from, text, &size, 0) != CUDA_SUCCESS || size != std::string_view(text).size())
+      return 103;
+    // Heard once, written twice.
+    if (heard.size() * 2 != size || std::string_view(text).substr(0, heard.size()) != heard) return 104;
+    size = sizeof text;
+    return cuLogsDumpToMemory(&from, text, &size, 0) == CUDA_SUCCESS && size == 0 ? 0 : 105;
+  });
+  std::ifstream file(path);
+  std::string first;
+  std::string second;
+  std::getline(file, first);
+  std::getline(file, second);
+  ::unlink(path);
+  // Without the time and the thread.
+  const auto words = [](const std::string& line) {
+    return line.substr(std::min(line.find("[CUDA]"), line.size()));
+  };
+  return std::to_string(status) + "|" + words(first) + "|" + words(second);
+}
+
+TEST(Switches, TheErrorLogHasTheFormOfTheDriversVersion) {
+  EXPECT_EQ(logged_by("12.9"),
+            "0|[CUDA][E][cuModuleLoadData] No device code available for GPU ISA 90"
+            "|[CUDA][E][cuModuleLoadData] No device code available for GPU ISA 90");
+  EXPECT_EQ(logged_by("13.4"),
+            "0|[CUDA][E] No device code available for GPU ISA 90"
+            "|[CUDA][E] Returning 209 (CUDA_ERROR_NO_BINARY_FOR_GPU) from cuModuleLoadData");
+}
+
+// Looked at later, as a card does it with lazy loading; at once with eager loading, which is assumed.
+TEST(Switches, AFileThatIsNoImageIsALibraryUntilItIsAsked) {
+  const auto loaded = [](const char* mode, bool ask) {
+    return in_process({{"CUDA_MODULE_LOADING", mode}}, [ask] {
+      CUlibrary library = nullptr;
+      CUkernel kernel = nullptr;
+      const int result =
+          cuLibraryLoadFromFile(&library, "/proc/self/cmdline", nullptr, nullptr, 0, nullptr, nullptr, 0);
+      return ask ? static_cast<int>(cuLibraryGetKernel(&kernel, library, "first")) : result;
+    });
+  };
+  EXPECT_EQ(0, loaded("LAZY", false));
+  EXPECT_EQ(200, loaded("LAZY", true));
+  EXPECT_EQ(200, loaded("EAGER", false));
 }
 
 }  // namespace
