@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim run: CMD under the shim, then the analysis of what its processes recorded.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -12,6 +13,7 @@
 #include "analyzer/run/run_folder.h"
 #include "analyzer/run/watch.h"
 #include "analyzer/verbs/failed_start.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::cli {
 namespace {
@@ -67,6 +69,41 @@ fs::path require(const Located& located, std::string_view what, std::string_view
   }
   return located.path;
 }
+
+/// Names of functions that the simulator lacks and a process called; it appends to the file.
+class SimulatorGaps {
+ public:
+  SimulatorGaps() {
+    std::string path = (fs::temp_directory_path(error_) / "kshim-gaps-XXXXXX").string();
+    const int file = ::mkostemp(path.data(), O_CLOEXEC);
+    if (file < 0) return;
+    ::close(file);
+    path_ = path;
+  }
+  SimulatorGaps(const SimulatorGaps&) = delete;
+  SimulatorGaps& operator=(const SimulatorGaps&) = delete;
+  ~SimulatorGaps() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  const std::string& path() const noexcept { return path_; }
+  /// One sentence; empty where none was called.
+  std::string note() const {
+    constexpr std::size_t kMost = std::size_t{1} << 20;
+    const std::vector<std::string> lines = split(files::read_whole(path_, kMost).value_or(""), "\n");
+    std::set<std::string> names(lines.begin(), lines.end());
+    names.erase("");
+    if (names.empty()) return {};
+    return fmt::format(
+        "the simulator does not have {} and answered 801 (not supported), which a driver need not: the "
+        "program "
+        "may have ended because of that",
+        join(std::vector<std::string>(names.begin(), names.end()), ", "));
+  }
+
+ private:
+  std::error_code error_;
+  std::string path_;
+};
 
 void add_simulator(const Simulation& simulation, Environment& environment) {
   const fs::path folder = require(find_simulator(), "the simulator", ":;",
@@ -146,7 +183,11 @@ int run(const RunOptions& options) {
     environment.set(
         "KSHIM_TARGET",
         join(mapped(analysis_options.targets, [](image::Arch arch) { return sm_name(arch); }), ","));
-  if (!options.simulate.empty()) add_simulator(simulation, environment);
+  std::optional<SimulatorGaps> gaps;
+  if (!options.simulate.empty()) {
+    add_simulator(simulation, environment);
+    environment.set("KSHIM_SIM_GAPS", gaps.emplace().path());
+  }
 
   const bool switched_off = environment.get("KSHIM_DISABLE") == "1";
   const std::string search_path(environment.get("LD_LIBRARY_PATH"));
@@ -176,6 +217,8 @@ int run(const RunOptions& options) {
     analysis_options.driverless = child.program.string();
   analysis_options.idle = watch.idle(outcome.pid, child.program, reports);
   analysis_options.notes = watch.silent(reports);
+  if (failed && gaps)
+    if (std::string note = gaps->note(); !note.empty()) analysis_options.notes.push_back(std::move(note));
   analysis_options.exe_of = [&watch](long pid) { return watch.exe_of(static_cast<pid_t>(pid)); };
   analysis_options.adds_records = true;
   analysis_options.pid = outcome.pid;

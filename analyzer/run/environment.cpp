@@ -6,6 +6,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/cuda_versions.h"
 #include "analyzer/data/gpu_names.h"
+#include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/elf_file.h"
 
 namespace kshim::run {
@@ -125,8 +126,34 @@ fs::path find_program(const std::string& name) {
                   exit_status::kNotExecutable);
 }
 
+namespace {
+
+/// A driver that knows the GPU: not older than the first, nor newer than the last of its generation.
+void check_driver(std::string_view specification, image::ComputeCapability cc, image::Version driver) {
+  const GpuRow* gpu = find_gpu(cc);
+  if (gpu == nullptr) return;
+  const auto text = [](image::Version version) { return std::string(image::to_name(version).view()); };
+  if (driver < gpu->first_toolkit)
+    throw wrong(
+        specification,
+        fmt::format("a driver for CUDA {} does not know compute capability {}; the first that does is for {}",
+                    text(driver), image::to_name(cc).view(), text(gpu->first_toolkit)));
+  const image::Version last = last_driver_cuda(*gpu);
+  if (last.known() && driver > last)
+    throw wrong(
+        specification,
+        fmt::format(
+            "a driver for CUDA {} no longer drives compute capability {}; the last that does is for {}",
+            text(driver), image::to_name(cc).view(), text(last)));
+}
+
+}  // namespace
+
 Simulation parse_simulations(const std::vector<std::string>& specifications) {
   Simulation simulation;
+  std::vector<image::ComputeCapability> capabilities;
+  std::string with_driver;
+  image::Version chosen;
   for (const std::string& specification : specifications) {
     const std::vector<std::string> parts = split(specification, ",");
     const GpuChoice device = parse_device(specification, parts.front());
@@ -146,6 +173,8 @@ Simulation parse_simulations(const std::vector<std::string>& specifications) {
                       fmt::format("one machine has one driver, and it is {} already", simulation.driver));
         }
         simulation.driver = driver;
+        chosen = version;
+        with_driver = specification;
       } else if (key == "name") {
         if (value.empty() || value.find_first_of(";:") != std::string_view::npos) {
           throw wrong(specification, "name= takes a name without `;` and `:`");
@@ -158,6 +187,10 @@ Simulation parse_simulations(const std::vector<std::string>& specifications) {
     if (!simulation.devices.empty()) simulation.devices += ';';
     simulation.devices += image::to_name(device.cc).view();
     if (!name.empty()) simulation.devices += ':' + name;
+    capabilities.push_back(device.cc);
+  }
+  if (chosen.known()) {
+    for (const image::ComputeCapability cc : capabilities) check_driver(with_driver, cc, chosen);
   }
   return simulation;
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "entry/table.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <string>
 
 #include "base/log.h"
@@ -83,9 +87,15 @@ int introduced(unsigned row) noexcept { return kRows[row].introduced; }
 
 CUresult answer_not_supported(Row row) noexcept {
   const auto index = static_cast<unsigned>(row);
-  if (log_level() >= LogLevel::info && !g_named[index].exchange(true, std::memory_order_relaxed)) {
-    log_line(LogLevel::info,
-             std::string(kSymbols[index]) + " is not simulated: answered 801 CUDA_ERROR_NOT_SUPPORTED");
+  if (g_named[index].exchange(true, std::memory_order_relaxed)) return CUDA_ERROR_NOT_SUPPORTED;
+  log_line(LogLevel::info,
+           std::string(kSymbols[index]) + " is not simulated: answered 801 CUDA_ERROR_NOT_SUPPORTED");
+  if (const char* path = std::getenv("KSHIM_SIM_GAPS"); path != nullptr) {
+    const int file = ::open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    const std::string line = std::string(kSymbols[index]) + '\n';
+    if (file >= 0) [[maybe_unused]]
+      const auto written = ::write(file, line.data(), line.size());
+    if (file >= 0) ::close(file);
   }
   return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -74,8 +74,8 @@ CUresult entry::cuLaunchGridAsync(CUfunction handle, int width, int height, CUst
     kept = function->legacy;
   }
   std::size_t bytes = kept.parameters.size();
-  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, kept.parameters.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
-                   CU_LAUNCH_PARAM_END};
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, kept.parameters.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
+                   &bytes, CU_LAUNCH_PARAM_END};
   Launch launch;
   launch.grid = {static_cast<unsigned>(width), static_cast<unsigned>(height), 1};
   launch.block = {kept.block[0], kept.block[1], kept.block[2]};

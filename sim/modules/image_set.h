@@ -24,7 +24,7 @@ class ImageSet {
   static CUresult from_memory(const void* image, bool copy, std::unique_ptr<ImageSet>& out);
   /// The same for bytes of known size.
   static CUresult from_bytes(Bytes bytes, bool copy, std::unique_ptr<ImageSet>& out);
-  /// 301 when the file cannot be read. `later`: what is no image is found out by code_for().
+  /// 301 when the file cannot be read. `later`: code_for() is the first to say that it is not an image.
   static CUresult from_file(const char* path, std::unique_ptr<ImageSet>& out, bool later = false);
 
   /// The image for a device, read once for each compute capability; else the code the driver answers.

@@ -25,6 +25,10 @@ class Run(e2e.Case):
     def test_other_values(self):
         self.refuses(["--simulate", "sm_86,driver=newest"], 125, "driver=", "12.4")
         self.refuses(["--simulate", "sm_86,color=red"], 125, "color=red")
+        # A driver that the GPU never had, of the first and of the second one too.
+        self.refuses(["--simulate", "RTX 5090,driver=12.4"], 125, "RTX 5090,driver=12.4", "12.0", "12.8")
+        self.refuses(["--simulate", "K80,driver=13.0"], 125, "K80,driver=13.0", "3.7", "11.4")
+        self.refuses(["--simulate", "sm_86,driver=12.4", "--simulate", "RTX 5090"], 125, "12.4", "12.0", "12.8")
         self.refuses(["--format", "pdf"], 125, "`pdf`", "json")
         self.refuses(["--fail-on", "note"], 125, "--fail-on", "error")
         self.refuses(["--status", "mine"], 125, "--status", "findings")
