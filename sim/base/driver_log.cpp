@@ -37,6 +37,7 @@ struct Callback : Handled<Kind::log_callback> {
 };
 
 struct Log {
+  const pid_t process = ::getpid();  ///< in a child of fork another thread may have left the lock taken
   std::mutex lock;
   std::deque<std::string> lines;
   std::size_t bytes = 0;
@@ -62,10 +63,9 @@ Log& log() {
   return *the;
 }
 
-std::vector<std::string>& reasons() {
-  thread_local std::vector<std::string> of_this_call;
-  return of_this_call;
-}
+/// What was explained of the call that runs on this thread; null: nothing. A pointer, since a destructor
+/// would need a newer glibc.
+thread_local std::vector<std::string>* t_reasons = nullptr;
 
 /// [22:21:32.099][25642][CUDA][E]
 std::string head() {
@@ -109,7 +109,8 @@ std::string newest(Log& of, CUlogIterator* from, std::size_t room, bool& cut) {
 }  // namespace
 
 CUresult explain(CUresult result, std::string message) {
-  reasons().push_back(std::move(message));
+  if (t_reasons == nullptr) t_reasons = new std::vector<std::string>;
+  t_reasons->push_back(std::move(message));
   return result;
 }
 
@@ -121,7 +122,9 @@ CUresult explain_image(CUresult result, int isa, const std::string& message) {
 
 void log_failure(const char* call, CUresult result) noexcept {
   std::vector<std::string> messages;
-  messages.swap(reasons());
+  if (t_reasons != nullptr) messages.swap(*t_reasons);
+  delete t_reasons;
+  t_reasons = nullptr;
   if (settings().driver < kFirstLog) return;
   // A question that is answered with "not yet", and look-ups that the runtime makes at each start, are none.
   const std::string_view name = call;
@@ -140,6 +143,7 @@ void log_failure(const char* call, CUresult result) noexcept {
                        ") from " + call);
   }
   Log& to = log();
+  if (to.process != ::getpid()) return;
   std::vector<Callback*> callbacks;
   {
     const std::lock_guard guard(to.lock);

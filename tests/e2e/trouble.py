@@ -51,7 +51,7 @@ class Trouble(e2e.Case):
     def test_more_threads_than_the_kernel_allows(self):
         for program in BOTH:
             finding, failures = self.finding(program, "beyond-bounds", "launch-resources")
-            self.assertEqual((finding["code"], len(failures)), (701, 1))
+            self.assertEqual((finding["code"], len(failures)), (1, 1))  # as an RTX 3060 answers: tests/sim/ledger
             self.assertIn("narrow", finding["failed_kernel"])
 
     def test_a_kernel_that_dies_is_one_failure_however_many_calls_tell(self):
@@ -112,7 +112,7 @@ class Trouble(e2e.Case):
 
     def test_a_driver_that_has_no_door_for_the_runtime(self):
         """Before CUDA 12 there is no cuGetProcAddress_v2, and runtime 13 asks for nothing else."""
-        finding, failures = self.finding(STATIC, "count-devices", "driver-too-old", devices="9.0,driver=11.0")
+        finding, failures = self.finding(STATIC, "count-devices", "driver-too-old", devices="8.0,driver=11.0")
         self.assertEqual(failures, [], "there is no report")
         self.assertTrue(any("CUDA 11.0" in line for line in finding["evidence"]), finding["evidence"])
 
