@@ -16,6 +16,7 @@
 #include "cuda/symbol_lookup.h"
 #include "exports/next_functions.h"
 #include "failure/state.h"
+#include "guest/clock.h"
 #include "guest/errno_keeper.h"
 #include "guest/options.h"
 #include "guest/process_generation.h"
@@ -106,7 +107,8 @@ void find_next_functions() noexcept {
                          {"dlvsym"},
                          {"dlclose"},
                          {"__errno_location"},
-                         {"__register_atfork", kAtFork}};
+                         {"__register_atfork", kAtFork},
+                         {.name = "clock_gettime", .version = "GLIBC_2.17", .libcs = true}};
   find_after_shim_at_start(next);
   g_next_exit.store(reinterpret_cast<ExitFn>(next[0].address));
   g_next_c_exit.store(reinterpret_cast<ExitFn>(next[1].address));
@@ -115,6 +117,7 @@ void find_next_functions() noexcept {
   g_next_dlclose.store(reinterpret_cast<CloseFn>(next[6].address));  // null if libdl is not mapped yet
   g_errno_location.store(reinterpret_cast<ErrnoFn>(next[7].address), std::memory_order_relaxed);
   g_next_at_fork.store(reinterpret_cast<AtForkFn>(next[8].address));
+  g_libcs_clock.store(reinterpret_cast<ClockFn>(next[9].address), std::memory_order_relaxed);
   if (next[4].address != nullptr) kshim_real_dlsym = next[4].address;
   if (next[5].address != nullptr) kshim_real_dlvsym = next[5].address;
 }

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the kernel's clocks by system call: a library may replace libc's function (libfaketime), and the vDSO
-// may be moved, unmapped, or forbidden to read the processor's counter (PR_SET_TSC).
+// The kernel's clocks, by libc's own function, which asks the vDSO. A library that replaces that function
+// (libfaketime) is not asked.
 #pragma once
 #include <time.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace kshim::shim {
+
+/// libc's clock_gettime, which the constructor finds (lifetime.cpp). nullptr: the kernel is asked.
+using ClockFn = int (*)(clockid_t, timespec*);
+inline constinit std::atomic<ClockFn> g_libcs_clock{nullptr};
 
 void read_clock(clockid_t clock, timespec& out) noexcept;
 std::uint64_t now_nanoseconds() noexcept;  ///< CLOCK_MONOTONIC

@@ -191,8 +191,10 @@ namespace {
 bool look_into(const LoadedElf& elf, std::span<NextFunction> functions) noexcept {
   bool all = true;
   for (NextFunction& function : functions) {
+    const std::uint32_t hash = gnu_hash(function.name);
     if (function.address == nullptr)
-      function.address = elf.find_linked(function.name, gnu_hash(function.name), function.version);
+      function.address = function.libcs ? elf.find_function(function.name, hash, function.version)
+                                        : elf.find_linked(function.name, hash, function.version);
     all = all && function.address != nullptr;
   }
   return all;

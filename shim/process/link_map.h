@@ -75,6 +75,7 @@ constexpr std::string_view kFirstVersion = "GLIBC_2.17";
 struct NextFunction {
   std::string_view name;
   std::string_view version = kFirstVersion;
+  bool libcs = false;  ///< no definition without a version: none of another preload's
   void* address = nullptr;
 };
 /// Finds them among the libraries that the process started with. Available before constructors run. Takes

@@ -171,12 +171,6 @@ class Processes(hostile.Case):
         self.same(*self.scenario("jumps"))
         self.assertEqual(self.only()[-1]["type"], "end")
 
-    def test_jumps_without_a_clock(self):
-        """the same in a sandbox that refuses `clock_gettime`, then another thread | nothing | what was abandoned half done is not written any more; end counts it"""
-        if self.same(*self.scenario("jumps-without-a-clock")).returncode == 77:
-            self.skipTest("no seccomp here")
-        self.assertEqual(self.only()[-1]["type"], "end")
-
     def test_a_file_of_its_own_as_number_2(self):
         """stderr is closed, and number 2 is a file or a pipe of the host's own, also one that it has open twice | not a byte in it | all of it"""
         for kind in ("stream", "append", "descriptor", "twice", "pipe"):
@@ -221,7 +215,6 @@ class Processes(hostile.Case):
         self.same(*self.scenario("closed-library", hostile.HERE / "libimage.so"))
         records = self.only()
         self.assertEqual((self.codes(records), records[-1]["modules"]), ([hostile.NOT_FOUND], 3))
-
 
     def test_libraries_come_and_go(self):
         """four threads that open and close libraries with device code while others fail, with `KSHIM_TARGET` set, for which the shim looks into what is loaded | nothing | all of it"""

@@ -260,7 +260,6 @@ const std::map<std::string, std::function<int()>>& scenarios() {
       {"handler", hostile::handler_calls},
       {"fiber", hostile::fiber_calls},
       {"own-memory", hostile::thread_on_own_memory},
-      {"jumps-without-a-clock", hostile::jumps_without_a_clock},
       {"own-stderr", hostile::own_stderr},
       {"same-number", hostile::same_number},
       {"jumps", hostile::jumps},

@@ -31,7 +31,6 @@ int changed_root();
 int other_user();
 int sandboxed();
 int landlocked();
-int jumps_without_a_clock();
 int own_stderr();
 int same_number();
 

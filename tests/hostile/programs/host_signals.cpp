@@ -148,20 +148,4 @@ int jumps() {
   return 0;
 }
 
-/// What was left locked must not be waited for without an end where there is no telling the time.
-int jumps_without_a_clock() {
-  if (attach() != 0) return 1;
-  if (!refuse(SYS_clock_gettime, EPERM)) return 77;
-  const int status = jumps();
-  std::thread other([] {
-    const auto get = driver_function<int (*)(void**, void*, const char*)>("cuModuleGetFunction");
-    void* function = nullptr;
-    int answer = 0;
-    for (int i = 0; i < 50; ++i) answer = get(&function, nullptr, ("o" + std::to_string(i)).c_str());
-    std::printf("other: %d\n", answer);
-  });
-  other.join();
-  return status;
-}
-
 }  // namespace hostile
