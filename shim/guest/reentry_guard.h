@@ -69,7 +69,7 @@ class ReentryGuard {
   }
   ReentryGuard(const ReentryGuard&) = delete;
   ReentryGuard& operator=(const ReentryGuard&) = delete;
-  /// False where this thread was inside already: a handler of SIGSYS or SIGTRAP calls CUDA.
+  /// False where this thread was inside already: the handler of a fault calls CUDA.
   explicit operator bool() const noexcept { return entered_; }
 
  private:

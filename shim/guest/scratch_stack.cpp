@@ -82,31 +82,7 @@ constexpr std::uintptr_t kMaxPageBytes = 65536;  // of an aarch64 kernel
 constinit thread_local std::uintptr_t t_low = 0;
 constinit thread_local std::uintptr_t t_high = 0;
 
-// A frame of this thread's in which it was not on its signal stack.
-constinit thread_local std::uintptr_t t_ordinary = 0;
-
 using NewStack = Stack<std::size_t{192} << 10U>;
-
-/// Whether this thread is on its signal stack, that is in a handler. A thread that calls from one place again
-/// and again is asked once: a place that becomes part of a signal stack has another depth there.
-bool is_on_signal_stack(std::uintptr_t frame, stack_t& stack) noexcept {
-  if (frame == t_ordinary) return false;
-  if (raw::change_signal_stack(nullptr, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0) return true;
-  t_ordinary = frame;
-  return false;
-}
-
-struct Work {
-  void (*function)(const void*);
-  const void* context;
-  stack_t stack;
-};
-
-void work_on_signal_stack(const void* given) noexcept {
-  const Work& work = *static_cast<const Work*>(given);
-  raw::change_signal_stack(&work.stack, nullptr);  // the kernel refuses on the old one
-  work.function(work.context);
-}
 
 }  // namespace
 
@@ -121,18 +97,7 @@ void call(void (*work)(const void*), const void* context, std::byte* memory, std
   const std::uintptr_t high = t_high;
   t_low = reinterpret_cast<std::uintptr_t>(memory);
   t_high = (t_low + size) & ~std::uintptr_t{63};
-  // While a handler of the host's waits on the signal stack, one of a fault (SIGSYS, SIGTRAP) that finds the
-  // thread elsewhere would begin at the top of it, over that handler's frame. So the stack in use becomes the
-  // signal stack for that time.
-  stack_t hosts{};
-  if (is_on_signal_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), hosts)) {
-    const Work on_signal_stack{work, context, {memory, 0, t_high - t_low}};
-    kshim_call_on_stack(work_on_signal_stack, &on_signal_stack, reinterpret_cast<void*>(t_high));
-    hosts.ss_flags = 0;
-    raw::change_signal_stack(&hosts, nullptr);
-  } else {
-    kshim_call_on_stack(work, context, reinterpret_cast<void*>(t_high));
-  }
+  kshim_call_on_stack(work, context, reinterpret_cast<void*>(t_high));
   t_low = low;
   t_high = high;
 }

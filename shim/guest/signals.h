@@ -19,17 +19,6 @@ constexpr raw::SignalSet signal_bit(int signal) noexcept {
 constexpr raw::SignalSet kBlockable = ~(signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGILL) |
                                         signal_bit(SIGFPE) | signal_bit(SIGTRAP) | signal_bit(SIGSYS));
 
-/// A seccomp filter of the program raises SIGSYS for system calls that it traps. Where this thread blocks
-/// SIGSYS, as a handler of it does, the kernel would end the process for one of the shim's. A SIGSYS that was
-/// sent, and waits, keeps waiting.
-inline void unblock_traps() noexcept {
-  raw::SignalSet pending = 0;
-  raw::pending_signals(pending);
-  // Without a handler, a trap ends the process wherever it happens.
-  if ((pending & signal_bit(SIGSYS)) == 0 && raw::action_of(SIGSYS) > raw::kIgnored)
-    raw::change_mask(SIG_UNBLOCK, signal_bit(SIGSYS), nullptr);
-}
-
 /// Blocks all signals but faults. Nothing interrupts this thread meanwhile, so a handler cannot jump out of
 /// the shim, cancel the thread, or stop it (collectors do) where it runs on a stack of the shim's.
 class ScopedBlockSignals {
@@ -39,7 +28,6 @@ class ScopedBlockSignals {
     if (!needed) return;
     const int error = raw::t_error;
     armed_ = raw::change_mask(SIG_BLOCK, kBlockable, &before_) == 0;
-    if ((before_ & signal_bit(SIGSYS)) != 0) unblock_traps();
     raw::t_error = error;  // a sandbox may have refused
   }
   ~ScopedBlockSignals() {

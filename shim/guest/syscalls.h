@@ -260,9 +260,6 @@ inline unsigned long action_of(int signal) noexcept {
   unsigned long action[8] = {};  // the kernel's struct sigaction begins with the handler
   return call(SYS_rt_sigaction, signal, nullptr, &action, sizeof(SignalSet)) == 0 ? action[0] : 2;
 }
-inline int change_signal_stack(const stack_t* next, stack_t* before) noexcept {
-  return static_cast<int>(call(SYS_sigaltstack, next, before));
-}
 /// Removes one pending signal of the set, if there is one.
 inline void discard_signal(const SignalSet& set) noexcept {
   const timespec now{0, 0};

@@ -91,7 +91,6 @@ class Ends(hostile.Case):
         """the same while another thread stays in a `dl_iterate_phdr` callback forever | nothing | the same"""
         self.ways("callback", without=("thread",))
 
-
     def test_several_threads_call_exit(self):
         """2, 8 or 24 threads call `exit` at once; a destructor of the program takes 50 ms in the first one, and glibc (before 2.41) lets the second one end the process meanwhile | nothing | all of it, with one end record"""
         for count in ("2", "8", "24"):
@@ -299,92 +298,6 @@ class Threads(hostile.Case):
                 self.assertEqual(self.plain("while-asking", word).stdout, "20\n")
                 records = self.only()
                 self.assertEqual((len(e2e.of_type(records, "failure")), records[-1]["dropped"]), (1 + 3 + 20, 0))
-
-    def trapped(self, *words):
-        """Its records, if every byte of the waiting handler's frame is whole."""
-        done = self.same(hostile.PLAIN_HOST, "traps", *words, variables={"LD_LIBRARY_PATH": hostile.PLAIN}, timeout=60)
-        if done.returncode == 77:
-            self.skipTest("no seccomp here")
-        self.assertEqual((done.returncode, done.stdout), (0, "damaged: 0\n209\n"))
-        return self.only()
-
-    def test_a_trap_over_a_waiting_handler(self):
-        """a call fails in a signal handler on the signal stack, and a seccomp filter of the program raises SIGSYS for the shim's system calls, whose handler is on the same stack | nothing: the frame of the handler that waits is whole | every failure"""
-        for words in ((), ("late",), ("nodefer",), ("late", "nodefer")):
-            with self.subTest(" ".join(words)):
-                records = self.trapped("waits", *words)
-                self.failure(records, "waits")
-                self.failure(records, "after")
-                self.assertEqual(records[-1]["dropped"], 0)
-
-    def test_a_jump_out_of_a_trap(self):
-        """the same, and the handler of SIGSYS leaves the shim by `siglongjmp`; then another thread fails, or 1,500 at once | a thread waits 2 s at most; later handlers have a signal stack | what was abandoned, and what fails after it, is counted as dropped"""
-        for words, calls in (((), 4), (("late",), 5), (("late", "crowd"), 4 + 1500)):
-            with self.subTest(" ".join(words)):
-                start = time.monotonic()
-                records = self.trapped("waits", "jumps", *words)
-                self.assertLess(time.monotonic() - start, 20)
-                failures = e2e.of_type(records, "failure")
-                counts = {record["id"]: record["count"] for record in e2e.of_type(records, "repeat")}
-                recorded = sum(counts.get(record["id"], 1) for record in failures)
-                # Where the shim's lock stays taken, the process drops what it would write at its end, too.
-                taken = all(failure["kernel"] != "after" for failure in failures)
-                self.assertEqual(recorded + records[-1]["dropped"], calls + taken)
-
-    def test_failures_in_a_trap(self):
-        """a seccomp filter of the program raises SIGSYS for the shim's system calls, and calls fail in its handler | nothing | the interrupted failure; the others are recorded or counted as dropped"""
-        for words in ((), ("late",), ("nodefer",), ("late", "nodefer")):
-            with self.subTest(" ".join(words)):
-                records = self.trapped("fails", *words)
-                self.failure(records, "waits")
-                self.failure(records, "after")
-                self.assertEqual(len(e2e.of_type(records, "failure")) + records[-1]["dropped"], 4 + ("late" in words))
-
-    def test_a_failure_where_a_trap_is_fatal(self):
-        """a call fails in the handler of SIGSYS, which blocks SIGSYS, or in a thread that blocks all signals, and a seccomp filter of the program would end it for the shim's system calls (`process_vm_readv`) | SIGSYS is let in while the shim works, unless one waits | every failure"""
-        for words, name in ((("inside",), "handler"), (("inside", "late"), "handler"), (("masked",), "masked"), (("masked", "pending"), "masked")):
-            with self.subTest(" ".join(words)):
-                records = self.trapped(*words)
-                self.failure(records, name)
-                self.failure(records, "after")
-                self.assertEqual(records[-1]["dropped"], 0)
-
-    def test_a_program_that_emulates_system_calls(self):
-        """a program emulates the system calls of all code but libc's (`PR_SET_SYSCALL_USER_DISPATCH`), and reads the set of `rt_sigprocmask` before it looks at the rest | nothing: the shim passes no address to that call that cannot be read | every failure"""
-        for words in ((), ("late",)):
-            with self.subTest(" ".join(words)):
-                done = self.same(hostile.PLAIN_HOST, "emulates", *words, variables={"LD_LIBRARY_PATH": hostile.PLAIN})
-                if done.returncode == 77:
-                    self.skipTest("needs x86-64 and Linux 5.11")
-                self.assertEqual((done.returncode, done.stdout), (0, "209 209\n"))
-                records = self.only()
-                self.failure(records, "emulated")
-                self.assertEqual(records[-1]["dropped"], 0)
-
-    def test_a_program_that_forbids_the_clock(self):
-        """a program forbids reading the processor's counter (`PR_SET_TSC`), or unmaps the vDSO; then a call fails, and it ends | nothing | every failure"""
-        for words in ((), ("late",), ("late", "_exit"), ("unmapped",), ("unmapped", "late", "_exit")):
-            with self.subTest(" ".join(words)):
-                done = self.same(hostile.PLAIN_HOST, "no-time", *words, variables={"LD_LIBRARY_PATH": hostile.PLAIN})
-                if done.returncode == 77:
-                    self.skipTest("needs x86-64")
-                self.assertEqual((done.returncode, done.stdout), (3, "209\n"))
-                self.failure(self.only(), "after")
-
-    def test_failures_at_a_step(self):
-        """a program steps through itself (SIGTRAP after each instruction), and calls fail in the handler that interrupts the shim | nothing | each of them is recorded or counted as dropped"""
-        dropped = []
-        for step in (1, 1000, 20000):
-            with self.subTest(step):
-                done = self.same(hostile.PLAIN_HOST, "stepped", step, variables={"LD_LIBRARY_PATH": hostile.PLAIN}, timeout=60)
-                if done.returncode == 77:
-                    self.skipTest("needs x86-64")
-                self.assertEqual((done.returncode, done.stdout), (0, "209\n"))
-                records = self.only()
-                self.failure(records, "work")
-                dropped.append(records[-1]["dropped"])
-                self.assertEqual(len(e2e.of_type(records, "failure")) + dropped[-1], 5)
-        self.assertIn(3, dropped)
 
     def test_tables_of_descriptors_of_their_own(self):
         """two threads with descriptor tables of their own (`unshare(CLONE_FILES)`), in which they have closed everything; their calls fail by turns | one descriptor in each table | every failure"""

@@ -113,7 +113,6 @@ int far_apart();
 int forked_in_log();
 int one_buffer();
 int fresh_buffers();
-int no_time();
 int handles();
 int many_failures();
 int environment();
@@ -138,8 +137,5 @@ int memory();
 int barrier();
 int serves_memory();
 int while_asking();
-int traps();
-int emulates();
-int stepped();
 
 }  // namespace hostile

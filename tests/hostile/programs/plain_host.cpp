@@ -46,7 +46,6 @@ int main(int argc, char** argv) {
       {"forked-in-log", forked_in_log},
       {"one-buffer", one_buffer},
       {"fresh-buffers", fresh_buffers},
-      {"no-time", no_time},
       {"handles", handles},
       {"many-failures", many_failures},
       {"environment", environment},
@@ -71,9 +70,6 @@ int main(int argc, char** argv) {
       {"barrier", barrier},
       {"serves-memory", serves_memory},
       {"while-asking", while_asking},
-      {"traps", traps},
-      {"emulates", emulates},
-      {"stepped", stepped},
   };
   if (argc < 2 || !kAll.contains(argv[1])) return 2;
   g_words.assign(argv + 2, argv + argc);
