@@ -104,14 +104,15 @@ std::atomic<bool> g_off{false};
 
 /// Calls run(context), which give_up() may end. No local is read after the jump: its value would be
 /// undefined.
-[[gnu::noinline]] void run_until_given_up(void (*run)(void*), void* context) noexcept {
+[[gnu::noinline]] bool run_until_given_up(void (*run)(void*), void* context) noexcept {
 #if defined(__aarch64__)
-  kshim_walk_guarded(run, context, &t_way_out);
+  return kshim_walk_guarded(run, context, &t_way_out) == 0;
 #else
   void* registers[8];  // the compiler's: five words
-  if (__builtin_setjmp(registers) != 0) return;
+  if (__builtin_setjmp(registers) != 0) return false;
   t_way_out = registers;
   run(context);
+  return true;
 #endif
 }
 
@@ -164,12 +165,17 @@ void walk(void* given) noexcept {
 
 // All signals are blocked for the whole walk: a handler that jumps out (siglongjmp) would leave libunwind's
 // table locked.
-void walk_stack(bool (*visit)(void* context, const Frame& frame), void* context) noexcept {
-  if (g_off.load(std::memory_order_relaxed)) return;
+bool guarded_walk(void (*walk)(void*), void* context) noexcept {
+  if (g_off.load(std::memory_order_relaxed)) return false;
   const ScopedBlockSignals held;
-  Walk given{visit, context};
-  run_until_given_up(walk, &given);
+  const bool whole = run_until_given_up(walk, context);
   t_way_out = nullptr;
+  return whole;
+}
+
+void walk_stack(bool (*visit)(void* context, const Frame& frame), void* context) noexcept {
+  Walk given{visit, context};
+  guarded_walk(walk, &given);
 }
 
 }  // namespace kshim::shim

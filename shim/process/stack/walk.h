@@ -7,6 +7,9 @@
 
 namespace kshim::shim {
 
+/// Calls walk(context), which asks libunwind and holds nothing. False where it was given up.
+bool guarded_walk(void (*walk)(void*), void* context) noexcept;
+
 /// A frame of the calling thread's stack.
 struct Frame {
   std::uintptr_t address = 0;  ///< where it goes on
