@@ -13,8 +13,8 @@ namespace kshim::shim {
 enum class KernelRead : std::uint8_t { done, unreadable, refused };
 KernelRead read_by_kernel(const iovec* local, const iovec* remote, std::size_t count,
                           std::size_t size) noexcept;
-/// While it lives, this thread's reads ask for its number once. Only around code of the shim's own: a child
-/// of vfork has the memory of its parent and another number.
+/// During its lifetime, the thread calls gettid() only once. Only around code of the shim's own: a child of
+/// vfork has the memory of its parent and another number.
 class ScopedManyReads {
  public:
   ScopedManyReads() noexcept;
@@ -29,10 +29,6 @@ class ScopedManyReads {
 bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept;
 /// How many of `size` bytes from `address` can be read, to the page.
 std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept;
-
-/// Call it at start-up under Valgrind, which reports an error of the program for each probe of an unmapped
-/// page.
-void never_ask_for_pages() noexcept;
 
 /// The zero-terminated text at `from`, not copied; empty unless all of it can be read.
 std::string_view readable_text(const char* from) noexcept;

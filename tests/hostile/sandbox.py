@@ -60,11 +60,11 @@ class Sandbox(hostile.Case):
         self.refuse("write", calls["write"], errno.EINTR, "late")
 
     def test_a_sandbox_from_the_start(self):
-        """a sandbox around the process answers a system call by which the shim reads memory, or getpid, with any error, or with success and 0 | nothing | the failure"""
+        """a sandbox around the process (an old container run time, gVisor) refuses a system call by which the shim reads memory, or another one of its start | nothing | the failure"""
         calls = system_calls()
         argv = self.scenario("once")
-        for name in ("process_vm_readv", "getpid", "rt_sigprocmask", "epoll_ctl", "madvise", "getcwd", "readlinkat", "fstat"):
-            for error in (0, errno.EPERM, errno.EFAULT, errno.EINVAL, 1337):
+        for name in ("process_vm_readv", "getpid", "rt_sigprocmask", "madvise", "getcwd", "readlinkat", "fstat"):
+            for error in (errno.EPERM, errno.ENOSYS):
                 with self.subTest(name=name, error=error):
                     done = self.same(hostile.HERE / "box", calls[name], error, *argv)
                     if done.returncode == 77:
@@ -72,21 +72,6 @@ class Sandbox(hostile.Case):
                     self.assertEqual((done.returncode, done.stdout), (3, "host: 0 0 500 209\n"))
                     if name != "fstat":
                         self.assertEqual([self.codes(records) for records in self.found()], [BOTH])
-
-    def test_neither_way_to_read_memory(self):
-        """a sandbox around the process refuses both `process_vm_readv` and `epoll_ctl`, with any error, or with success and 0 | nothing | the failure, with its frames"""
-        calls = system_calls()
-        box = hostile.HERE / "box"
-        for error in (errno.EPERM, errno.ENOSYS, errno.EFAULT, errno.EINVAL, 0):
-            with self.subTest(error=error):
-                done = self.same(box, calls["process_vm_readv"], error, box, calls["epoll_ctl"], error, *self.scenario("once"))
-                if done.returncode == 77:
-                    self.skipTest("no seccomp here")
-                self.assertEqual(done.stdout, "host: 0 0 500 209\n")
-                records = self.only()
-                self.assertEqual(self.codes(records), BOTH)
-                for failure in e2e.of_type(records, "failure"):
-                    self.assertIn("host", [os.path.basename(frame["object"] or "") for frame in failure["native"]])
 
     def test_a_program_that_seals_itself(self):
         """a program without CUDA that forbids itself, and libraries, all system calls but a few, by a filter that ends it or raises SIGSYS, or by `PR_SET_SYSCALL_USER_DISPATCH` | nothing: the shim makes none there (glibc 2.35 or later) | none"""

@@ -93,7 +93,7 @@ def stripped(folder, python, version):
 
 class Filter:
     """A seccomp filter that answers system calls with an error: x86-64, as the shim calls them."""
-    NUMBERS = {"process_vm_readv": 310, "epoll_ctl": 233}
+    NUMBERS = {"process_vm_readv": 310}
 
     def __init__(self, error, names, only_probes=False):
         # struct sock_filter: code, jt, jf, k. BPF_LD|W|ABS 0x20, JMP|JEQ|K 0x15, RET|K 0x06.
@@ -120,8 +120,6 @@ def sandboxes(python, version):
         return skipped("sandboxes", "the filter is made for x86-64")
     for name, error in (("EPERM", 1), ("ENOSYS", 38), ("EACCES", 13)):
         check(f"{version} where process_vm_readv gives {name}", [python, "-B", FRAMES, PROBE, "--inside"], preexec=Filter(error, ["process_vm_readv"]))
-    both = Filter(1, ["process_vm_readv", "epoll_ctl"])
-    check(f"{version} where two of the three ways to read are refused", [python, "-B", FRAMES, PROBE, "--inside"], preexec=both)
 
 
 GREENLETS = """
