@@ -4,7 +4,7 @@
 namespace kshim::shim {
 
 constinit thread_local bool t_inside = false;
-constinit thread_local std::uintptr_t t_question = 0;
+constinit thread_local bool t_asking = false;
 constinit thread_local raw::SignalSet t_host_mask = 0;
 
 }  // namespace kshim::shim
