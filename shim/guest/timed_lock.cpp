@@ -22,7 +22,8 @@ bool TimedLock::acquire(bool& inherited) noexcept {
   if (owner_.load(std::memory_order_relaxed) == thread_token()) return false;
   for (int i = 0; i < kSpins; ++i)
     if (try_acquire(inherited)) return true;
-  const bool acquired = waiting_.fetch_add(1) < most_waiting_ && wait_and_acquire(inherited);
+  waiting_.fetch_add(1);
+  const bool acquired = wait_and_acquire(inherited);
   waiting_.fetch_sub(1);
   return acquired;
 }
@@ -30,36 +31,24 @@ bool TimedLock::acquire(bool& inherited) noexcept {
 // The word is read before the attempt, and the owner changes it before it checks for waiting threads, so no
 // release is missed. Each sleep has a limit, because the thread that was woken may have given up.
 bool TimedLock::wait_and_acquire(bool& inherited) noexcept {
-  constexpr std::uint64_t kMaxLength = 10'000'000'000;
-  constexpr std::uint64_t kShortest = 10'000'000;  // nanoseconds
-  constexpr std::uint64_t kMaxTurnLength = 500'000'000;
+  constexpr std::uint64_t kLimit = 2'000'000'000;  // nanoseconds
+  constexpr std::uint64_t kTurn = 10'000'000;
   constexpr std::uint32_t kMaxTurns = 200'000;  // in case the clock does not advance
-  const std::uint64_t patience = patience_.load(std::memory_order_relaxed);
   std::uint64_t last = now_nanoseconds();
-  std::uint64_t waited = 0;
-  std::uint64_t waited_at_release = 0;
+  std::uint64_t waited = 0;  // since the last release
   std::uint32_t seen = releases_.load();
-  for (std::uint32_t turns = 0; turns < kMaxTurns && waited < kMaxLength; ++turns) {
+  for (std::uint32_t turns = 0; turns < kMaxTurns && waited < kLimit; ++turns) {
     const std::uint32_t releases = releases_.load();
-    if (try_acquire(inherited)) {
-      if (turns != 0) patience_.store(std::min(2 * patience, kMostPatience), std::memory_order_relaxed);
-      return true;
-    }
-    if (releases != seen) waited_at_release = waited;
-    seen = releases;
-    if (waited - waited_at_release >= patience) {
-      patience_.store(kShortest, std::memory_order_relaxed);
-      abandoned_.store(true, std::memory_order_relaxed);
-      return false;
-    }
+    if (try_acquire(inherited)) return true;
     if (abandoned_.load(std::memory_order_relaxed)) return false;
-    // Thousands of threads that look every few milliseconds would keep the owner from its work.
-    const std::uint64_t turn = std::min(kShortest * (1 + waiting_.load() / 32), kMaxTurnLength);
-    raw::sleep_while(releases_, releases, static_cast<long>(turn));
+    if (releases != seen) waited = 0;
+    seen = releases;
+    raw::sleep_while(releases_, releases, static_cast<long>(kTurn));
     const std::uint64_t now = now_nanoseconds();
-    waited += std::min(now - last, 2 * turn);
+    waited += std::min(now - last, 2 * kTurn);
     last = now;
   }
+  abandoned_.store(true, std::memory_order_relaxed);
   return false;
 }
 

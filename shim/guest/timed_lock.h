@@ -10,17 +10,12 @@ namespace kshim::shim {
 /// own it:
 /// - a fork's child takes over a lock that another thread of the parent owned;
 /// - acquire() fails at once if this thread already owns the lock;
-/// - acquire() fails after 2 s in which nobody released the lock, and after 10 s in any case;
-/// - after a thread has given up, the next ones wait for 10 ms: its owner may wait for what a thread that
-///   waits has to do (a page or a system call that the host serves itself). A thread that waits and gets the
-///   lock doubles that, up to 2 s;
-/// - once a thread has seen no release for that long, no thread waits until the lock is released;
-/// - acquire() fails at once if 1,024 threads wait already: the last of ten thousand would wait for seconds.
+/// - acquire() fails after 2 s in which nobody released the lock. From then on no thread waits until the lock is
+///   released.
 /// Time in which the whole process was stopped (SIGSTOP, a debugger, a suspended machine) does not count. Not
 /// for the launch path. A caller that does not get the lock drops the record and counts it.
 class TimedLock {
  public:
-  constexpr explicit TimedLock(std::uint32_t most_waiting = 1024) noexcept : most_waiting_(most_waiting) {}
   bool acquire() noexcept {
     bool inherited = false;
     return acquire(inherited);
@@ -33,15 +28,12 @@ class TimedLock {
   void release() noexcept;
 
  private:
-  static constexpr std::uint64_t kMostPatience = 2'000'000'000;
   bool wait_and_acquire(bool& inherited) noexcept;
 
-  std::atomic<std::uint64_t> owner_{0};                 ///< thread_token()
-  std::atomic<std::uint32_t> releases_{0};              ///< the word that waiting threads sleep on
-  std::atomic<std::uint32_t> waiting_{0};               ///< in a fork's child, the parent's count
-  std::atomic<bool> abandoned_{false};                  ///< a thread has waited without success
-  std::atomic<std::uint64_t> patience_{kMostPatience};  ///< nanoseconds without a release
-  std::uint32_t most_waiting_;
+  std::atomic<std::uint64_t> owner_{0};     ///< thread_token()
+  std::atomic<std::uint32_t> releases_{0};  ///< the word that waiting threads sleep on
+  std::atomic<std::uint32_t> waiting_{0};   ///< in a fork's child, the parent's count
+  std::atomic<bool> abandoned_{false};      ///< a thread has waited without success
 };
 
 class LockGuard {

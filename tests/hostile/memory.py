@@ -265,21 +265,6 @@ print(cuda.cuModuleGetFunction(ctypes.byref(ctypes.c_void_p()), module, b'none')
         self.assertLess(int(bare[1]), 1024)
         self.assertGreaterEqual(int(shimmed[1]), 4 * KIB)
 
-    def test_a_server_of_its_own_memory(self):
-        """a thread serves the pages of an image when they are touched (userfaultfd), and before it does, a driver call of its own fails | that call waits for the shim: 2 s the first time, 10 ms from then on | the loads; the server's failures are counted as dropped"""
-        found = [start(hostile.PLAIN_HOST, "serves-memory", variables={"LD_LIBRARY_PATH": hostile.PLAIN}) for start in (self.bare, self.shimmed)]
-        if found[0].returncode == 77:
-            self.skipTest("no userfaultfd here")
-        self.assertEqual([done.returncode for done in found], [0, 0])
-        bare, shimmed = ([tuple(map(int, line.split())) for line in done.stdout.splitlines()] for done in found)
-        self.assertEqual([code for code, _ in bare], [code for code, _ in shimmed])
-        self.assertLess(max(took for _, took in bare), 1000)
-        self.assertTrue(1500 < shimmed[0][1] < 10_000 and max(took for _, took in shimmed[1:]) < 1000, shimmed)
-        records = self.only()
-        # The three images begin alike, and are not images.
-        self.assertEqual([repeat["count"] for repeat in e2e.of_type(records, "repeat")][-1:], [3])
-        self.assertEqual((len(e2e.of_type(records, "failure")), records[-1]["dropped"]), (1, 3))
-
     def test_a_large_file_of_device_code(self):
         """a device code file of 60 MB loads without an error | nothing: the shim reads only its headers | the load"""
         path = self.folder / "large.cubin"

@@ -135,7 +135,6 @@ int edge();
 int big_file();
 int memory();
 int barrier();
-int serves_memory();
 int while_asking();
 
 }  // namespace hostile

@@ -68,7 +68,6 @@ int main(int argc, char** argv) {
       {"big-file", big_file},
       {"memory", memory},
       {"barrier", barrier},
-      {"serves-memory", serves_memory},
       {"while-asking", while_asking},
   };
   if (argc < 2 || !kAll.contains(argv[1])) return 2;

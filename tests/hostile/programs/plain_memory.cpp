@@ -206,38 +206,6 @@ int barrier() {
   return 0;
 }
 
-/// A thread serves the pages of images (userfaultfd). Before it serves one, a driver call of its own fails.
-/// Prints what each load answered, and after how many milliseconds.
-int serves_memory() {
-  const int server = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC));
-  uffdio_api api{UFFD_API, 0, 0};
-  if (server < 0 || ioctl(server, UFFDIO_API, &api) != 0) return 77;
-  start();
-  std::thread([server] {
-    alignas(kPage) static const char page[kPage] = {};
-    uffd_msg fault{};
-    for (int i = 0; read(server, &fault, sizeof fault) == sizeof fault; ++i) {
-      fail_as(("server" + std::to_string(i)).c_str());
-      uffdio_copy copy{fault.arg.pagefault.address / kPage * kPage, reinterpret_cast<std::uintptr_t>(page),
-                       kPage, 0, 0};
-      ioctl(server, UFFDIO_COPY, &copy);
-    }
-  }).detach();
-  for (int i = 0; i < 3; ++i) {
-    void* const image = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    uffdio_register missing{
-        {reinterpret_cast<std::uintptr_t>(image), kPage}, UFFDIO_REGISTER_MODE_MISSING, 0};
-    if (ioctl(server, UFFDIO_REGISTER, &missing) != 0) return 77;
-    long module = 0;
-    const auto begun = std::chrono::steady_clock::now();
-    const int code = driver().call("cuModuleLoadData", word(&module), word(image));
-    const auto took = std::chrono::steady_clock::now() - begun;
-    std::printf("%d %lld\n", code,
-                static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
-  }
-  return 0;
-}
-
 /// As a sandbox of privilege separation does, the program forbids itself all further descriptors: before it
 /// first uses the driver, or after a failure, in a child of fork ("child").
 int no_descriptors() {
