@@ -150,15 +150,6 @@ bool is_release_at_exit(const CallArgs& facts) noexcept {
 
 bool is_recording(const void* caller) noexcept { return options().enabled && !in_driver(caller); }
 
-/// The one work of a call from the host that writes its record.
-template <class Work>
-void write(UnwrittenRecord& record, const Work& work) noexcept {
-  SlowPath().run([&](State& state) {
-    work(state);
-    record.settle();
-  });
-}
-
 }  // namespace
 
 bool on_init_begins() noexcept {
@@ -171,9 +162,8 @@ void on_init(const CallArgs& facts, bool begun) noexcept {
   if (!is_recording(facts.caller)) return;
   // A library's own cuInit, which opens the driver: there is none, or its call has been recorded.
   if (!begun && facts.code != 0 && (current_driver() == 0 || current_report() != 0)) return;
-  UnwrittenRecord record;
   learn_driver(facts.code == 0);
-  write(record, [&](State& state) {
+  SlowPath().run([&](State& state) {
     state.report.begin();
     state.driver.announce(state.report);
     state.objects.announce_libraries(state.report);
@@ -185,11 +175,10 @@ void on_init(const CallArgs& facts, bool begun) noexcept {
 
 void on_call_failed(const CallArgs& facts) noexcept {
   if (!is_recording(facts.caller) || is_release_at_exit(facts)) return;
-  UnwrittenRecord record;
   learn_what_was_missed();
   const Device asked = ask_current_device();
   const DriverLog log(facts.code, is_in_handler());
-  write(record, [&](State& state) {
+  SlowPath().run([&](State& state) {
     add_driver_failure(state, {facts, 0, state.driver.device_or_only(asked)}, address_of(&facts), log.text());
   });
 }
@@ -197,12 +186,11 @@ void on_call_failed(const CallArgs& facts) noexcept {
 void on_runtime_returned(const CallArgs& returned) noexcept {
   // g_pending counts the errors of all threads, so most calls have nothing to do here.
   if (!options().enabled || (returned.code == 0 && t_pending.facts.code == 0)) return;
-  UnwrittenRecord record;
   // The runtime has asked the driver for its version and for nothing else.
   if (returned.code == kInsufficientDriver && current_driver() != 0) learn_driver(false);
   const Device asked = ask_current_device();
   const DriverLog log(returned.code, is_in_handler());
-  write(record, [&](State& state) {
+  SlowPath().run([&](State& state) {
     add_runtime_return(state, returned, state.driver.device_or_only(asked), log.text());
   });
 }
@@ -212,12 +200,11 @@ std::uint64_t load_begins() noexcept { return options().enabled ? now_nanosecond
 void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) noexcept {
   if (!is_recording(facts.caller)) return;
   const Period period{begin, now_nanoseconds()};
-  UnwrittenRecord record;
   learn_what_was_missed();
   const Device asked = ask_current_device();
   std::optional<DriverLog> log;
   if (facts.code != 0) log.emplace(facts.code, is_in_handler());
-  write(record, [&](State& state) {
+  SlowPath().run([&](State& state) {
     state.report.begin();
     const Device device = state.driver.device_or_only(asked);
     state.driver.announce(state.report);
@@ -299,11 +286,10 @@ void on_compiler_failed(const CompilerCall& call) noexcept {
   bool begun = current_report() != 0;
   if (!begun) SlowPath().run([&begun](State& state) { begun = state.report.waits_for_failure(); });
   if (!begun) return;
-  UnwrittenRecord record;
   Refusal refusal;
   if (!examine_refusal(call, refusal)) return;
   const Device asked = ask_current_device();
-  write(record, [&](State& state) {
+  SlowPath().run([&](State& state) {
     if (state.report.begin_at_failure() == 0) return;
     state.driver.announce(state.report);
     state.failures.add(state.failure_scene(), refusal, state.driver.device_or_only(asked));

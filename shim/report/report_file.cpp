@@ -88,15 +88,6 @@ void count_dropped() noexcept {
   g_dropped.fetch_add(1, std::memory_order_relaxed);
 }
 
-UnwrittenRecord::UnwrittenRecord() noexcept : process_(process_generation()) { count_dropped(); }
-
-void UnwrittenRecord::settle() noexcept {
-  if (!counted_) return;
-  counted_ = false;
-  // A child of fork, whose count began with 0 in between, has nothing to take back.
-  if (process_ == process_generation()) g_dropped.fetch_sub(1, std::memory_order_relaxed);
-}
-
 /// Makes one write; a partial write (disk full, size limit) is undone.
 bool Report::append(std::string_view line) noexcept {
   if (line.empty()) return false;

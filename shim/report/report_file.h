@@ -29,22 +29,6 @@ bool is_process_of_report() noexcept;
 /// One record that could not be written. Needs no lock.
 void count_dropped() noexcept;
 
-/// A record on its way. It counts as dropped until it is written or given up, because a host may leave the
-/// shim by longjmp and take it along.
-class UnwrittenRecord {
- public:
-  UnwrittenRecord() noexcept;
-  ~UnwrittenRecord() { settle(); }
-  UnwrittenRecord(const UnwrittenRecord&) = delete;
-  UnwrittenRecord& operator=(const UnwrittenRecord&) = delete;
-  /// Call it under the shim's lock: the next thread there may write the end record.
-  void settle() noexcept;
-
- private:
-  std::uint32_t process_;
-  bool counted_ = true;
-};
-
 /// Lies in zeroed memory, which is a report that has not begun. Under the shim's lock, but for
 /// end_immediately().
 class Report {
