@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <initializer_list>
 
 #include "guest/syscalls.h"
 
@@ -67,32 +66,5 @@ inline ssize_t write_without_signal(int fd, const void* from, std::size_t size) 
   raw::t_error = error;
   return written;
 }
-
-/// Around system calls that may wait for a file system that does not answer. Signals that would end the
-/// program, and for which it has no handler, end it there: no code of the host's runs inside the shim.
-class ScopedDeadlySignals {
- public:
-  explicit ScopedDeadlySignals(bool needed) noexcept {
-    if (!needed) return;
-    const int error = raw::t_error;
-    raw::SignalSet deadly = 0;
-    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGALRM, SIGTERM, SIGXCPU})
-      if ((t_host_mask & signal_bit(signal)) == 0 && raw::action_of(signal) == raw::kDefaultAction)
-        deadly |= signal_bit(signal);
-    armed_ = deadly != 0 && raw::change_mask(SIG_UNBLOCK, deadly, &before_) == 0;
-    raw::t_error = error;
-  }
-  ~ScopedDeadlySignals() {
-    const int error = raw::t_error;
-    if (armed_) raw::change_mask(SIG_SETMASK, before_, nullptr);
-    raw::t_error = error;
-  }
-  ScopedDeadlySignals(const ScopedDeadlySignals&) = delete;
-  ScopedDeadlySignals& operator=(const ScopedDeadlySignals&) = delete;
-
- private:
-  raw::SignalSet before_ = 0;
-  bool armed_ = false;
-};
 
 }  // namespace kshim::shim

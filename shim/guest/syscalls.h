@@ -16,7 +16,6 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -79,16 +78,6 @@ long call(long number, Arguments... arguments) noexcept {
   return -1;
 }
 
-/// Whether the descriptor is on a local file system. Others (NFS, FUSE) may not answer.
-inline bool is_on_local_disk(int fd) noexcept {
-  constexpr unsigned long kLocal[] = {0xef53,     0x01021994, 0x58465342, 0x9123683e,
-                                      0x794c7630, 0x2fc12fc1, 0xf2f52010};
-  struct statfs info {};
-  if (call(SYS_fstatfs, fd, &info) != 0) return false;
-  for (const unsigned long type : kLocal)  // ext, tmpfs, XFS, Btrfs, overlay, ZFS, F2FS
-    if (static_cast<unsigned long>(info.f_type) == type) return true;
-  return false;
-}
 inline int open_file(const char* path, int flags, unsigned mode = 0) noexcept {
   return static_cast<int>(call(SYS_openat, AT_FDCWD, path, flags, mode));
 }
@@ -253,13 +242,6 @@ inline int change_mask(int how, const SignalSet& set, SignalSet* before) noexcep
   return static_cast<int>(call(SYS_rt_sigprocmask, how, &set, before, sizeof set));
 }
 inline void pending_signals(SignalSet& out) noexcept { call(SYS_rt_sigpending, &out, sizeof out); }
-/// The address of the signal's handler, or one of these two; 2 if the system does not tell.
-constexpr unsigned long kDefaultAction = 0;  // SIG_DFL
-constexpr unsigned long kIgnored = 1;        // SIG_IGN
-inline unsigned long action_of(int signal) noexcept {
-  unsigned long action[8] = {};  // the kernel's struct sigaction begins with the handler
-  return call(SYS_rt_sigaction, signal, nullptr, &action, sizeof(SignalSet)) == 0 ? action[0] : 2;
-}
 /// Removes one pending signal of the set, if there is one.
 inline void discard_signal(const SignalSet& set) noexcept {
   const timespec now{0, 0};

@@ -91,7 +91,6 @@ void count_dropped() noexcept {
 /// Makes one write; a partial write (disk full, size limit) is undone.
 bool Report::append(std::string_view line) noexcept {
   if (line.empty()) return false;
-  const ScopedDeadlySignals deadly(!file_.local);
   ssize_t written = -1;
   // Another thread of the host may close the descriptor between the check and the write.
   for (int tries = 0; tries < 2; ++tries) {
@@ -144,10 +143,7 @@ void Report::open(std::uint64_t sample) noexcept {
   names.pid = raw::process();
   names.rank = rank_of(environment_).value_or(0);
   std::uint32_t number = 0;
-  {
-    const ScopedDeadlySignals deadly(true);
-    opened_ = open_report(options(), environment_, names, file_);
-  }
+  opened_ = open_report(options(), environment_, names, file_);
   if (opened_) {
     number = g_reports.fetch_add(1, std::memory_order_relaxed) + 1;
     last_ = start_ = now_nanoseconds();
@@ -224,7 +220,6 @@ void Report::end_immediately() noexcept {
   ::kshim::report::Record<RecordType::end> record(line, report->seq_.fetch_add(1, std::memory_order_relaxed),
                                                   now_nanoseconds() - report->start_);
   fill_end(record, report->failures_.load(), report->modules_.load());
-  const ScopedDeadlySignals deadly(!report->file_.local);
   write_whole(report->file_.fd, record.finish());
 }
 

@@ -272,7 +272,6 @@ int create_in(int folder, std::string_view path, const Options& options, ReportF
     if (out.fd < 0 || raw::status_of(out.fd, info) != 0) return raw::t_error;
     // Independent of the umask.
     if ((info.st_mode & 0777U) != mode) raw::change_mode(out.fd, mode);
-    out.local = raw::is_on_local_disk(out.fd);
     out.path = candidate;
     return 0;
   }

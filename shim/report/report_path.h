@@ -16,7 +16,6 @@ namespace kshim::shim {
 struct ReportFile {
   int fd = -1;  ///< high, close-on-exec, opened O_APPEND
   FileIdentity identity;
-  bool local = false;  ///< on a file system that always answers
   PathText path;
   explicit operator bool() const noexcept { return fd >= 0; }
 };

@@ -50,25 +50,6 @@ class Places(hostile.Case):
                 self.assertEqual(precious.read_text(), "mine")
                 self.assertFalse((self.folder / "nothing").exists())
 
-    def test_a_server_that_is_gone(self):
-        """a file system that does not answer when the report is made (NFS, FUSE) | its call waits; SIGTERM, SIGINT and other signals without a handler end the program at once | -"""
-        number = {"x86_64": 257, "aarch64": 56}[platform.machine()]  # openat
-        argv = [str(word) for word in (hostile.HERE / "box", number, "never", *self.scenario("once"))]
-        env = e2e.simulated("9.0") | {"LD_PRELOAD": str(e2e.SHIM)}
-        for ending in (signal.SIGTERM, signal.SIGINT):
-            with self.subTest(ending), subprocess.Popen(argv, cwd=self.folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-                try:
-                    waits = f"/proc/{process.pid}/syscall"
-                    while process.poll() is None and not pathlib.Path(waits).read_text().startswith(f"{number} "):
-                        time.sleep(0.01)
-                    if process.poll() == 77:
-                        self.skipTest("no seccomp notifications here")
-                    self.settle(process.pid)
-                    process.send_signal(ending)
-                    self.assertEqual(process.wait(60), -ending)
-                finally:
-                    process.kill()
-
     def test_a_hard_link(self):
         """another name of somebody's file | nothing; the file is not touched | all of it, under the next number"""
         (self.folder / "precious").write_text("mine")
@@ -367,7 +348,6 @@ class Roots(hostile.Case):
         for path in (program, folder / "true"):
             self.same("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", path)
         self.assertEqual(self.found(), [])
-
 
     def test_setuid_where_the_preload_is_obeyed(self):
         """the same, and the shim lies in a system folder with a set-user-id bit, so that ld.so does load it | nothing | none: the shim stays still where AT_SECURE is set"""

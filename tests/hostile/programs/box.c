@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // box NUMBER ERRNO PROGRAM [ARGUMENT...]: starts it in a sandbox that answers one system call with that
-// error. box NUMBER never ...: one that does not answer it where its third argument has O_EXCL (openat that
-// makes a file), as a file system whose server is gone.
+// error.
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,27 +19,13 @@ static int install(unsigned flags, const struct sock_filter* rows, size_t count)
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
   const unsigned number = (unsigned)atoi(argv[1]);
-  if (strcmp(argv[2], "never") == 0) {
-    const struct sock_filter rows[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_EXCL, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    // Only the program itself could answer, and it does not know of it.
-    const int listener = install(SECCOMP_FILTER_FLAG_NEW_LISTENER, rows, sizeof rows / sizeof rows[0]);
-    if (listener < 0 || fcntl(listener, F_SETFD, 0) != 0) return 77;
-  } else {
-    const struct sock_filter rows[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)atoi(argv[2])),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    if (install(0, rows, sizeof rows / sizeof rows[0]) < 0) return 77;
-  }
+  const struct sock_filter rows[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)atoi(argv[2])),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  if (install(0, rows, sizeof rows / sizeof rows[0]) < 0) return 77;
   execvp(argv[3], argv + 3);
   return 1;
 }
