@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the shim begins and ends. It begins in the library's constructor (options, stderr, the message that
 // announces the process for `kshim run`). It ends in one of two ways: `end` is the library's destructor, for
-// exit() and a return from main; `end_now` is for _exit, which a signal handler may call. `end_last` runs
-// after all destructors, or beside them, where several threads call exit() at once. A compiler's process has
-// a report only where it fails, and a destructor does not receive the exit status: there `end_compiler` is a
-// function of on_exit(3), which runs after all destructors. link_map.cpp has a constructor that notes what is
+// exit() and a return from main; `end_now` is for _exit, which a signal handler may call. A compiler's process
+// has a report only where it fails, and a destructor does not receive the exit status: there `end_compiler` is
+// a function of on_exit(3), which runs after all destructors. link_map.cpp has a constructor that notes what is
 // mapped at the start; no other part of the shim has constructors or destructors.
 #include <stdlib.h>
 #include <unistd.h>
@@ -48,18 +47,12 @@ namespace {
 using ExitFn = void (*)(int);
 using HandlerFn = void (*)();
 using AtForkFn = int (*)(HandlerFn before, HandlerFn in_parent, HandlerFn in_child, void* library);
-using AtExitFn = int (*)(void (*function)(void*), void* argument, void* library);
 // A library may define one of the two and call the other.
 std::atomic<ExitFn> g_next_exit{nullptr};       ///< _exit
 std::atomic<ExitFn> g_next_c_exit{nullptr};     ///< _Exit
-std::atomic<AtExitFn> g_next_at_exit{nullptr};  ///< __cxa_atexit
 std::atomic<AtForkFn> g_next_at_fork{nullptr};  ///< __register_atfork
 std::atomic<std::uint32_t> g_process{0};        ///< the process that ran the constructor
 std::atomic<bool> g_is_child{false};            ///< of fork(), which says so without a system call
-/// The process_generation() whose report a thread of exit() has begun to end, and that of an ended one.
-std::atomic<std::uint32_t> g_ending{0};
-std::atomic<std::uint32_t> g_ended{0};
-
 /// exit() accepts an int, but the parent sees only its low 8 bits.
 std::uint64_t seen_status(int status) noexcept { return static_cast<unsigned>(status) & 0xFFU; }
 
@@ -102,7 +95,6 @@ void find_next_functions() noexcept {
   NextFunction next[] = {{"_exit"},
                          {"_Exit"},
                          {"waitpid"},
-                         {"__cxa_atexit"},
                          {"dlsym"},
                          {"dlvsym"},
                          {"dlclose"},
@@ -113,20 +105,12 @@ void find_next_functions() noexcept {
   g_next_exit.store(reinterpret_cast<ExitFn>(next[0].address));
   g_next_c_exit.store(reinterpret_cast<ExitFn>(next[1].address));
   g_next_waitpid.store(reinterpret_cast<WaitFn>(next[2].address));
-  g_next_at_exit.store(reinterpret_cast<AtExitFn>(next[3].address));
-  g_next_dlclose.store(reinterpret_cast<CloseFn>(next[6].address));  // null if libdl is not mapped yet
-  g_errno_location.store(reinterpret_cast<ErrnoFn>(next[7].address), std::memory_order_relaxed);
-  g_next_at_fork.store(reinterpret_cast<AtForkFn>(next[8].address));
-  g_libcs_clock.store(reinterpret_cast<ClockFn>(next[9].address), std::memory_order_relaxed);
-  if (next[4].address != nullptr) kshim_real_dlsym = next[4].address;
-  if (next[5].address != nullptr) kshim_real_dlvsym = next[5].address;
-}
-
-void end_last(void* argument);
-
-void call_last(std::uintptr_t argument) noexcept {
-  if (const AtExitFn at_exit = g_next_at_exit.load(); at_exit != nullptr)
-    at_exit(end_last, reinterpret_cast<void*>(argument), nullptr);
+  g_next_dlclose.store(reinterpret_cast<CloseFn>(next[5].address));  // null if libdl is not mapped yet
+  g_errno_location.store(reinterpret_cast<ErrnoFn>(next[6].address), std::memory_order_relaxed);
+  g_next_at_fork.store(reinterpret_cast<AtForkFn>(next[7].address));
+  g_libcs_clock.store(reinterpret_cast<ClockFn>(next[8].address), std::memory_order_relaxed);
+  if (next[3].address != nullptr) kshim_real_dlsym = next[3].address;
+  if (next[4].address != nullptr) kshim_real_dlvsym = next[4].address;
 }
 
 void begin_child() {
@@ -142,11 +126,6 @@ void begin_child() {
   // With KSHIM_DISABLE=1 no system call: a library's constructor may have forbidden them before.
   if (!options().enabled) return;
   remember_stderr();
-  // Before the program starts, and so before the dynamic linker's own function, which calls the destructors:
-  // what is registered first is called last. Several, because a thread that waits for libc's lock takes the
-  // next one before the first could leave another; libc has room for 32 without its heap.
-  constexpr int kThreads = 4;
-  for (int thread = 0; thread < kThreads; ++thread) call_last(0);
   g_process.store(raw::process());
   watch_compiler();
   send_sign_of_life();
@@ -166,15 +145,6 @@ void end_report(State& state, bool whole) noexcept {
 
 bool has_report() noexcept { return is_state_mapped() && current_report() != 0; }
 
-/// For a second thread that calls exit() and ends the process: the first one may still be at the end record.
-/// If that takes longer than a second, writes the record from counters.
-void wait_for_end(std::uint32_t process) noexcept {
-  constexpr long kTurn = 1'000'000;  // nanoseconds
-  constexpr int kMaxTurns = 1000;
-  for (int turns = 0; turns < kMaxTurns && g_ended.load() != process; ++turns) raw::sleep_for(kTurn);
-  if (g_ended.exchange(process) != process) Report::end_immediately();
-}
-
 /// For exit() and a return from main. A process without CUDA makes no system call, because a
 /// seccomp filter of the host may kill it for one. A child of fork does not read the list of loaded
 /// files; one without a report does nothing.
@@ -188,11 +158,6 @@ void wait_for_end(std::uint32_t process) noexcept {
     Report::end_immediately();
     return;
   }
-  const std::uint32_t process = process_generation();
-  if (g_ending.exchange(process) == process) {
-    wait_for_end(process);
-    return;
-  }
   bool bypassed = false;
   if (!forked) on_new_stack([&] { bypassed = find_bypasses(has_report()); });
   if (bypassed || has_report()) {
@@ -202,18 +167,6 @@ void wait_for_end(std::uint32_t process) noexcept {
     });
     if (!written) Report::end_immediately();
   }
-  g_ended.store(process);
-}
-
-/// If several threads call exit() at once, libc (before glibc 2.41) gives each function of atexit to one of
-/// them, and the process ends when a thread finds none left, wherever the others are. So this one, the last
-/// of all, leaves another one behind while the report has no end. `argument`: how many were left before.
-void end_last(void* argument) {
-  constexpr std::uintptr_t kMaxThreads = 64;
-  if (!options().enabled || !has_report() || g_ended.load() == process_generation()) return;
-  const std::uintptr_t left = reinterpret_cast<std::uintptr_t>(argument) + 1;
-  if (left < kMaxThreads) call_last(left);
-  end();
 }
 
 /// For _exit. Waits for no lock and enumerates nothing: in a signal handler, any thread may be in any state.

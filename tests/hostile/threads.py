@@ -91,14 +91,6 @@ class Ends(hostile.Case):
         """the same while another thread stays in a `dl_iterate_phdr` callback forever | nothing | the same"""
         self.ways("callback", without=("thread",))
 
-    def test_several_threads_call_exit(self):
-        """2, 8 or 24 threads call `exit` at once; a destructor of the program takes 50 ms in the first one, and glibc (before 2.41) lets the second one end the process meanwhile | nothing | all of it, with one end record"""
-        for count in ("2", "8", "24"):
-            for word in 5 * ((),) + (("slow-end",),):
-                with self.subTest(f"{count} {word}"):
-                    self.same(hostile.PLAIN_HOST, "ends", "exits", count, *word, variables={"LD_LIBRARY_PATH": hostile.PLAIN}, timeout=20)
-                    self.failure(self.only(), "ends")
-
 
 class Threads(hostile.Case):
     def test_the_main_thread_has_ended(self):

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <barrier>
 #include <cstring>
 #include <fstream>
 #include <thread>
@@ -610,12 +609,6 @@ int stay(dl_phdr_info*, std::size_t, void*) {
   for (;;) pause();
 }
 
-bool g_ends_slowly = false;
-
-[[gnu::destructor]] void end_slowly() {
-  if (g_ends_slowly) usleep(50'000);
-}
-
 }  // namespace
 
 /// Fails, and ends as WORD 0 says; with WORD 1 while another thread is in a callback of dl_iterate_phdr.
@@ -629,18 +622,6 @@ int ends() {
     while (!g_inside.load()) usleep(100);
   }
   if (how == "exit") std::exit(5);
-  if (how == "exits") {  // WORD 1: in so many threads
-    const int count = std::stoi(g_words[1]);
-    g_ends_slowly = g_words.size() > 2;
-    std::barrier together(count);
-    for (int i = 1; i < count; ++i)
-      std::thread([&] {
-        together.arrive_and_wait();
-        std::exit(5);
-      }).detach();
-    together.arrive_and_wait();
-    std::exit(5);
-  }
   if (how == "_exit") _exit(5);
   if (how == "quick_exit") std::quick_exit(5);
   if (how == "abort") std::abort();
