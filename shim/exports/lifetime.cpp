@@ -4,7 +4,7 @@
 // exit() and a return from main; `end_now` is for _exit, which a signal handler may call. A compiler's process
 // has a report only where it fails, and a destructor does not receive the exit status: there `end_compiler` is
 // a function of on_exit(3), which runs after all destructors. link_map.cpp has a constructor that notes what is
-// mapped at the start; no other part of the shim has constructors or destructors.
+// mapped at the start, and process_generation.cpp one that counts forks; no other part of the shim has constructors or destructors.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -45,14 +45,11 @@ std::atomic<CloseFn> g_next_dlclose{nullptr};
 namespace {
 
 using ExitFn = void (*)(int);
-using HandlerFn = void (*)();
-using AtForkFn = int (*)(HandlerFn before, HandlerFn in_parent, HandlerFn in_child, void* library);
 // A library may define one of the two and call the other.
 std::atomic<ExitFn> g_next_exit{nullptr};       ///< _exit
 std::atomic<ExitFn> g_next_c_exit{nullptr};     ///< _Exit
-std::atomic<AtForkFn> g_next_at_fork{nullptr};  ///< __register_atfork
 std::atomic<std::uint32_t> g_process{0};        ///< the process that ran the constructor
-std::atomic<bool> g_is_child{false};            ///< of fork(), which says so without a system call
+std::atomic<std::uint32_t> g_first{0};          ///< its process_generation()
 /// exit() accepts an int, but the parent sees only its low 8 bits.
 std::uint64_t seen_status(int status) noexcept { return static_cast<unsigned>(status) & 0xFFU; }
 
@@ -87,11 +84,6 @@ void watch_compiler() noexcept {
 /// The next ones after ours in link order: libc's, or those of another tool. At the start this needs no
 /// system call, which a program may forbid to itself later.
 void find_next_functions() noexcept {
-#if defined(__x86_64__)
-  constexpr std::string_view kAtFork = "GLIBC_2.3.2";
-#else
-  constexpr std::string_view kAtFork = kFirstVersion;
-#endif
   NextFunction next[] = {{"_exit"},
                          {"_Exit"},
                          {"waitpid"},
@@ -99,7 +91,6 @@ void find_next_functions() noexcept {
                          {"dlvsym"},
                          {"dlclose"},
                          {"__errno_location"},
-                         {"__register_atfork", kAtFork},
                          {.name = "clock_gettime", .version = "GLIBC_2.17", .libcs = true}};
   find_after_shim_at_start(next);
   g_next_exit.store(reinterpret_cast<ExitFn>(next[0].address));
@@ -107,22 +98,16 @@ void find_next_functions() noexcept {
   g_next_waitpid.store(reinterpret_cast<WaitFn>(next[2].address));
   g_next_dlclose.store(reinterpret_cast<CloseFn>(next[5].address));  // null if libdl is not mapped yet
   g_errno_location.store(reinterpret_cast<ErrnoFn>(next[6].address), std::memory_order_relaxed);
-  g_next_at_fork.store(reinterpret_cast<AtForkFn>(next[7].address));
-  g_libcs_clock.store(reinterpret_cast<ClockFn>(next[8].address), std::memory_order_relaxed);
+  g_libcs_clock.store(reinterpret_cast<ClockFn>(next[7].address), std::memory_order_relaxed);
   if (next[3].address != nullptr) kshim_real_dlsym = next[3].address;
   if (next[4].address != nullptr) kshim_real_dlvsym = next[4].address;
-}
-
-void begin_child() {
-  g_is_child.store(true, std::memory_order_relaxed);
-  forget_closing_threads();
 }
 
 [[gnu::constructor]] void start() {
   find_next_functions();
   unshadow_variables_at_start();
-  if (const AtForkFn at_fork = g_next_at_fork.load(); at_fork != nullptr)
-    at_fork(nullptr, nullptr, begin_child, nullptr);
+  call_in_child(forget_closing_threads);
+  g_first.store(process_generation());
   // With KSHIM_DISABLE=1 no system call: a library's constructor may have forbidden them before.
   if (!options().enabled) return;
   remember_stderr();
@@ -150,7 +135,7 @@ bool has_report() noexcept { return is_state_mapped() && current_report() != 0; 
 /// files; one without a report does nothing.
 [[gnu::destructor]] void end() {
   if (!options().enabled || has_parents_report()) return;
-  if (!has_report() && (g_is_child.load(std::memory_order_relaxed) || !may_be_bypassed())) return;
+  if (!has_report() && (process_generation() != g_first.load() || !may_be_bypassed())) return;
   const bool forked = g_process.load() != raw::process();
   if (forked && !has_report()) return;
   const SlowPath path;

@@ -6,9 +6,11 @@
 namespace kshim::shim {
 
 std::uint32_t thread_id() noexcept;
-/// Which copy of the memory this is: differs between parent and child, even if both have the same process id
-/// (in different pid namespaces). A child of vfork, which shares its parent's memory, has its parent's.
+/// Differs between a process and its child of fork (libc's). A child of vfork, which shares its parent's
+/// memory, has its parent's. Never 0.
 std::uint32_t process_generation() noexcept;
+/// Calls function() in each child of fork.
+void call_in_child(void (*function)()) noexcept;
 
 /// Identifies process and thread: unique among the live threads of a process, not 0. No system call.
 std::uint64_t thread_token() noexcept;

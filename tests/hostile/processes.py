@@ -52,15 +52,6 @@ class Processes(hostile.Case):
         self.same(*self.scenario("spawn"))
         self.assertEqual([self.codes(records) for records in self.found()], [BOTH, BOTH])
 
-    def test_clone_past_libc(self):
-        """a child made by the system call itself, past libc | nothing | a report for each process; the child's has no end where it ends so too"""
-        done = self.same(*self.scenario("clone"))
-        reports = sorted(self.found(complete=False), key=lambda records: records[0]["ppid"] == os.getpid())
-        child, parent = reports
-        self.assertEqual(child[0]["ppid"], parent[0]["pid"])
-        self.assertEqual(self.codes(child), [int(done.stdout.split("child: ")[1].split()[0])])
-        self.assertEqual(self.codes(parent), BOTH)
-
     def test_exec(self):
         """exec after a failure | nothing | two reports with one process id"""
         self.same(*self.scenario("exec"))
@@ -245,7 +236,7 @@ class OtherWorlds(hostile.Case):
         self.assertEqual(self.found(), [])
 
     def test_an_emulated_child(self):
-        """fork after a failure under user-mode emulation (qemu-user), which accepts `MADV_WIPEONFORK` and ignores it | nothing | a report for each process"""
+        """fork after a failure under user-mode emulation (qemu-user) | nothing | a report for each process"""
         qemu = shutil.which(f"qemu-{platform.machine()}")
         if qemu is None:
             self.skipTest("no qemu-user (Debian: qemu-user)")

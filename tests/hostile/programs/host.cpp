@@ -91,21 +91,6 @@ int spawned() {
   return 0;
 }
 
-/// Past libc and every pthread_atfork handler.
-int raw_clone() {
-  use("parent");
-  const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
-  if (child == 0) {
-    void* module = nullptr;
-    std::printf("child: %d\n", hostile::load(g_bad, &module));  // the driver's state is not the child's
-    std::fflush(stdout);
-    syscall(SYS_exit_group, 5);
-  }
-  std::printf("%d\n", wait_for(child));
-  use("parent");
-  return 0;
-}
-
 /// As daemon(3) and its many relatives do. The parent waits, so that the test can.
 int daemon() {
   int channel[2];
@@ -249,7 +234,6 @@ const std::map<std::string, std::function<int()>>& scenarios() {
       {"once", once},
       {"vfork", child_of_vfork},
       {"spawn", spawned},
-      {"clone", raw_clone},
       {"daemon", daemon},
       {"abort", [] { return ends("abort"); }},
       {"segv", [] { return ends("segv"); }},
