@@ -321,14 +321,6 @@ os._exit(0)
                 library = self.damaged(".gnu.hash", offset, struct.pack("<I", word))
                 self.assertIn("opened: 1", self.plain("damaged", library).stdout)
 
-    def test_damaged_unwind_tables(self):
-        """a call fails inside a library with damaged unwind tables; then another thread opens a library | nothing | the failure"""
-        for encoding in (0xff, 0x50, 0x20, 0x0f):
-            with self.subTest(hex(encoding)):
-                library = self.damaged(".eh_frame_hdr", 1, bytes([encoding]))
-                self.plain("inside", library, CALLS_BACK)
-                self.failure(self.found()[-1], "inside_1_0")
-
     def test_libraries_of_odd_places(self):
         """a call fails inside a library whose path has a line feed, quotes, a long name, or ends in " (deleted)" | nothing | the failure with its library"""
         for name in ("a\nb", 'q"\\012', "x (deleted)", "long" * 60, "\u00fc \u2028"):
