@@ -370,14 +370,6 @@ class Names(hostile.Case):
         self.assertEqual(self.plain(None, program=hostile.HERE / "own_linker").stdout, "0 209 209\n")
         self.assertEqual(len(self.codes(self.only())), 2)
 
-    def test_started_by_the_linker(self):
-        """a program is started by the dynamic linker as a command (`ld.so ./program`) | nothing | all of it, with the program's own file"""
-        linker = next(pathlib.Path("/").glob("lib*/ld-linux-*.so.?"))
-        self.assertEqual(self.plain(None, hostile.PLAIN_HOST, "names", program=linker).stdout, "9 209\n")
-        records = self.only()
-        self.assertEqual(pathlib.Path(records[0]["exe"]), hostile.PLAIN_HOST.resolve())
-        self.assertIn("plain_host", str(self.failure(records, "last")["native"]))
-
     def test_ways_to_end_of_its_own(self):
         """a library defines `_exit` or `_Exit`, also one by means of the other | its own are called, as without the shim | -"""
         for library in ("own_lower", "own_upper", "own_both_ways"):
