@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the shim begins and ends. It begins in the library's constructor (options, stderr, the message that
 // announces the process for `kshim run`). It ends in one of two ways: `end` is the library's destructor, for
-// exit() and a return from main; `end_now` is for _exit, which a signal handler may call. A compiler's process
-// has a report only where it fails, and a destructor does not receive the exit status: there `end_compiler` is
-// a function of on_exit(3), which runs after all destructors. link_map.cpp has a constructor that notes what is
-// mapped at the start, and process_generation.cpp one that counts forks; no other part of the shim has constructors or destructors.
+// exit() and a return from main; `end_now` is for _exit, which a signal handler may call. A compiler's
+// process has a report only where it fails, and a destructor does not receive the exit status: there
+// `end_compiler` is a function of on_exit(3), which runs after all destructors. link_map.cpp has a
+// constructor that notes what is mapped at the start, and process_generation.cpp one that counts forks; no
+// other part of the shim has constructors or destructors.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -46,10 +47,10 @@ namespace {
 
 using ExitFn = void (*)(int);
 // A library may define one of the two and call the other.
-std::atomic<ExitFn> g_next_exit{nullptr};       ///< _exit
-std::atomic<ExitFn> g_next_c_exit{nullptr};     ///< _Exit
-std::atomic<std::uint32_t> g_process{0};        ///< the process that ran the constructor
-std::atomic<std::uint32_t> g_first{0};          ///< its process_generation()
+std::atomic<ExitFn> g_next_exit{nullptr};    ///< _exit
+std::atomic<ExitFn> g_next_c_exit{nullptr};  ///< _Exit
+std::atomic<std::uint32_t> g_process{0};     ///< the process that ran the constructor
+std::atomic<std::uint32_t> g_first{0};       ///< its process_generation()
 /// exit() accepts an int, but the parent sees only its low 8 bits.
 std::uint64_t seen_status(int status) noexcept { return static_cast<unsigned>(status) & 0xFFU; }
 

@@ -28,8 +28,8 @@ long read_by_call(const iovec* local, std::size_t locals, const iovec* remote, s
   return raw::call(SYS_process_vm_readv, own_number(), local, locals, remote, remotes, 0UL);
 }
 
-/// For sandboxes that refuse that call (old container run times, gVisor): a futex that has another value is not
-/// waited for, and one that cannot be read is EFAULT.
+/// For sandboxes that refuse that call (old container run times, gVisor): a futex that has another value is
+/// not waited for, and one that cannot be read is EFAULT.
 bool page_is_readable(std::uintptr_t page) noexcept {
   constexpr std::uint32_t kUnlikely = 0x6b73686d;
   const timespec no_time{0, 0};
@@ -39,7 +39,8 @@ bool page_is_readable(std::uintptr_t page) noexcept {
 
 }  // namespace
 
-KernelRead read_by_kernel(const iovec* local, const iovec* remote, std::size_t count, std::size_t size) noexcept {
+KernelRead read_by_kernel(const iovec* local, const iovec* remote, std::size_t count,
+                          std::size_t size) noexcept {
   const long got = read_by_call(local, count, remote, count);
   if (got == static_cast<long>(size)) return KernelRead::done;
   return got >= 0 || raw::t_error == EFAULT ? KernelRead::unreadable : KernelRead::refused;
@@ -73,7 +74,8 @@ std::size_t readable_pages(std::uintptr_t page, std::size_t count) noexcept {
   std::size_t done = 0;
   while (done < count) {
     const std::size_t part = std::min(count - done, kAtOnce);
-    for (std::size_t i = 0; i < part; ++i) remote[i] = {reinterpret_cast<void*>(page + (done + i) * kPage), 1};
+    for (std::size_t i = 0; i < part; ++i)
+      remote[i] = {reinterpret_cast<void*>(page + (done + i) * kPage), 1};
     const iovec local{bytes, part};
     long got = read_by_call(&local, 1, remote, part);
     if (got < 0 && raw::t_error != EFAULT) got = page_is_readable(page + done * kPage) ? 1 : 0;

@@ -10,7 +10,8 @@ namespace kshim::shim {
 /// own it:
 /// - a fork's child takes over a lock that another thread of the parent owned;
 /// - acquire() fails at once if this thread already owns the lock;
-/// - acquire() fails after 2 s in which nobody released the lock. From then on no thread waits until the lock is
+/// - acquire() fails after 2 s in which nobody released the lock. From then on no thread waits until the lock
+/// is
 ///   released.
 /// Time in which the whole process was stopped (SIGSTOP, a debugger, a suspended machine) does not count. Not
 /// for the launch path. A caller that does not get the lock drops the record and counts it.

@@ -14,8 +14,8 @@ namespace {
 /// A table of .eh_frame_hdr as all linkers write it. libunwind would search a file without one from its
 /// beginning to its end.
 bool is_usual(Bytes header) noexcept {
-  // Version 1; DW_EH_PE_pcrel|sdata4, DW_EH_PE_udata4, DW_EH_PE_datarel|sdata4 ("DWARF Exception Header Encoding",
-  // Linux Standard Base, Core).
+  // Version 1; DW_EH_PE_pcrel|sdata4, DW_EH_PE_udata4, DW_EH_PE_datarel|sdata4 ("DWARF Exception Header
+  // Encoding", Linux Standard Base, Core).
   constexpr unsigned char kUsual[] = {1, 0x1b, 0x03, 0x3b};
   return header.size() >= sizeof kUsual && std::memcmp(header.data(), kUsual, sizeof kUsual) == 0;
 }

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <link.h>
 
-
 #include "process/loaded_objects.h"
 
 namespace kshim::shim {
