@@ -3,6 +3,7 @@
 
 #include <sys/sysmacros.h>
 
+#include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
 #include "kshim/report/libc_calls.h"
@@ -112,10 +113,9 @@ std::string Output::first_bytes(std::size_t most) const {
 }
 
 void Output::write(std::string_view text) {
-  if (is_stream() || fd_)
-    write_to(is_stream() ? stream_ : fd_.get(), text);
-  else
-    replace(text);
+  if (!is_stream() && !fd_) return replace(text);
+  on_stall({});  // a pager may take its time
+  write_to(is_stream() ? stream_ : fd_.get(), text);
 }
 
 void Output::replace(std::string_view text) const {

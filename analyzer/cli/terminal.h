@@ -25,9 +25,8 @@ void print_warning(std::string_view text);
 void print_note(std::string_view text);
 
 /// A file system that no longer answers (NFS without its server, FUSE without its daemon) blocks every
-/// process that asks it, and no signal but SIGKILL gets through. A second thread looks at the others in
-/// /proc; once one has waited for a file for `patience` without any progress, it says which file it is, and
-/// ends the process with `status`. Once, before work begins. Zero: waits on.
+/// process that asks it. A thread ends the process with `status` once it has used no processor time for
+/// `patience`. Called once, before work begins. Zero: waits on.
 void end_on_stall(std::chrono::seconds patience, int status);
 /// From now on with this status; without one the process goes on.
 void on_stall(std::optional<int> status);

@@ -4,15 +4,13 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <poll.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cerrno>
 #include <iterator>
+#include <mutex>
 #include <system_error>
 
 namespace kshim::files {
@@ -62,58 +60,23 @@ bool leads_to_kernels(const Descriptor& entry, const struct stat& status, const 
   return fs::read_symlink("/proc/self/fd/" + std::to_string(entry.get()), error) != path.lexically_normal();
 }
 
-/// Of one thread. Never freed, used again: a watcher may be looking at it.
-struct LastOpened {
-  std::atomic<int> thread{0};  ///< 0: free
-  std::atomic<std::size_t> size{0};
-  std::array<char, 512> path{};
-  LastOpened* next = nullptr;
-};
-std::atomic<LastOpened*> g_last_opened{nullptr};  // a list that only grows
+/// What was opened last by any thread; nullopt: a pipe.
+std::mutex g_last_mutex;
+std::optional<std::string> g_last = std::string();
 
-class OwnLastOpened {
- public:
-  OwnLastOpened() {
-    const auto thread = static_cast<int>(::syscall(SYS_gettid));
-    for (LastOpened* at = g_last_opened.load(); at != nullptr && own_ == nullptr; at = at->next) {
-      int free = 0;
-      if (at->thread.compare_exchange_strong(free, thread)) own_ = at;
-    }
-    if (own_ != nullptr) return;
-    own_ = new LastOpened;  // NOLINT(cppcoreguidelines-owning-memory): kept for good
-    own_->thread = thread;
-    own_->next = g_last_opened.load();
-    while (!g_last_opened.compare_exchange_weak(own_->next, own_)) {
-    }
-  }
-  ~OwnLastOpened() {
-    own_->size = 0;
-    own_->thread = 0;
-  }
-  OwnLastOpened(const OwnLastOpened&) = delete;
-  OwnLastOpened& operator=(const OwnLastOpened&) = delete;
-  void set(const std::string& path) noexcept {
-    own_->size.store(0, std::memory_order_release);
-    const std::size_t size = path.copy(own_->path.data(), own_->path.size());
-    own_->size.store(size, std::memory_order_release);
-  }
-
- private:
-  LastOpened* own_ = nullptr;
-};
-
-void remember(const fs::path& path) {
-  thread_local OwnLastOpened last;
-  last.set(path.native());
+void remember(std::optional<std::string> path) {
+  const std::lock_guard lock(g_last_mutex);
+  g_last = std::move(path);
 }
 
 }  // namespace
 
-std::string last_opened(int thread) {
-  for (const LastOpened* at = g_last_opened.load(); at != nullptr; at = at->next)
-    if (at->thread.load() == thread) return {at->path.data(), at->size.load(std::memory_order_acquire)};
-  return {};
+std::optional<std::string> last_opened() {
+  const std::lock_guard lock(g_last_mutex);
+  return g_last;
 }
+
+void await_writer() { remember({}); }
 
 Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);
@@ -121,7 +84,7 @@ Descriptor::~Descriptor() {
 
 OpenFile open_to_read(const fs::path& path, int folder, const char* name) {
   OpenFile out;
-  remember(path);
+  remember(path.native());
   struct stat before {};
   if (::fstatat(folder, name, &before, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(before.st_mode) ||
       before.st_blocks == 0)  // nor is it the kernel's
@@ -133,7 +96,7 @@ OpenFile open_to_read(const fs::path& path, int folder, const char* name) {
 
 OpenFile open_to_read(const fs::path& path, Kinds kinds) {
   OpenFile out;
-  remember(path);
+  remember(path.native());
   const Descriptor entry(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!entry || ::fstat(entry.get(), &out.status) != 0) {
     out.error = errno;
@@ -141,6 +104,7 @@ OpenFile open_to_read(const fs::path& path, Kinds kinds) {
     return out;
   }
   const bool pipe = S_ISFIFO(out.status.st_mode) && kinds == Kinds::regular_or_pipe;
+  if (pipe) await_writer();
   if (!S_ISREG(out.status.st_mode) && !pipe) {
     out.error = S_ISDIR(out.status.st_mode) ? EISDIR : EINVAL;
     out.why = S_ISDIR(out.status.st_mode) ? "is a folder" : "is not a regular file";

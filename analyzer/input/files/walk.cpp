@@ -97,6 +97,7 @@ class FolderWalk {
     if (!file.create()) return note("-", "no file can be made in the folder for temporary files to keep it");
     std::vector<std::byte> block(std::size_t{1} << 20);
     std::uint64_t all = 0;
+    files::await_writer();
     for (;;) {
       const ssize_t size = ::read(STDIN_FILENO, block.data(), block.size());
       if (size < 0 && errno == EINTR) continue;

@@ -54,8 +54,10 @@ OpenFile open_to_read(const std::filesystem::path& path, Kinds kinds = Kinds::re
 /// The same for a regular file that lies in an opened folder itself, in half the time; no link is followed.
 /// Not open, without a reason, where it is not that simple.
 OpenFile open_to_read(const std::filesystem::path& path, int folder, const char* name);
-/// What a thread (gettid) has opened last, its first 512 bytes: which file it is whose pages do not come.
-std::string last_opened(int thread);
+/// The file that was opened last; empty: none was. nullopt: a pipe is read, whose writer may take its time.
+std::optional<std::string> last_opened();
+/// From now on a pipe is read, until the next file is opened.
+void await_writer();
 
 /// Reads up to `out.size()` bytes from `offset`: the number read, fewer at the file's end; nullopt on error.
 std::optional<std::size_t> read_at(int fd, std::uint64_t offset, std::span<char> out);
