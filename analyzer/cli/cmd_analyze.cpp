@@ -15,7 +15,6 @@ struct AnalyzeOptions {
   Assumptions assumed;
   bool trust_reports = false;
   std::string root;
-  std::string status;
   std::vector<std::string> paths;
 };
 
@@ -28,38 +27,6 @@ AnalysisOptions to_analysis(const AnalyzeOptions& options) {
   return result;
 }
 
-// As Nagios' plugin guidelines have them.
-constexpr int kNagiosWarning = 1;
-constexpr int kNagiosCritical = 2;
-constexpr int kNagiosUnknown = 3;
-
-/// One line, with numbers for plots behind the bar, and the exit status.
-std::pair<std::string, int> nagios_status(const Analysis& analysis) {
-  std::size_t errors = 0;
-  std::size_t warnings = 0;
-  for (const Finding& finding : analysis.findings) {
-    errors += finding.severity == Severity::error ? 1 : 0;
-    warnings += finding.severity == Severity::warning ? 1 : 0;
-  }
-  const bool unproven = analysis.verdict == Verdict::blind || analysis.verdict == Verdict::incomplete;
-  const int status = errors != 0 ? kNagiosCritical : warnings != 0 || unproven ? kNagiosWarning : 0;
-  constexpr std::array kWords = {"OK", "WARNING", "CRITICAL"};
-  std::string first;
-  if (errors + warnings != 0) {
-    const Finding& finding = analysis.findings.front();
-    first = fmt::format(", first {} of {}", row_of(finding.cause).name,
-                        sanitize(finding.object.empty() ? "the program" : finding.object));
-    std::ranges::replace(first, '|', '?');
-  }
-  return {fmt::format("KSHIM {}: {} in {}: {} and {}{} | errors={} warnings={} processes={}\n",
-                      kWords.at(static_cast<std::size_t>(status)), to_name(analysis.verdict),
-                      analysis.processes.size() == 1 ? "1 process"
-                                                     : fmt::format("{} processes", analysis.processes.size()),
-                      counted(errors, "error"), counted(warnings, "warning"), first, errors, warnings,
-                      analysis.processes.size()),
-          status};
-}
-
 int analyze(const AnalyzeOptions& options) {
   AnalysisOptions analysis_options = to_analysis(options);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
@@ -70,19 +37,10 @@ int analyze(const AnalyzeOptions& options) {
     analysis_options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     analysis = verbs::analyze({options.paths.begin(), options.paths.end()}, analysis_options);
   }
-  if (analysis.nothing_readable && !options.status.empty()) {
-    output.write("KSHIM UNKNOWN: there is no report that can be read\n");
-    return kNagiosUnknown;
-  }
   if (analysis.nothing_readable) {
     print_errors(analysis.notes, options.written.verbose);
     if (analysis.notes.empty()) print_error("there is no report in what was named");
     return exit_status::kNoInput;
-  }
-  if (!options.status.empty()) {
-    const auto [line, status] = nagios_status(analysis);
-    output.write(line);
-    return status;
   }
   output.write(rendered(analysis, options.written.format, render_options(output, options.written)));
   return worst(analysis) == Severity::error ? exit_status::kFindings : exit_status::kOk;
@@ -97,7 +55,6 @@ std::function<int()> set_up_analyze(Arguments& arguments) {
   arguments.add("--target", options->targets);
   options->assumed.add_to(arguments);
   arguments.add("--root", options->root);
-  arguments.add("--status", options->status)->check(one_of({"nagios"}));
   arguments.add("-v,--verbose", options->written.verbose);
   arguments.add("--trust-reports", options->trust_reports);
   arguments.add("--full", options->written.full);

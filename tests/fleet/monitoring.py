@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""kshim export --to openmetrics and kshim analyze --status nagios, read by what a site's monitoring reads them with."""
+"""kshim export --to openmetrics, read by what a site's monitoring reads it with."""
 import json
 import os
 import pathlib
@@ -120,21 +120,6 @@ class Monitoring(unittest.TestCase):
                 self.assertEqual(self.value(page, "node_textfile_scrape_error"), 0)
             finally:
                 exporter.terminate()
-
-    def nagios(self, status):
-        text = self.kshim("analyze", "--status", "nagios", self.reports, status=status)
-        self.assertEqual(len(text.splitlines()), 1, text)
-        said, _, numbers = text.partition(" | ")
-        return said.split(":")[0], dict(row.split("=") for row in numbers.split())
-
-    def test_nagios(self):
-        self.assertEqual(self.nagios(3)[0], "KSHIM UNKNOWN")
-        self.put("healthy")
-        self.assertEqual(self.nagios(0), ("KSHIM OK", {"errors": "0", "warnings": "0", "processes": "1"}))
-        self.put("killed")
-        self.assertEqual(self.nagios(1)[0], "KSHIM WARNING")
-        self.put("no-image-for-arch")
-        self.assertEqual(self.nagios(2), ("KSHIM CRITICAL", {"errors": "1", "warnings": "0", "processes": "3"}))
 
 
 if __name__ == "__main__":
