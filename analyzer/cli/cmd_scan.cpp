@@ -31,7 +31,6 @@ struct ScanOptions {
   bool sass = false;
   bool ptx = false;
   bool either = false;
-  bool print_config = false;
   bool sizes = false;
   bool sha256 = false;
   std::vector<std::string> paths;
@@ -164,9 +163,9 @@ void refuse_to_overwrite(const Output& output, const std::string& path) {
 
 int scan_paths(const ScanOptions& options) {
   ScanRequest scan_options = to_scan(options);
-  const Expectation expectation = options.print_config ? Expectation() : expectation_of(options);
+  const Expectation expectation = expectation_of(options);
   const std::vector<std::filesystem::path> paths = paths_of(options);
-  if (options.targets.empty() && !expectation.asks() && !options.print_config)
+  if (options.targets.empty() && !expectation.asks())
     use_gpus_here(options, scan_options);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs(options.paths, "the files to scan");
@@ -189,12 +188,6 @@ int scan_paths(const ScanOptions& options) {
                 "{}: holds reports of what ran, not files with device code; `kshim analyze {}` reads them",
                 sanitize(path), shell_quote(path)),
             exit_status::kNoInput);
-  if (options.print_config) {
-    if (result.objects.empty())
-      throw UserError("--print-config: there is no device code in what was named", exit_status::kNoInput);
-    output.write(config_of(result, options.written.output.ends_with("pyproject.toml")));
-    return exit_status::kOk;
-  }
   if (expectation.asks()) hold(result, expectation, paths);
   if (result.nothing_readable) {
     print_errors(mapped(result.notes, &ReadNote::text), options.written.verbose);
@@ -233,7 +226,6 @@ std::function<int()> set_up_scan(Arguments& arguments) {
   arguments.add("--ptx-floor", options->ptx_floor);
   arguments.add("--budget", options->budget);
   arguments.add("--config", options->config);
-  arguments.add("--print-config", options->print_config);
   arguments.add("--sizes", options->sizes);
   arguments.add("--kernels", options->kernels);
   arguments.add("--sha256", options->sha256);

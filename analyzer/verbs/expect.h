@@ -81,7 +81,5 @@ Limit parse_limit(std::string_view of, std::string_view size, const TextOrigin& 
 /// Fills `scan.expected` and adds a finding for each file that is not as expected, each pattern and path
 /// without device code, each budget that is exceeded.
 void hold(Scan& scan, const Expectation& expectation, const std::vector<std::filesystem::path>& paths);
-/// A first kshim.toml: what the files have, those that differ from most of them with rules of their own.
-std::string config_of(const Scan& scan, bool pyproject);
 
 }  // namespace kshim::verbs

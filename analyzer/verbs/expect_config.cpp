@@ -195,7 +195,7 @@ Expectation read_config(const std::string& path) {
   const toml::table file = parse(path);
   if (!is_pyproject(path)) return Config(path).read(file);
   const toml::node_view<const toml::node> section = file["tool"]["kshim"];
-  if (!section) refuse({path}, "has no [tool.kshim]; `kshim scan --print-config WHEEL` writes a first one");
+  if (!section) refuse({path}, "has no [tool.kshim]; write [tool.kshim] and expect = \"8.0 9.0+PTX\"");
   const toml::table* table = section.as_table();
   if (table == nullptr) refuse({path}, "tool.kshim is no table");
   return Config(path).read(*table);

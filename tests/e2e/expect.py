@@ -216,23 +216,6 @@ reason = "a vendor's"
             self.write(f'expect = "@{name}"\n')
             self.assertNotIn("hunter2", self.refused(SCALE))
 
-    def test_first_configuration(self):
-        """What --print-config writes of a wheel holds that wheel, and no other."""
-        wheel = self.wheel(_C=SAXPY, _fa3_C=ATTENTION)
-        done = self.kshim("scan", "--print-config", wheel)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.write(done.stdout)
-        self.scan(wheel)
-        self.assertEqual(self.kshim("scan", self.wheel("other.whl", _C=SCALE, _fa3_C=ATTENTION)).returncode, 1)
-        odd = self.wheel("odd.whl", _C=SAXPY, **{"_*[C]": ATTENTION})  # no pattern
-        self.write(self.kshim("scan", "--print-config", odd).stdout)
-        self.scan(odd)
-        self.assertEqual(self.kshim("scan", self.wheel("other.whl", _C=SAXPY, _xC=ATTENTION, **{"_*[C]": ATTENTION})).returncode, 1)
-        self.write("", "kshim.toml")
-        (self.folder / "kshim.toml").unlink()
-        self.assertEqual(self.kshim("scan", "--print-config", "-o", "pyproject.toml", wheel).returncode, 0)
-        self.scan(wheel)
-
 
 class Budget(Expect):
     def test_file_wheel_architecture(self):
