@@ -165,8 +165,7 @@ int scan_paths(const ScanOptions& options) {
   ScanRequest scan_options = to_scan(options);
   const Expectation expectation = expectation_of(options);
   const std::vector<std::filesystem::path> paths = paths_of(options);
-  if (options.targets.empty() && !expectation.asks())
-    use_gpus_here(options, scan_options);
+  if (options.targets.empty() && !expectation.asks()) use_gpus_here(options, scan_options);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs(options.paths, "the files to scan");
   refuse_to_overwrite(output, options.written.output);

@@ -161,16 +161,14 @@ std::uint64_t size_on_disk(const std::string& path) {
 }
 
 void hold_budget(Scan& scan, const std::vector<Limit>& budget, const std::string& source) {
-  std::map<std::string, std::map<image::Arch, std::uint64_t>> wheels;  // stored bytes by architecture
-  for (const ScannedObject& object : scan.objects)
-    for (const ImageCount& row : object.images) wheels[object.path][row.candidate.arch] += row.stored;
+  std::set<std::string> wheels;
+  for (const ScannedObject& object : scan.objects) wheels.insert(object.path);
   const auto check = [&](const std::string& name, const Limit& limit, std::uint64_t bytes) {
-    scan.budget.push_back({name, limit.text(), bytes, limit.bytes});
+    scan.budget.push_back({name, std::string(limit.text()), bytes, limit.bytes});
     if (bytes <= limit.bytes) return;
     Finding finding = unmet(
-        fmt::format("{}{} takes {}, {} more than its budget of {}", basename_of(name),
-                    limit.of == Limit::Of::arch ? fmt::format(": code for {}", limit.text()) : std::string(),
-                    size_text(bytes), size_text(bytes - limit.bytes), size_text(limit.bytes)),
+        fmt::format("{} takes {}, {} more than its budget of {}", basename_of(name), size_text(bytes),
+                    size_text(bytes - limit.bytes), size_text(limit.bytes)),
         fmt::format("Build for fewer architectures (the table below says what takes most), or raise the "
                     "budget of {}.",
                     source),
@@ -182,20 +180,14 @@ void hold_budget(Scan& scan, const std::vector<Limit>& budget, const std::string
   for (const Limit& limit : budget) {
     if (limit.of == Limit::Of::file)
       for (const ScannedObject& object : scan.objects) check(object.name(), limit, object.bytes);
-    for (const auto& [path, archs] : wheels) {
-      if (limit.of == Limit::Of::wheel) check(path, limit, size_on_disk(path));
-      const auto taken = archs.find(limit.arch);
-      if (limit.of == Limit::Of::arch) check(path, limit, taken == archs.end() ? 0 : taken->second);
-    }
+    else
+      for (const std::string& path : wheels) check(path, limit, size_on_disk(path));
   }
 }
 
 }  // namespace
 
-std::string Limit::text() const {
-  if (of != Of::arch) return of == Of::file ? "file" : "wheel";
-  return to_text({{ImageKind::cubin, arch}});
-}
+std::string_view Limit::text() const { return of == Of::file ? "file" : "wheel"; }
 
 void hold(Scan& scan, const Expectation& expectation, const std::vector<fs::path>& paths) {
   std::error_code error;

@@ -56,11 +56,10 @@ struct Rule {
 
 /// The most bytes that something may take.
 struct Limit {
-  enum class Of : std::uint8_t { file, wheel, arch };  ///< wheel: what was named, as it lies on disk
+  enum class Of : std::uint8_t { file, wheel };  ///< wheel: what was named, as it lies on disk
   Of of = Of::file;
-  image::Arch arch = {};  ///< of `arch`: all its code in one wheel
   std::uint64_t bytes = 0;
-  std::string text() const;  ///< "file", "wheel", "9.0a"
+  std::string_view text() const;  ///< "file", "wheel"
 };
 
 struct Expectation {
@@ -74,7 +73,7 @@ struct Expectation {
 Expectation read_config(const std::string& path);
 /// ./kshim.toml, else ./pyproject.toml where it has [tool.kshim]; empty where there is none.
 std::string find_config();
-/// "50M", "1.5 GB", "300MiB" or `file=50M,wheel=300M,9.0a=40M`. A size alone is a file's.
+/// "50M", "1.5 GB", "300MiB" or `file=50M,wheel=300M`. A size alone is a file's.
 std::vector<Limit> parse_budget(std::string_view text, const TextOrigin& origin);
 Limit parse_limit(std::string_view of, std::string_view size, const TextOrigin& origin);
 

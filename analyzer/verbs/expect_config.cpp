@@ -214,17 +214,9 @@ Limit parse_limit(std::string_view of, std::string_view size, const TextOrigin& 
   const auto bytes = parse_size(size);
   if (!bytes || *bytes == 0)
     refuse(origin, fmt::format("`{}` is no size; write 50M, 1.5G or 300MiB", sanitize(size)));
-  Limit limit{.of = of == "wheel"  ? Limit::Of::wheel
-                    : of == "file" ? Limit::Of::file
-                                   : Limit::Of::arch,
-              .bytes = *bytes};
-  if (limit.of != Limit::Of::arch) return limit;
-  const auto arch = image::parse_arch(of);
-  if (!arch)
-    refuse(origin,
-           fmt::format("`{}` has no budget; file, wheel and architectures such as 9.0a have", sanitize(of)));
-  limit.arch = *arch;
-  return limit;
+  if (of != "file" && of != "wheel")
+    refuse(origin, fmt::format("`{}` has no budget; file and wheel have", sanitize(of)));
+  return {.of = of == "wheel" ? Limit::Of::wheel : Limit::Of::file, .bytes = *bytes};
 }
 
 std::vector<Limit> parse_budget(std::string_view text, const TextOrigin& origin) {
