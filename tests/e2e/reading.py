@@ -77,10 +77,8 @@ class Reading(e2e.Case):
         yield "export", "--to", "wheel-variant", folder / "a/b/f.whl"
         yield "scan", "--expect", f"@{folder / 'a/b/f.ptx'}", folder
         yield "scan", "--knowledge", folder / "CMakeCache.txt", folder
-        yield "cdi", "--report", folder / "a/b/f.log"
         # A FIFO of their own: with a reader for a moment, SIGPIPE would end them.
         os.mkfifo(self.folder / "out.log")
-        yield "cdi", "-o", self.folder / "out.log"
         yield "analyze", "-o", self.folder / "out.log", report
         yield "analyze", "-o", folder / "a/b/z.so", report
 
