@@ -28,9 +28,7 @@ void add_search_path(const LibraryConflict& at, Advice& out) {
     const auto by_path = [&](const CudaLibrary& library) { return names_folder_of(entry, library); };
     const auto all = static_cast<std::ptrdiff_t>(at.libraries.size());
     const auto here = std::ranges::count_if(at.libraries, by_path);
-    const bool alone = at.kind == LibraryConflictKind::built || at.kind == LibraryConflictKind::older;
-    const bool mixes =
-        at.kind == LibraryConflictKind::shadowed ? entry == at.shadow : here != 0 && (here != all || alone);
+    const bool mixes = here != 0 && (here != all || at.kind == LibraryConflictKind::built);
     (mixes ? dropped : kept).push_back(entry);
   }
   if (dropped.empty()) return;
@@ -63,8 +61,7 @@ void add_reinstall(const LibraryConflict& at, Advice& out) {
   const auto wheel =
       std::ranges::find_if(at.libraries, [](const CudaLibrary& library) { return !library.package.empty(); });
   if (wheel == at.libraries.end() || at.kind == LibraryConflictKind::dropped ||
-      at.kind == LibraryConflictKind::built || at.kind == LibraryConflictKind::majors ||
-      at.kind == LibraryConflictKind::older)
+      at.kind == LibraryConflictKind::built || at.kind == LibraryConflictKind::majors)
     return;
   out.fixes.push_back(
       fix_of("install-again",
@@ -99,15 +96,6 @@ void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapa
                       fmt::format("python -m pip install --force-reinstall nvidia-cudnn-cu{}", wanted)};
       fix.caveat = "both share a folder: the one that stays is to be installed again after the other is gone";
     }
-    out.fixes.push_back(std::move(fix));
-  }
-  if (at.kind == LibraryConflictKind::older) {
-    Fix fix{FixKind::reinstall, fmt::format("Use cuDNN {} or newer", at.wanted),     {}, "", "",
-            "use-newer-cudnn",  {{"package", cudnn.package}, {"release", at.wanted}}};
-    fix.why = "a cuDNN serves what was built with it or with an older one of its major version";
-    if (!cudnn.package.empty())
-      fix.commands = {
-          fmt::format("python -m pip install '{}>={},<{}'", cudnn.package, at.wanted, cudnn.major + 1)};
     out.fixes.push_back(std::move(fix));
   }
   if (at.kind != LibraryConflictKind::dropped || !device) return;

@@ -122,14 +122,6 @@ bool is_stateless_library(std::string_view family) {
   });
 }
 
-const LibraryNeedRow* library_need(std::string_view library, std::string_view distribution,
-                                   std::string_view version) {
-  return first_row(library_needs(), [&](const LibraryNeedRow& row) {
-    return row.library == library && row.distribution == distribution &&
-           is_within(version, row.first, row.last);
-  });
-}
-
 const ProbingLibraryRow* find_probing_library(std::string_view path) {
   const std::string_view name = basename_of(path);
   // cublas64_12.dll is what libcublas.so.12 is elsewhere.

@@ -50,9 +50,6 @@ unsigned branch_of(std::string_view driver);
 const ToolkitRow* toolkit_of_branch(unsigned branch);
 /// Whether several copies of a family of libraries ("nvrtc-builtins") are nobody's business.
 bool is_stateless_library(std::string_view family);
-/// Which release of a library a framework was built with and checks for; nullptr where nothing is known.
-const LibraryNeedRow* library_need(std::string_view library, std::string_view distribution,
-                                   std::string_view version);
 const ProbingLibraryRow* find_probing_library(std::string_view path);
 /// Of the file's name alone: libcublas.so.12, cublas64_12.dll, libcublas_static.a.
 const VendorLibraryRow* find_vendor_library(std::string_view path);

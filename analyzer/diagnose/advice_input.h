@@ -14,8 +14,6 @@ struct LibraryConflict {
   std::vector<CudaLibrary> libraries;  ///< those that do not belong together
   std::string search_path;             ///< LD_LIBRARY_PATH of the process; empty = not set
   std::string simulator;               ///< folder of the simulated driver, which only `kshim run` puts there
-  std::string shadow;                  ///< the folder of LD_LIBRARY_PATH that has the parts (shadowed)
-  std::string wanted;                  ///< the oldest release that will do (older)
   std::string conda;                   ///< CONDA_PREFIX
   bool operator==(const LibraryConflict&) const = default;
 };

@@ -17,7 +17,6 @@ constexpr double kBuiltForAnother = 0.75;
 constexpr double kDroppedByTable = 0.75;
 constexpr double kNotYetByTable = 0.5;  // PTX may carry an older release over to a newer GPU
 constexpr double kSideBySide = 0.4;     // works, where each library keeps to its own
-constexpr double kSuspicion = 0.4;
 
 bool is_cudnn(const CudaLibrary& library) { return library.family.starts_with("cudnn"); }
 
@@ -126,38 +125,6 @@ void majors(const Libraries& all, std::vector<LibraryMatch>& out) {
   out.push_back(std::move(match));
 }
 
-// Where an installation begins: a site-packages folder, else the folder itself.
-std::string installation_of(const CudaLibrary& library) {
-  for (const char* folder : {"/site-packages/", "/dist-packages/"}) {
-    const std::size_t at = library.folder.find(folder);
-    if (at != std::string::npos) return library.folder.substr(0, at + std::string_view(folder).size());
-  }
-  return library.folder;
-}
-
-void apart(const Libraries& all, std::vector<LibraryMatch>& out) {
-  for (const LibraryUsesRow& row : library_uses()) {
-    const auto user =
-        std::ranges::find_if(all, [&](const CudaLibrary& library) { return library.family == row.library; });
-    if (user == all.end()) continue;
-    std::optional<std::size_t> other;
-    bool own = false;
-    for (std::size_t k = 0; k < all.size(); ++k) {
-      if (all[k].family != row.used) continue;
-      own = own || installation_of(all[k]) == installation_of(*user) || of_one_place(all[k], *user);
-      other = k;
-    }
-    if (!other || own) continue;
-    out.push_back({.kind = LibraryConflictKind::apart,
-                   .confidence = kSuspicion,
-                   .headline = fmt::format("lib{} and the lib{} that it uses are from different places",
-                                           row.library, row.used),
-                   .because = fmt::format("{} uses {}, which belongs to another installation",
-                                          with_place(*user), with_place(all[*other])),
-                   .libraries = {static_cast<std::size_t>(user - all.begin()), *other}});
-  }
-}
-
 void cudnn_parts(const Libraries& all, const std::vector<std::size_t>& cudnn,
                  std::vector<LibraryMatch>& out) {
   LibraryMatch worst{.cause = Cause::cudnn_mismatch, .kind = LibraryConflictKind::parts};
@@ -255,7 +222,6 @@ std::vector<LibraryMatch> judge_libraries(const Libraries& libraries,
   parts(libraries, out);
   copies(libraries, out);
   majors(libraries, out);
-  apart(libraries, out);
   std::vector<std::size_t> cudnn;
   for (std::size_t i = 0; i < libraries.size(); ++i) {
     if (is_cudnn(libraries[i])) cudnn.push_back(i);
@@ -272,8 +238,7 @@ std::vector<LibraryMatch> judge_libraries(const Libraries& libraries,
 
 bool is_strong(LibraryConflictKind kind) {
   return kind == LibraryConflictKind::parts || kind == LibraryConflictKind::copies ||
-         kind == LibraryConflictKind::built || kind == LibraryConflictKind::dropped ||
-         kind == LibraryConflictKind::older || kind == LibraryConflictKind::shadowed;
+         kind == LibraryConflictKind::built || kind == LibraryConflictKind::dropped;
 }
 
 bool may_be_library_conflict(int code) { return code_has(code, code_trait::ambiguous | code_trait::handle); }

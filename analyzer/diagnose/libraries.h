@@ -11,11 +11,8 @@ enum class LibraryConflictKind : std::uint8_t {
   parts,     ///< of one library, from two places or releases
   copies,    ///< of one library, of different builds
   majors,    ///< of one library, side by side
-  apart,     ///< libraries that use each other, from different installations: a suspicion, no more
   built,     ///< cuDNN, for another CUDA than the libraries it calls
   dropped,   ///< cuDNN, and a GPU that it does not serve
-  older,     ///< cuDNN, than the one that a framework was built with
-  shadowed,  ///< cuDNN, whose parts LD_LIBRARY_PATH has of another release
 };
 
 struct LibraryMatch {
@@ -26,8 +23,6 @@ struct LibraryMatch {
   std::string because = {};                             ///< a sentence
   std::vector<std::size_t> libraries = {};              ///< whose, by index
   std::optional<image::ComputeCapability> device = {};  ///< that is not served
-  std::string shadow = {};                              ///< the folder that goes before (shadowed)
-  std::string wanted = {};                              ///< the oldest release that will do (older)
 };
 
 /// What calls for a look, the surest first. `devices`: of the process.

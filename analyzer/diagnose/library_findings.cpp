@@ -10,108 +10,6 @@
 namespace kshim::diagnose {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr double kBuiltWithNewer = 0.85;
-constexpr double kVersionsKnown = 0.8;
-constexpr double kFoldersKnown = 0.55;
-constexpr std::size_t kMaxEntries = 64;
-
-std::string release_of(const CudaLibrary& library, const std::vector<CudaLibrary>& all) {
-  if (contains(library.version, '.')) return library.version;
-  for (const CudaLibrary& other : all) {
-    const bool part = other.family.starts_with("cudnn") && other.folder == library.folder;
-    if (part && contains(other.version, '.')) return other.version;
-  }
-  return {};
-}
-
-void older_than_built_with(const Scene& scene, const std::vector<CudaLibrary>& all, std::size_t cudnn,
-                           std::vector<LibraryMatch>& out) {
-  const std::string have = release_of(all[cudnn], all);
-  if (have.empty()) return;
-  for (const ObjectRecord& object : scene.report.objects) {
-    const auto package = package_of(scene, object);
-    if (!package) continue;
-    const LibraryNeedRow* row = library_need("cuDNN", package->name, package->version);
-    if (row == nullptr || compare_releases(have, row->oldest) >= 0) continue;
-    LibraryMatch match{.cause = Cause::cudnn_mismatch,
-                       .kind = LibraryConflictKind::older,
-                       .confidence = kBuiltWithNewer,
-                       .libraries = {cudnn},
-                       .wanted = std::string(row->oldest)};
-    match.headline = fmt::format("cuDNN {} is older than the {} that {} {} was built with", have, row->oldest,
-                                 package->name, package->version);
-    match.because =
-        fmt::format("{} {} needs cuDNN {} or later: {} in {} is {}", package->name, package->version,
-                    row->oldest, all[cudnn].record.soname, all[cudnn].folder, have);
-    out.push_back(std::move(match));
-    return;
-  }
-}
-
-struct Shadow {
-  std::string folder, file, release;
-};
-
-// The first folder of LD_LIBRARY_PATH that has a part of this major version; nothing where that is the
-// library's own.
-std::optional<Shadow> shadow_of(const CudaLibrary& cudnn, std::string_view search) {
-  static constexpr std::array kParts = {"graph", "ops",       "engines_precompiled",
-                                        "cnn",   "ops_infer", "cnn_infer"};
-  for (std::size_t i = 0; i < kMaxEntries && !search.empty(); ++i) {
-    const std::string entry(search.substr(0, search.find(':')));
-    search.remove_prefix(std::min(search.size(), entry.size() + 1));
-    if (entry.empty() || entry.front() != '/') continue;
-    for (const char* part : kParts) {
-      const std::string file = fmt::format("{}/libcudnn_{}.so.{}", entry, part, cudnn.major);
-      std::error_code error;
-      const fs::path real = fs::canonical(file, error);
-      if (error || !fs::is_regular_file(real, error)) continue;
-      if (real.parent_path() == cudnn.folder) return std::nullopt;
-      return Shadow{entry, file, read_cudnn(real.string(), {}).version};
-    }
-  }
-  return std::nullopt;
-}
-
-void parts_of_another(const Scene& scene, const std::vector<CudaLibrary>& all, std::size_t cudnn,
-                      std::vector<LibraryMatch>& out) {
-  const auto search = scene.report.process.env.find("LD_LIBRARY_PATH");
-  if (search == scene.report.process.env.end()) return;
-  const auto shadow = shadow_of(all[cudnn], search->second);
-  if (!shadow) return;
-  const std::string have = release_of(all[cudnn], all);
-  const bool known = !have.empty() && !shadow->release.empty();
-  if (known && !releases_differ(have, shadow->release)) return;
-  LibraryMatch match{.cause = Cause::cudnn_mismatch,
-                     .kind = LibraryConflictKind::shadowed,
-                     .confidence = known ? kVersionsKnown : kFoldersKnown,
-                     .libraries = {cudnn},
-                     .shadow = shadow->folder};
-  match.headline =
-      fmt::format("cuDNN{} loads components of {} from LD_LIBRARY_PATH", have.empty() ? "" : " " + have,
-                  known ? "cuDNN " + shadow->release : "another one");
-  match.because = fmt::format(
-      "{} in {} loads its component libraries by name, and LD_LIBRARY_PATH puts {}{} before its own: all "
-      "components must come from one release",
-      all[cudnn].record.soname, all[cudnn].folder, shadow->file,
-      shadow->release.empty() ? "" : " of " + shadow->release);
-  out.push_back(std::move(match));
-}
-
-void add_cudnn_choice(const Scene& scene, const std::vector<CudaLibrary>& libraries,
-                      std::vector<LibraryMatch>& matches) {
-  const auto cudnn = std::ranges::find(libraries, "cudnn", &CudaLibrary::family);
-  if (cudnn == libraries.end()) return;
-  const auto index = static_cast<std::size_t>(cudnn - libraries.begin());
-  older_than_built_with(scene, libraries, index, matches);
-  const bool parts_told = std::ranges::any_of(matches, [](const LibraryMatch& match) {
-    return match.cause == Cause::cudnn_mismatch && match.kind == LibraryConflictKind::parts;
-  });
-  if (!parts_told) parts_of_another(scene, libraries, index, matches);
-}
-
 constexpr double kOnItsStack = 0.75;     // the failing call came out of one of the libraries
 constexpr double kNothingElse = 0.45;    // it did not, and nothing else explains it
 constexpr double kLibraryGaveUp = 0.85;  // of what the libraries by themselves are worth
@@ -215,7 +113,7 @@ void set_conflict(const Scene& scene, const LibraryMatch& match, std::vector<Cud
                   Finding& out) {
   AdviceInput at;
   at.conflict = LibraryConflict{match.kind,   std::move(libraries), env_of(scene, "LD_LIBRARY_PATH"), {},
-                                match.shadow, match.wanted,         env_of(scene, "CONDA_PREFIX")};
+                                env_of(scene, "CONDA_PREFIX")};
   const auto& driver = scene.report.driver;
   if (driver && driver->simulated) at.conflict->simulator = driver->path.substr(0, driver->path.rfind('/'));
   at.program = command_line_of(scene.report.process);
@@ -259,23 +157,19 @@ bool failed_in_cudnn(const std::vector<Finding>& known) {
   });
 }
 
-// Sets the severity by what failed; false if no evidence supports the suspicion.
-bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<CudaLibrary>& libraries,
+// Sets the severity by what failed.
+void weigh(const Scene& scene, const LibraryMatch& match, const std::vector<CudaLibrary>& libraries,
            const std::vector<Unexplained>& unexplained, std::vector<Finding>& known, Finding& out) {
   out.severity = Severity::warning;
   out.confidence = match.confidence;
   for (const Unexplained& row : unexplained) {
     if (!is_on_stack(scene, *row.failure, libraries)) continue;
     out.severity = Severity::error;
-    out.confidence =
-        match.kind == LibraryConflictKind::apart ? kOwnGround : std::max(kOnItsStack, match.confidence);
+    out.confidence = std::max(kOnItsStack, match.confidence);
     take_failure(row, known, out);
-    return true;
+    return;
   }
-  if (match.kind == LibraryConflictKind::apart) return false;
   const bool gave_up = scene.options.term_signal || scene.options.exit_status.value_or(0) != 0;
-  // If the program continued, we do not know which components the loader used.
-  if (match.kind == LibraryConflictKind::shadowed && !gave_up) return false;
   const auto by_code = std::ranges::find_if(unexplained, [&](const Unexplained& row) {
     return is_strong(match.kind) || may_be_library_conflict(row.code);
   });
@@ -288,11 +182,11 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
          fmt::format("A call failed with {}, and nothing else explains it.", by_code->code),
          location(scene.report, by_code->failure->line),
          {{"code", std::to_string(by_code->code)}}});
-    return true;
+    return;
   }
   if (match.kind == LibraryConflictKind::dropped && failed_in_cudnn(known)) {
     out.severity = Severity::error;
-    return true;
+    return;
   }
   if (gave_up && is_strong(match.kind) &&
       std::ranges::find(known, Severity::error, &Finding::severity) == known.end()) {
@@ -306,7 +200,6 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
                                                : std::to_string(*scene.options.exit_status)),
          {}});
   }
-  return true;
 }
 
 }  // namespace
@@ -314,8 +207,7 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
 void add_library_findings(const Scene& scene, const std::vector<Judged>& judged,
                           std::vector<Finding>& known) {
   const std::vector<CudaLibrary> all = cuda_libraries(scene.report, scene.files);
-  std::vector<LibraryMatch> matches = judge_libraries(all, devices_of(scene));
-  add_cudnn_choice(scene, all, matches);
+  const std::vector<LibraryMatch> matches = judge_libraries(all, devices_of(scene));
   if (matches.empty()) return;
   const std::vector<Unexplained> unexplained = unexplained_of(judged);
   std::vector<Finding> found;
@@ -327,7 +219,7 @@ void add_library_findings(const Scene& scene, const std::vector<Judged>& judged,
     out.headline = match.headline;
     out.object = libraries.front().record.path;
     add_evidence(scene, match, libraries, out);
-    if (!weigh(scene, match, libraries, unexplained, known, out)) continue;
+    weigh(scene, match, libraries, unexplained, known, out);
     set_conflict(scene, match, std::move(libraries), out);
     merge_into(found, std::move(out));
   }

@@ -238,52 +238,6 @@ TEST_F(Mixed, TritonRefusesAnOldGpuByItself) {
   EXPECT_NE(refusal_on("6.1", 0).cause, Cause::library_refuses);
 }
 
-TEST_F(Mixed, ACudnnOlderThanTheFrameworkWasBuiltWith) {
-  const auto told_of = [&](const char* framework, const char* version, const char* cudnn) {
-    ReportText text =
-        loaded({std::string("libcudnn_graph.so.9 /opt/old ") + cudnn, "libcudnn.so.9 /opt/old 9"},
-               R"("LD_LIBRARY_PATH":"/opt/old:/opt/tools")");
-    text.object(1, "/home/u/venv/libtensorflow_cc.so.2", {"sm_90"});
-    text.record("package",
-                fmt::format(R"("object":1,"name":"{}","version":"{}","manager":"pip")", framework, version));
-    return run(text.end());
-  };
-  options_.exit_status = 1;
-  const Analysis got = told_of("tensorflow", "2.20.0", "9.1.0");
-  const Finding* found = find(got, Cause::cudnn_mismatch);
-  ASSERT_NE(found, nullptr);
-  EXPECT_EQ(found->headline, "cuDNN 9.1.0 is older than the 9.3.0 that tensorflow 2.20.0 was built with");
-  EXPECT_EQ(found->severity, Severity::error);
-  EXPECT_THAT(found->fixes[0].commands, ElementsAre("export LD_LIBRARY_PATH=/opt/tools"));
-  EXPECT_THAT(found->fixes, Contains(Field(&Fix::title, "Use cuDNN 9.3.0 or newer")));
-  EXPECT_EQ(find(told_of("tensorflow", "2.20.0", "9.3.0"), Cause::cudnn_mismatch), nullptr);
-  EXPECT_EQ(find(told_of("tensorflow", "2.99.0", "9.1.0"), Cause::cudnn_mismatch), nullptr);
-  EXPECT_EQ(find(told_of("torch", "2.20.0", "9.1.0"), Cause::cudnn_mismatch), nullptr);
-}
-
-TEST_F(Mixed, ACudnnWhosePartsLieInTheSearchPath) {
-  const TemporaryFolder here;
-  const fs::path other = fs::path(here.path()) / "old";
-  fs::create_directories(other);
-  std::ofstream(other / "libcudnn_ops.so.9") << "parts of another release";
-  const auto told_of = [&](const std::string& search, const std::string& cudnn) {
-    return run(
-        loaded({"libcudnn.so.9 " + cudnn + " 9"}, fmt::format(R"("LD_LIBRARY_PATH":"{}")", search)).end());
-  };
-  options_.exit_status = 139;
-  const Analysis got = told_of("relative:/nowhere:" + other.string(), "/home/u/nvidia/cudnn/lib");
-  const Finding* found = find(got, Cause::cudnn_mismatch);
-  ASSERT_NE(found, nullptr);
-  EXPECT_EQ(found->severity, Severity::error);
-  EXPECT_THAT(found->evidence[0].text, HasSubstr((other / "libcudnn_ops.so.9").string()));
-  EXPECT_THAT(found->fixes[0].commands, ElementsAre("export LD_LIBRARY_PATH=relative:/nowhere"));
-  // Its own folder, a folder without parts, and a program that was content.
-  EXPECT_EQ(find(told_of(other.string(), fs::canonical(other).string()), Cause::cudnn_mismatch), nullptr);
-  EXPECT_EQ(find(told_of(here.path().string(), "/home/u/nvidia/cudnn/lib"), Cause::cudnn_mismatch), nullptr);
-  options_.exit_status = 0;
-  EXPECT_EQ(find(told_of(other.string(), "/home/u/nvidia/cudnn/lib"), Cause::cudnn_mismatch), nullptr);
-}
-
 TEST_F(Mixed, HostileNamesAreJustNames) {
   const Analysis got = run(loaded({"lib.so. /a 1", ".so /b", "libcublas.so.99999999999999999999 /c ..",
                                    "libcudnn.so.9 / 9.9.9.9.9.9", "libcublas-.so.12 relative",
