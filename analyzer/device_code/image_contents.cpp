@@ -105,13 +105,14 @@ std::vector<ImageBodies> read_bodies(const DeviceCode& code, const CodeModule& m
   image::Decompressor decompressor;
   for (std::uint32_t i = 0; i < module.count; ++i) {
     const CodeImage& image = code.images[module.first + i];
-    ImageBodies row{image.candidate, std::vector<KernelBody>(kernels.size())};
+    ImageBodies row{image.candidate, std::vector<std::uint64_t>(kernels.size())};
     const std::uint64_t cost = std::max<std::uint64_t>(image.bytes, image.payload.size());
-    if (cost <= budget && !image.relocatable) {
+    if (cost <= budget && !image.relocatable && image.candidate.kind == image::ImageKind::cubin) {
       budget -= cost;
       if (const auto clear = decompressor.run(entry_of(image))) {
-        for (std::size_t k = 0; k < kernels.size(); ++k)
-          row.kernels[k] = read_body(image.candidate.kind, *clear, kernels[k]);
+        const auto cubin = image::CubinReader::open(*clear);
+        for (std::size_t k = 0; cubin && k < kernels.size(); ++k)
+          if (const auto section = cubin->elf().section(".text." + kernels[k])) row.bytes[k] = section->size;
       }
     }
     out.push_back(std::move(row));

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "analyzer/device_code/device_code.h"
-#include "analyzer/device_code/kernel_body.h"
 #include "analyzer/device_code/source_lines.h"
 #include "kshim/image/cubin.h"
 
@@ -31,10 +30,11 @@ struct FileModule {
 /// in bytes in the clear, and taken off it; of the rest only the headers.
 FileModule read_module(const DeviceCode& code, const CodeModule& module, std::uint64_t& budget);
 
-/// One image of a module with the bodies of some kernels, in the order in which they were asked for.
+/// One image of a module with the sizes of some kernels' machine code, in the order in which they were asked for;
+/// 0: not there, or PTX.
 struct ImageBodies {
   image::Candidate candidate;
-  std::vector<KernelBody> kernels;
+  std::vector<std::uint64_t> bytes;
 };
 /// Of every image of a module whose payload fits into `budget`; nothing for relocatable code, which the
 /// linker puts together again.

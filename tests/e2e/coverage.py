@@ -81,7 +81,7 @@ class Coverage(e2e.Case):
         (found,), analysis = self.guarded(devices="7.5", KSHIM_COVERAGE=1)
         self.assertEqual((analysis["verdict"], found["severity"], found["object"]), ("gap", "warning", str(GUARDED.resolve())))
         self.assertEqual({name.split("(")[0] for name in found["kernels"]}, {"returns", "traps", "complains"})
-        self.assertGreater(found["confidence"], 0.8)
+        self.assertGreater(found["confidence"], 0.7)
         self.assertEqual(len([row for row in found["evidence"] if "in sm_75 of guarded" in row]), 3, found["evidence"])
         for devices in ("8.0", "9.0"):
             self.assertEqual(self.guarded(devices=devices, KSHIM_COVERAGE=1)[0], [])
