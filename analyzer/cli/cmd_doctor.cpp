@@ -47,11 +47,11 @@ int examine(const DoctorOptions& options) {
     variables[row.substr(0, equals)] = row.substr(equals + 1);
   }
   const Machine machine(root, std::move(variables));
-  const MachineFacts facts = verbs::examine(machine, program_path(options));
-  output.write(rendered(facts, options.written.format, render_options(output, options.written)));
-  const bool found =
-      std::ranges::any_of(facts.checks, [](const Check& check) { return check.severity == Severity::error; });
-  return found ? exit_status::kFindings : exit_status::kOk;
+  const verbs::Examination found = verbs::examine(machine, program_path(options));
+  output.write(rendered(found, options.written.format, render_options(output, options.written)));
+  const bool wrong =
+      std::ranges::any_of(found.machine.checks, [](const Check& check) { return check.severity == Severity::error; });
+  return wrong ? exit_status::kFindings : exit_status::kOk;
 }
 
 }  // namespace

@@ -185,10 +185,8 @@ void read_symbols(const image::ElfReader& elf, const Symbols& where, ElfFacts& o
   for (std::uint64_t i = 1; i < count; ++i) {
     const auto row = read_le<Elf64_Sym>(*rows, i * sizeof(Elf64_Sym));
     if (!row || row->st_name >= names->size()) continue;
-    const std::string_view name = text_of(names->subspan(row->st_name)).substr(0, 8);
-    const bool defined = row->st_shndx != SHN_UNDEF;
-    if (!defined && name == std::string_view("dlmopen\0", 8)) out.names_dlmopen = true;
-    if (defined && name.substr(0, 6) == std::string_view("dlsym\0", 6)) out.defines_dlsym = true;
+    const std::string_view name = text_of(names->subspan(row->st_name)).substr(0, 6);
+    if (row->st_shndx != SHN_UNDEF && name == std::string_view("dlsym\0", 6)) out.defines_dlsym = true;
   }
 }
 

@@ -59,7 +59,6 @@ struct ElfFacts {
   std::vector<std::string> needed;
   std::vector<std::string> rpath;    ///< DT_RPATH, which DT_RUNPATH switches off
   std::vector<std::string> runpath;  ///< DT_RUNPATH
-  bool names_dlmopen = false;        ///< imports dlmopen
   bool defines_dlsym = false;        ///< stands in for dlsym, as the shim does
 };
 

@@ -272,9 +272,6 @@ void check_program(MachineFacts& facts) {
     return;
   }
   if (!program.blind.empty()) add_check("blind", facts, {{"program", program.path}, {"why", program.blind}});
-  if (!program.deepbind.empty())
-    add_check("deepbind", facts, {{"program", program.path}, {"where", program.deepbind}});
-  for (const std::string& file : program.dlmopen) add_check("dlmopen", facts, {{"file", file}});
   for (const Missing& missing : program.missing)
     add_check("library-not-found", facts, {{"name", missing.text()}});
   std::map<std::string, std::map<std::string, std::string>> majors;

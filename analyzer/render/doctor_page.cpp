@@ -4,6 +4,7 @@
 #include "analyzer/render/document.h"
 #include "analyzer/render/json_finding.h"
 #include "analyzer/render/render.h"
+#include "analyzer/render/scan/render.h"
 
 namespace kshim::render {
 namespace {
@@ -11,12 +12,18 @@ namespace {
 std::string name_of(image::Version version) { return version.known() ? name(version) : "?"; }
 
 /// "4 of 9 files (compiled from PTX)".
-std::string coverage_text(const GpuCoverage& gpu) {
+std::string coverage_text(const RowVerdict& gpu) {
+  const std::size_t run = gpu.files - gpu.files_none;
   if (gpu.files == 0) return "no kernels";
-  if (gpu.run == 0) return "no";
+  if (run == 0) return "no";
   const std::string how = gpu.jit != 0 ? " (compiled from PTX)" : "";
-  if (gpu.run == gpu.files) return "yes" + how;
-  return fmt::format("{} of {} files{}", gpu.run, gpu.files, how);
+  if (run == gpu.files) return "yes" + how;
+  return fmt::format("{} of {} files{}", run, gpu.files, how);
+}
+
+std::vector<std::string> archs_of(const MatrixRow& row) {
+  return mapped(row.images,
+                [](const ImageCount& image) { return name(image.candidate.kind, image.candidate.arch); });
 }
 
 struct MachineWriter {
@@ -110,11 +117,10 @@ struct MachineWriter {
     }
   }
   void coverage() {
-    for (const PackageCoverage& package : facts_.coverage) {
-      std::string text = fmt::format("{}: {}", package.package.empty() ? "no package" : package.package,
-                                     join(package.archs, " "));
-      for (const GpuCoverage& gpu : package.gpus)
-        text += fmt::format("; runs on {}: {}", name(gpu.cc), coverage_text(gpu));
+    for (const MatrixRow& package : packages_) {
+      std::string text = fmt::format("{}: {}", package.name, join(archs_of(package), " "));
+      for (const RowVerdict& gpu : package.targets)
+        text += fmt::format("; runs on {}: {}", name(gpu.target.cc), coverage_text(gpu));
       row("built for", text);
     }
   }
@@ -137,6 +143,7 @@ struct MachineWriter {
   }
 
   const MachineFacts& facts_;
+  const std::vector<MatrixRow>& packages_;
   Document& doc_;
   std::vector<Fact> rows_ = {};
   std::string last_ = {};
@@ -152,13 +159,20 @@ KSHIM_JSON(Preload, path, there, note)
 KSHIM_JSON(Check, id, severity, text, advice)
 
 template <>
-inline Json to_json(const GpuCoverage& from) {
-  Json out = {{"compute_capability", json_of(from.cc)}};
-  KSHIM_JSON_FIELDS(files, run, jit)
-  return out;
+inline Json to_json(const RowVerdict& from) {
+  return {{"compute_capability", json_of(from.target.cc)},
+          {"files", from.files},
+          {"run", from.files - from.files_none},
+          {"jit", from.jit}};
 }
 
-KSHIM_JSON(PackageCoverage, package, files, archs, gpus)
+template <>
+inline Json to_json(const MatrixRow& from) {
+  return {{"package", json_of(from.package)},
+          {"files", from.files},
+          {"archs", archs_of(from)},
+          {"gpus", json_of(from.targets)}};
+}
 
 template <>
 inline Json to_json(const Library& from) {
@@ -200,7 +214,6 @@ inline Json to_json(const Program& from) {
   out["scripts"] = from.chain;
   KSHIM_JSON_FIELDS(blind, libraries)
   out["missing"] = mapped(from.missing, &Missing::text);
-  KSHIM_JSON_FIELDS(dlmopen)
   return out;
 }
 
@@ -212,13 +225,16 @@ inline Json to_json(const Driver& from) {
           {"source", json_of(from.asked)}};
 }
 
-std::string rendered(const MachineFacts& from, Format format, const RenderOptions& options) {
+std::string rendered(const verbs::Examination& examined, Format format, const RenderOptions& options) {
+  const MachineFacts& from = examined.machine;
+  const std::vector<MatrixRow> packages = matrix_rows(examined.packages, true);
   if (format != Format::json)
     return write_document(format, "kshim doctor", options, {}, [&](Document& document) {
-      MachineWriter{from, document}.write();
+      MachineWriter{from, packages, document}.write();
     });
   Json out = {{"schema", "kshim-doctor/1"}};
-  KSHIM_JSON_FIELDS(gpus, driver, toolkits, compilers, pythons, system, coverage)
+  KSHIM_JSON_FIELDS(gpus, driver, toolkits, compilers, pythons, system)
+  out["coverage"] = json_of(packages);
   KSHIM_JSON_FIELDS(libraries, preloads, place, program)
   out["findings"] = json_of(from.checks);
   add_knowledge(out);

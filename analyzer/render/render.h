@@ -16,7 +16,7 @@ std::string rendered(const Analysis& analysis, Format format, const RenderOption
 #undef KSHIM_FORMAT
 
 /// As text, Markdown or JSON (kshim-doctor/1).
-std::string rendered(const MachineFacts& facts, Format format, const RenderOptions& options);
+std::string rendered(const verbs::Examination& examined, Format format, const RenderOptions& options);
 /// As text, Markdown or JSON (kshim-explain/1).
 std::string rendered(const Explanation& explanation, Format format, RenderOptions options);
 }  // namespace kshim::render

@@ -4,11 +4,17 @@
 #pragma once
 
 #include "analyzer/input/machine/facts.h"
+#include "analyzer/verbs/scan.h"
 
 namespace kshim::verbs {
 
+struct Examination {
+  MachineFacts machine;
+  Scan packages;  ///< of one Python environment; empty where there is none
+};
+
 /// `program` is empty where none is named. An environment, or an interpreter or script in one, has its
 /// packages looked at, and no others.
-MachineFacts examine(const Machine& machine, const std::string& program);
+Examination examine(const Machine& machine, const std::string& program);
 
 }  // namespace kshim::verbs

@@ -86,15 +86,6 @@ class Programs(fixture.MachineCase):
         self.put("/b", "#!/a\n", 0o755)
         self.assertEqual(self.ids(self.doctor("/a", status=1), "error"), ["program-missing"])
 
-    def test_julia_binds_past_the_shim(self):
-        self.put("/usr/bin/julia", GUEST.read_bytes(), 0o755)
-        self.assertIn("deepbind", self.ids(self.doctor("julia", status=1), "warning"))
-
-    def test_dlmopen(self):
-        path = self.compile("/p", "#define _GNU_SOURCE\n#include <dlfcn.h>\nint main(void) { return dlmopen(0, \"x\", 1) != 0; }")
-        found = self.here(self.root / path.lstrip("/"))
-        self.assertEqual(found["program"]["dlmopen"], [str(self.root / "p")])
-
     def test_linked_libraries_and_why_each(self):
         """RUNPATH, RPATH, LD_LIBRARY_PATH and $ORIGIN, as ld.so takes them."""
         libraries = self.root / "app/lib"

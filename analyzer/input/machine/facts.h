@@ -113,8 +113,6 @@ struct Program {
   bool library = false;            ///< not a program: it lives in those that load it
   std::vector<Library> libraries;  ///< CUDA's, of what it is linked to
   std::vector<Missing> missing;
-  std::vector<std::string> dlmopen;  ///< files that can load into namespaces of their own
-  std::string deepbind;              ///< why what it loads may be bound past the shim; empty else
 };
 
 struct MachineEnvironment {
@@ -148,23 +146,8 @@ struct System {
   std::string glibc;    ///< "2.36"
 };
 
-struct GpuCoverage {
-  image::ComputeCapability cc;
-  std::uint64_t files = 0;  ///< with kernels
-  std::uint64_t run = 0;    ///< of these, those with something that runs
-  std::uint64_t jit = 0;    ///< and those with something that is compiled from PTX
-};
-/// What the files of an installed package are built for.
-struct PackageCoverage {
-  std::string package;  ///< "torch 2.9.1"; empty for files that no package lists
-  std::uint64_t files = 0;
-  std::vector<std::string> archs;  ///< sm_80, compute_90
-  std::vector<GpuCoverage> gpus;   ///< a row each kind of GPU
-};
-
 struct MachineFacts {
   System system;
-  std::vector<PackageCoverage> coverage;
   MachineEnvironment place;
   std::vector<Gpu> gpus;
   Driver driver;

@@ -57,7 +57,6 @@ void walk_libraries(const Machine& machine, const Loader& loader, const Open& fi
   std::set<std::string> seen;
   for (std::size_t i = 0; i < files.size() && files.size() < kMaxFiles; ++i) {
     const Open asking = files[i];
-    if (asking.file.names_dlmopen) program.dlmopen.push_back(asking.path);
     for (const std::string& name : asking.file.needed) {
       if (!seen.insert(name).second) continue;
       const auto found = loader.find(name, asking.path, &asking.file);
@@ -254,8 +253,6 @@ Program look_at_program(const Machine& machine, const Loader& loader, const std:
   const auto file = elf_facts(machine.at(program.path));
   program.library = program.elf && file && file->same_class && file->is_library;
   if (!program.library) program.blind = blind_reason(*executable);
-  for (const DeepbindUserRow& user : deepbind_users())
-    if (basename_of(program.path) == user.name) program.deepbind = user.why;
   if (file && file->same_class && (program.library || !executable->loader.empty()))
     walk_libraries(machine, loader, {program.path, *file}, program);
   return program;

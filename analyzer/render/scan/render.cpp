@@ -175,6 +175,7 @@ std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution) {
     const std::size_t at = known == packages.end() ? out.size() : known->second;
     if (at == out.size()) {
       out.push_back({.name = summed ? object.package.label() : object.name().substr(skip),
+                     .package = object.package.label(),
                      .files = 0,
                      .images = {},
                      .targets = {}});

@@ -26,6 +26,7 @@ struct RowVerdict : TargetVerdict {
 /// One line of the matrix: an object, or all objects of a distribution.
 struct MatrixRow {
   std::string name;
+  std::string package = {};  ///< of all its files, "torch 2.9.1"; empty: a file by itself
   std::uint64_t bytes = 0;
   std::size_t files = 1;
   bool requested = false;  ///< by name
