@@ -2,6 +2,7 @@
 // What each package manager says of a file.
 #pragma once
 
+#include "analyzer/device_code/own_process.h"
 #include "analyzer/owner/bounded.h"
 #include "analyzer/owner/package.h"
 #include "kshim/base/bytes.h"
@@ -30,44 +31,46 @@ class CondaEnvironments {
   std::map<std::string, Environment> environments_;
 };
 
-// Which Debian package a file belongs to, without running dpkg: /var/lib/dpkg/info/*.list and status
-// (deb-src:dpkg, doc/ and dpkg(1), FILES). Read once, at the first question.
-
-class DpkgDatabase {
+/// A package manager's own program, which alone reads all of its databases. Asked of files of the running system.
+class ManagerProgram {
  public:
-  DpkgDatabase(std::filesystem::path root, LookupBudget& budget) : root_(std::move(root)), budget_(budget) {}
-  /// `names`: all that the file is called, as names_of() gives them.
-  std::optional<Package> owner(const std::vector<std::string>& names);
-
- private:
-  void load();
-  void load_lists();
-  void load_status();
-  std::string version_of(const std::string& list_name) const;
-
-  std::filesystem::path root_;
-  LookupBudget& budget_;
-  bool loaded_ = false;
-  std::vector<std::string> lists_;  ///< "libc6:amd64"
-  PathIndex files_;
-  std::map<std::string, std::string, std::less<>> versions_;  ///< by "libc6:amd64" and by "libc6"
-};
-
-// Which rpm package owns a file of the running system: what `rpm -qf` says. rpm alone reads all of its
-// databases (SQLite, ndb, Berkeley DB).
-
-class RpmQuery {
- public:
-  /// `program`: rpm, by its absolute path. `patience`: for all questions together; one takes about 20 ms.
-  explicit RpmQuery(std::string program = "/usr/bin/rpm",
-                    std::chrono::milliseconds patience = std::chrono::seconds(5))
+  /// `program`: by its absolute path. `patience`: for all questions together; one takes about 20 ms.
+  ManagerProgram(std::string program, std::chrono::milliseconds patience)
       : program_(std::move(program)), left_(patience) {}
-  /// nullopt where rpm is not there, knows no owner, or the time for all questions is over.
-  std::optional<Package> owner(const std::string& path);
+  /// Not asked where it is not there, or the time is over. Its environment is empty but for the language.
+  ProcessAnswer ask(std::vector<std::string> arguments);
 
  private:
   std::string program_;
   std::chrono::milliseconds left_;
+};
+
+inline constexpr std::chrono::milliseconds kManagerPatience = std::chrono::seconds(5);
+
+/// Which Debian package a file belongs to: what `dpkg-query -S` says.
+class DpkgQuery {
+ public:
+  explicit DpkgQuery(std::string program = "/usr/bin/dpkg-query",
+                     std::chrono::milliseconds patience = kManagerPatience)
+      : dpkg_(std::move(program), patience) {}
+  /// `names`: all that the file is called, as names_of() gives them.
+  std::optional<Package> owner(const std::vector<std::string>& names);
+
+ private:
+  ManagerProgram dpkg_;
+  std::map<std::string, std::string> versions_;  ///< by "libc6:amd64"
+};
+
+/// Which rpm package a file belongs to: what `rpm -qf` says.
+class RpmQuery {
+ public:
+  explicit RpmQuery(std::string program = "/usr/bin/rpm",
+                    std::chrono::milliseconds patience = kManagerPatience)
+      : rpm_(std::move(program), patience) {}
+  std::optional<Package> owner(const std::string& path);
+
+ private:
+  ManagerProgram rpm_;
 };
 
 // Which Python distribution a file belongs to, by the RECORD files of its site-packages folder

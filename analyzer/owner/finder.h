@@ -6,33 +6,11 @@
 
 namespace kshim::owner {
 
-// Whose the source folder is that a file lies in: `pip install -e` leaves the libraries there, and setuptools
-// before PEP 660, or called as setup.py, its NAME.egg-info beside them (setuptools' documentation,
-// "Development Mode"; "Key files of the egg-info folder").
-
-class SourceTrees {
- public:
-  explicit SourceTrees(LookupBudget& budget) : budget_(budget) {}
-  /// Of a library outside of every folder of installed packages, where the project is root's or one's own.
-  /// Its module, or the package that it lies in, must be one that the egg-info lists: a folder with an
-  /// egg-info may hold other people's files as well.
-  std::optional<Package> owner(const std::string& path);
-
- private:
-  struct Tree {
-    Package package;
-    std::vector<std::string> modules;  ///< "vllm", "flash_attn_2_cuda"
-  };
-  const std::vector<Tree>& trees(const std::string& folder);
-  LookupBudget& budget_;
-  std::map<std::string, std::vector<Tree>> trees_;  ///< by folder
-};
-
 /// Databases are read when a path first asks for them, within one budget. Not for several threads at once.
 class Finder {
  public:
-  /// `root`: where the system's databases are looked up; environments are found from the path of the file
-  /// itself.
+  /// `root`: of the running system (/), or of another, whose package managers cannot be asked. Environments are
+  /// found from the path of the file itself.
   explicit Finder(const std::filesystem::path& root = "/", LookupBudget budget = {});
   Finder(const Finder&) = delete;
   Finder& operator=(const Finder&) = delete;
@@ -56,8 +34,7 @@ class Finder {
   LookupBudget budget_;
   CondaEnvironments conda_{budget_};
   PythonDistributions python_{budget_};
-  SourceTrees sources_{budget_};
-  DpkgDatabase dpkg_;
+  DpkgQuery dpkg_;
   RpmQuery rpm_;
   std::map<std::string, std::optional<Package>> known_;
   std::map<std::string, std::optional<Package>> by_notes_;  ///< what depends on notes

@@ -142,14 +142,6 @@ TEST_F(Attribution, TwoPackagesWithOneFileAreBothNamed) {
   EXPECT_EQ(got.package.text(), "onnxruntime_gpu 1.19.0 (pip)");
   EXPECT_THAT(text_of(got), HasSubstr("onnxruntime 1.20.1 lists the same file"));
 }
-TEST_F(Attribution, ASystemPackageOfThisMachineIsNamed) {
-  // The recorded path is the machine's own: it must lie outside of every temporary folder to be the system's.
-  machine_.write("var/lib/dpkg/info/libfoo1.list", "/usr/lib/x86_64-linux-gnu/libkshim-test-absent.so.1\n");
-  machine_.write("var/lib/dpkg/status", "Package: libfoo1\nVersion: 1.2-3\n");
-  const Finding got = failed("/usr/lib/x86_64-linux-gnu/libkshim-test-absent.so.1", here());
-  EXPECT_EQ(got.package.text(), "libfoo1 (dpkg)");
-  EXPECT_THAT(text_of(got), HasSubstr("libkshim-test-absent.so.1 belongs to libfoo1 (dpkg)."));
-}
 TEST_F(Attribution, TheReportsOwnRecordWins) {
   const std::string record =
       R"({"type":"package","seq":9,"t":9,"object":1,"name":"torch","version":"2.9","manager":"conda","build":"b1","channel":"c"})"

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "analyzer/owner/databases.h"
+#include "output_of.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::test {
@@ -83,6 +84,55 @@ echo a >%{buildroot})" + library + "\n%files\n" +
   const std::string script = "PATH=/usr/bin exec " + rpm + " \"$@\"";
   EXPECT_EQ(owner(script, library), "libfoo 2:1.4-7.el9 (rpm)");
   EXPECT_EQ(owner(script, folder + "/usr/lib64/libbar.so.1"), "nobody");
+}
+
+
+class Dpkg : public ::testing::Test {
+ protected:
+  /// Runs a shell script in place of dpkg-query.
+  std::string owner(const std::string& script, const std::vector<std::string>& names) {
+    folder_.write("dpkg-query", "#!/bin/sh\n" + script + "\n");
+    const std::string program = (folder_.path() / "dpkg-query").string();
+    ::chmod(program.c_str(), 0755);
+    DpkgQuery dpkg(program, std::chrono::seconds(60));
+    const auto found = dpkg.owner(names);
+    return found ? found->label() + " (" + found->manager + ")" : "nobody";
+  }
+  TemporaryFolder folder_;
+};
+
+constexpr const char* kAnswers = R"sh(
+if [ "$1" = -S ]; then
+  echo 'diversion by dash from: /lib/libfoo.so'
+  echo 'libfoo1:amd64, libfoo1:i386: /usr/lib/libfoo.so'
+  exit 1
+fi
+[ "$5" = libfoo1:amd64 ] && echo 1:2.3-4)sh";
+
+TEST_F(Dpkg, AnyNameOfTheFile) {
+  EXPECT_EQ(owner(kAnswers, {"/lib/libfoo.so", "/usr/lib/libfoo.so"}), "libfoo1 1:2.3-4 (dpkg)");
+  EXPECT_EQ(owner(kAnswers, {"/lib/libfoo.so"}), "nobody") << "what another package put aside";
+}
+TEST_F(Dpkg, APatternIsNoName) {
+  EXPECT_EQ(owner("echo 'libfoo1: /usr/lib/*'", {"/usr/lib/*", "/usr/lib/[a]", "/usr/lib/a\nb"}), "nobody");
+}
+TEST_F(Dpkg, StrangeAnswersAreNobody) {
+  for (const char* answer : {"", "libfoo1", "libfoo1: ", ": /a", "-x: /a", "$(x): /a", "libfoo1: /b"})
+    EXPECT_EQ(owner(fmt::format("echo '{}'", answer), {"/a"}), "nobody") << answer;
+  EXPECT_FALSE(DpkgQuery("/nowhere/dpkg-query").owner({"/a"}));
+}
+
+// The C library of this machine, by both its names.
+TEST(DpkgOfThisMachine, KnowsTheCLibrary) {
+  const std::string libc = output_of("dpkg-query -L libc6 2>/dev/null | grep '/libc\\.so\\.6$'");
+  if (libc.empty()) GTEST_SKIP() << "no dpkg here";
+  const std::string version = output_of("dpkg-query -W -f='${Version}' libc6");
+  DpkgQuery dpkg;
+  for (const std::string& name : {libc, libc.starts_with("/usr/") ? libc.substr(4) : "/usr" + libc}) {
+    const auto found = dpkg.owner(names_of("/", name));
+    ASSERT_TRUE(found) << name;
+    EXPECT_EQ(found->label(), "libc6 " + version);
+  }
 }
 
 }  // namespace
