@@ -59,22 +59,6 @@ class Planner {
     return out;
   }
 
-  /// Each GPU's own, where the toolkit builds it.
-  Draft native(const ToolkitRow& toolkit) const {
-    Draft out = start(toolkit);
-    const std::vector<Arch>& targets = toolkit.targets;
-    for (const ComputeCapability gpu : question_.gpus) {
-      const Arch own{gpu, Suffix::none};
-      if (std::find(targets.begin(), targets.end(), own) != targets.end()) {
-        if (std::find(out.archs.begin(), out.archs.end(), own) == out.archs.end()) out.archs.push_back(own);
-      } else if (!covered(out.archs, gpu)) {
-        out.unserved.push_back(gpu);
-      }
-    }
-    finish(out);
-    return out;
-  }
-
   FleetList list_of(const Draft& draft) const {
     FleetList out;
     for (const Arch& arch : draft.archs) {
@@ -173,35 +157,6 @@ class Planner {
   std::vector<Arch> has_;
 };
 
-/// What one architecture takes: the average of those that the file has whole.
-void estimate(const std::vector<ImageCount>& images, FleetPlan& plan) {
-  std::uint64_t most = 0;
-  for (const ImageCount& row : images) {
-    if (row.candidate.kind == ImageKind::cubin) most = std::max(most, row.count);
-  }
-  std::uint64_t bytes = 0;
-  std::uint64_t rows = 0;
-  for (const ImageCount& row : images) {
-    // Of an architecture that few modules have, the rest is not known.
-    if (row.candidate.kind != ImageKind::cubin || row.bytes == 0 || row.count < most / 2) continue;
-    constexpr std::uint64_t kSane = std::uint64_t{1} << 50;
-    bytes += std::min(row.bytes, kSane);
-    if (++rows == 64) break;
-  }
-  if (rows == 0) return;
-  plan.bytes_each = bytes / rows;
-  plan.basis =
-      rows == 1 ? "as much as the one architecture whose code it has takes, uncompressed"
-                : fmt::format("as the average of the {} architectures whose code it has, uncompressed", rows);
-}
-
-std::optional<std::uint64_t> size_of(const FleetList& list, std::uint64_t each) {
-  if (each == 0) return std::nullopt;
-  const auto added =
-      std::count_if(list.archs.begin(), list.archs.end(), [](const FleetArch& row) { return row.added; });
-  return each * static_cast<std::uint64_t>(added);
-}
-
 void complete(FleetQuestion& question) {
   std::sort(question.gpus.begin(), question.gpus.end());
   question.gpus.erase(std::unique(question.gpus.begin(), question.gpus.end()), question.gpus.end());
@@ -238,16 +193,12 @@ std::optional<FleetPlan> plan_fleet(FleetQuestion question) {
   out.lacking = question.lacking;
   if (!best) return out;
   out.smallest = planner.list_of(*best);
-  out.native = planner.list_of(planner.native(*best->toolkit));
   out.ptx = Planner::newest_of(best->archs);
   out.compiled = best->compiled;
   out.unserved = best->unserved;
   for (const ToolkitRow& toolkit : toolkits()) {
     if (!best->archs.empty() && planner.builds(toolkit, *best)) out.toolkits.push_back(toolkit.version);
   }
-  estimate(question.images, out);
-  out.smallest.bytes = size_of(out.smallest, out.bytes_each);
-  out.native.bytes = size_of(out.native, out.bytes_each);
   return out;
 }
 

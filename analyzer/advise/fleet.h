@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which architectures one file has to be built for to serve a set of GPUs: the smallest list, and the list
-// with each GPU's own. What serves what is judged by kshim/image/select.h alone; what builds what is in the
+// The smallest list of architectures that one file has to be built for to serve a set of GPUs. What serves what is judged by kshim/image/select.h alone; what builds what is in the
 // table of toolkits.
 #pragma once
 
@@ -17,8 +16,7 @@ struct FleetArch {
 };
 
 struct FleetList {
-  std::vector<FleetArch> archs;        ///< ascending
-  std::optional<std::uint64_t> bytes;  ///< that what is added takes, estimated
+  std::vector<FleetArch> archs;  ///< ascending
 };
 
 /// A GPU of the fleet that this file does not run on today.
@@ -35,7 +33,6 @@ struct FleetPlan {
   std::vector<image::ComputeCapability> gpus;     ///< the fleet
   std::vector<image::ComputeCapability> lacking;  ///< those of them that lack code
   FleetList smallest;
-  FleetList native;
   image::Arch ptx;                       ///< to be brought as PTX too: of the newest GPUs, for later ones
   std::vector<image::Version> toolkits;  ///< that build all of `smallest`, ascending
   std::vector<image::ComputeCapability>
@@ -43,8 +40,6 @@ struct FleetPlan {
   std::vector<image::ComputeCapability> unserved;  ///< by nothing that the toolkit of the list builds
   std::vector<FleetBreak> breaks;                  ///< of more than 256, the first
   std::uint64_t breaks_total = 0;
-  std::uint64_t bytes_each = 0;  ///< what one architecture takes, estimated; 0 = not known
-  std::string basis;             ///< of the estimate, as a clause
 };
 
 /// What a plan is made from.

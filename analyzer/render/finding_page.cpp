@@ -305,13 +305,11 @@ struct FindingWriter {
   std::vector<std::string> kernels_ = {};
 };
 
-std::string cost_text(const FleetPlan& plan, const FleetList& list) {
+std::string added_text(const FleetPlan& plan) {
   FleetList added;
-  for (const FleetArch& row : list.archs)
+  for (const FleetArch& row : plan.smallest.archs)
     if (row.added) added.archs.push_back({row.arch, true, {}});
-  if (added.archs.empty()) return "adds nothing";
-  const std::string size = plan_size_text(plan, list);
-  return fmt::format("adds {}{}{}", list_text(added), size.empty() ? "" : ": ", size);
+  return added.archs.empty() ? "adds nothing" : "adds " + list_text(added);
 }
 
 // Whether it says more than the fix of the one finding about this file.
@@ -320,8 +318,10 @@ bool is_news(const FleetPlan& plan) {
       std::ranges::count_if(plan.smallest.archs, [](const FleetArch& row) { return row.added; });
   const bool hosts = std::ranges::any_of(
       plan.breaks, [&](const FleetBreak& row) { return row.host != plan.breaks.front().host; });
-  return plan.gpus.size() > 1 && (added > 1 || hosts || !plan.compiled.empty() || !plan.unserved.empty() ||
-                                  plan.native.archs.size() != plan.smallest.archs.size());
+  const bool shared =
+      std::ranges::any_of(plan.smallest.archs, [](const FleetArch& row) { return row.serves.size() > 1; });
+  return plan.gpus.size() > 1 &&
+         (added > 1 || hosts || shared || !plan.compiled.empty() || !plan.unserved.empty());
 }
 
 std::vector<Fact> plan_facts(const FleetPlan& plan) {
@@ -332,12 +332,7 @@ std::vector<Fact> plan_facts(const FleetPlan& plan) {
   add("breaks on", breaks_text(plan));
   add("smallest",
       fmt::format("{}, and PTX of {}", list_text(plan.smallest), name(image::ImageKind::ptx, plan.ptx)));
-  add("", cost_text(plan, plan.smallest));
-  if (plan.native.archs.size() != plan.smallest.archs.size()) {
-    add("native", list_text(plan.native));
-    add("", cost_text(plan, plan.native));
-  }
-  if (!plan.basis.empty()) add("", fmt::format("sizes are estimates: {}", plan.basis));
+  add("", added_text(plan));
   add("toolkit", toolkits_text(plan));
   return rows;
 }
@@ -491,10 +486,7 @@ void write_fleet(const std::vector<FleetPlan>& all, Document& document) {
 
 KSHIM_JSON(FleetArch, arch, added, serves)
 
-template <>
-inline Json to_json(const FleetList& from) {
-  return {{"archs", json_of(from.archs)}, {"added_bytes", json_of(from.bytes)}};
-}
+KSHIM_JSON(FleetList, archs)
 
 template <>
 inline Json to_json(const FleetBreak& from) {
@@ -507,14 +499,13 @@ inline Json to_json(const FleetBreak& from) {
 template <>
 Json to_json(const FleetPlan& from) {
   Json out;
-  KSHIM_JSON_FIELDS(object, build_id, gpus, lacking, smallest, native)
+  KSHIM_JSON_FIELDS(object, build_id, gpus, lacking, smallest)
   const bool any = from.ptx.cc.major != 0;
   out["ptx"] = any ? Json(name(image::ImageKind::ptx, from.ptx)) : Json(nullptr);
   out["cmake"] = json_of(cmake_text(from));
   KSHIM_JSON_FIELDS(toolkits, compiled, unserved)
   out["toolkit_advice"] = toolkits_text(from);
-  out["bytes_each"] = from.bytes_each == 0 ? Json(nullptr) : Json(from.bytes_each);
-  KSHIM_JSON_FIELDS(basis, breaks, breaks_total)
+  KSHIM_JSON_FIELDS(breaks, breaks_total)
   return out;
 }
 

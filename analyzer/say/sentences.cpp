@@ -195,13 +195,6 @@ std::string toolkits_text(const FleetPlan& plan) {
   return out;
 }
 
-std::string plan_size_text(const FleetPlan& plan, const FleetList& list) {
-  const auto added = std::ranges::count_if(list.archs, [](const FleetArch& row) { return row.added; });
-  if (added == 0 || !list.bytes) return {};
-  return fmt::format("about {}", size_text(*list.bytes)) +
-         (added > 1 ? fmt::format(", {} each", size_text(plan.bytes_each)) : std::string());
-}
-
 std::string breaks_text(const FleetPlan& plan) {
   constexpr std::size_t kNamed = 4;
   std::vector<std::pair<std::string, std::uint64_t>> hosts;  // GPUs of one kind on one host, and how many

@@ -19,8 +19,6 @@ std::string list_text(const FleetList& list);
 std::string cmake_text(const FleetPlan& plan);
 /// "CUDA 12.8 or 12.9 builds all of it", or why none does.
 std::string toolkits_text(const FleetPlan& plan);
-/// "adds about 12 MB (...)"; empty where there is no estimate.
-std::string plan_size_text(const FleetPlan& plan, const FleetList& list);
 /// "node003 (Tesla T4, 7.5), 8 GPUs of node004 (Tesla T4, 7.5) and 12 more GPUs"; empty where none is known.
 std::string breaks_text(const FleetPlan& plan);
 /// "7.0, 7.5".

@@ -44,7 +44,6 @@ TEST(Fleet, OneArchitectureServesTheLaterOnesOfItsMajor) {
   const FleetPlan got = plan({70, 75, 86, 89, 90, 120}, {row("sm_80")});
   EXPECT_EQ(list_text(got.smallest), "sm_70 (for 7.0, 7.5) sm_80 (for 8.6, 8.9) sm_90 sm_120")
       << "it has sm_80 already";
-  EXPECT_EQ(list_text(got.native), "sm_70 sm_75 sm_86 sm_89 sm_90 sm_120");
   EXPECT_EQ(got.ptx.cc.number(), 120U);
   EXPECT_EQ(got.lacking, gpus_of({70, 75, 90, 120}));
   EXPECT_EQ(toolkits_text(got), "CUDA 12.8 or 12.9 builds all of it");
@@ -83,20 +82,6 @@ TEST(Fleet, NoSingleToolkitIsNamed) {
   EXPECT_THAT(text, HasSubstr("CUDA 12.8 is the first for 12.0"));
   EXPECT_THAT(text, HasSubstr("CUDA 11.8 is the last for 3.5"));
   EXPECT_THAT(text, HasSubstr("12.0 compiles its PTX at load"));
-}
-
-TEST(Fleet, SizesAreTheAverageOfWhatIsThere) {
-  const FleetPlan got = plan({70, 80, 86, 89, 90},
-                             {row("sm_75", 1000, 10), row("sm_80", 3000, 10), row("sm_90a", 10, 1)}, {90});
-  EXPECT_EQ(got.bytes_each, 2000U) << "the one that few modules have is no measure";
-  EXPECT_EQ(got.smallest.bytes, 2U * 2000) << "sm_70 and sm_90";
-  EXPECT_EQ(got.native.bytes, 4U * 2000) << "and sm_86, sm_89";
-  EXPECT_THAT(got.basis, HasSubstr("average of the 2 architectures"));
-  EXPECT_THAT(plan_size_text(got, got.smallest), HasSubstr("about 4.0 kB, 2.0 kB each"));
-  const FleetPlan unknown = plan({70, 80}, {row("compute_75", 1000)});
-  EXPECT_EQ(unknown.bytes_each, 0U);
-  EXPECT_EQ(plan_size_text(unknown, unknown.smallest), "")
-      << "PTX does not tell how large its machine code is";
 }
 
 TEST(Fleet, FileWithFullCoverageHasNoPlan) {
@@ -165,7 +150,6 @@ TEST_F(AnalyzeFleet, KindsOfGpusInTheReportsAreAFleet) {
   EXPECT_EQ(got.fleet[0].object, "/home/u/libfoo.so");
   EXPECT_EQ(list_text(got.fleet[0].smallest), "sm_75 sm_80 (for 8.6)");
   EXPECT_EQ(breaks_text(got.fleet[0]), "node2 (Tesla T4, 7.5)");
-  EXPECT_EQ(got.fleet[0].bytes_each, 100U) << "as the report lists it";
 }
 
 TEST_F(AnalyzeFleet, TargetsAreTheFleet) {

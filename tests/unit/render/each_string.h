@@ -24,7 +24,7 @@ class StringWalk {
     each(process.report, process.run, process.host, process.exe, process.argv);
   }
   void walk(FleetBreak& row) const { each(row.host, row.gpu); }
-  void walk(FleetPlan& plan) const { each(plan.object, plan.build_id, plan.breaks, plan.basis); }
+  void walk(FleetPlan& plan) const { each(plan.object, plan.build_id, plan.breaks); }
   void walk(RunSummary& row) const { each(row.run); }
   void walk(SeenIn& seen) const { each(seen.run, seen.host); }
   void walk(BlindProcess& process) const { each(process.exe, process.reason); }
