@@ -460,7 +460,7 @@ Advice advise_on(const AdviceInput& given) {
   note_assumed(at, advice.fixes);
   add_newer_than_known(told, advice.remarks);
   keep_usable(at, advice.fixes);
-  if (at.windows) translate(at, advice);
+  if (at.windows) keep_for_windows(at, advice);
   return advice;
 }
 

@@ -184,164 +184,29 @@ void for_interpreter(std::vector<Fix>& fixes, const PythonEnvironment& python) {
 
 namespace {
 
-// The words, with quotes taken as sh takes them and written as both shells of Windows do; none where they
-// cannot be.
-std::vector<std::string> words_of(const std::string& command) {
-  std::vector<std::string> out;
-  std::string word;
-  bool any = false;
-  char quote = '\0';
-  for (const char c : command) {
-    if (quote != '\0') {
-      if (quote == '\'' && c == '"') return {};  // no spelling that both shells read back
-      word += c == quote ? '"' : c;
-      if (c == quote) quote = '\0';
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-      word += '"';
-      any = true;
-    } else if (c == ' ') {
-      if (any) out.push_back(word);
-      word.clear();
-      any = false;
-    } else {
-      word += c;
-      any = true;
-    }
-  }
-  if (any) out.push_back(word);
-  return out;
-}
-
-// NAME=value, as it stands before a program.
-bool is_assignment(std::string_view word) {
-  const std::size_t mark = word.find('=');
-  if (mark == std::string_view::npos || mark == 0) return false;
-  return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(mark), [](unsigned char c) {
-    return std::isupper(c) != 0 || std::isdigit(c) != 0 || c == '_';
-  });
-}
-
-// Where NVIDIA's installer puts a toolkit there, lists with semicolons, variables as PowerShell has them. A
-// program of its own to start has an & before it.
-std::string with_windows_paths(std::string word, bool starts) {
-  constexpr std::string_view kToolkit = "/usr/local/cuda";
-  bool any = false;
-  for (std::size_t at = word.find(kToolkit); at != std::string::npos; at = word.find(kToolkit, at)) {
-    any = true;
-    std::size_t end = at + kToolkit.size();
-    std::string folder = "$env:CUDA_PATH";
-    if (end < word.size() && word[end] == '-') {
-      const std::size_t behind = std::min(word.find_first_not_of("0123456789.", end + 1), word.size());
-      folder =
-          R"(C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v)" + word.substr(end + 1, behind - end - 1);
-      end = behind;
-    }
-    for (; end < word.size() && word[end] != ':' && word[end] != '"'; ++end)
-      folder += word[end] == '/' ? '\\' : word[end];
-    if (end < word.size() && word[end] == ':') word[end] = ';';
-    word.replace(at, end - at, folder);
-    at += folder.size();
-  }
-  if (!any) return word;
-  std::erase(word, '"');
-  if (const std::size_t path = word.find("$PATH"); path != std::string::npos) word.insert(path + 1, "env:");
-  return (starts ? "& \"" : "\"") + word + '"';
-}
-
-std::string assigned(std::string_view word) {
-  const std::size_t mark = word.find('=');
-  std::string value = with_windows_paths(std::string(word.substr(mark + 1)), false);
-  if (!value.starts_with('"')) value = '"' + value + '"';
-  return "$env:" + std::string(word.substr(0, mark)) + " = " + value;
-}
-
-std::string joined(const std::vector<std::string>& words, std::size_t from) {
-  std::string out;
-  for (std::size_t i = from; i < words.size(); ++i) {
-    if (!out.empty()) out += ' ';
-    out += with_windows_paths(words[i], i == from);
-  }
-  return out;
-}
-
-std::string removed(const std::string& variable) { return "Remove-Item Env:" + variable; }
-
 // What the shells or the programs of Linux alone have.
-bool is_of_linux(const std::vector<std::string>& words) {
+bool is_of_linux(std::string_view command) {
   constexpr std::array<std::string_view, 16> kPrograms = {
       "sudo", "ls",      "ldconfig", "grep",  "cat",   "rm",   "systemctl", "modprobe",
       "find", "mokutil", "dkms",     "dmesg", "lsmod", "make", "head",      "tail"};
-  if (std::find(kPrograms.begin(), kPrograms.end(), words.front()) != kPrograms.end()) return true;
-  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
-    return word.ends_with(".sh") || word.starts_with("/proc/") || word.starts_with("/dev/") ||
-           word.find("$(") != std::string::npos || word.find("LD_LIBRARY_PATH") != std::string::npos ||
-           word.find("$CUDA") != std::string::npos || word.starts_with("~/");
+  constexpr std::array<std::string_view, 10> kParts = {" | ",    "$(",     "/usr/", "/opt/",           "/proc/",
+                                                       "/dev/", "~/",     ".sh",   "LD_LIBRARY_PATH", "$CUDA"};
+  return contains(kPrograms, command.substr(0, command.find(' '))) ||
+         std::ranges::any_of(kParts, [&](std::string_view part) { return contains(command, part); });
+}
+
+// export NAME=value, NAME=value PROGRAM, A && B: for a shell of POSIX.
+bool is_for_posix(std::string_view command) {
+  const std::string_view first = command.substr(0, command.find(' '));
+  const std::string_view name = first.substr(0, first.find('='));
+  const bool assigns = name.size() < first.size() && !name.empty() && std::ranges::all_of(name, [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   });
+  return assigns || first == "export" || first == "unset" || first == "env" || contains(command, " && ");
 }
 
-std::optional<std::string> one_command(const std::string& command) {
-  std::vector<std::string> words = words_of(command);
-  if (words.empty() || is_of_linux(words)) return std::nullopt;
-  std::string before;
-  const auto then = [&](const std::string& part) { before += (before.empty() ? "" : "; ") + part; };
-  std::size_t at = 0;
-  if (words[0] == "export") {
-    for (at = 1; at < words.size(); ++at) then(assigned(words[at]));
-  } else if (words[0] == "unset") {
-    for (at = 1; at < words.size(); ++at) then(removed(words[at]));
-  } else if (words[0] == "env") {
-    at = 1;
-    while (at + 1 < words.size() && words[at] == "-u") {
-      then(removed(words[at + 1]));
-      at += 2;
-    }
-  }
-  while (at < words.size() && is_assignment(words[at])) then(assigned(words[at++]));
-  const std::string rest = joined(words, at);
-  if (!rest.empty()) then(rest);
-  return before;
-}
-
-// At `; ` and ` && ` outside of quotes; PowerShell 5 has no &&.
-std::vector<std::string> commands_of(const std::string& line) {
-  std::vector<std::string> out(1);
-  char quote = '\0';
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (quote == '\0' && (c == '\'' || c == '"')) {
-      quote = c;
-    } else if (c == quote) {
-      quote = '\0';
-    } else if (quote == '\0' && c == ';') {
-      out.emplace_back();
-      continue;
-    } else if (quote == '\0' && line.compare(i, 2, "&&") == 0) {
-      out.emplace_back();
-      ++i;
-      continue;
-    }
-    out.back() += c;
-  }
-  return out;
-}
-
-}  // namespace
-
-std::optional<std::string> for_windows(const std::string& command) {
-  std::string out;
-  for (const std::string& part : commands_of(command)) {
-    if (part.find(" | ") != std::string::npos) return std::nullopt;  // into grep, in all of them
-    const auto one = one_command(part);
-    // A folder of Linux helps nobody there.
-    if (!one || one->find("/usr/") != std::string::npos || one->find("/opt/") != std::string::npos) continue;
-    out += (out.empty() ? "" : "; ") + *one;
-  }
-  if (out.empty()) return std::nullopt;
-  return out;
-}
-
-namespace {
+constexpr std::string_view kInPowerShell =
+    "the command is for bash (Git Bash, WSL): PowerShell sets a variable by $env:NAME = \"value\"";
 
 // A program that brings its own Python installs by that one.
 std::string for_own_python(std::string command, const std::string& interpreter) {
@@ -353,19 +218,20 @@ std::string for_own_python(std::string command, const std::string& interpreter) 
 
 }  // namespace
 
-void translate(const AdviceInput& at, Advice& advice) {
+void keep_for_windows(const AdviceInput& at, Advice& advice) {
   // A program of Windows runs in no container of Linux.
   if (at.message.find("docker") == std::string::npos && at.message.find("container") == std::string::npos)
     std::erase_if(advice.fixes, [](const Fix& fix) {
       return !fix.commands.empty() && fix.commands.front().starts_with("docker run");
     });
   for (Fix& fix : advice.fixes) {
-    std::vector<std::string> translated;
-    for (const std::string& command : fix.commands) {
-      if (auto other = for_windows(command))
-        translated.push_back(for_own_python(std::move(*other), at.interpreter));
+    std::erase_if(fix.commands, is_of_linux);
+    const bool posix = std::ranges::any_of(fix.commands, is_for_posix);
+    for (std::string& command : fix.commands) {
+      if (!contains(command, '"')) std::ranges::replace(command, '\'', '"');
+      command = for_own_python(std::move(command), at.interpreter);
     }
-    fix.commands = std::move(translated);
+    if (posix) fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", kInPowerShell);
   }
 }
 

@@ -27,12 +27,8 @@ std::string removable_cache_entry(std::string_view path);
 std::string for_interpreter(std::string_view command, const PythonEnvironment& python);
 void for_interpreter(std::vector<Fix>& fixes, const PythonEnvironment& python);
 
-// Commands for a user that pasted a log of Windows.
-
-/// A command of sh as PowerShell takes it, which most of them are in cmd as well; nullopt for what Windows
-/// has nothing like.
-std::optional<std::string> for_windows(const std::string& command);
-/// All commands of an advice; those without a counterpart are dropped.
-void translate(const AdviceInput& at, Advice& advice);
+/// For a user that pasted a log of Windows: no command of Linux alone. A command for a shell of POSIX is marked by the
+/// caveat of its fix; the others are the same in PowerShell and cmd.
+void keep_for_windows(const AdviceInput& at, Advice& advice);
 
 }  // namespace kshim::advise

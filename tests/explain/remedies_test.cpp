@@ -403,45 +403,25 @@ TEST(Remedies, TheLogFillsInTheCommand) {
   EXPECT_FALSE(nvrtc.fixes.front().commands.empty());
 }
 
-TEST(Windows, CommandsOfPowerShell) {
-  EXPECT_EQ(for_windows("pip install 'torch==2.11.*' x"), "pip install \"torch==2.11.*\" x");
-  EXPECT_EQ(for_windows("A=1 B='2 3' python x.py"), "$env:A = \"1\"; $env:B = \"2 3\"; python x.py");
-  EXPECT_EQ(for_windows("env -u LD PROGRAM"), "Remove-Item Env:LD; PROGRAM");
-  EXPECT_EQ(for_windows("unset A B"), "Remove-Item Env:A; Remove-Item Env:B");
-  EXPECT_EQ(for_windows("export A=1"), "$env:A = \"1\"");
-  EXPECT_EQ(for_windows("cmake -B b && cmake --build b"), "cmake -B b; cmake --build b");
-  EXPECT_EQ(for_windows("nvidia-smi -L; ls -l /dev/nvidia*"), "nvidia-smi -L");
-  EXPECT_EQ(for_windows("export CUDA_HOME=/usr/local/cuda-11.8 PATH=/usr/local/cuda-11.8/bin:\"$PATH\""),
-            R"($env:CUDA_HOME = "C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v11.8"; )"
-            R"($env:PATH = "C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v11.8\bin;$env:PATH")");
-  EXPECT_EQ(
-      for_windows("export CUDA_ROOT=/usr/local/cuda PATH=/usr/local/cuda/bin:$PATH; ptxas --version"),
-      R"($env:CUDA_ROOT = "$env:CUDA_PATH"; $env:PATH = "$env:CUDA_PATH\bin;$env:PATH"; ptxas --version)");
-  EXPECT_EQ(for_windows("/usr/local/cuda-12.8/bin/nvcc -arch=sm_120 x.cu"),
-            R"(& "C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v12.8\bin\nvcc" -arch=sm_120 x.cu)");
-  EXPECT_EQ(for_windows("export A=/usr/lib/x"), std::nullopt);
-  EXPECT_EQ(for_windows("sudo modprobe nvidia"), std::nullopt);
-  EXPECT_EQ(for_windows("ldconfig -p | grep x"), std::nullopt);
-  EXPECT_EQ(for_windows(""), std::nullopt);
-  EXPECT_EQ(for_windows("python -c 'print(\"a\")'"), std::nullopt);  // cmd and PowerShell differ
-}
-
-// What the tables say, with each word filled in: sh reads each command, and no command loses its quotes where
-// it is translated.
-TEST(Windows, NoCommandOfTheTablesHasQuotesInQuotes) {
-  const auto nested = [](std::string_view command) {
-    char quote = '\0';
-    for (const char c : command) {
-      if (quote == '\'' && c == '"') return true;
-      if (quote == '\0' ? c == '\'' || c == '"' : c == quote) quote = quote == '\0' ? c : '\0';
-    }
-    return quote != '\0';
+TEST(Windows, WhichCommandsItHas) {
+  AdviceInput at;
+  at.windows = true;
+  const auto kept = [&](const std::vector<std::string>& commands) {
+    Advice advice;
+    advice.fixes.push_back({.commands = commands});
+    keep_for_windows(at, advice);
+    return std::pair(advice.fixes[0].commands, advice.fixes[0].caveat.empty());
   };
-  EXPECT_TRUE(nested("julia -e 'f(\"x\")'"));
-  for (const MessageFixRow& row : message_fixes()) {
-    const bool translated = for_windows(std::string(row.command)).has_value();
-    EXPECT_FALSE(translated && nested(row.command)) << row.command;
-  }
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(kept({"pip install 'torch==2.11.*' x"}), std::pair(Lines{"pip install \"torch==2.11.*\" x"}, true));
+  EXPECT_EQ(kept({"nvidia-smi -L", "sudo modprobe nvidia", "ldconfig -p | grep x", "export A=/usr/lib/x",
+                  "nvcc --version"}),
+            std::pair(Lines({"nvidia-smi -L", "nvcc --version"}), true));
+  for (const char* posix : {"export A=1", "A=1 B=2 python x.py", "cmake -B b && cmake --build b", "unset A"})
+    EXPECT_EQ(kept({posix}), std::pair(Lines{posix}, false)) << posix;
+  EXPECT_EQ(kept({"python -c 'print(\"a\")'"}).first, Lines{"python -c 'print(\"a\")'"});
+  at.interpreter = ".\\python_embeded\\python.exe";
+  EXPECT_EQ(kept({"pip install x"}).first, Lines{".\\python_embeded\\python.exe -m pip install x"});
 }
 
 TEST(Drivers, TheNumberIsNewerThanTheDriverThatIsThere) {
