@@ -23,13 +23,14 @@ if(TARGET kshim_query)
   install(FILES "${PROJECT_SOURCE_DIR}/include/kshim/query.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/kshim" COMPONENT query)
 endif()
 
-# Each asks the command for its script when the shell first needs it.
-foreach(_row IN ITEMS "kshim.bash;bash-completion/completions;kshim" "_kshim;zsh/site-functions;_kshim" "kshim.fish;fish/vendor_completions.d;kshim.fish")
-  list(GET _row 0 _file)
-  list(GET _row 1 _folder)
-  list(GET _row 2 _name)
-  install(FILES "${CMAKE_CURRENT_LIST_DIR}/completion/${_file}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${_folder}" RENAME "${_name}" COMPONENT kshim)
-endforeach()
+if(TARGET kshim)
+  foreach(_row IN ITEMS "bash;bash-completion/completions;kshim" "zsh;zsh/site-functions;_kshim" "fish;fish/vendor_completions.d;kshim.fish")
+    list(GET _row 0 _shell)
+    list(GET _row 1 _folder)
+    list(GET _row 2 _name)
+    install(FILES "${PROJECT_BINARY_DIR}/analyzer/completion/kshim.${_shell}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${_folder}" RENAME "${_name}" COMPONENT kshim)
+  endforeach()
+endif()
 
 # As in the source tree, so that the links between the pages lead somewhere: a page names what is not installed, and has no
 # link to it.

@@ -77,14 +77,10 @@ std::vector<PageRow> rows_of(const std::string& page, std::string_view title);
 std::string_view overview();
 std::string version_line();
 
-/// A check that takes one of these alone; the shells complete them.
+/// A check that takes one of these alone.
 CLI::Validator one_of(const std::vector<std::string>& choices);
-/// The choices that one_of() gave an option; none for another.
-std::vector<std::string> choices_of(CLI::Option& option);
 /// "; did you mean `x`?", empty where nothing is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
                          std::string_view prefix = "");
-/// `kshim __complete WORDS`: prints what the last word may become. Called by the shells' scripts.
-int complete(const std::vector<std::string>& words);
 
 }  // namespace kshim::cli

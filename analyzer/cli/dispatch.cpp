@@ -69,7 +69,6 @@ int dispatch(std::vector<std::string> words) {
   }
   std::string name = words.front();
   words.erase(words.begin());
-  if (name == "__complete") return complete(words);
   if (name == "--version" || name == "-V") {
     use_knowledge({}, exit_status::kMisuse);
     fmt::print("{}", version_line());

@@ -192,20 +192,28 @@ class Completion(Plugged):
         self.assertIn("--expect", offers("kshim scan --exp"))
 
     def test_every_option_of_the_help(self):
-        """The shells are offered what --help shows, of every command."""
+        """bash is offered what --help shows, of every command, and the command takes each value that is offered."""
+        self.script("bash")
         for command in re.findall(r"(?m)^  (\w+) ", self.kshim("help").stdout.split("Examples:")[0]):
             if command == "help":
                 continue
             shown = set(re.findall(r"(?m)^  (?:-\w, )?(--[a-z0-9-]+)", self.kshim(command, "--help").stdout))
-            rows = self.kshim("__complete", command, "--").stdout.splitlines()
-            self.assertTrue(all("\t" in row for row in rows), rows)
-            self.assertLessEqual(shown, {row.split("\t")[0] for row in rows}, command)
-        self.assertEqual(self.kshim("__complete", "none", "--").returncode, 2)
+            self.assertLessEqual(shown, self.offers(f"kshim {command} --"), command)
+            for option in ("--format", "--fail-on", "--status"):
+                if option not in shown:
+                    continue
+                values = self.offers(f"kshim {command} {option} ")
+                self.assertTrue(values, (command, option))
+                for value in values:
+                    self.assertEqual(self.kshim(command, option, value, "--help").returncode, 0, (command, option, value))
 
     def test_paths(self):
         """What the shells complete themselves."""
-        for words, kind in ((("scan", ""), ":file"), (("scan", "-o", ""), ":file"), (("doctor", "--root", ""), ":folder")):
-            self.assertEqual(self.kshim("__complete", *words).stdout, kind + "\n")
+        self.script("bash")
+        (self.folder / "thing.so").write_text("")
+        (self.folder / "things").mkdir()
+        for line, found in (("kshim scan -o thi", {"thing.so", "things"}), ("kshim doctor --root thi", {"things"})):
+            self.assertEqual(self.offers(line), found)
 
 
 class Alone(Plugged):
