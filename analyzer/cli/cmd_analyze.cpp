@@ -5,6 +5,7 @@
 #include "analyzer/cli/arguments.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/render/render.h"
+#include "analyzer/verbs/analyze_each.h"
 
 namespace kshim::cli {
 namespace {
@@ -15,6 +16,7 @@ struct AnalyzeOptions {
   Assumptions assumed;
   bool trust_reports = false;
   std::string root;
+  unsigned jobs = 0;
   std::vector<std::string> paths;
 };
 
@@ -27,10 +29,29 @@ AnalysisOptions to_analysis(const AnalyzeOptions& options) {
   return result;
 }
 
+/// One analysis a report and line, written as they are made.
+int analyze_each(const AnalyzeOptions& options, Output& output) {
+  if (!output.is_stream())
+    throw UserError("--format jsonl is written as reports are read: redirect stdout in place of --output");
+  const RenderOptions how = render_options(output, options.written);
+  std::vector<std::string> notes;
+  const EachCounts counts = verbs::analyze_each(
+      {options.paths.begin(), options.paths.end()}, to_analysis(options), options.jobs,
+      [&](const Analysis& analysis) { return rendered(analysis, Format::jsonl, how); },
+      [&](std::string_view lines) { output.write(lines); }, notes);
+  print_errors(notes, options.written.verbose);
+  if (counts.reports == counts.rejected) {
+    print_error("there is no report in what was named that can be read");
+    return exit_status::kNoInput;
+  }
+  return counts.errors ? exit_status::kFindings : exit_status::kOk;
+}
+
 int analyze(const AnalyzeOptions& options) {
   AnalysisOptions analysis_options = to_analysis(options);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs(options.paths, "the reports to read");
+  if (options.written.format == Format::jsonl) return analyze_each(options, output);
   Analysis analysis;
   {
     ProgressBar bar("reading reports");
@@ -55,6 +76,7 @@ std::function<int()> set_up_analyze(Arguments& arguments) {
   arguments.add("--target", options->targets);
   options->assumed.add_to(arguments);
   arguments.add("--root", options->root);
+  arguments.add("-j,--jobs", options->jobs);
   arguments.add("-v,--verbose", options->written.verbose);
   arguments.add("--trust-reports", options->trust_reports);
   arguments.add("--full", options->written.full);

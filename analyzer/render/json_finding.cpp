@@ -11,6 +11,7 @@ KSHIM_JSON(ImageVerdict, kind, arch, isa, count, fits, reason)
 KSHIM_JSON(SeenIn, host, rank, pid, run, count)
 KSHIM_JSON(DeadEnd, action, why)
 KSHIM_JSON(BlindProcess, pid, exe, reason)
+KSHIM_JSON(RejectedReport, report, reason)
 
 namespace {
 
@@ -75,6 +76,7 @@ Json to_json(const PackageName& from) {
   if (from.empty()) return nullptr;
   Json out;
   KSHIM_JSON_FIELDS(name, version, installer)
+  out["project"] = json_of(known_project(from.name));
   return out;
 }
 
@@ -106,8 +108,10 @@ Json to_json(const Finding& from) {
   return out;
 }
 
-std::string dumped(const Json& json) {
-  std::string text = json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n';
+std::string dumped(const Json& json, Format format) {
+  constexpr int kOneLine = -1;
+  std::string text =
+      json.dump(format == Format::jsonl ? kOneLine : 2, ' ', true, Json::error_handler_t::replace) + '\n';
   // `##[` in a log is a command to GitHub's runner, wherever in a line it stands.
   for (std::size_t at = text.find("##["); at != std::string::npos; at = text.find("##[", at))
     text.replace(at, 1, "\\u0023");
@@ -131,12 +135,12 @@ inline Json process_json(const ProcessSummary& from, bool full) {
   Json out;
   KSHIM_JSON_FIELDS(report, host, pid, rank, exe)
   out["argv"] = full ? from.argv : program_and_script(from.argv);
-  KSHIM_JSON_FIELDS(failures, modules, complete, lost, run)
+  KSHIM_JSON_FIELDS(failures, modules, complete, lost, run, sample)
   return out;
 }
 KSHIM_JSON(RunSummary, run, processes, hosts, ranks, failed, incomplete)
 
-std::string render_json(const Analysis& from, Format, const RenderOptions& options) {
+std::string render_json(const Analysis& from, Format format, const RenderOptions& options) {
   Json out = {{"schema", "kshim-analysis/1"}, {"verdict", to_name(from.verdict)}};
   out["devices"] = json_of(from.devices);
   out["processes"] = json_list(
@@ -148,8 +152,9 @@ std::string render_json(const Analysis& from, Format, const RenderOptions& optio
     return row;
   });
   KSHIM_JSON_FIELDS(notes, blind, runs, fleet, exit_status, term_signal)
+  if (from.rejected) out["rejected"] = to_json(*from.rejected);
   add_knowledge(out);
-  return dumped(out);
+  return dumped(out, format);
 }
 
 }  // namespace kshim::render

@@ -27,7 +27,7 @@ inline Json to_json(const Assumed& what) {
 }
 /// Pure ASCII with a newline at the end: what a stranger's file holds cannot steer a terminal, and is not
 /// lost. Bytes that are no UTF-8 become U+FFFD, and `##[` is written so that GitHub's runner sees no command.
-std::string dumped(const Json& json);
+std::string dumped(const Json& json, Format format = Format::json);
 
 /// A value as JSON: null for what is empty or not known. A struct of ours is what its to_json() makes of it:
 /// a specialization.

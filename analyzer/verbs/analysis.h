@@ -38,10 +38,11 @@ struct ProcessSummary {
   std::vector<std::string> argv;
   unsigned failures = 0;
   unsigned modules = 0;
-  bool complete = false;   ///< has an `end` record
-  std::uint64_t lost = 0;  ///< records that its shim could not write, or that cannot be read any more
-  bool damaged = false;    ///< some of them were written
-  bool compiler = false;   ///< one that failed, and initialized no driver
+  bool complete = false;     ///< has an `end` record
+  std::uint64_t lost = 0;    ///< records that its shim could not write, or that cannot be read any more
+  bool damaged = false;      ///< some of them were written
+  std::uint64_t sample = 1;  ///< how many processes it stands for
+  bool compiler = false;     ///< one that failed, and initialized no driver
 };
 
 /// The processes of one run; those that name none together.
@@ -52,6 +53,12 @@ struct RunSummary {
   std::uint64_t ranks = 0;       ///< distinct
   std::uint64_t failed = 0;      ///< processes with a failure
   std::uint64_t incomplete = 0;  ///< without an `end` record
+};
+
+/// A report that could not be read.
+struct RejectedReport {
+  std::string report;  ///< its path
+  std::string reason;  ///< a clause
 };
 
 struct Analysis {
@@ -66,6 +73,7 @@ struct Analysis {
   std::optional<int> exit_status;
   std::optional<int> term_signal;
   bool nothing_readable = false;
+  std::optional<RejectedReport> rejected;  ///< of an analysis of one report
 };
 
 /// Reads reports and folders of them. What cannot be read becomes a note.

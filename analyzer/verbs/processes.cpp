@@ -102,25 +102,27 @@ constexpr std::size_t kMaxNoteLength = 1024;
 
 }  // namespace
 
+std::string run_id(const Report& report) {
+  if (!report.process.run.empty()) return report.process.run;
+  // Started by SLURM and not by `kshim run`: its job is the run.
+  const auto job = report.process.env.find("SLURM_JOB_ID");
+  return job != report.process.env.end() ? "SLURM job " + job->second.substr(0, 64) : std::string();
+}
+
 std::uint32_t Processes::run_of(const Report& report) {
-  std::string id = report.process.run;
-  if (id.empty()) {
-    // Started by SLURM and not by `kshim run`: its job is the run.
-    const auto job = report.process.env.find("SLURM_JOB_ID");
-    if (job != report.process.env.end()) id = "SLURM job " + job->second.substr(0, 64);
-  }
+  std::string id = run_id(report);
   const auto [at, first] = run_by_id_.try_emplace(id, static_cast<std::uint32_t>(runs_.size()));
   if (first) runs_.push_back({std::move(id), {}});
   return at->second;
 }
 
-std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t loads) {
-  ProcessSummary process;
+std::size_t identify(const Report& report, ProcessSummary& process) {
   process.report = report.path;
   process.host = report.process.host;
   process.pid = static_cast<long>(report.process.pid);
   process.rank = report.process.rank;
   process.exe = report.process.exe;
+  process.argv.clear();
   std::size_t bytes = 0;
   for (const std::string& argument : report.process.argv) {
     bytes += argument.size() + sizeof(std::string);
@@ -130,11 +132,18 @@ std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t 
     }
     process.argv.push_back(argument);
   }
+  return bytes;
+}
+
+std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t loads) {
+  ProcessSummary process;
+  const std::size_t bytes = identify(report, process);
   process.failures = static_cast<unsigned>(report.failures.size());
   process.modules = static_cast<unsigned>(std::min<std::uint64_t>(loads, ~0U));
   process.complete = report.end.has_value();
   process.lost = saturated(report.end ? report.end->dropped : 0, report.missing);
   process.damaged = report.missing != 0;
+  process.sample = report.failures.empty() ? report.process.sample.value_or(1) : 1;
   process.compiler = report.compiler && !report.driver;
   const std::size_t weight =
       sizeof(process) + bytes + process.report.size() + process.host.size() + process.exe.size();

@@ -107,6 +107,12 @@ class Formats(unittest.TestCase):
                       if error.validator not in ("pattern", "anyOf", "enum")]
             self.assertEqual([f"{error.json_path}: {error.message}" for error in errors], [], name)
 
+    def test_jsonl_is_the_json_in_one_line(self):
+        for name, text in outputs("jsonl"):
+            self.assertEqual(text.count("\n"), 1, name)
+            with open(os.path.join(FOLDER, name.removesuffix("l")), encoding="utf-8") as file:
+                self.assertEqual(json.loads(text), json.load(file), name)
+
     def test_html_is_balanced_and_inert(self):
         for name, text in outputs("html"):
             page = Page()
