@@ -189,8 +189,8 @@ bool is_of_linux(std::string_view command) {
   constexpr std::array<std::string_view, 16> kPrograms = {
       "sudo", "ls",      "ldconfig", "grep",  "cat",   "rm",   "systemctl", "modprobe",
       "find", "mokutil", "dkms",     "dmesg", "lsmod", "make", "head",      "tail"};
-  constexpr std::array<std::string_view, 10> kParts = {" | ",    "$(",     "/usr/", "/opt/",           "/proc/",
-                                                       "/dev/", "~/",     ".sh",   "LD_LIBRARY_PATH", "$CUDA"};
+  constexpr std::array<std::string_view, 10> kParts = {" | ",   "$(", "/usr/", "/opt/",           "/proc/",
+                                                       "/dev/", "~/", ".sh",   "LD_LIBRARY_PATH", "$CUDA"};
   return contains(kPrograms, command.substr(0, command.find(' '))) ||
          std::ranges::any_of(kParts, [&](std::string_view part) { return contains(command, part); });
 }
@@ -200,8 +200,8 @@ bool is_for_posix(std::string_view command) {
   const std::string_view first = command.substr(0, command.find(' '));
   const std::string_view name = first.substr(0, first.find('='));
   const bool assigns = name.size() < first.size() && !name.empty() && std::ranges::all_of(name, [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
+                         return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+                       });
   return assigns || first == "export" || first == "unset" || first == "env" || contains(command, " && ");
 }
 

@@ -27,8 +27,8 @@ std::string removable_cache_entry(std::string_view path);
 std::string for_interpreter(std::string_view command, const PythonEnvironment& python);
 void for_interpreter(std::vector<Fix>& fixes, const PythonEnvironment& python);
 
-/// For a user that pasted a log of Windows: no command of Linux alone. A command for a shell of POSIX is marked by the
-/// caveat of its fix; the others are the same in PowerShell and cmd.
+/// For a user that pasted a log of Windows: no command of Linux alone. A command for a shell of POSIX is
+/// marked by the caveat of its fix; the others are the same in PowerShell and cmd.
 void keep_for_windows(const AdviceInput& at, Advice& advice);
 
 }  // namespace kshim::advise

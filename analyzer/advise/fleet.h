@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest list of architectures that one file has to be built for to serve a set of GPUs. What serves what is judged by kshim/image/select.h alone; what builds what is in the
-// table of toolkits.
+// The smallest list of architectures that one file has to be built for to serve a set of GPUs. What serves
+// what is judged by kshim/image/select.h alone; what builds what is in the table of toolkits.
 #pragma once
 
 #include "analyzer/data/knowledge.h"

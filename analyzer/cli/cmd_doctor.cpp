@@ -49,8 +49,8 @@ int examine(const DoctorOptions& options) {
   const Machine machine(root, std::move(variables));
   const verbs::Examination found = verbs::examine(machine, program_path(options));
   output.write(rendered(found, options.written.format, render_options(output, options.written)));
-  const bool wrong =
-      std::ranges::any_of(found.machine.checks, [](const Check& check) { return check.severity == Severity::error; });
+  const bool wrong = std::ranges::any_of(
+      found.machine.checks, [](const Check& check) { return check.severity == Severity::error; });
   return wrong ? exit_status::kFindings : exit_status::kOk;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kshim export: reports as flat tables, and what files ask of a GPU.
+// kshim export: reports as flat tables.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -12,9 +12,7 @@
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "analyzer/export/export.h"
-#include "analyzer/export/open_metrics.h"
 #include "analyzer/verbs/processes.h"
-#include "analyzer/verbs/requirements.h"
 
 namespace kshim::cli {
 namespace {
@@ -22,9 +20,6 @@ namespace {
 struct ExportOptions {
   std::string output;
   std::vector<std::string> paths;
-  std::string to;
-  std::optional<std::string> declared;
-  bool verify = false;
   bool zstd = false;
   bool watch = false;
   unsigned jobs = 0;
@@ -89,121 +84,18 @@ int export_facts(const ExportOptions& options) {
   return exit_status::kOk;
 }
 
-/// `unread` becomes true where a file could not be read whole.
-Served served_by(const std::vector<std::string>& paths, bool& unread) {
-  ScanRequest wanted;
-  wanted.targets = known_gpus();
-  Scan found;
-  {
-    ProgressBar bar("scanning");
-    wanted.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    found = verbs::scan({paths.begin(), paths.end()}, wanted);
-  }
-  print_errors(mapped(found.notes, &ReadNote::text), false);
-  if (found.objects.empty())
-    throw UserError("there is no device code in what was named", exit_status::kNoInput);
-  unread = unread || found.named_unread;
-  return served_by(found);
-}
-
-std::string declared_text(const std::string& text) {
-  if (!text.starts_with('@')) return text;
-  constexpr std::size_t kMax = 1U << 20;
-  const auto content = files::read_whole(text.substr(1), kMax);
-  if (!content) throw UserError(fmt::format("--declared {}: cannot be read", sanitize(text)));
-  return *content;
-}
-
-/// A line for what is kept, and one for each difference. Whether all is kept.
-bool compare(const Served& served, const Declaration& declared, std::string& text) {
-  const Difference difference = verify(served, declared);
-  std::vector<std::string> conditions = declared.conditions;
-  for (const std::string& driver : declared.drivers) conditions.push_back("CUDA " + driver);
-  const std::string what = sanitize(fmt::format("{} ({})", declared.source, fmt::join(conditions, ", ")));
-  if (difference.broken.empty()) text += fmt::format("ok: {}: the files have what is declared\n", what);
-  for (const auto& [word, is, list] : {std::tuple("error", "promised and not there", &difference.broken),
-                                       std::tuple("note", "there and not promised", &difference.unused)})
-    if (!list->empty())
-      text += fmt::format("{}: {}: {}: {}\n", word, what, is,
-                          sanitize(fmt::format("{}", fmt::join(*list, ", "))));
-  return difference.broken.empty();
-}
-
-constexpr std::string_view kOpenMetrics = "openmetrics";
-/// Those of To in its order, and one more.
-constexpr std::string_view kSystems[] = {"nvidia-require", "nfd", "wheel-variant", "conda", kOpenMetrics};
-
-int export_requirements(const ExportOptions& options) {
-  std::optional<To> to;
-  if (!options.to.empty())
-    to = static_cast<To>(std::ranges::find(kSystems, options.to) - std::begin(kSystems));
-  if (options.declared && !to)
-    throw UserError("--declared needs --to SYSTEM: the system whose notation it is");
-  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
-  bool unread = false;
-  bool kept = true;
-  std::string text;
-  if (options.declared) {
-    const auto declared = declaration_of(*to, declared_text(*options.declared));
-    kept = compare(served_by(options.paths, unread), declared, text);
-  } else if (!options.verify) {
-    const Served served = served_by(options.paths, unread);
-    // Nothing in a requirement means every GPU.
-    if (std::ranges::none_of(served.runs, [](bool runs) { return runs; }))
-      throw UserError(
-          "there is no GPU that all of these files have code for: nothing to require; "
-          "kshim scan says what each file has",
-          exit_status::kFindings);
-    text = requirement_text(served, *to);
-  } else {
-    // Each by itself: one wheel does not keep what another promises.
-    for (const std::string& path : options.paths) {
-      auto declared = declared_by(path);
-      if (to) std::erase_if(declared, [&](const auto& each) { return each.to != *to; });
-      if (declared.empty())
-        throw UserError(
-            fmt::format("--verify {}: declares nothing on GPUs (a wheel's variant.json, a conda package's "
-                        "__cuda_arch or __cuda, an image's NVIDIA_REQUIRE_*); --to SYSTEM --declared TEXT "
-                        "says what is "
-                        "promised",
-                        sanitize(path)),
-            exit_status::kNoInput);
-      const Served served = served_by({path}, unread);
-      for (const Declaration& each : declared) kept = compare(served, each, text) && kept;
-    }
-  }
-  output.write(text);
-  return kept && !unread ? exit_status::kOk : exit_status::kFindings;
-}
-
-int export_open_metrics(const ExportOptions& options) {
-  if (options.verify || options.declared)
-    throw UserError("--to openmetrics: there is nothing to compare; leave out --verify and --declared");
-  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
-  std::vector<std::string> notes;
-  const std::string text = open_metrics({options.paths.begin(), options.paths.end()}, notes);
-  print_errors(notes, false);
-  output.write(text);
-  return exit_status::kOk;
-}
-
 }  // namespace
 
 std::function<int()> set_up_export(Arguments& arguments) {
   auto options = std::make_shared<ExportOptions>();
   arguments.add_rest("PATH", options->paths)->required();
   arguments.add("-o,--output", options->output);
-  arguments.add("--to", options->to)->check(one_of({std::begin(kSystems), std::end(kSystems)}));
-  arguments.add("--verify", options->verify);
-  arguments.add("--declared", options->declared);
   arguments.add("--zstd", options->zstd);
   arguments.add("--watch", options->watch);
   arguments.add("-j,--jobs", options->jobs);
   arguments.add("--settle", options->settle_s);
   return [options] {
-    if (options->to == kOpenMetrics) return export_open_metrics(*options);
-    if (!options->to.empty() || options->verify || options->declared) return export_requirements(*options);
-    if (options->output.empty()) throw UserError("-o DIR is missing: where the tables go; or --to SYSTEM");
+    if (options->output.empty()) throw UserError("-o DIR is missing: where the tables go");
     return export_facts(*options);
   };
 }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "analyzer/cli/arguments.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/data/knowledge_file.h"
@@ -198,13 +200,28 @@ int scan_paths(const ScanOptions& options) {
   return status_of(result, options.fail_on);
 }
 
-int list_gpus() {
+/// With the CUDA releases that drivers serve.
+int list_gpus(const Written& written) {
+  Output output(written.output, STDOUT_FILENO, exit_status::kMisuse);
+  std::string text;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const GpuRow& row : gpus()) {
     std::vector<std::string> names;
     for (const GpuNameRow& name : knowledge().gpu_names)
       if (name.cc == row.cc) names.emplace_back(name.name);
-    fmt::print("{:<5} {:<16} {}\n", image::to_name(row.cc).view(), row.family, fmt::join(names, ", "));
+    const std::string cc(image::to_name(row.cc).view());
+    text += fmt::format("{:<5} {:<16} {}\n", cc, row.family, fmt::join(names, ", "));
+    rows.push_back({{"compute_capability", cc},
+                    {"family", row.family},
+                    {"tegra", image::is_tegra(row.cc)},
+                    {"names", names}});
   }
+  if (written.format == Format::json) {
+    std::vector<std::string> releases;
+    for (const image::PtxIsaRow& row : image::compat_tables().isas) releases.push_back(name(row.cuda));
+    text = nlohmann::ordered_json{{"gpus", rows}, {"cuda", releases}}.dump(2) + '\n';
+  }
+  output.write(text);
   return exit_status::kOk;
 }
 
@@ -232,7 +249,7 @@ std::function<int()> set_up_scan(Arguments& arguments) {
   arguments.add("-j,--jobs", options->jobs);
   arguments.add("--full", options->written.full);
   arguments.add("-v,--verbose", options->written.verbose);
-  return [options] { return options->list_gpus ? list_gpus() : scan_paths(*options); };
+  return [options] { return options->list_gpus ? list_gpus(options->written) : scan_paths(*options); };
 }
 
 }  // namespace kshim::cli

@@ -30,8 +30,8 @@ struct FileModule {
 /// in bytes in the clear, and taken off it; of the rest only the headers.
 FileModule read_module(const DeviceCode& code, const CodeModule& module, std::uint64_t& budget);
 
-/// One image of a module with the sizes of some kernels' machine code, in the order in which they were asked for;
-/// 0: not there, or PTX.
+/// One image of a module with the sizes of some kernels' machine code, in the order in which they were asked
+/// for; 0: not there, or PTX.
 struct ImageBodies {
   image::Candidate candidate;
   std::vector<std::uint64_t> bytes;

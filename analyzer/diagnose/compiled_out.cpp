@@ -11,7 +11,8 @@ namespace kshim::diagnose {
 namespace {
 
 constexpr double kBySize = 0.75;
-// An empty body, a trap and a printf take 64 to 512 bytes: measured with ptxas 12.9 and 13.0, sm_52 to sm_120.
+// An empty body, a trap and a printf take 64 to 512 bytes: measured with ptxas 12.9 and 13.0, sm_52 to
+// sm_120.
 constexpr std::uint64_t kMaxStub = 512;
 constexpr std::uint64_t kFarLarger = 8;
 constexpr std::size_t kMaxUsedKernels = 4096;

@@ -8,11 +8,11 @@
 namespace kshim::diagnose {
 
 enum class LibraryConflictKind : std::uint8_t {
-  parts,     ///< of one library, from two places or releases
-  copies,    ///< of one library, of different builds
-  majors,    ///< of one library, side by side
-  built,     ///< cuDNN, for another CUDA than the libraries it calls
-  dropped,   ///< cuDNN, and a GPU that it does not serve
+  parts,    ///< of one library, from two places or releases
+  copies,   ///< of one library, of different builds
+  majors,   ///< of one library, side by side
+  built,    ///< cuDNN, for another CUDA than the libraries it calls
+  dropped,  ///< cuDNN, and a GPU that it does not serve
 };
 
 struct LibraryMatch {

@@ -112,8 +112,8 @@ void add_evidence(const Scene& scene, const LibraryMatch& match, const std::vect
 void set_conflict(const Scene& scene, const LibraryMatch& match, std::vector<CudaLibrary> libraries,
                   Finding& out) {
   AdviceInput at;
-  at.conflict = LibraryConflict{match.kind,   std::move(libraries), env_of(scene, "LD_LIBRARY_PATH"), {},
-                                env_of(scene, "CONDA_PREFIX")};
+  at.conflict = LibraryConflict{
+      match.kind, std::move(libraries), env_of(scene, "LD_LIBRARY_PATH"), {}, env_of(scene, "CONDA_PREFIX")};
   const auto& driver = scene.report.driver;
   if (driver && driver->simulated) at.conflict->simulator = driver->path.substr(0, driver->path.rfind('/'));
   at.program = command_line_of(scene.report.process);

@@ -31,7 +31,8 @@ class CondaEnvironments {
   std::map<std::string, Environment> environments_;
 };
 
-/// A package manager's own program, which alone reads all of its databases. Asked of files of the running system.
+/// A package manager's own program, which alone reads all of its databases. Asked of files of the running
+/// system.
 class ManagerProgram {
  public:
   /// `program`: by its absolute path. `patience`: for all questions together; one takes about 20 ms.

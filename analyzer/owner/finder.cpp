@@ -21,8 +21,7 @@ bool is_distributions_python(const std::string& path) {
 
 }  // namespace
 
-Finder::Finder(const fs::path& root, LookupBudget budget)
-    : root_(root), budget_(budget) {}
+Finder::Finder(const fs::path& root, LookupBudget budget) : root_(root), budget_(budget) {}
 
 const std::optional<Package>& Finder::of(const std::string& path) {
   static const std::optional<Package> none;

@@ -9,8 +9,8 @@ namespace kshim::owner {
 /// Databases are read when a path first asks for them, within one budget. Not for several threads at once.
 class Finder {
  public:
-  /// `root`: of the running system (/), or of another, whose package managers cannot be asked. Environments are
-  /// found from the path of the file itself.
+  /// `root`: of the running system (/), or of another, whose package managers cannot be asked. Environments
+  /// are found from the path of the file itself.
   explicit Finder(const std::filesystem::path& root = "/", LookupBudget budget = {});
   Finder(const Finder&) = delete;
   Finder& operator=(const Finder&) = delete;

@@ -43,7 +43,8 @@ std::optional<Package> DpkgQuery::owner(const std::vector<std::string>& names) {
   for (const std::string& name : names)  // others are patterns
     if (name.find_first_of("*?[\\\n") == std::string::npos) question.push_back(name);
   if (question.size() == 2) return std::nullopt;
-  // "libc6:amd64, libc6:i386: /lib/x86_64-linux-gnu/libc.so.6"; the status is 1 where one of the names is unknown.
+  // "libc6:amd64, libc6:i386: /lib/x86_64-linux-gnu/libc.so.6"; the status is 1 where one of the names is
+  // unknown.
   for (const std::string& line : split(dpkg_.ask(question).text, "\n")) {
     const std::size_t end = line.find(": /");
     if (end == std::string::npos || line.starts_with("diversion by ") ||

@@ -125,7 +125,7 @@ class Images(e2e.Case):
         layer = tar_of({"opt/libscale.so": SCALE.read_bytes()})  # sm_80 and sm_89
         for env, status in ((["NVIDIA_REQUIRE_ARCH=arch>=8.0,arch<=8.9"], 0), (["PATH=/bin", "NVIDIA_REQUIRE_ARCH=arch>=8.0"], 1),
                             (["NVIDIA_REQUIRE_ARCH=arch>=8.0", "NVIDIA_REQUIRE_CUDA=cuda>=12.8,arch<9.0 brand=tesla,arch<9.0"], 0), (["NVIDIA_REQUIRE_ARCH="], 3), ([], 3)):
-            done = self.kshim("export", "--verify", self.docker_archive("declares.tar", [layer], Env=env))
+            done = self.fleet("requirements", "--verify", self.docker_archive("declares.tar", [layer], Env=env))
             self.assertEqual(done.returncode, status, (env, done.stdout + done.stderr))
 
     def test_kaniko(self):

@@ -73,8 +73,7 @@ class Reading(e2e.Case):
         yield "explain", "--log", folder / "a/b/s.jsonl"
         yield "explain", folder / "a/b/f.whl"
         yield "export", folder, "-o", self.folder / "tables"
-        yield "export", "--to", "openmetrics", folder
-        yield "export", "--to", "wheel-variant", folder / "a/b/f.whl"
+        yield "analyze", "--format", "jsonl", folder
         yield "scan", "--expect", f"@{folder / 'a/b/f.ptx'}", folder
         yield "scan", "--knowledge", folder / "CMakeCache.txt", folder
         # A FIFO of their own: with a reader for a moment, SIGPIPE would end them.
@@ -197,7 +196,7 @@ class Reading(e2e.Case):
             wheel = self.folder / "a-1-py3-none-any.whl"
             with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr("a-1.dist-info/variant.json", '{"variants":{"x":{"nvidia":{"sm_arch":[%s]}}}}' % arch)
-            done = self.kshim("export", "--verify", wheel)
+            done = self.fleet("requirements", "--verify", wheel)
             self.assertIn(done.returncode, (0, 1, 2, 3), done.stderr)
             self.assertNotIn("\x1b", done.stdout)
             self.assertNotIn("\n::error", done.stdout)

@@ -60,7 +60,7 @@ class Scan(e2e.Case):
 
     def test_driver_older_than_the_runtime(self):
         """What is foretold of a driver of another major version is what the simulated one does, whatever the kernels are for."""
-        newest = int(re.search(r"cuda>=(\d+)", self.kshim("export", "--to", "nvidia-require", SAXPY).stdout)[1])
+        newest = int(re.search(r"cuda>=(\d+)", self.fleet("requirements", "--to", "nvidia-require", SAXPY).stdout)[1])
         for driver, status in ((f"{newest - 1}.0", 1), (f"{newest}.0", 0)):
             scan = self.scan("--target", "sm_80", "--driver", driver, SAXPY, status=status)
             self.assertEqual([finding["cause"] for finding in scan["findings"]], ["driver-too-old"] * status)

@@ -278,10 +278,10 @@ class Alone(Plugged):
 
 
 class Requirements(Plugged):
-    """kshim export --to: what files ask of a GPU, and whether they keep what is declared."""
+    """python -m kshim.fleet requirements: what files ask of a GPU, and whether they keep what is declared."""
 
     def export(self, to, *argv, status=0):
-        done = self.kshim("export", "--to", to, *argv)
+        done = self.fleet("requirements", "--to", to, *argv)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout
 
@@ -327,10 +327,10 @@ class Requirements(Plugged):
         self.assertRegex(said, r"(?m)^error: .*120_real$")
         self.assertRegex(said, r"(?m)^note: .*90_real$")
         self.export("conda", "--declared", "anything", SAXPY, status=2)
-        self.assertEqual(self.kshim("export", "--declared", ">=7.5", SAXPY).returncode, 2)
+        self.assertEqual(self.fleet("requirements", "--declared", ">=7.5", SAXPY).returncode, 2)
 
     def verify(self, *paths, status):
-        done = self.kshim("export", "--verify", *paths)
+        done = self.fleet("requirements", "--verify", *paths)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout
 
@@ -347,7 +347,7 @@ class Requirements(Plugged):
         said = self.verify(*wheels, status=1)
         self.assertRegex(said, r"(?m)^error: .*-more\.whl.*: 120_real$")
         self.verify(self.wheel(_C=SAXPY), status=3)  # says nothing
-        self.assertEqual(self.kshim("export", "--to", "conda", "--verify", wheels[0]).returncode, 3)
+        self.assertEqual(self.fleet("requirements", "--to", "conda", "--verify", wheels[0]).returncode, 3)
 
     def test_what_a_conda_package_declares(self):
         """.tar.bz2 of conda; a .conda is a zip of two such archives."""

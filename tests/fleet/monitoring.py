@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""kshim export --to openmetrics, read by what a site's monitoring reads it with."""
+"""python -m kshim.fleet openmetrics, read by what a site's monitoring reads it with."""
 import json
 import os
 import pathlib
@@ -14,8 +14,9 @@ import time
 import unittest
 import urllib.request
 
+import fleet_here
+
 SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
-KSHIM = pathlib.Path(os.environ["KSHIM_BUILD_DIR"]) / "analyzer/kshim"
 GOLDEN = SOURCE / "tests/golden"
 # Debian's puts it there; KSHIM_NODE_EXPORTER names another.
 EXPORTER = os.environ.get("KSHIM_NODE_EXPORTER") or shutil.which("prometheus-node-exporter")
@@ -46,13 +47,13 @@ class Monitoring(unittest.TestCase):
         text = json.dumps({**json.loads(lines[0]), **process})
         (self.reports / f"{name or case}.jsonl").write_text("\n".join([text, *lines[1:]]) + "\n")
 
-    def kshim(self, *arguments, status=0):
-        done = subprocess.run([KSHIM, *arguments], capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return done.stdout
-
     def metrics(self):
-        return self.kshim("export", "--to", "openmetrics", self.reports)
+        return self.openmetrics(self.reports)
+
+    def openmetrics(self, *arguments):
+        done = fleet_here.run(self.folder, "openmetrics", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
 
     def value(self, text, name, **labels):
         found = [line for line in text.splitlines() if re.match(name + r"[ {]", line) and all(f'{key}="{value}"' in line for key, value in labels.items())]
@@ -71,7 +72,7 @@ class Monitoring(unittest.TestCase):
         self.assertEqual(self.value(text, "kshim_reports_rejected"), 1)
         self.assertNotIn("_Z", text, "no kernel is a label")
 
-    # shows: `kshim export --to openmetrics`: reports with thousands of names of packages and of GPUs
+    # shows: `python -m kshim.fleet openmetrics`: reports with thousands of names of packages and of GPUs
     def test_no_user_makes_series(self):
         lines = (GOLDEN / "no-image-for-arch/report.jsonl").read_text().splitlines()
         package = {"type": "package", "seq": 90, "t": 1, "object": 1, "version": "1", "manager": "pip"}
@@ -103,7 +104,7 @@ class Monitoring(unittest.TestCase):
         self.put("no-image-for-arch")
         textfiles = self.folder / "textfiles"
         textfiles.mkdir()
-        self.kshim("export", "--to", "openmetrics", "-o", textfiles / "kshim.prom", self.reports)
+        self.openmetrics("-o", textfiles / "kshim.prom", self.reports)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]

@@ -11,6 +11,8 @@ import sys
 import tempfile
 import unittest
 
+import fleet_here
+
 BUILD = pathlib.Path(os.environ["KSHIM_BUILD_DIR"])
 SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
 FORMATS = re.findall(r"^KSHIM_FORMAT\((\w+)", (SOURCE / "analyzer/core/formats.def").read_text(encoding="utf-8"), re.MULTILINE)
@@ -78,6 +80,9 @@ class Case(unittest.TestCase):
 
     def kshim(self, *argv, env=None, **more):
         return self.run_program(KSHIM, *argv, env=env, **more)
+
+    def fleet(self, *argv):
+        return fleet_here.run(self.folder, *argv, cwd=self.folder)
 
     def analysis(self, *argv, env=None, status=None):
         """`kshim run ARGV` with the analysis as JSON; checks the exit status where one is given."""

@@ -86,6 +86,10 @@ Json object_json(const ScannedObject& from, bool sizes) {
   if (!from.sha256.empty()) out["sha256"] = from.sha256;
   out["images"] = json_list(from.images, [](const ImageCount& image) {
     Json row = image_json(image);
+    const image::Version cuda = image.candidate.kind == image::ImageKind::ptx
+                                    ? image::cuda_of_ptx_isa(image.candidate.isa)
+                                    : image::Version();
+    row["cuda"] = json_of(cuda);
     row["stored"] = image.stored;
     return row;
   });
@@ -94,6 +98,7 @@ Json object_json(const ScannedObject& from, bool sizes) {
   out["package"] = json_of(from.package.label());
   out["package_info"] = json_of(from.package);
   KSHIM_JSON_FIELDS(bytes, modules)
+  out["runtime"] = from.runtime.known() ? Json(from.runtime.major) : Json(nullptr);
   out["targets"] = json_list(from.targets, verdict_json);
   if (from.expected) out["expected"] = json_of(*from.expected);
   if (sizes) out["largest_modules"] = json_of(from.largest);
@@ -255,7 +260,7 @@ Json image_json(const ImageCount& from) {
   return out;
 }
 
-std::string render_json(const Scan& from, Format, const RenderOptions&) {
+std::string render_json(const Scan& from, Format format, const RenderOptions&) {
   Json out = {{"schema", "kshim-scan/1"}};
   out["objects"] =
       json_list(from.objects, [&](const ScannedObject& object) { return object_json(object, from.sizes); });
@@ -263,11 +268,12 @@ std::string render_json(const Scan& from, Format, const RenderOptions&) {
   out["totals"] = {{"files", from.files}, {"bytes", from.bytes}, {"duplicates", from.duplicates}};
   out["images"] = json_of(from.images);
   if (!from.budget.empty()) out["budget"] = json_of(from.budget);
+  out["unread"] = from.named_unread;
   out["notes"] = mapped(from.notes, &ReadNote::text);
   for (const std::string& note : from.newer) out["notes"].push_back(note);
   out["fleet"] = json_of(from.fleet);
   add_knowledge(out);
-  return dumped(out);
+  return dumped(out, format);
 }
 
 std::string render_junit(const Scan& scan, Format, const RenderOptions&) {

@@ -7,6 +7,12 @@
     python -m kshim.fleet questions
     python -m kshim.fleet report LAKE > fleet.html
     python -m kshim.fleet tables clickhouse|athena|iceberg [PLACE]
+
+Without DuckDB, from what `kshim` says of files and reports:
+
+    python -m kshim.fleet requirements --to nvidia-require|nfd|wheel-variant|conda FILE...
+    python -m kshim.fleet requirements --verify PACKAGE...
+    python -m kshim.fleet openmetrics REPORTS... > kshim.prom
 """
 import pathlib
 import re

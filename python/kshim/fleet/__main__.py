@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 from . import __doc__ as WORDS, questions
-from . import _ddl, _duckdb, _write
+from . import _command, _ddl, _duckdb, _openmetrics, _requirements, _write
 
 
 def fail(text: str) -> int:
@@ -33,6 +33,15 @@ def main(arguments=None) -> int:
     tables.add_argument("engine", choices=sorted(_ddl.TYPES))
     tables.add_argument("place", nargs="?", default="s3://BUCKET/lake", help="where the lake lies (Athena, Iceberg)")
     verbs.add_parser("questions", help="list the questions and their parameters")
+    requirements = verbs.add_parser("requirements", help="what files ask of a GPU, and whether packages keep what they declare")
+    requirements.add_argument("paths", nargs="+", metavar="PATH")
+    requirements.add_argument("--to", choices=_requirements.SYSTEMS, default="")
+    requirements.add_argument("--verify", action="store_true", help="compare each package with its own declaration")
+    requirements.add_argument("--declared", metavar="TEXT", help="compare the files with this text (@FILE) in the notation of --to")
+    metrics = verbs.add_parser("openmetrics", help="counts of processes and findings for a monitoring system")
+    metrics.add_argument("paths", nargs="+", metavar="PATH")
+    for verb in (requirements, metrics):
+        verb.add_argument("-o", "--output", default="", help="a file in place of stdout")
     for verb in (ingest, ask, sql, report):
         verb.add_argument("--memory", default="2GB", help="that DuckDB may use (2GB)")
     for verb in (ask, sql):
@@ -49,6 +58,10 @@ def main(arguments=None) -> int:
                 print(f"    {name}={parameter.default}    {parameter.meaning}")
         return 0
     try:
+        if options.verb == "requirements":
+            return _requirements.run(options.to, options.declared, options.verify, options.paths, options.output)
+        if options.verb == "openmetrics":
+            return _openmetrics.run(options.paths, options.output)
         if options.verb == "ingest":
             rows = _duckdb.ingest(options.facts, options.lake, options.memory)
             print(", ".join(f"{table} {count:,}" for table, count in rows.items()) or "nothing new")
@@ -73,6 +86,10 @@ def main(arguments=None) -> int:
         answer = _duckdb.ask(connection, question, given)
         _write.write(question.title, [column[0] for column in answer.description], answer.fetchall(), options.format)
         return 0
+    except _command.Refused as refused:
+        if str(refused):
+            fail(str(refused))
+        return refused.status
     except (ValueError, _duckdb.Missing) as error:
         return fail(str(error))
     except Exception as error:  # DuckDB's own: a sentence with the place in the statement
