@@ -413,7 +413,8 @@ TEST(Windows, WhichCommandsItHas) {
     return std::pair(advice.fixes[0].commands, advice.fixes[0].caveat.empty());
   };
   using Lines = std::vector<std::string>;
-  EXPECT_EQ(kept({"pip install 'torch==2.11.*' x"}), std::pair(Lines{"pip install \"torch==2.11.*\" x"}, true));
+  EXPECT_EQ(kept({"pip install 'torch==2.11.*' x"}),
+            std::pair(Lines{"pip install \"torch==2.11.*\" x"}, true));
   EXPECT_EQ(kept({"nvidia-smi -L", "sudo modprobe nvidia", "ldconfig -p | grep x", "export A=/usr/lib/x",
                   "nvcc --version"}),
             std::pair(Lines({"nvidia-smi -L", "nvcc --version"}), true));

@@ -19,6 +19,8 @@ SAME = ("schema", "verdict", "devices", "processes", "findings", "blind", "runs"
 
 
 class Lines(unittest.TestCase):
+    maxDiff = None
+
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kshim-jsonl-"))
         self.addCleanup(shutil.rmtree, self.folder)
@@ -40,7 +42,7 @@ class Lines(unittest.TestCase):
         return [json.loads(line) for line in self.run_kshim("--format", "jsonl", *arguments, self.reports, status=status).stdout.splitlines()]
 
     def test_a_line_is_the_analysis_of_its_report_alone(self):
-        cases = sorted(path.parent.name for path in GOLDEN.glob("*/report.jsonl"))
+        cases = sorted((path.parent.name for path in GOLDEN.glob("*/report.jsonl")), key="{}.jsonl".format)
         self.assertGreater(len(cases), 20)
         for case in cases:
             shutil.copy(GOLDEN / case / "report.jsonl", self.reports / f"{case}.jsonl")

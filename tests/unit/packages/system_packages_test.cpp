@@ -86,7 +86,6 @@ echo a >%{buildroot})" + library + "\n%files\n" +
   EXPECT_EQ(owner(script, folder + "/usr/lib64/libbar.so.1"), "nobody");
 }
 
-
 class Dpkg : public ::testing::Test {
  protected:
   /// Runs a shell script in place of dpkg-query.

@@ -117,8 +117,7 @@ std::vector<std::string> files_of(const Scan& scan) {
 
 void expect_demo(const Scan& scan, const char* platform) {
   EXPECT_THAT(files_of(scan),
-              UnorderedElementsAre("opt/into_folder/d.fatbin", "opt/kept.fatbin",
-                                   "opt/opaque/new.fatbin",
+              UnorderedElementsAre("opt/into_folder/d.fatbin", "opt/kept.fatbin", "opt/opaque/new.fatbin",
                                    "usr/lib/python3/site-packages/demo/c.fatbin of demo 1.0"));
   ASSERT_THAT(scan.images, SizeIs(1));
   EXPECT_EQ(scan.images[0].name, "demo:1");
