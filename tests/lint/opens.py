@@ -19,6 +19,7 @@ WRITES = {
     "analyzer/run/run_folder.cpp": "the system's random numbers",
     "analyzer/verbs/add_records.cpp": "adds to a report of the caller's own",
     "python/kshim/_files.py": "the one way",
+    "python/kshim/fleet/_command.py": "writes a result",
     "python/kshim/_pytest_journal.py": "writes its journal",
 }
 

@@ -10,6 +10,7 @@ import tarfile
 import zipfile
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
+from .. import _files
 from . import _command
 from ._command import Refused, harmless
 
@@ -372,7 +373,9 @@ def images_of(read: Callable[[str], bytes]) -> Iterator[Tuple[str, List[str]]]:
 
 
 def declared_by(path: str) -> List[Declared]:
-    out = []
+    out: List[Declared] = []
+    if not os.path.isdir(path) and not os.path.isfile(path):
+        raise Refused(f"{harmless(path)}: is no file", 3)
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "index.json")) and not os.path.exists(os.path.join(path, "manifest.json")):
         for name in sorted(str(each) for each in pathlib.Path(path).rglob("*") if re.search(r"\.(whl|conda|tar\.bz2)$", each.name) and each.is_file()):
             out += declared_by(name)
@@ -397,8 +400,8 @@ def run(to: str, declared: Optional[str], verify: bool, paths: List[str], output
         served = served_by(paths)
         if declared.startswith("@"):
             try:
-                declared = pathlib.Path(declared[1:]).read_text(encoding="utf-8")
-            except (OSError, ValueError) as error:
+                declared = _files.text(declared[1:])
+            except OSError as error:
                 raise Refused(f"--declared {declared}: {error}") from None
         text, kept = compare(served, declared_by_text(to, declared, served.known))
         _command.write(output, text)

@@ -167,11 +167,19 @@ TEST_F(Attribution, AFixForACondaPackageIsCondasInItsEnvironment) {
                                                                     : got.fixes[0].commands);
 }
 TEST_F(Attribution, AnEditableInstallationIsBuiltAgainInItsFolder) {
-  machine_.write("src/my ext/setup.py", "");
-  machine_.write("src/my ext/my_ext.egg-info/PKG-INFO", "Name: my-ext\nVersion: 0.3\n\n");
-  machine_.write("src/my ext/my_ext.egg-info/top_level.txt", "my_ext\n");
-  const Finding got = failed(write("src/my ext/my_ext/_C.abi3.so"));
   const std::string folder = (machine_.path() / "src/my ext").string();
+  const std::string info = site_ + "my_ext-0.3.dist-info/";
+  machine_.write(info + "RECORD", "__editable___my_ext_finder.py,,\n");
+  machine_.write(info + "METADATA", "Name: my-ext\nVersion: 0.3\n\n");
+  machine_.write(info + "direct_url.json",
+                 fmt::format(R"({{"url":"file://{}","dir_info":{{"editable":true}}}})",
+                             (machine_.path() / "src/my%20ext").string()));
+  // Another file of the environment, by which kshim finds it.
+  const std::string other = fmt::format(
+      R"({{"type":"object","seq":9,"t":9,"id":9,"path":"{}","build_id":null,"runtime":"none","fatbins":1,"images":null}})"
+      "\n",
+      write(site_ + "other/_C.so"));
+  const Finding got = failed(write("src/my ext/my_ext/_C.abi3.so"), "box", other);
   EXPECT_EQ(got.package.text(), "my-ext 0.3 (pip)");
   EXPECT_THAT(text_of(got),
               HasSubstr("_C.abi3.so belongs to my-ext 0.3 (pip, built from -e " + folder + ")."));
