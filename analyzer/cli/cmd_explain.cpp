@@ -24,7 +24,10 @@ struct ExplainOptions {
 };
 
 Explanation read_log(const std::string& path, const ExplainRequest& options) {
-  if (path == "-") return explain_log(std::cin, "stdin", options, {});
+  if (path == "-") {
+    files::await_writer();
+    return explain_log(std::cin, "stdin", options, {});
+  }
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
     throw UserError(fmt::format("--log {}: {}", sanitize(path), std::strerror(errno)), exit_status::kNoInput);

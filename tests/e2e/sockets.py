@@ -153,7 +153,7 @@ class Completion(Plugged):
         self.assertEqual(self.offers("kshim sc"), {"scan"})
         self.assertLessEqual({"run", "analyze", "scan", "diff", "explain", "doctor", "path"}, self.offers("kshim "))
         self.assertLessEqual({"--expect", "--exactly"}, self.offers("kshim scan --ex"))
-        self.assertEqual(self.offers("kshim scan --format j"), {"json", "junit"})
+        self.assertEqual(self.offers("kshim scan --format j"), {"json", "jsonl", "junit"})
         self.assertEqual(self.offers("kshim run --status "), {"child", "findings"})
         self.assertEqual(self.offers("kshim scan th"), {"thing.so"})
 
@@ -188,7 +188,7 @@ class Completion(Plugged):
             return {row.split("\t")[0] for row in done.stdout.splitlines()}
 
         self.assertEqual(offers("kshim sc"), {"scan"})
-        self.assertEqual(offers("kshim scan --format j"), {"json", "junit"})
+        self.assertEqual(offers("kshim scan --format j"), {"json", "jsonl", "junit"})
         self.assertIn("--expect", offers("kshim scan --exp"))
 
     def test_every_option_of_the_help(self):
