@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <tuple>
 
 #include "kshim/base/hash.h"
@@ -19,9 +20,6 @@ using image::Candidate;
 using image::ImageKind;
 using image::Platform;
 
-// To see which modules have kernels at all, decompresses at most this many bytes of a file and assumes that
-// the other modules have kernels.
-constexpr std::uint64_t kMaxOpened = std::uint64_t{32} << 20U;
 constexpr std::size_t kMaxNames = std::size_t{1} << 22U;
 
 bool is_executable(const CodeImage& image) noexcept { return image.candidate.kind != ImageKind::ltoir; }
@@ -72,49 +70,80 @@ bool CodeFile::is_final() const noexcept {
 Reason CodeFile::read(SourceFile& file) noexcept {
   if (const Reason reason = file.open(); reason != Reason::none) return reason;
   if (const Reason reason = find_device_code(file, code_); reason != Reason::none) return reason;
-  Payload payload;
-  std::uint64_t budget = kMaxOpened;
-  for (CodeModule& module : code_.modules) {
-    if (module.fragment)
-      module.kernels = Kernels::no;
-    else if (const Reason reason = has_kernels(file, payload, module, &budget); reason != Reason::none)
-      return reason;
-  }
+  if (const Reason reason = look(file); reason != Reason::none) return reason;
   return file.check();
 }
 
+Reason CodeFile::look(SourceFile& file) noexcept {
+  struct Cost {
+    std::uint64_t bytes;
+    std::uint32_t module;
+  };
+  Array<Cost> order;
+  for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
+    CodeModule& module = code_.modules[index];
+    module.kernels = Kernels::no;
+    if (module.fragment) continue;
+    std::uint64_t cost = UINT64_MAX;
+    each_image_of(code_, module, [&](std::uint32_t i) {
+      const CodeImage& image = code_.images[i];
+      if (is_executable(image)) cost = std::min(cost, image::look_cost(image.compression, image.clear));
+    });
+    if (cost != UINT64_MAX && !order.push({cost, index})) return Reason::no_memory;
+  }
+  std::sort(order.begin(), order.end(), [](const Cost& a, const Cost& b) {
+    return a.bytes != b.bytes ? a.bytes < b.bytes : a.module < b.module;
+  });
+  Payload payload;
+  for (const Cost& each : order) {
+    CodeModule& module = code_.modules[each.module];
+    module.kernels = Kernels::assumed;
+    if (looked_at_ >= image::kMaxLook) continue;
+    if (const Reason reason = has_kernels(file, payload, module, module.kernels); reason != Reason::none)
+      return reason;
+  }
+  return Reason::none;
+}
+
 /// Any image of the module may be empty, of a part without device code or by __CUDA_ARCH__: all of them have
-/// to be, before a module counts as one without kernels. The small ones are looked at first.
-Reason CodeFile::has_kernels(SourceFile& file, Payload& payload, CodeModule& module,
-                             std::uint64_t* budget) noexcept {
+/// to be, before a module counts as one without kernels. The cheapest are looked at first.
+Reason CodeFile::has_kernels(SourceFile& file, Payload& payload, const CodeModule& module,
+                             Kernels& out) noexcept {
   images_.clear();
   bool kept = true;
   each_image_of(code_, module, [&](std::uint32_t index) {
     if (is_executable(code_.images[index])) kept = images_.push(index) && kept;
   });
   if (!kept) return Reason::no_memory;
-  std::sort(images_.begin(), images_.end(), [this](std::uint32_t a, std::uint32_t b) {
-    return code_.images[a].clear < code_.images[b].clear;
-  });
+  const auto key = [this](std::uint32_t index) {
+    const CodeImage& image = code_.images[index];
+    return std::tuple(image::look_cost(image.compression, image.clear), image.clear, index);
+  };
+  std::sort(images_.begin(), images_.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
   for (const std::uint32_t index : images_) {
     const CodeImage& image = code_.images[index];
-    module.kernels = Kernels::assumed;
-    if (budget != nullptr && image.clear > *budget) return Reason::none;
-    if (budget != nullptr) *budget -= image.clear;
-    Bytes clear;
-    const Reason reason = payload.read(file, image, clear);
-    if (reason == Reason::unknown_compression) return Reason::none;
-    if (reason != Reason::none) return reason;
-    bool any = false;
-    const bool whole = image::each_kernel_name(image.candidate.kind, clear, [&](std::string_view) {
-      any = true;
-      return false;
-    });
-    if (!whole) return Reason::damaged;
-    module.kernels = any ? Kernels::yes : Kernels::no;
-    if (any) return Reason::none;
+    out = Kernels::yes;
+    if (image.candidate.kind == ImageKind::tileir) return Reason::none;  // its kernels' names are not read
+    Reason reason = Reason::none;
+    struct Read {
+      Bytes bytes;
+      bool ok = false;
+      explicit operator bool() const noexcept { return ok; }
+      Bytes operator*() const noexcept { return bytes; }
+    };
+    const auto found =
+        image::find_kernels(image.candidate.kind, image.compression, image.clear, [&](std::uint64_t size) {
+          looked_at_ += size;
+          Read read;
+          reason = payload.read(file, image, read.bytes, size);
+          read.ok = reason == Reason::none;
+          return read;
+        });
+    if (found == image::HasKernels::yes || reason == Reason::unknown_compression) return Reason::none;
+    if (found == image::HasKernels::unreadable) return reason != Reason::none ? reason : Reason::damaged;
   }
-  module.kernels = Kernels::no;
+  out = Kernels::no;
   return Reason::none;
 }
 
@@ -203,67 +232,77 @@ void CodeFile::fill_have(const InScope& in_scope, kshim_answer& out) const noexc
   names.write(out.have);
 }
 
-/// Of the modules that would run and were only taken to have kernels, looks for one that has.
-Reason CodeFile::confirm(SourceFile& file, const Platform& platform, image::Choice wanted,
-                         bool& found) noexcept {
-  Payload payload;
-  for (CodeModule& module : code_.modules) {
-    if (module.kernels == Kernels::no) continue;
-    if (choose(module, platform).selection.choice != wanted) continue;
-    if (module.kernels == Kernels::assumed)
-      if (const Reason reason = has_kernels(file, payload, module, nullptr); reason != Reason::none)
-        return reason;
-    if (module.kernels == Kernels::no) continue;
-    found = true;
-    break;
-  }
-  return file.check();
-}
-
-Reason CodeFile::answer_any(SourceFile& file, const Platform& platform, kshim_answer& out) noexcept {
-  for (const image::Choice wanted : {image::Choice::sass, image::Choice::jit}) {
-    bool found = false;
-    if (const Reason reason = confirm(file, platform, wanted, found); reason != Reason::none) return reason;
-    if (found) break;
-  }
-  image::Rule runs{};
-  image::Rule lacks{};
+/// Counts the modules by what the driver takes of them. True: LTO-IR is there for this GPU, and nothing else.
+bool CodeFile::sort_modules(const Platform& platform, Alike (&out)[3]) noexcept {
   bool linked = false;
-  for (const CodeModule& module : code_.modules) {
+  for (Alike& each : out) each = {.from = each.from};
+  for (std::size_t index = 0; index < code_.modules.size(); ++index) {
+    const CodeModule& module = code_.modules[index];
     if (module.kernels == Kernels::no) continue;
     const Choice choice = choose(module, platform);
     if (choice.linked) {
       linked = true;
       continue;
     }
-    ++out.modules;
-    const std::uint64_t same_before =
-        choice.selection.choice == image::Choice::sass ? out.sass : out.sass + out.jit;
-    switch (choice.selection.choice) {
-      case image::Choice::sass:
-        ++out.sass;
-        break;
-      case image::Choice::jit:
-        ++out.jit;
-        break;
-      case image::Choice::none:
-        if (out.lacking++ == 0) lacks = choice.selection.rule;
-        continue;
+    Alike& alike = out[static_cast<std::size_t>(choice.selection.choice)];
+    if (index < alike.from) continue;
+    if (alike.count++ == 0) {
+      alike.rule = choice.selection.rule;
+      alike.image = choice.image;
     }
-    // The first of the better kind.
-    if (same_before != 0) continue;
-    runs = choice.selection.rule;
-    name_image(choice.image, out);
+    alike.confirmed = alike.confirmed || module.kernels == Kernels::yes;
   }
+  return linked;
+}
+
+/// An answer rests on no module of which nobody knows whether it has kernels.
+Reason CodeFile::confirm(SourceFile& file, const Platform& platform, Alike (&alike)[3]) noexcept {
+  Payload payload;
+  for (std::size_t wanted = 0; wanted < 3; ++wanted) {
+    if (alike[wanted].count == 0 || alike[wanted].confirmed) continue;
+    std::size_t index = 0;
+    for (; index < code_.modules.size(); ++index) {
+      CodeModule& module = code_.modules[index];
+      if (module.kernels != Kernels::assumed) continue;
+      const Choice choice = choose(module, platform);
+      if (choice.linked || static_cast<std::size_t>(choice.selection.choice) != wanted) continue;
+      if (module.confirmed == Kernels::assumed)
+        if (const Reason reason = has_kernels(file, payload, module, module.confirmed);
+            reason != Reason::none)
+          return reason;
+      if (module.confirmed == Kernels::yes) break;
+    }
+    alike[wanted].from = index;
+  }
+  return file.check();
+}
+
+Reason CodeFile::answer_any(SourceFile& file, const Platform& platform, kshim_answer& out) noexcept {
+  Alike alike[3];
+  bool linked = sort_modules(platform, alike);
+  if (std::any_of(std::begin(alike), std::end(alike),
+                  [](const Alike& each) { return each.count != 0 && !each.confirmed; })) {
+    if (const Reason reason = confirm(file, platform, alike); reason != Reason::none) return reason;
+    linked = sort_modules(platform, alike);
+  }
+  const Alike& sass = alike[static_cast<std::size_t>(image::Choice::sass)];
+  const Alike& jit = alike[static_cast<std::size_t>(image::Choice::jit)];
+  const Alike& none = alike[static_cast<std::size_t>(image::Choice::none)];
+  out.sass = sass.count;
+  out.jit = jit.count;
+  out.lacking = none.count;
+  out.modules = sass.count + jit.count + none.count;
+  const Alike& runs = sass.count != 0 ? sass : jit;
+  if (runs.count != 0) name_image(runs.image, out);
   fill_have([](const CodeModule& module) { return module.kernels != Kernels::no; }, out);
   if (out.sass != 0) {
-    say(KSHIM_CODE_SASS, text_of(runs), out);
+    say(KSHIM_CODE_SASS, text_of(runs.rule), out);
   } else if (out.jit != 0) {
-    say(KSHIM_CODE_JIT, text_of(runs), out);
+    say(KSHIM_CODE_JIT, text_of(runs.rule), out);
   } else if (code_.unknown_kind) {
     return Reason::unknown_image_kind;
   } else if (out.lacking != 0) {
-    say(KSHIM_CODE_NONE, text_of(lacks), out);
+    say(KSHIM_CODE_NONE, text_of(none.rule), out);
   } else {
     const bool any = std::any_of(code_.images.begin(), code_.images.end(), is_executable);
     const ReasonText reason = code_.images.empty() ? text_of(Reason::no_device_code)

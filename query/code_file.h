@@ -48,15 +48,25 @@ class CodeFile {
   Reason read(SourceFile& file) noexcept;
   Choice choose(const CodeModule& module, const image::Platform& platform) noexcept;
   bool takes(const Choice& choice, const CodeImage& image, const image::Platform& platform) const noexcept;
-  Reason has_kernels(SourceFile& file, Payload& payload, CodeModule& module, std::uint64_t* budget) noexcept;
+  /// Sees which modules have kernels, whatever the question is.
+  Reason look(SourceFile& file) noexcept;
+  Reason has_kernels(SourceFile& file, Payload& payload, const CodeModule& module, Kernels& out) noexcept;
   Reason list_kernels(SourceFile& file, Payload& payload, std::uint32_t index) noexcept;
   Reason list_chosen(SourceFile& file, const image::Platform& platform) noexcept;
   Reason list_all(SourceFile& file) noexcept;
   Reason answer_any(SourceFile& file, const image::Platform& platform, kshim_answer& out) noexcept;
   Reason answer_kernel(SourceFile& file, const Question& question, std::uint64_t hash,
                        kshim_answer& out) noexcept;
-  Reason confirm(SourceFile& file, const image::Platform& platform, image::Choice wanted,
-                 bool& found) noexcept;
+  /// What the modules are for a platform, by image::Choice.
+  struct Alike {
+    std::uint64_t count = 0;
+    bool confirmed = false;  ///< one of them has kernels
+    std::size_t from = 0;    ///< those before it have none
+    image::Rule rule{};      ///< of the first
+    image::Candidate image{};
+  };
+  bool sort_modules(const image::Platform& platform, Alike (&out)[3]) noexcept;
+  Reason confirm(SourceFile& file, const image::Platform& platform, Alike (&alike)[3]) noexcept;
   void find_holding(std::uint64_t hash) noexcept;
   bool is_holding(std::uint32_t image) const noexcept;
   template <class InScope>
@@ -71,6 +81,7 @@ class CodeFile {
   Array<image::Platform> listed_for_;   ///< platforms whose chosen images are in names_
   Array<image::Candidate> candidates_;  ///< of choose(), kept for its memory
   Array<std::uint32_t> images_;         ///< of has_kernels(), too
+  std::uint64_t looked_at_ = 0;         ///< bytes, decompressed by has_kernels()
   Array<std::uint32_t> holding_;        ///< images that have the kernel in question, ascending
   Known known_[kMaxKnown];
   std::size_t known_count_ = 0;  ///< ever

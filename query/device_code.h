@@ -20,7 +20,8 @@ struct CodeImage {
   std::uint64_t clear = 0;   ///< bytes, decompressed
 };
 
-/// Whether a module has kernels. Nearly every program of nvcc's has a fatbin without any.
+/// Whether a module has kernels. Nearly every program of nvcc's has a fatbin without any. `assumed`: nobody
+/// looked (kernel_names.h, kMaxLook).
 enum class Kernels : std::uint8_t { no, yes, assumed };
 
 /// Images [first, first + count), and those that parts [first_part, first_part + part_count) name: PTX of the
@@ -29,7 +30,9 @@ struct CodeModule {
   std::uint64_t offset = 0;  ///< of its fatbin or bare image in the file
   std::uint32_t first = 0, count = 0;
   std::uint32_t first_part = 0, part_count = 0;
-  Kernels kernels = Kernels::assumed;
+  Kernels kernels = Kernels::assumed;  ///< the same for every question
+  Kernels confirmed =
+      Kernels::assumed;     ///< what a question saw that depends on a module that nobody looked into
   bool registered = false;  ///< a wrapper names it: the CUDA runtime loads it
   bool fragment = false;    ///< not registered where others are, and with LTO-IR: the library links it itself
 };

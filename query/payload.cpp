@@ -52,7 +52,7 @@ Reason Payload::make_room(std::size_t size) noexcept {
   return buffer_ != nullptr ? Reason::none : Reason::no_memory;
 }
 
-Reason Payload::read(SourceFile& file, const CodeImage& image, Bytes& out) noexcept {
+Reason Payload::read(SourceFile& file, const CodeImage& image, Bytes& out, std::uint64_t most) noexcept {
   if (const Reason reason = file.open(); reason != Reason::none) return reason;
   file.drop(from_, size_);
   from_ = image.offset;
@@ -65,15 +65,19 @@ Reason Payload::read(SourceFile& file, const CodeImage& image, Bytes& out) noexc
   entry.payload = *stored;
   const auto size = image::clear_size(entry);
   if (!size) return reason_of(size.error().code);
-  total_ += *size;
+  const bool whole = most >= *size;
+  total_ += whole ? *size : most;
   if (total_ > kMaxClear) return Reason::too_large;
-  if (!file.fetch(image.offset, image.stored)) return file.trouble();
+  const bool part = !whole && image.compression == image::Compression::none;
+  if (!file.fetch(image.offset, part ? most : image.stored)) return file.trouble();
   if (image.compression == image::Compression::none) {
-    out = *stored;
+    out = whole ? *stored : stored->first(static_cast<std::size_t>(most));
     return Reason::none;
   }
-  if (const Reason reason = make_room(static_cast<std::size_t>(*size)); reason != Reason::none) return reason;
-  const auto clear = image::decompress_into(entry, {buffer_, static_cast<std::size_t>(*size)}, context_);
+  const auto room = static_cast<std::size_t>(whole ? *size : most);
+  if (const Reason reason = make_room(room); reason != Reason::none) return reason;
+  const auto clear = whole ? image::decompress_into(entry, {buffer_, room}, context_)
+                           : image::decompress_start(entry, {buffer_, room}, context_);
   if (!clear) return reason_of(clear.error().code);
   out = *clear;
   return Reason::none;

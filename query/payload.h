@@ -13,8 +13,9 @@ class Payload {
   ~Payload();
   Payload(const Payload&) = delete;
   Payload& operator=(const Payload&) = delete;
-  /// `out` is valid until the next call. Reason::unknown_compression says nothing against the file.
-  Reason read(SourceFile& file, const CodeImage& image, Bytes& out) noexcept;
+  /// All of it, or its first `most` bytes. `out` is valid until the next call. Reason::unknown_compression
+  /// says nothing against the file.
+  Reason read(SourceFile& file, const CodeImage& image, Bytes& out, std::uint64_t most = UINT64_MAX) noexcept;
 
  private:
   Reason make_room(std::size_t size) noexcept;

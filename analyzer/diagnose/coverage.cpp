@@ -5,6 +5,7 @@
 #include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/image_contents.h"
 #include "kshim/image/decompress.h"
+#include "kshim/image/kernel_names.h"
 #include "kshim/image/ltoir.h"
 
 namespace kshim::diagnose {
@@ -47,12 +48,8 @@ bool leaves_out(const DeviceCode& code, std::size_t served) {
 using image::Choice;
 using image::ComputeCapability;
 
-// Modules without an image are opened to see whether they have kernels at all; beyond this they are taken to
-// have.
-constexpr std::uint64_t kMaxOpened = std::uint64_t{32} << 20;
-
-// One file is seldom built by more than one toolkit: so many cubins are asked for their compiler.
-constexpr unsigned kMaxToolkits = 64;
+// One file is seldom built by more than one toolkit: so many small cubins are asked for their compiler.
+constexpr std::ptrdiff_t kAsked = 16;
 
 bool is_executable(const Candidate& image) { return image.kind != ImageKind::ltoir; }
 
@@ -74,10 +71,12 @@ class Payloads {
  public:
   explicit Payloads(std::vector<std::string>& damage) : damage_(damage) {}
 
-  /// The payload in the clear, valid until the next call; empty, with a clause in `damage`, where it is
-  /// broken.
-  std::optional<Bytes> read(const CodeImage& image) {
-    const auto clear = decompressor_.run(entry_of(image));
+  /// The payload in the clear, or its first bytes, valid until the next call; empty, with a clause in
+  /// `damage`, where it is broken.
+  std::optional<Bytes> read(const CodeImage& image, std::uint64_t size = UINT64_MAX) {
+    const auto clear = size < image.bytes
+                           ? decompressor_.start(entry_of(image), static_cast<std::size_t>(size))
+                           : decompressor_.run(entry_of(image));
     if (clear) return *clear;
     note(image, describe(clear.error().code));
     return std::nullopt;
@@ -103,11 +102,22 @@ class Coverer {
   }
 
   void by_headers() {
+    if (targets_.empty()) return;
+    look();
+    std::vector<Judged> judged(targets_.size());
+    std::vector<Coverage> on(targets_.size());
     for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
-      if (!modules_.set(code_.modules[index])) continue;
-      std::vector<Coverage> on;
-      for (const image::Arch& target : targets_) on.push_back(modules_.on(target.cc));
-      if (!std::ranges::any_of(on, &Coverage::lacks) || has_kernels(code_.modules[index])) add(index, on);
+      if (kernels_[index] == Kernels::no || !modules_.set(code_.modules[index])) continue;
+      for (std::size_t target = 0; target < targets_.size(); ++target) {
+        on[target] = modules_.on(targets_[target].cc);
+        if (on[target].judged)
+          judged[target][static_cast<std::size_t>(on[target].choice)].add(index, kernels_[index]);
+      }
+      add(index, on);
+    }
+    for (std::size_t target = 0; target < targets_.size(); ++target) {
+      for (const Choice choice : {Choice::sass, Choice::jit, Choice::none})
+        confirm(judged[target][static_cast<std::size_t>(choice)], choice, target);
     }
   }
 
@@ -149,61 +159,118 @@ class Coverer {
         if (image.candidate.kind == ImageKind::cubin) cubins.push_back(&image);
       });
     }
-    constexpr std::ptrdiff_t kAsked = 4;
-    const auto end = cubins.begin() + std::min(kAsked, std::ssize(cubins));
-    std::partial_sort(cubins.begin(), end, cubins.end(),
-                      [](const CodeImage* a, const CodeImage* b) { return a->bytes < b->bytes; });
-    image::Version newest;
-    std::vector<std::string> unread;  // dropped: the judge of the images reports what it cannot read
-    Payloads payloads(unread);
-    for (auto at = cubins.begin(); at != end; ++at)
-      if (const auto clear = payloads.read(**at))
-        newest = std::max(newest, toolkit_of(ImageKind::cubin, *clear));
-    return builder_of(all, newest).toolkit;
+    return builder_of(all, newest_toolkit(std::move(cubins))).toolkit;
+  }
+
+  /// What built the modules that lack code, by target.
+  void add_toolkits() {
+    for (const std::vector<std::uint32_t>& lacking : out_.lacking) {
+      std::vector<const CodeImage*> cubins;
+      for (const std::uint32_t module : lacking)
+        each_image_of(code_.modules[module], [&](std::uint32_t i) {
+          if (code_.images[i].candidate.kind == ImageKind::cubin) cubins.push_back(&code_.images[i]);
+        });
+      out_.toolkits.push_back(newest_toolkit(std::move(cubins)));
+    }
   }
 
  private:
+  image::Version newest_toolkit(std::vector<const CodeImage*> cubins) {
+    const auto end = cubins.begin() + std::min(kAsked, std::ssize(cubins));
+    std::partial_sort(cubins.begin(), end, cubins.end(), [](const CodeImage* a, const CodeImage* b) {
+      return std::tuple(a->bytes, a->offset) < std::tuple(b->bytes, b->offset);
+    });
+    image::Version newest;
+    std::vector<std::string> unread;  // dropped: the judge of the images reports what it cannot read
+    Payloads payloads(unread);
+    for (auto at = cubins.begin(); at != end; ++at) {
+      const auto [known, first] = toolkits_.try_emplace(*at);
+      if (first)
+        if (const auto clear = payloads.read(**at)) known->second = toolkit_of(ImageKind::cubin, *clear);
+      newest = std::max(newest, known->second);
+    }
+    return newest;
+  }
+
+  enum class Kernels : std::uint8_t { no, yes, assumed };
+
+  /// The modules for which a driver makes the same choice on a target.
+  struct Alike {
+    bool confirmed = false;              ///< one of them has kernels
+    std::vector<std::uint32_t> assumed;  ///< to have some; left empty once one is confirmed
+    void add(std::uint32_t module, Kernels kernels) {
+      confirmed = confirmed || kernels == Kernels::yes;
+      confirmed ? assumed.clear() : assumed.push_back(module);
+    }
+  };
+  using Judged = std::array<Alike, 3>;  ///< by Choice
+
   void add(std::uint32_t module, const std::vector<Coverage>& on) {
     for (std::size_t target = 0; target < targets_.size(); ++target) {
-      TargetVerdict& verdict = out_.targets[target];
-      if (on[target].choice == Choice::sass) ++verdict.sass;
-      if (on[target].choice == Choice::jit) ++verdict.jit;
-      if (!on[target].lacks()) continue;
-      ++verdict.lacking;
-      out_.lacking[target].push_back(module);
+      if (!on[target].judged) continue;
+      ++count_of(on[target].choice, target);
+      if (on[target].choice == Choice::none) out_.lacking[target].push_back(module);
+    }
+  }
+
+  std::uint64_t& count_of(Choice choice, std::size_t target) {
+    TargetVerdict& verdict = out_.targets[target];
+    return choice == Choice::sass ? verdict.sass : choice == Choice::jit ? verdict.jit : verdict.lacking;
+  }
+
+  /// Sees which modules have kernels, whatever the targets are.
+  void look() {
+    kernels_.assign(code_.modules.size(), Kernels::no);
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> order;  // by cost
+    for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
+      if (!modules_.set(code_.modules[index])) continue;
+      std::uint64_t cost = UINT64_MAX;
+      each_image_of(code_.modules[index], [&](std::uint32_t i) {
+        const CodeImage& image = code_.images[i];
+        if (is_executable(image.candidate))
+          cost = std::min(cost, image::look_cost(image.compression, image.bytes));
+      });
+      order.emplace_back(cost, index);
+    }
+    std::ranges::sort(order);
+    for (const auto& [cost, index] : order)
+      kernels_[index] = looked_at_ >= image::kMaxLook       ? Kernels::assumed
+                        : has_kernels(code_.modules[index]) ? Kernels::yes
+                                                            : Kernels::no;
+  }
+
+  /// A verdict rests on no module of which nobody knows whether it has kernels.
+  void confirm(const Alike& alike, Choice choice, std::size_t target) {
+    if (alike.confirmed) return;
+    for (const std::uint32_t module : alike.assumed) {
+      const auto [at, first] = confirmed_.try_emplace(module, false);
+      if (first) at->second = has_kernels(code_.modules[module]);
+      if (at->second) return;
+      --count_of(choice, target);
+      if (choice == Choice::none) std::erase(out_.lacking[target], module);
     }
   }
 
   // Any image of the module may be empty, of a part without device code or by __CUDA_ARCH__: all of them have
-  // to be, before a module counts as one without kernels. The small ones are looked at first.
+  // to be, before a module counts as one without kernels. The cheapest are looked at first.
   bool has_kernels(const CodeModule& module) {
     std::vector<const CodeImage*> images;
     each_image_of(module, [&](std::uint32_t i) {
       if (is_executable(code_.images[i].candidate)) images.push_back(&code_.images[i]);
     });
-    std::ranges::sort(images, [](const CodeImage* a, const CodeImage* b) { return a->bytes < b->bytes; });
+    std::ranges::stable_sort(images, {}, [](const CodeImage* image) {
+      return std::pair(image::look_cost(image->compression, image->bytes), image->bytes);
+    });
     return std::ranges::any_of(images, [&](const CodeImage* image) { return has_kernels(*image); });
   }
 
+  // What cannot be read, or its names not, is taken to have kernels.
   bool has_kernels(const CodeImage& image) {
-    if (opened_ + image.bytes > kMaxOpened) return true;
-    opened_ += image.bytes;
-    const auto clear = payloads_.read(image);
-    if (!clear) return true;
-    note_toolkit(image, *clear);
-    bool any = false;
-    if (image.candidate.kind == ImageKind::tileir) return true;  // its kernels' names are not read
-    const bool whole = each_kernel_name(image.candidate.kind, *clear, [&](std::string_view) {
-      any = true;
-      return false;
-    });
-    return any || !whole;
-  }
-
-  void note_toolkit(const CodeImage& image, Bytes clear) {
-    if (image.candidate.kind != ImageKind::cubin || asked_toolkits_ == kMaxToolkits) return;
-    ++asked_toolkits_;
-    out_.toolkit = std::max(out_.toolkit, toolkit_of(image.candidate.kind, clear));
+    if (image.candidate.kind == ImageKind::tileir) return true;
+    return image::find_kernels(image.candidate.kind, image.compression, image.bytes, [&](std::uint64_t size) {
+             looked_at_ += size;
+             return payloads_.read(image, size);
+           }) != image::HasKernels::no;
   }
 
   bool add_kernels(const CodeImage& image, std::uint64_t served, KernelTable& table, std::string& first) {
@@ -227,7 +294,6 @@ class Coverer {
     if (first.empty() && !list.kernels.empty()) first = list.kernels.front().info.name;
     if (!list.whole) payloads_.note(image, "has kernels that cannot be listed");
     table.complete = table.complete && list.whole;
-    note_toolkit(image, *clear);
     return !list.kernels.empty();
   }
 
@@ -248,8 +314,10 @@ class Coverer {
   Payloads payloads_;
   KernelLister lister_;
   std::map<std::tuple<ImageKind, unsigned, image::Suffix>, std::uint16_t> labels_;
-  std::uint64_t opened_ = 0;
-  unsigned asked_toolkits_ = 0;
+  std::map<const CodeImage*, image::Version> toolkits_;
+  std::vector<Kernels> kernels_;             ///< by module
+  std::map<std::uint32_t, bool> confirmed_;  ///< by module: what confirm() saw
+  std::uint64_t looked_at_ = 0;              ///< bytes, decompressed
 };
 
 }  // namespace
@@ -340,6 +408,7 @@ FileCoverage cover(const DeviceCode& code, const std::vector<image::Arch>& targe
   } else {
     coverer.by_headers();
   }
+  coverer.add_toolkits();
   constexpr std::string_view kRuntime = "libcudart.so.";
   for (const std::string& library : needed) {
     if (!library.starts_with(kRuntime)) continue;

@@ -108,17 +108,18 @@ struct TargetVerdict {
 struct FileCoverage {
   std::vector<TargetVerdict> targets;
   std::vector<std::vector<std::uint32_t>>
-      lacking;                      ///< by target: modules with kernels for which nothing fits
-  std::vector<std::string> damage;  ///< payloads that could not be read: clauses with offsets
-  image::Version toolkit;           ///< the newest that built a cubin of a lacking module
-  image::Version runtime;           ///< major version of the CUDA runtime that it runs with, where known
+      lacking;                           ///< by target: modules with kernels for which nothing fits
+  std::vector<std::string> damage;       ///< payloads that could not be read: clauses with offsets
+  std::vector<image::Version> toolkits;  ///< by target: the newest that built a cubin of a lacking module
+  image::Version runtime;                ///< major version of the CUDA runtime that it runs with, where known
 };
 
 /// Masks of KernelCoverage have so many bits.
 constexpr std::size_t kMaxTargets = 64;
 
-/// With `table`, reads every payload and fills it; without, only as many as it takes to tell which modules
-/// without an image have kernels at all. `needed`: the libraries that the file is linked with.
+/// With `table`, reads every payload and fills it; without, only as much as it takes to tell which modules
+/// have kernels at all. What is said of a target does not depend on the others. `needed`: the libraries that
+/// the file is linked with.
 FileCoverage cover(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
                    KernelTable* table, const std::vector<std::string>& needed = {});
 

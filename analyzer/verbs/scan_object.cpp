@@ -150,7 +150,9 @@ std::vector<std::string> holders(const ObjectFacts& at, image::ComputeCapability
 }
 
 void set_advice_input(const ObjectFacts& at, const Facts& facts, Finding& finding) {
-  AdviceInput input = advice_input(finding, facts, at.coverage.toolkit);
+  image::Version toolkit;
+  for (const ImageFact& image : facts.images) toolkit = std::max(toolkit, image.toolkit);
+  AdviceInput input = advice_input(finding, facts, toolkit);
   ContainerPlace place = place_of(at.object);
   input.object = std::move(place.object);
   input.archive = std::move(place.archive);
@@ -276,7 +278,7 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
       missed_modules(at.object.name(), at.code, at.coverage.lacking[target], verdict.sass + verdict.jit);
   facts.images = images_of(at.code, missed.modules.empty() ? at.coverage.lacking[target] : missed.modules);
   facts.scope = ImageScope::module;
-  for (ImageFact& image : facts.images) image.toolkit = at.coverage.toolkit;
+  for (ImageFact& image : facts.images) image.toolkit = at.coverage.toolkits[target];
   std::optional<Finding> finding;
   std::vector<std::string> kernels;
   if (at.kernels != nullptr) {

@@ -3,6 +3,8 @@
 
 #include <zstd.h>
 
+#include <algorithm>
+
 namespace kshim::image {
 namespace {
 
@@ -35,6 +37,12 @@ Result<Bytes> Decompressor::run(const Image& image, std::uint64_t ceiling) {
   if (!size) return size.error();
   if (image.compression == Compression::none) return image.payload;
   return decompress_into(image, state_->room(static_cast<std::size_t>(*size)), state_->context.get());
+}
+
+Result<Bytes> Decompressor::start(const Image& image, std::size_t size) {
+  if (image.compression == Compression::none)
+    return image.payload.first(std::min(image.payload.size(), size));
+  return decompress_start(image, state_->room(size), state_->context.get());
 }
 
 Result<std::uint64_t> decompress(const Image& image, std::vector<std::byte>& out, std::uint64_t ceiling) {

@@ -4,6 +4,7 @@
 #include <lz4.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <climits>
 
 namespace kshim::image {
@@ -48,6 +49,38 @@ Result<Bytes> decompress_into(const Image& image, std::span<std::byte> out, ZSTD
   if (got < 0 || static_cast<std::size_t>(got) != out.size())
     return Error{Errc::corrupt_payload, image.offset};
   return Bytes(out);
+}
+
+Result<Bytes> decompress_start(const Image& image, std::span<std::byte> out, ZSTD_DCtx_s* context) noexcept {
+  const Bytes stored = image.payload;
+  switch (image.compression) {
+    case Compression::none:
+      return stored.first(std::min(stored.size(), out.size()));
+    case Compression::lz4: {
+      if (stored.size() > INT_MAX || out.size() > INT_MAX) return Error{Errc::too_large, image.offset};
+      const int room = static_cast<int>(out.size());
+      const int got = LZ4_decompress_safe_partial(reinterpret_cast<const char*>(stored.data()),
+                                                  reinterpret_cast<char*>(out.data()),
+                                                  static_cast<int>(stored.size()), room, room);
+      if (got < 0) return Error{Errc::corrupt_payload, image.offset};
+      return Bytes(out).first(static_cast<std::size_t>(got));
+    }
+    case Compression::zstd: {
+      ZSTD_inBuffer from{stored.data(), stored.size(), 0};
+      ZSTD_outBuffer to{out.data(), out.size(), 0};
+      ZSTD_DCtx_reset(context, ZSTD_reset_session_only);
+      while (to.pos < to.size) {
+        const std::size_t before = from.pos + to.pos;
+        const std::size_t more = ZSTD_decompressStream(context, &to, &from);
+        if (ZSTD_isError(more) != 0) return Error{Errc::corrupt_payload, image.offset};
+        if (more == 0 || from.pos + to.pos == before) break;
+      }
+      return Bytes(out).first(to.pos);
+    }
+    case Compression::unknown:
+      break;
+  }
+  return Error{Errc::unknown_compression, image.offset};
 }
 
 }  // namespace kshim::image

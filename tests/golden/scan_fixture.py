@@ -25,15 +25,17 @@ def fatbin(*entries):
 
 
 def cubin(arch, kernel):
-    """An ELF file with one kernel's section and symbol, and nothing else that a loader would want."""
+    """An ELF file with one kernel's section and symbol (without both for None), and nothing else that a loader would want."""
+    has, kernel = kernel is not None, kernel or b""
     code = bytes(128)
     names = b"\0.shstrtab\0.strtab\0.symtab\0.text." + kernel + b"\0"
     strings = b"\0" + kernel + b"\0"
-    symbols = bytes(24) + struct.pack("<IBBHQQ", 1, 0x12, 0x10, 4, 0, len(code))
+    symbols = bytes(24) + (struct.pack("<IBBHQQ", 1, 0x12, 0x10, 4, 0, len(code)) if has else b"")
     at = 64
     out, headers = b"", [bytes(64)]
-    for name, kind, flags, data, link, info, size in ((b".shstrtab", 3, 0, names, 0, 0, 0), (b".strtab", 3, 0, strings, 0, 0, 0),
-                                                      (b".symtab", 2, 0, symbols, 2, 1, 24), (b".text.", 1, 6, code, 3, 16 << 24, 0)):
+    sections = [(b".shstrtab", 3, 0, names, 0, 0, 0), (b".strtab", 3, 0, strings, 0, 0, 0), (b".symtab", 2, 0, symbols, 2, 1, 24),
+                (b".text.", 1, 6, code, 3, 16 << 24, 0)]
+    for name, kind, flags, data, link, info, size in sections if has else sections[:-1]:
         data += bytes(-len(data) % 8)
         headers.append(struct.pack("<IIQQQQIIQQ", names.index(name), kind, flags, 0, at + len(out), len(data), link, info, 8, size))
         out += data

@@ -77,6 +77,8 @@ std::vector<PlacedFinding> placed(const Scan& scan, const SourceRoot& root) {
 Json verdict_json(const TargetVerdict& from) {
   Json out;
   KSHIM_JSON_FIELDS(target, sass, jit, lacking)
+  const std::string_view verdict = to_name(outcome_of(from));
+  out["verdict"] = verdict.empty() ? Json(nullptr) : Json(verdict);
   return out;
 }
 

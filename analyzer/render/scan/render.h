@@ -13,6 +13,11 @@ namespace kshim::render {
 /// How one object does on one target, in a word; from best to worst.
 enum class Outcome : std::uint8_t { no_kernels, sass, jit, part, none };
 Outcome outcome_of(const TargetVerdict& verdict);
+/// Its word: ok, jit, part, none; empty where there are no kernels.
+constexpr std::string_view to_name(Outcome outcome) {
+  constexpr std::string_view kNames[] = {"", "ok", "jit", "part", "none"};
+  return kNames[static_cast<std::size_t>(outcome)];
+}
 
 /// The sum over the objects of a row.
 struct RowVerdict : TargetVerdict {

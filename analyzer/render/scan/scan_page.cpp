@@ -98,15 +98,16 @@ bool is_general(const MatrixRow& row) {
 Line verdict_word(const RowVerdict& verdict) {
   if (verdict.mixed())
     return {{fmt::format("{}/{}", verdict.files - verdict.files_none, verdict.files), Tone::warning}};
+  const std::string word(to_name(verdict.worst));
   switch (verdict.worst) {
     case Outcome::none:
-      return {{"none", Tone::error}};
+      return {{word, Tone::error}};
     case Outcome::part:
-      return {{"part", Tone::warning}};
+      return {{word, Tone::warning}};
     case Outcome::jit:
-      return {{"jit"}};
+      return {{word}};
     case Outcome::sass:
-      return {{"ok", Tone::good}};
+      return {{word, Tone::good}};
     case Outcome::no_kernels:
       break;
   }

@@ -21,6 +21,9 @@ class Decompressor {
   /// until the next call.
   Result<Bytes> run(const Image& image, std::uint64_t ceiling = kPayloadCeiling);
 
+  /// The same of its first bytes, at most `size`.
+  Result<Bytes> start(const Image& image, std::size_t size);
+
  private:
   struct State;
   std::unique_ptr<State> state_;

@@ -26,6 +26,14 @@ constexpr bool driver_reads(Compression compression, Version driver) noexcept {
 /// stored bytes can decompress to, so that callers do not allocate it.
 Result<std::uint64_t> clear_size(const Image& image, std::uint64_t ceiling = kPayloadCeiling) noexcept;
 
+/// How much of an image's start is worth a try, before all of it is read: LZ4 stops where it is told to, zstd
+/// at the end of a block, which has so many bytes.
+constexpr std::size_t kLz4Start = std::size_t{4} << 10;
+constexpr std::size_t kZstdBlock = std::size_t{128} << 10;
+
+/// The first bytes of the payload, in the clear: as many as `out` has room for, and fewer where it ends.
+Result<Bytes> decompress_start(const Image& image, std::span<std::byte> out, ZSTD_DCtx_s* context) noexcept;
+
 /// Decompresses into `out`, of clear_size() bytes. `context` is for zstd alone.
 Result<Bytes> decompress_into(const Image& image, std::span<std::byte> out, ZSTD_DCtx_s* context) noexcept;
 

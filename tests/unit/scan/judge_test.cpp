@@ -233,6 +233,53 @@ TEST_F(Judging, AModuleWithoutKernelsServesNobody) {
     EXPECT_EQ(verdict.sass + verdict.jit + verdict.lacking, 0U);
 }
 
+// Device libraries leave such modules everywhere: PTX and a cubin without a kernel, which fit many GPUs.
+TEST_F(Judging, AVerdictDoesNotDependOnTheOtherTargets) {
+  ptx("75", {});
+  module();
+  ptx("75", {"served"});
+  module();
+  ptx("90", {"hopper"});
+  module();
+  const std::vector<std::string> names = {"6.1", "7.0", "7.5", "8.0", "9.0", "12.0"};
+  std::vector<image::Arch> all;
+  for (const std::string& name : names) all.push_back(arch(name));
+  for (const bool kernels : {false, true}) {
+    KernelTable table;
+    const FileCoverage together = cover(code_, all, {}, kernels ? &table : nullptr);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      KernelTable of_one;
+      const FileCoverage alone = cover(code_, {all[i]}, {}, kernels ? &of_one : nullptr);
+      EXPECT_EQ(alone.lacking[0], together.lacking[i]) << names[i];
+      EXPECT_EQ(alone.targets[0].sass, together.targets[i].sass) << names[i];
+      EXPECT_EQ(alone.targets[0].jit, together.targets[i].jit) << names[i];
+      EXPECT_EQ(alone.targets[0].sass + alone.targets[0].jit + alone.targets[0].lacking, 2U) << names[i];
+    }
+  }
+}
+
+// Beyond what is looked into, modules are taken to have kernels, and a verdict never rests on such a one.
+TEST_F(Judging, AVerdictRestsOnModulesThatHaveKernels) {
+  const std::string blank(1U << 19U, ' ');
+  const auto large = [&](std::string_view target, const std::string& kernel) {
+    image(ImageKind::ptx, target,
+          ".version 6.0\n.target sm_" + std::string(target) + "\n.address_size 64\n" + blank +
+              (kernel.empty() ? "" : ".visible .entry " + kernel + "()\n{\nret;\n}\n"));
+    module();
+  };
+  for (int i = 0; i < 30; ++i) large("70", "");
+  large("90", "hopper");
+  coverage_ = cover(code_, {arch("8.0"), arch("9.0")}, {}, nullptr);
+  EXPECT_TRUE(coverage_.targets[0].nothing_fits());
+  EXPECT_EQ(coverage_.targets[0].lacking, 1U);
+  EXPECT_GE(coverage_.targets[1].jit, 1U);
+  for (int i = 0; i < 30; ++i) large("100", "");
+  large("70", "volta");
+  coverage_ = cover(code_, {arch("9.0")}, {}, nullptr);
+  EXPECT_EQ(coverage_.targets[0].lacking, 0U);
+  EXPECT_GE(coverage_.targets[0].jit, 2U);
+}
+
 TEST_F(Judging, TileIrIsCompiledFor8_0AndLater) {
   image(ImageKind::tileir, "100", "not read");
   module();
