@@ -255,7 +255,7 @@ bool CodeFile::sort_modules(const Platform& platform, Alike (&out)[3]) noexcept 
   return linked;
 }
 
-/// An answer rests on no module of which nobody knows whether it has kernels.
+/// An answer rests on no module that may have no kernels.
 Reason CodeFile::confirm(SourceFile& file, const Platform& platform, Alike (&alike)[3]) noexcept {
   Payload payload;
   for (std::size_t wanted = 0; wanted < 3; ++wanted) {

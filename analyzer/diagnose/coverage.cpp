@@ -239,7 +239,7 @@ class Coverer {
                                                             : Kernels::no;
   }
 
-  /// A verdict rests on no module of which nobody knows whether it has kernels.
+  /// A verdict rests on no module that may have no kernels.
   void confirm(const Alike& alike, Choice choice, std::size_t target) {
     if (alike.confirmed) return;
     for (const std::uint32_t module : alike.assumed) {
