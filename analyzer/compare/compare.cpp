@@ -55,21 +55,16 @@ void compare_kernels(const Pair& pair, std::size_t number, std::vector<Change>& 
   add(Effect::gained, {}, {}, std::move(come));
 }
 
-/// An object that one side alone has. A process that did not load it lost nothing.
-void alone(const Pair& pair, std::size_t number, const DiffRequest& options, bool loaded,
-           std::vector<Change>& changes) {
+/// An object that one side alone has.
+void alone(const Pair& pair, std::size_t number, const DiffRequest& options, std::vector<Change>& changes) {
   const Object& object = pair.any();
   const bool gone = pair.b == nullptr;
   const std::set<std::string> list = archs_of(object);
   const std::string archs = join({list.begin(), list.end()}, ", ");
-  const char* const word = loaded ? (gone ? "not loaded any more" : "not loaded before")
-                                  : (gone ? "is not there any more" : "is new");
-  Change change{.effect = loaded ? Effect::changed
-                          : gone ? Effect::lost
-                                 : Effect::gained,
+  Change change{.effect = gone ? Effect::lost : Effect::gained,
                 .what = "object",
                 .pair = number,
-                .text = fmt::format("{}; built for {}", word, archs),
+                .text = fmt::format("{}; built for {}", gone ? "is not there any more" : "is new", archs),
                 .before = gone ? archs : "",
                 .after = gone ? "" : archs};
   const auto serves = [&](image::Arch target) {
@@ -292,14 +287,11 @@ bool Diff::gained() const {
 void compare_sides(const DiffRequest& options, Diff& diff) {
   diff.targets = options.targets;
   diff.driver = options.driver;
-  if (diff.a.has_objects && diff.b.has_objects)
-    diff.pairs = match(diff.a.objects, diff.b.objects, diff.a.kind == SideKind::scan);
+  diff.pairs = match(diff.a.objects, diff.b.objects);
   for (std::size_t i = 0; i < diff.pairs.size(); ++i) {
     const Pair& pair = diff.pairs[i];
-    if ((pair.a != nullptr && !pair.a->images_known) || (pair.b != nullptr && !pair.b->images_known))
-      continue;
     if (pair.a == nullptr || pair.b == nullptr) {
-      alone(pair, i, options, diff.a.kind == SideKind::reports, diff.changes);
+      alone(pair, i, options, diff.changes);
       continue;
     }
     compare_images(pair, i, options, diff.changes);
@@ -342,7 +334,7 @@ std::string distribution(std::string_view archive) {
   return folded(archive.substr(0, end));
 }
 
-std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>& b, bool named) {
+std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>& b) {
   std::vector<Pair> pairs(a.size());
   std::vector<bool> taken_a(a.size());
   std::vector<bool> taken_b(b.size());
@@ -350,7 +342,7 @@ std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>&
     pairs[i] = {&a[i], &b[k], how};
     taken_a[i] = taken_b[k] = true;
   };
-  if (named && a.size() == 1 && b.size() == 1)
+  if (a.size() == 1 && b.size() == 1)
     pair_up(0, 0, stem(file_of(a[0])) == stem(file_of(b[0])) ? "name" : "path");
   for (const Key& key : kKeys) {
     const Places in_a = places_of(a, taken_a, key);

@@ -23,8 +23,7 @@ struct Object {
   std::string member = {};   ///< inside `place` where that is an archive or wheel
   std::string package = {};  ///< without a version
   std::string build_id = {};
-  std::uint64_t bytes = 0;   ///< of the file; 0 for not known
-  bool images_known = true;  ///< a report may leave open what a file holds
+  std::uint64_t bytes = 0;  ///< of the file; 0 for not known
   std::vector<ImageCount> images = {};
   std::optional<std::map<std::string, std::vector<std::string>>> kernels =
       {};                                                ///< demangled, and their architectures
@@ -45,9 +44,8 @@ enum class SideKind : std::uint8_t { reports, scan };
 struct Side {
   std::string path;
   SideKind kind = SideKind::scan;
-  bool has_objects = true;     ///< an analysis in JSON has none
-  bool nothing_there = false;  ///< nothing of it could be read
-  std::vector<Object> objects;
+  bool nothing_there = false;   ///< nothing of it could be read
+  std::vector<Object> objects;  ///< an analysis has none
   std::vector<SideFinding> findings;
   std::vector<std::string> devices;  ///< "NVIDIA A100 (8.0)": what reports are of
   std::string verdict;               ///< of reports
@@ -96,7 +94,8 @@ struct Diff {
   bool gained() const;
 };
 
-/// Reports, folders of them, an analysis or a scan in JSON, or whatever `kshim scan` reads.
+/// An analysis or a scan in JSON; reports, folders of them and whatever `kshim scan` reads are made one
+/// first.
 Side read_side(const std::string& path, const DiffRequest& options);
 /// Of two sides of one kind.
 void compare_sides(const DiffRequest& options, Diff& diff);
@@ -121,9 +120,9 @@ Outcome outcome_on(const Object& object, image::Arch target, image::Version driv
 std::string outcome_text(Outcome outcome, bool before);
 
 /// Which object of `a` is which of `b`: by path, then by the part of the path inside a distribution, then by
-/// name, then by build id. What has no counterpart stands alone. In the order of `a`, then of `b`.
-/// `named`: the user named the files, so that two which are alone are each other's, whatever they are called.
-std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>& b, bool named);
+/// name, then by build id. Two files that are alone are each other's, whatever they are called. What has no
+/// counterpart stands alone. In the order of `a`, then of `b`.
+std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>& b);
 
 /// "libcudart-e409450e.so.11.0" and "libcudart.so.12" as libcudart.so; "_C.cpython-311-x86_64-linux-gnu.so"
 /// as _C.so: what stays of a file's name when its version changes.
@@ -133,9 +132,6 @@ std::string distribution(std::string_view archive);
 
 // What read_side() is made of.
 
-/// "torch 2.9.1 (pip)" as torch.
-std::string package_name(std::string_view package);
-SideFinding to_diff(const Finding& finding);
 /// The text of a kshim-scan/1 or kshim-analysis/1; false where it is neither, with a clause in side.notes.
 bool read_json(const std::string& text, Side& side);
 

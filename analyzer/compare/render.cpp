@@ -92,7 +92,7 @@ Json name_or_null(const Object* object) { return object == nullptr ? Json(nullpt
 Json side_json(const Side& from) {
   Json out = {{"path", from.path},
               {"kind", from.kind == SideKind::reports ? "reports" : "scan"},
-              {"objects", from.has_objects ? Json(from.objects.size()) : Json(nullptr)},
+              {"objects", from.kind == SideKind::scan ? Json(from.objects.size()) : Json(nullptr)},
               {"findings", from.findings.size()}};
   KSHIM_JSON_FIELDS(devices, verdict)
   return out;

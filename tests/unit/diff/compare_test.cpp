@@ -174,19 +174,6 @@ TEST(DiffObjects, GoneAndNew) {
   EXPECT_EQ(files(none), (Names{"changed object", "changed object"})) << "served no GPU that was asked for";
 }
 
-TEST(DiffObjects, WhatAProcessDidNotLoadIsNotLost) {
-  Side a = side({object("sm_80"), object("sm_80", "old.so")});
-  Side b = side({object("sm_80")});
-  a.kind = b.kind = SideKind::reports;
-  const Diff diff = diff_of(a, b);
-  EXPECT_EQ(changes(diff), Names{"changed object"});
-  EXPECT_FALSE(diff.lost());
-  b.objects[0].images_known = false;
-  b.objects[0].images.clear();
-  EXPECT_EQ(changes(diff_of(a, b)), Names{"changed object"})
-      << "nothing is claimed of what the report leaves open";
-}
-
 TEST(DiffKernels, GoneFromTheFileOrFromOneImage) {
   Object a = object("sm_80 sm_90");
   Object b = a;
@@ -218,7 +205,6 @@ SideFinding finding(const std::string& cause, const std::string& file, const std
 Side reports(std::vector<SideFinding> findings) {
   Side out;
   out.kind = SideKind::reports;
-  out.has_objects = false;
   out.verdict = "gap";
   out.devices = {"A (8.0)"};
   out.findings = std::move(findings);

@@ -16,11 +16,10 @@ Object object_at(const std::string& place, const std::string& member = "", const
 }
 
 /// "a=b(how)" by place or member, in order.
-std::vector<std::string> matched(const std::vector<Object>& a, const std::vector<Object>& b,
-                                 bool named = true) {
+std::vector<std::string> matched(const std::vector<Object>& a, const std::vector<Object>& b) {
   const auto name = [](const Object* one) { return one == nullptr ? std::string("-") : one->name; };
   std::vector<std::string> out;
-  for (const Pair& pair : match(a, b, named))
+  for (const Pair& pair : match(a, b))
     out.push_back(name(pair.a) + "=" + name(pair.b) + "(" + pair.match + ")");
   return out;
 }
@@ -98,15 +97,9 @@ TEST(DiffMatch, TwoFilesThatWereNamedBelongTogether) {
   EXPECT_TRUE(matched({}, {}).empty());
 }
 
-TEST(DiffMatch, WhatTwoReportsHoldAloneNeedNotBelongTogether) {
-  EXPECT_EQ(matched({object_at("saxpy")}, {object_at("transpose")}, false),
-            (Names{"saxpy=-()", "-=transpose()"}));
-  EXPECT_EQ(matched({object_at("a/saxpy")}, {object_at("b/saxpy")}, false), Names{"a/saxpy=b/saxpy(name)"});
-}
-
 TEST(DiffMatch, TwinsOfAnArchiveInTheirOrder) {
   const auto pairs = match({object_at("x.a", "k.o"), object_at("x.a", "k.o"), object_at("x.a", "k.o")},
-                           {object_at("x.a", "k.o"), object_at("x.a", "k.o")}, true);
+                           {object_at("x.a", "k.o"), object_at("x.a", "k.o")});
   ASSERT_EQ(pairs.size(), 3U);
   EXPECT_NE(pairs[0].b, nullptr);
   EXPECT_NE(pairs[1].b, nullptr);

@@ -16,7 +16,7 @@ bool reads(const std::string& text, Side& side) {
 TEST(DiffJson, AScan) {
   Side side;
   ASSERT_TRUE(reads(R"raw({"schema":"kshim-scan/1","objects":[
-    {"path":"/w/dist/x.whl","member":"x/_C.so","build_id":"77","package":"x 1.2 (pip)","bytes":5,
+    {"path":"/w/dist/x.whl","member":"x/_C.so","build_id":"77","package":"x 1.2","package_info":{"name":"x","version":"1.2","installer":"pip"},"bytes":5,
      "images":[{"kind":"cubin","arch":"sm_90a","isa":null,"count":2,"bytes":9},{"kind":"ptx","arch":"compute_90","isa":"8.4","count":1,"bytes":3}],
      "kernels":[{"name":"_Z1fv","demangled":"f()","archs":["sm_90a"]}],
      "targets":[{"target":"sm_75","sass":0,"jit":0,"lacking":2}]},
@@ -43,7 +43,6 @@ TEST(DiffJson, AnAnalysis) {
     "findings":[{"cause":"of-a-later-version","severity":"error","object":"/x/libx.so","need":"sm_86","code":209,"headline":"no code"}]})",
       side));
   EXPECT_EQ(side.kind, SideKind::reports);
-  EXPECT_FALSE(side.has_objects);
   EXPECT_EQ(side.devices, std::vector<std::string>{"A (8.6)"});
   ASSERT_EQ(side.findings.size(), 1U);
   EXPECT_EQ(side.findings[0].cause, "of-a-later-version");
