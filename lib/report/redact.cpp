@@ -142,8 +142,9 @@ class Look {
 /// A value of a name such as `key` that is no word, number or shape (128x64), but a token.
 bool is_token(Text value) noexcept {
   const Look look(value);
-  return look.size() >= 12 && look.has_both() && look.letters() >= 4 && look.changes_every(5) &&
-         !look.is_of_words() && !value.starts_with("_Z");
+  if (look.is_of_words() || value.starts_with("_Z") || value.starts_with("0x")) return false;
+  if (look.has_both()) return look.size() >= 12 && look.letters() >= 4 && look.changes_every(5);
+  return look.size() >= 16 && look.letters() != 0 && look.changes_every(2);  // drawn without a digit
 }
 /// The same within a path or a symbol, where a hash can be part of a name: hashes have one kind of letters.
 bool is_sure_token(Text text) noexcept {
@@ -260,7 +261,9 @@ class Finder {
       const std::size_t start = at_ + 3;
       const std::size_t end = find_any("/?# \t\n'\"", start);
       const std::size_t at = part_of(text_, start, end - start).rfind('@');
-      return at == Text::npos ? Span() : Span{start, start + at};
+      const bool none =
+          at == Text::npos || part_of(text_, start, at) == "git";  // ssh://git@host: everybody's
+      return none ? Span() : Span{start, start + at};
     }
     if (identifier_ || at_ == 0 || !is_name(text_[at_ - 1])) return {};
     const std::size_t end = find_any("@/: \t\n'\"<>()[]{}", at_ + 1);

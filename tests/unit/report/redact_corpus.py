@@ -82,7 +82,8 @@ def lines():
     for error in ("KeyError: 'model.layers.0'", "KeyError: 'lm_head.weight_scale_inv'", "TokenError: ('EOF in multi-line statement', (3, 0))",
                   "pulled nvcr.io/nvidia/pytorch:25.10-py3@sha256", "repo:main@sha", "owner/repo:main@3f9a2b1", "image:v1.2@sha256:5a4d3c2b",
                   "cache key: conv2d_nhwc_fp16", "sort key = block_size", "auth: none", "pass: 1/3", "pass 2 of 3", "first pass: 128x128x32",
-                  "--key_dim 64 --pass 2 --token-dim 128 --sort-key name", "token=<pad>", "sig: float32[128,64]", "Bearer of bad news"):
+                  "--key_dim 64 --pass 2 --token-dim 128 --sort-key name", "token=<pad>", "sig: float32[128,64]", "Bearer of bad news",
+                  "nccl: key=0x7f3a2b1c00 rank=3", "pip install git+ssh://git@github.com/o/r@v1.2", "Key=LlamaForCausalLM", "cls_token=NormalIterator"):
         yield error
     for name in kernels():
         yield f"error: undefined kernel '{name}' for sm_120"
