@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "cuda/cuda_libraries.h"
-#include "guest/safe_memory.h"
 #include "guest/scratch_stack.h"
 #include "guest/signals.h"
 #include "guest/syscalls.h"
@@ -199,7 +198,6 @@ bool is_in_vain(Layer layer, std::size_t runtime) noexcept {
   if (node.map.l_next == nullptr) return true;
   bool nothing = false;
   on_new_stack([&] {
-    const ScopedManyReads reads;
     PageCache pages;
     bool broken = false;
     while (next_node(node, broken)) {
@@ -226,7 +224,6 @@ bool with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const U
   }
   bool searched = false;
   on_new_stack([&] {
-    const ScopedManyReads reads;
     const std::uint64_t closes = count_closes();
     const ListMark end = mark_end_of_list();
     Search search(layer, runtime, driver);

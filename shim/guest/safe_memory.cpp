@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "guest/process_generation.h"
 #include "guest/syscalls.h"
 
 namespace kshim::shim {
@@ -18,10 +19,17 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-/// By its thread's number the kernel reads this process's memory, also if the main thread has ended.
-constinit thread_local std::uint32_t t_number = 0;  ///< while a ScopedManyReads lives
-
-std::uint32_t own_number() noexcept { return t_number != 0 ? t_number : raw::thread(); }
+/// By its thread's number the kernel reads this process's memory, also if the main thread has ended. A child
+/// of vfork, which has its parent's variables, may be refused.
+std::uint32_t own_number() noexcept {
+  static constinit thread_local std::uint32_t number = 0;
+  static constinit thread_local std::uint32_t process = 0;
+  if (process != process_generation()) {
+    number = raw::thread();
+    process = process_generation();
+  }
+  return number;
+}
 
 /// Bytes that were read; -1 for none.
 long read_by_call(const iovec* local, std::size_t locals, const iovec* remote, std::size_t remotes) noexcept {
@@ -44,14 +52,6 @@ KernelRead read_by_kernel(const iovec* local, const iovec* remote, std::size_t c
   const long got = read_by_call(local, count, remote, count);
   if (got == static_cast<long>(size)) return KernelRead::done;
   return got >= 0 || raw::t_error == EFAULT ? KernelRead::unreadable : KernelRead::refused;
-}
-
-ScopedManyReads::ScopedManyReads() noexcept : outermost_(t_number == 0) {
-  if (outermost_) t_number = raw::thread();
-}
-
-ScopedManyReads::~ScopedManyReads() {
-  if (outermost_) t_number = 0;
 }
 
 bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept {

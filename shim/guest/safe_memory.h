@@ -13,18 +13,6 @@ namespace kshim::shim {
 enum class KernelRead : std::uint8_t { done, unreadable, refused };
 KernelRead read_by_kernel(const iovec* local, const iovec* remote, std::size_t count,
                           std::size_t size) noexcept;
-/// During its lifetime, the thread calls gettid() only once. Only around code of the shim's own: a child of
-/// vfork has the memory of its parent and another number.
-class ScopedManyReads {
- public:
-  ScopedManyReads() noexcept;
-  ~ScopedManyReads();
-  ScopedManyReads(const ScopedManyReads&) = delete;
-  ScopedManyReads& operator=(const ScopedManyReads&) = delete;
-
- private:
-  bool outermost_;
-};
 /// Copies `size` bytes; false if any of them cannot be read.
 bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept;
 /// How many of `size` bytes from `address` can be read, to the page.

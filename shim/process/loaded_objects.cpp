@@ -143,7 +143,6 @@ class Access {
     return index;
   }
   const ScopedBlockSignals held_{!t_inside};  // a thread inside the shim has blocked them
-  const ScopedManyReads reads_;
   const LockGuard guard_;
   Index* index_;
 };

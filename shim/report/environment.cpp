@@ -88,7 +88,6 @@ template <class Visit>
 void each_variable(const Visit& visit) noexcept {
   constexpr std::size_t kMaxEntries = 4096;
   constexpr std::size_t kAtOnce = 32;
-  const ScopedManyReads reads;
   Texts texts;
   auto list = reinterpret_cast<std::uintptr_t>(__environ);
   for (std::size_t done = 0; list != 0 && done < kMaxEntries;) {

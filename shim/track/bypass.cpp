@@ -261,7 +261,6 @@ bool find_bypasses(bool driver) noexcept {
   visit_namespaces(*g_found);
   if (driver || is_driver_mapped()) {
     const std::uint64_t end = now_nanoseconds() + kMaxTime;
-    const ScopedManyReads reads;
     Look look{find_loaded_object(&g_found), {}, *g_found, end};
     for_each_loaded_object(visit_object, &look, {.end = end});
     drop_watched(*g_found);

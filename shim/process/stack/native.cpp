@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/stack/native.h"
 
-#include "guest/safe_memory.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
 #include "process/loaded_objects.h"
@@ -61,7 +60,6 @@ void NativeStack::name_frames(std::size_t first, std::size_t kernel_frames, std:
   if (frames.count == 0) return;
   const LoadedObject object = find_object_in_use(addresses_[first] - 1);
   if (!object) return;
-  const ScopedManyReads many;
   object.elf.find_functions(frames.functions, frames.count, reads);
   for (std::size_t i = 0; i < frames.count; ++i) {
     char* const name = names_ + names_used_;
