@@ -33,33 +33,6 @@ extern "C" {
 namespace kshim::shim {
 namespace {
 
-/// Whether a program begins right before its headers, as linkers lay it out, and is not relocated.
-bool is_fixed(const ElfW(Phdr) * headers) noexcept {
-  const auto at = reinterpret_cast<std::uintptr_t>(headers);
-  constexpr std::uintptr_t kSmallestPage = 4096;
-  if (at % kSmallestPage < sizeof(ElfW(Ehdr))) return false;
-  const auto* file = reinterpret_cast<const ElfW(Ehdr)*>(at - sizeof(ElfW(Ehdr)));
-  return std::memcmp(file->e_ident, ELFMAG, SELFMAG) == 0 && file->e_type == ET_EXEC;
-}
-
-/// The program's dynamic section by the kernel's auxiliary vector. nullptr when it has none, or when its load
-/// address is unknown: musl's loader, started as a command, is such a program.
-const ElfW(Dyn) * program_dynamic() noexcept {
-  const auto* headers = reinterpret_cast<const ElfW(Phdr)*>(auxiliary_value(AT_PHDR));
-  const std::size_t count = headers == nullptr ? 0 : auxiliary_value(AT_PHNUM);
-  ElfW(Addr) base = 0;
-  bool known = false;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (headers[i].p_type != PT_PHDR) continue;
-    base = reinterpret_cast<ElfW(Addr)>(headers) - headers[i].p_vaddr;
-    known = true;
-  }
-  if (!known && (count == 0 || !is_fixed(headers))) return nullptr;
-  for (std::size_t i = 0; i < count; ++i)
-    if (headers[i].p_type == PT_DYNAMIC) return reinterpret_cast<const ElfW(Dyn)*>(base + headers[i].p_vaddr);
-  return nullptr;
-}
-
 std::atomic<const link_map*> g_last_at_start{nullptr};
 std::atomic<std::size_t> g_count_at_start{0};
 std::atomic<FindByLinker> g_find_by_linker{nullptr};
@@ -76,11 +49,6 @@ bool ends_as_at_start() noexcept {
 }
 
 const r_debug* find_r_debug() noexcept {
-  // First by the program's own table: a program with a loader of its own may define these names.
-  for (const ElfW(Dyn)* dynamic = program_dynamic(); dynamic != nullptr && dynamic->d_tag != DT_NULL;
-       ++dynamic)
-    if (dynamic->d_tag == DT_DEBUG && dynamic->d_un.d_ptr != 0)
-      return reinterpret_cast<const r_debug*>(dynamic->d_un.d_ptr);
   if (const r_debug* own = &_r_debug; own != nullptr && own->r_map != nullptr) return own;
   if (r_debug** own = &_dl_debug_addr; own != nullptr && *own != nullptr && (*own)->r_map != nullptr)
     return *own;
@@ -155,7 +123,6 @@ void for_each_name_at_end(bool (*visit)(void*, std::string_view), void* context)
       if (map->l_name != nullptr && !visit(context, map->l_name)) return;
     return;
   }
-  const ScopedManyReads reads;
   char name[512];
   MapNode node;
   bool broken = false;

@@ -75,7 +75,8 @@ class Limits(hostile.Case):
                     text = (self.folder / "stderr.txt").read_text()
                     ends.append((done.returncode, done.stdout, hostile.without_ours(text)))
                 self.assertEqual(ends[0], ends[1])
-                self.assertEqual("kshim: " in text, limit > 500)
+                if limit <= 30 or limit > 500:  # in between, a short line may fit
+                    self.assertEqual("kshim: " in text, limit > 500)
         self.assertEqual(ends[0][2], "a line of the host's\n")
 
     def test_address_space(self):

@@ -365,11 +365,6 @@ class Names(hostile.Case):
         self.assertEqual(self.plain(None, program=hostile.HERE / "own_iterate").stdout, "0 209 209\n")
         self.assertEqual(len(self.codes(self.only())), 2)
 
-    def test_a_loader_of_its_own(self):
-        """a program has a loader of its own, which shows `_r_debug` and `__libc_stack_end` to debuggers (libhybris), and `__errno_location` for its green threads | nothing | all of it"""
-        self.assertEqual(self.plain(None, program=hostile.HERE / "own_linker").stdout, "0 209 209\n")
-        self.assertEqual(len(self.codes(self.only())), 2)
-
     def test_ways_to_end_of_its_own(self):
         """a library defines `_exit` or `_Exit`, also one by means of the other | its own are called, as without the shim | -"""
         for library in ("own_lower", "own_upper", "own_both_ways"):

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // own_names: a program that has something of its own under a name of libc's: OWN_UNAME a variable,
 // OWN_ITERATE a list of what is loaded, made at the start (as programs have it that unwind a lot), OWN_CALLS
-// functions that end the program when they are called from elsewhere, OWN_LINKER what a loader of its own
-// shows to debuggers, and errno for each of its own threads.
+// functions that end the program when they are called from elsewhere.
 #define _GNU_SOURCE
 #if defined(OWN_ITERATE)
 #include <link.h>
@@ -59,16 +58,6 @@ OWN(sigemptyset)
 OWN(sigismember)
 OWN(getauxval)
 OWN(dladdr)
-#elif defined(OWN_LINKER)
-struct {
-  int version;
-  void* map;
-  long more[8];
-} _r_debug = {1, (void*)0x1234, {0}};
-char* __libc_stack_end = "none";
-static int* g_error;
-int* __errno_location(void);
-int* __errno_location(void) { return g_error; }
 #endif
 
 typedef long (*Function)(long, long, long, long, long, long);
@@ -85,10 +74,6 @@ int main(void) {
   Function load = function(driver, "cuModuleLoadData");
   Function find = function(driver, "cuModuleGetFunction");
   if (start == 0 || load == 0 || find == 0) return puts("there is no driver"), 4;
-#if defined(OWN_LINKER)
-  int error = 0;
-  g_error = &error;
-#endif
   const long init = start(0, 0, 0, 0, 0, 0);
   *(volatile int*)dlsym(driver, "plain_driver") = 209;  // PlainSettings::answer
   long module = 0;
