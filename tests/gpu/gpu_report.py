@@ -55,6 +55,13 @@ def differences(found):
     return out
 
 
+def first_differences(found):
+    """The same for what is asked first. Times are no difference."""
+    ours, theirs = ({row[0]: row[1:] for row in found.get(name, [])} for name in ("first", "first_simulated"))
+    return [["first", name, " | ".join(answer), " | ".join(theirs[name])] for name, answer in ours.items()
+            if name in theirs and theirs[name] != answer and " s, status " not in answer[0]]
+
+
 def first_difference(lines, others):
     return next((line for index, line in enumerate(lines) if index >= len(others) or line != others[index]), "nothing more")
 
@@ -123,17 +130,19 @@ def markdown(found):
              f"{device['version'] % 1000 // 10}; {found['toolkit']}; {found['machine']}; {found.get('seconds', 0)} s.", ""]
     if found["simulated"]:
         lines += ["**This is the simulator and no GPU: it tells of the command, nothing of a driver.**", ""]
-    lines += ["## Questions", ""] + table(["question", "answer", "evidence"], rows(found)) + [""]
-    loads = {match.group(1): value for name, value in found["real"]["facts"]["default"].items() if (match := IMAGE.match(name))}
-    lines += ["## Images on this device", ""]
-    lines += table(["image", "cuModuleLoadData"], sorted(loads.items())) + [""]
+    lines += ["## Asked first", ""] + table(["question", "answer", "evidence"], found["first"]) + [""]
     lines += ["## What differs from the simulator", ""]
-    if "simulator" not in found:
+    if "first_simulated" not in found and "simulator" not in found:
         lines.append("There was none to compare with: run the command again where one is built, with --build.")
     elif not found["differences"]:
         lines.append("Nothing.")
     else:
         lines += table(["where", "what", "real", "simulated"], found["differences"])
+    lines.append("")
+    lines += ["## Questions", ""] + (table(["question", "answer", "evidence"], rows(found)) if found["real"]["questions"] else ["Not asked yet."]) + [""]
+    loads = {match.group(1): value for name, value in found["real"]["facts"]["default"].items() if (match := IMAGE.match(name))}
+    lines += ["## Images on this device", ""]
+    lines += table(["image", "cuModuleLoadData"], sorted(loads.items())) + [""]
     if found["problems"]:
         lines += ["", "## Not built", ""] + [f"- {cell(problem)}" for problem in found["problems"]]
     return "\n".join(lines) + "\n"
