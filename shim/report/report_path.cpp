@@ -220,7 +220,7 @@ class ScopedFolderLock {
  public:
   ScopedFolderLock(int folder, const struct stat& info, std::uint64_t most) noexcept {
     constexpr std::uint64_t kSmall = 1024;
-    constexpr int kTries = 20;
+    constexpr int kTries = 50;
     constexpr long kPause = 1'000'000;
     if ((most > kSmall && !can_have(info, most / 2)) || !raw::is_on_local_disk(folder)) return;
     // Through a description of its own: closing it unlocks.
