@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -36,13 +37,17 @@ long read_by_call(const iovec* local, std::size_t locals, const iovec* remote, s
   return raw::call(SYS_process_vm_readv, own_number(), local, locals, remote, remotes, 0UL);
 }
 
-/// For sandboxes that refuse that call (old container run times, gVisor): a futex that has another value is
-/// not waited for, and one that cannot be read is EFAULT.
-bool page_is_readable(std::uintptr_t page) noexcept {
+std::atomic<bool> g_asks_for_pages{true};
+
+/// A ninth of the price of read_by_call(), and allowed in sandboxes that refuse that (old container run
+/// times, gVisor): a futex that has another value is not waited for, and one that cannot be read is EFAULT.
+/// 1: it can be read, 0: it cannot, -1: a sandbox refuses to say.
+long ask_for_page(std::uintptr_t page) noexcept {
   constexpr std::uint32_t kUnlikely = 0x6b73686d;
   const timespec no_time{0, 0};
-  return raw::call(SYS_futex, page, FUTEX_WAIT_PRIVATE, kUnlikely, &no_time, nullptr, 0) != 0 &&
-         (raw::t_error == EAGAIN || raw::t_error == ETIMEDOUT);
+  if (raw::call(SYS_futex, page, FUTEX_WAIT_PRIVATE, kUnlikely, &no_time, nullptr, 0) == 0) return -1;
+  if (raw::t_error == EFAULT) return 0;
+  return raw::t_error == EAGAIN || raw::t_error == ETIMEDOUT ? 1 : -1;
 }
 
 }  // namespace
@@ -66,19 +71,24 @@ bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept {
 
 namespace {
 
-/// How many of the pages from `page` on can be read: a byte of each, up to the first that cannot.
+/// How many of the pages from `page` on can be read.
 std::size_t readable_pages(std::uintptr_t page, std::size_t count) noexcept {
+  constexpr std::size_t kFew = 8;  // for more, a byte of each is cheaper
   constexpr std::size_t kAtOnce = 32;
   char bytes[kAtOnce];
   iovec remote[kAtOnce];
+  const bool asks = g_asks_for_pages.load(std::memory_order_relaxed);
   std::size_t done = 0;
   while (done < count) {
-    const std::size_t part = std::min(count - done, kAtOnce);
-    for (std::size_t i = 0; i < part; ++i)
-      remote[i] = {reinterpret_cast<void*>(page + (done + i) * kPage), 1};
-    const iovec local{bytes, part};
-    long got = read_by_call(&local, 1, remote, part);
-    if (got < 0 && raw::t_error != EFAULT) got = page_is_readable(page + done * kPage) ? 1 : 0;
+    const std::uintptr_t next = page + done * kPage;
+    long got = asks && count <= kFew ? ask_for_page(next) : -1;
+    if (got < 0) {
+      const std::size_t part = std::min(count - done, kAtOnce);
+      for (std::size_t i = 0; i < part; ++i) remote[i] = {reinterpret_cast<void*>(next + i * kPage), 1};
+      const iovec local{bytes, part};
+      got = read_by_call(&local, 1, remote, part);
+      if (got < 0 && raw::t_error != EFAULT && asks) got = ask_for_page(next);
+    }
     if (got <= 0) break;
     done += static_cast<std::size_t>(got);
   }
@@ -86,6 +96,8 @@ std::size_t readable_pages(std::uintptr_t page, std::size_t count) noexcept {
 }
 
 }  // namespace
+
+void never_ask_for_pages() noexcept { g_asks_for_pages.store(false, std::memory_order_relaxed); }
 
 std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept {
   if (size == 0) return 0;

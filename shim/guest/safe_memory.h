@@ -18,6 +18,10 @@ bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept;
 /// How many of `size` bytes from `address` can be read, to the page.
 std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept;
 
+/// Call it at start-up under Valgrind, which reports an error of the program for each question about an
+/// unmapped page.
+void never_ask_for_pages() noexcept;
+
 /// The zero-terminated text at `from`, not copied; empty unless all of it can be read.
 std::string_view readable_text(const char* from) noexcept;
 

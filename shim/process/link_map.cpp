@@ -299,11 +299,19 @@ LoadedElf elf_at_start(const MapNode& node) noexcept {
   return read_elf(node, path, nullptr);
 }
 
+bool is_valgrinds(const MapNode& node) noexcept {
+  char copy[512];
+  if (!is_list_still() && !read_name(node, copy, sizeof copy)) return false;
+  const char* const name = is_list_still() ? node.map.l_name : copy;
+  return name != nullptr && base_name(name).starts_with("vgpreload_");
+}
+
 [[gnu::constructor]] void note_start() {
   constexpr int kTries = 8;
   MapNode last;
   std::size_t count = 0;
   const auto note = [&](const MapNode& node) {
+    if (is_valgrinds(node)) never_ask_for_pages();
     last = node;
     ++count;
     return true;
