@@ -255,7 +255,7 @@ void explain_number(int number, const ExplainRequest& options, Explanation& out)
   const CudaError* error = find_cuda_error(number);
   const OldCode* old = find_old_code(number);
   // As a message, so that one path judges all.
-  LogParser miner;
+  LogParser miner(true);
   const CudaError* meant = old != nullptr ? find_cuda_error(old->now) : error;
   if (meant != nullptr && meant->code != 0) miner.line(name_of(*meant));
   if (error != nullptr)
@@ -296,7 +296,7 @@ Explanation explain_text(std::string_view text, const ExplainRequest& options) {
     explain_number(*number, options, out);
     return out;
   }
-  LogParser miner;
+  LogParser miner(true);
   if (looks_like_a_name(text)) {
     const NamedError named = find_by_name(text);
     if (named.error != nullptr) {

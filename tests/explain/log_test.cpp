@@ -23,6 +23,42 @@ const std::string kTraining =
     "  File \"/home/u/venv/lib/python3.11/site-packages/torch/_tensor.py\", line 39, in wrapped\n"
     "RuntimeError: CUDA error: no kernel image is available for execution on the device\n";
 
+// A line in bold type is read as without it, and quoted as it stands.
+TEST(Log, TheQuotedLineIsTheLogs) {
+  for (const char* line :
+       {"y = f(**kw)  # RuntimeError: CUDA error: no kernel image is available for execution on the device",
+        "**RuntimeError:** CUDA **error**: no kernel image is available for execution on the device",
+        "RuntimeError: CUDA error: no kernel image is available for execution on the device ***"}) {
+    const Explanation explanation = explained(std::string(line) + "\n");
+    EXPECT_EQ(explanation.quote, line);
+    ASSERT_FALSE(explanation.findings.empty()) << line;
+    EXPECT_EQ(explanation.findings[0].code, 209);
+  }
+}
+
+// PyTorch 2.15 prints the driver's error log below its own error, CUDA_LOG_FILE=stderr above it.
+TEST(Log, TheDriversLogNamesTheGpuAndDecidesNothingElse) {
+  const std::string torch =
+      "RuntimeError: CUDA error: no kernel image is available for execution on the device\n";
+  const std::string driver =
+      "[12:00:01.123][4711][CUDA][E] No device code available for GPU ISA 120\n"
+      "[12:00:01.124][4711][CUDA][E] Returning 209 (CUDA_ERROR_NO_BINARY_FOR_GPU) from cuLibraryGetKernel\n";
+  const std::string handled =
+      "[12:00:00.001][4711][CUDA][E] No CUDA context is current to the calling thread\n"
+      "[12:00:00.002][4711][CUDA][E] Returning 201 (CUDA_ERROR_INVALID_CONTEXT) from cuCtxGetDevice_v2\n";
+  for (const std::string& log : {torch + driver, driver + torch, handled + torch + driver}) {
+    const Explanation explanation = explained(log);
+    ASSERT_FALSE(explanation.findings.empty()) << log;
+    const Finding& finding = explanation.findings[0];
+    EXPECT_EQ(finding.cause, Cause::no_image_for_arch) << log;
+    ASSERT_EQ(finding.devices.size(), 1U) << log;
+    EXPECT_EQ(finding.devices[0].cc, (image::ComputeCapability{12, 0})) << log;
+  }
+  const Explanation memory = explained(driver + "CUDA error: out of memory\n");
+  ASSERT_FALSE(memory.findings.empty());
+  EXPECT_EQ(memory.findings[0].cause, Cause::out_of_memory) << "a library handled the 209";
+}
+
 TEST(Log, TheFailureDecidesAndTheWarningBearsWitness) {
   const Explanation explanation = explained(kTraining);
   EXPECT_EQ(explanation.line, 10U);
@@ -127,7 +163,9 @@ TEST(Log, WordsOfAPersonDoNotCountInALog) {
   std::string log;
   for (int i = 0; i < 100; ++i) log += "step " + std::to_string(i) + "\n";
   EXPECT_FALSE(explained(log + "the first run takes minutes\n").recognized);
-  EXPECT_TRUE(explained("the first run takes minutes\n").recognized);
+  EXPECT_TRUE(explained("the first run takes minutes on an RTX 4090\n").recognized);
+  EXPECT_FALSE(explained("the first run takes minutes\n").recognized) << "of any program";
+  EXPECT_TRUE(explain_text("the first run takes minutes", {}).recognized) << "asked of kshim";
 }
 
 // What users reported (U4 to U52): the fix that must come first, by id or a part of its command, and what no

@@ -45,11 +45,12 @@ struct LogMatch {
   Cause cause = Cause::unknown;
   double confidence = 0;  ///< 0: by the code alone
   std::string tells;
-  bool brief = false;                         ///< words that count only in what a person typed
-  bool hint = false;                          ///< a warning: the failure itself may come later
-  bool vague = false;                         ///< counts where nothing else tells of a failure
-  bool goes_on = false;                       ///< the line says that the program does without what failed
-  bool thrown = false;                        ///< an exception, or the end of the program
+  bool brief = false;       ///< words that count only in what a person typed
+  bool hint = false;        ///< a warning: the failure itself may come later
+  bool needs_cuda = false;  ///< nothing of CUDA's stands in its line: it counts where another line has it
+  bool vague = false;       ///< counts where nothing else tells of a failure
+  bool goes_on = false;     ///< the line says that the program does without what failed
+  bool thrown = false;      ///< an exception, or the end of the program
   std::vector<std::string> software;          ///< packages that the line names (the table software)
   std::vector<Place> frames;                  ///< of the Python traceback that ends here, outermost first
   std::map<std::string, std::string> groups;  ///< named groups of the row

@@ -33,7 +33,8 @@ constexpr const char* kLibraryPattern = R"(\bcu(?:blas|dnn|fft|solver|sparse|ran
 constexpr int kMaxLibraryStatus = 20;
 constexpr const char* kNumberPatterns[] = {
     R"(\bCUDA (?:runtime |driver )?(?:API )?(?:error|failure)[: =#]*\(?(\d{1,3})\b)",
-    R"(\b(?:cuda|(?-i:cu[A-Z]))\w*.{0,80}\b(?:err(?:or)?(?: code)?|code|status|result)[ :=#(]+(\d{1,3})\b)",
+    // A path, a package or a device by that name is none: "nvidia/cuda:12.4 status 200".
+    R"((?:(?-i:\b(?:cuda|cu)[A-Z]\w*)|(?:^|[^\w./-])CUDA(?:[ (]|_[a-z])).{0,80}\b(?:err(?:or)?(?: code)?|code|status|result)[ :=#(]+(\d{1,3})\b)",
     R"(\berr(?:or)?(?: code)?[ :=#(]+(\d{3})\b)",
     R"(\b(?:CUDA|cudaError\w*|CUresult)\((\d{1,3})\))",
     R"((?:^|[^\w.])\((?:error )?(\d{3})\) ?(?:on|at|in|:).{0,60}\bcu)",  // and no line: "x.cu(100) :
@@ -45,9 +46,18 @@ constexpr const char* kNumberPatterns[] = {
     R"(\berr(?:or)?(?: code)?[ :=#(]+(8|98)\)? *[:,-]? *"?invalid device function)",
     R"(\bcudaGetDeviceCount\(\).{0,240}\bError (\d{1,3}): )",
 };
-// Beside one of these, a number of three digits may be CUDA's; a disk's error 700 is not.
+// Beside one of these, a number of three digits may be CUDA's; a disk's error 700 is not, nor a queue's of
+// GPUs.
 constexpr const char* kCudaWordPattern =
-    R"(cuda|nvidia|\bGPUs?\b|nvrtc|\bptx|\bkernel (?:image|launch)|(?-i:\bcu[A-Z]\w+))";
+    R"((?:^|[^\w./-])cuda(?:[^:/.\w-]|$)|(?-i:\bcuda[A-Z_])|nvrtc|\bptx|\bkernel (?:image|launch)|(?-i:\bcu[A-Z]\w+))";
+// A sentence that programs of any kind print ("unsupported architecture") is about CUDA beside one of these.
+constexpr const char* kCudaTokenPattern =
+    R"(cuda|nvidia|nvrtc|nvcc|nvvm|\bptx|cubin|fatbin|\bcu(?:blas|dnn|fft|solver|sparse|rand|tlass|te)|(?-i:\bcu[A-Z]\w+)|tensorrt|flash.?att|triton|\b[k_]?sm_?\d{2,3}|\bsm (?:version )?\d{1,2}\.\d|\.cuh?\b|flash_?infer|deep_?gemm|cutlass|fmha|sgl.kernel|\bactive drivers \(|xformers|bitsandbytes|compute[_ ](?:cap|\d\d)|\bCC ?\d{1,2}\.\d|device capability|\bcapability\b.{0,20}\d\.\d|\bcapability: ?\d\d\b|\b(?:Kepler|Maxwell|Pascal|Volta|Turing|Ampere|Ada Lovelace|Hopper|Blackwell)\b|\b(?:GTX|RTX|Quadro|Tesla|GeForce|Jetson|Xavier|Orin)\b|(?-i:\b(?:[ABHTVPKLM]\d{1,3}0|GH200|L4|T4|L40S?)\b))";
+// Beside one of these alone, it is where another line of the log has one of those.
+constexpr const char* kGpuWordPattern = R"(\bGPUs?\b|\bdevices?\b|\bgraphics cards?\b)";
+/// The speakers of rows of `messages` that may be any program, and a person.
+constexpr std::string_view kAnyProgram = "programs";
+constexpr std::string_view kPerson = "a person";
 // What looks like one of CUDA's numbers in such a line: HTTP's 404 and 500 are not.
 bool is_telling_number(int code) {
   constexpr int kNoImageBeforeCuda10 = 48;  // the table old_codes
@@ -64,6 +74,21 @@ bool is_title(std::string_view line) {
          std::ranges::any_of(kKinds, [&](std::string_view kind) {
            return std::ranges::equal(kind, word, [](char a, char b) { return a == to_lower(b); });
          });
+}
+
+/// Without the marks of bold type: "**Driver:** 535.54" of issue forms.
+std::string without_bold(const std::string& text) {
+  if (text.find("**") == std::string::npos) return text;
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '*' && i + 1 < text.size() && text[i + 1] == '*') {
+      ++i;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
 }
 
 std::string cut(std::string text) {
@@ -93,6 +118,8 @@ struct Vocabulary {
   int hip = 0;
   int cuda_word = 0;
   int library = 0;
+  int cuda_token = 0;
+  int gpu_word = 0;
 
   Vocabulary() {
     first_message = patterns.size();
@@ -110,6 +137,8 @@ struct Vocabulary {
     hip = patterns.add(kHipPattern);
     cuda_word = patterns.add(kCudaWordPattern);
     library = patterns.add(kLibraryPattern);
+    cuda_token = patterns.add(kCudaTokenPattern);
+    gpu_word = patterns.add(kGpuWordPattern);
   }
 };
 
@@ -163,8 +192,10 @@ struct LogParser::State {
   const PatternSet& patterns = words.patterns;
   LogFacts clues;
   FactReader facts{words.patterns, words.facts, clues};
-  std::vector<int> found;         ///< patterns of the line at hand
+  std::string shown;              ///< the line at hand, as it is quoted
+  std::vector<int> found;         ///< its patterns
   std::vector<LogMatch> matched;  ///< rows of the table messages, in the line at hand
+  bool says_cuda = false;         ///< a line so far has a word of CUDA's
 
   bool has(int pattern) const { return std::binary_search(found.begin(), found.end(), pattern); }
   bool has(Sign sign) const {
@@ -174,15 +205,15 @@ struct LogParser::State {
     });
   }
 
-  void add_hit(LogMatch hit, const std::string& text) {
+  void add_hit(LogMatch hit) {
     if (clues.hits.size() >= kMaxHits) return;
     hit.line = clues.lines;
     hit.software = facts.software();
     hit.goes_on = has(Sign::goes_on);
     hit.thrown = has(Sign::thrown);
     hit.hint = hit.hint || has(Sign::warns);
-    hit.quote = cut(text);
-    hit.brief = hit.brief || is_title(text);
+    hit.quote = cut(shown);
+    hit.brief = hit.brief || is_title(without_bold(shown));
     if (clues.hits.size() < kMaxTracebacks) hit.frames = facts.traceback();
     for (LogMatch& known : clues.hits) {
       if (known.line != hit.line || !known.id.empty() || !hit.id.empty()) {
@@ -196,9 +227,19 @@ struct LogParser::State {
     clues.hits.push_back(std::move(hit));
   }
 
+  /// Whether the traceback above names a file of a package that is all about CUDA.
+  bool is_in_cuda_code() const {
+    static const RE2 kToken(std::string("(?i)").append(kCudaTokenPattern));
+    return std::ranges::any_of(facts.traceback(),
+                               [](const Place& frame) { return RE2::PartialMatch(frame.file, kToken); });
+  }
+
   void message(int index, const std::string& text) {
     const MessageRow& row = row_of(words.tables.messages, index - words.first_message);
+    const bool by_anybody = row.confidence > 0 && row.who == kAnyProgram && !has(words.cuda_token);
+    if (by_anybody && !has(words.gpu_word) && !is_in_cuda_code()) return;
     LogMatch hit;
+    hit.needs_cuda = by_anybody || row.who == kPerson;
     if (row.confidence > 0) hit.id = row.id;  // else: CUDA's own words
     hit.who = row.who;
     hit.code = row.code;
@@ -216,7 +257,7 @@ struct LogParser::State {
     hit.column = patterns.position(index, text);
     if (hit.groups.empty()) return;
     matched.push_back(hit);
-    add_hit(std::move(hit), text);
+    add_hit(std::move(hit));
   }
 
   void own_words(int index, const std::string& text) {
@@ -256,7 +297,7 @@ struct LogParser::State {
     if (error == nullptr || error->code == 0) return;
     hit.code = error->code;
     hit.column = patterns.position(index, text);
-    add_hit(std::move(hit), text);
+    add_hit(std::move(hit));
   }
 
   void take_groups(const LogMatch& match) {
@@ -299,27 +340,27 @@ struct LogParser::State {
   }
 
   // What the line tells of how the program went on, where it tells of no failure of CUDA's.
-  void signs(const std::string& text, bool failing) {
+  void signs(bool failing) {
     Course& course = clues.course;
     if (has(Sign::goes_on) && !failing && course.goes_on.size() < kMaxHits)
       course.goes_on.push_back(clues.lines);
     if (failing) return;
     if (has(Sign::works)) {
       course.last_works = clues.lines;
-      course.last_works_quote = cut(text);
+      course.last_works_quote = cut(shown);
     }
     if (has(Sign::finished)) {
       course.last_finished = clues.lines;
-      course.last_finished_quote = cut(text);
+      course.last_finished_quote = cut(shown);
     }
     if (!has(Sign::dies) || facts.traceback().empty()) return;
     // The last one is what ended the program.
     if (course.deaths.size() >= kMaxOthers) course.deaths.pop_back();
-    course.deaths.push_back({clues.lines, cut(text), facts.traceback()});
+    course.deaths.push_back({clues.lines, cut(shown), facts.traceback()});
   }
 };
 
-LogParser::LogParser() : state_(std::make_unique<State>()) {}
+LogParser::LogParser(bool about_cuda) : state_(std::make_unique<State>()) { state_->says_cuda = about_cuda; }
 LogParser::~LogParser() = default;
 
 void LogParser::line(std::string_view bytes) {
@@ -330,15 +371,15 @@ void LogParser::line(std::string_view bytes) {
     ++state.clues.cut_lines;
     bytes = bytes.substr(0, kMaxLogLine);
   }
-  std::string text = plain_line(bytes);
-  // Of issue forms: "**Driver:** 535.54".
-  for (std::size_t at = text.find("**"); at != std::string::npos; at = text.find("**", at)) text.erase(at, 2);
+  state.shown = plain_line(bytes);
+  const std::string text = without_bold(state.shown);
   const Vocabulary& words = state.words;
   words.patterns.match(text, state.found);
   state.facts.begin_line(text);
   for (const int index : state.found) {  // facts first: a hit takes the traceback as it stands
     if (words.facts.has(index)) state.facts.take(index, text);
   }
+  state.says_cuda = state.says_cuda || state.has(words.cuda_token);
   const bool hip = state.has(words.hip);
   state.clues.rocm = state.clues.rocm || hip;
   const std::size_t before = state.clues.hits.size();
@@ -348,7 +389,7 @@ void LogParser::line(std::string_view bytes) {
       const NotCudaRow& row = row_of(words.tables.not_cuda, index - words.first_other);
       if (state.clues.others.size() < kMaxOthers)
         state.clues.others.push_back(
-            {state.clues.lines, cut(text), std::string(row.what), std::string(row.remedy)});
+            {state.clues.lines, cut(state.shown), std::string(row.what), std::string(row.remedy)});
     } else if (!hip && index >= words.name) {
       state.own_words(index, text);
     } else if (!hip) {
@@ -356,13 +397,15 @@ void LogParser::line(std::string_view bytes) {
     }
   }
   state.drop_contained();
-  state.signs(text, state.clues.hits.size() != before);
+  state.signs(state.clues.hits.size() != before);
 }
 
 LogFacts LogParser::take() {
   LogFacts& clues = state_->clues;
   // PyTorch for ROCm says CUDA where it means HIP: without one of NVIDIA's GPUs, no error is CUDA's.
   if (clues.rocm && clues.devices.empty()) clues.hits.clear();
+  if (!state_->says_cuda && clues.packages.empty())
+    std::erase_if(clues.hits, [](const LogMatch& hit) { return hit.needs_cuda; });
   const auto is_vague = [](const LogMatch& hit) { return hit.vague; };
   if (!clues.others.empty() || !std::all_of(clues.hits.begin(), clues.hits.end(), is_vague))
     std::erase_if(clues.hits, is_vague);

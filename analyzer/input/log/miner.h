@@ -8,7 +8,8 @@ namespace kshim::input {
 
 class LogParser {
  public:
-  LogParser();
+  /// `about_cuda`: what follows is known to be about CUDA, as what somebody asks is.
+  explicit LogParser(bool about_cuda = false);
   ~LogParser();
   LogParser(const LogParser&) = delete;
   LogParser& operator=(const LogParser&) = delete;
