@@ -154,34 +154,36 @@ void hold_paths(Scan& scan, const std::string& source, const std::vector<fs::pat
   }
 }
 
-std::uint64_t size_on_disk(const std::string& path) {
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(path, error);
-  return error ? 0 : size;
-}
-
 void hold_budget(Scan& scan, const std::vector<Limit>& budget, const std::string& source) {
   std::set<std::string> wheels;
   for (const ScannedObject& object : scan.objects) wheels.insert(object.path);
+  const auto add = [&](const std::string& name, std::string headline, std::string remark) {
+    Finding finding = unmet(std::move(headline), std::move(remark), source);
+    finding.object = name;
+    scan.findings.push_back(std::move(finding));
+  };
   const auto check = [&](const std::string& name, const Limit& limit, std::uint64_t bytes) {
     scan.budget.push_back({name, std::string(limit.text()), bytes, limit.bytes});
     if (bytes <= limit.bytes) return;
-    Finding finding = unmet(
+    add(name,
         fmt::format("{} takes {}, {} more than its budget of {}", basename_of(name), size_text(bytes),
                     size_text(bytes - limit.bytes), size_text(limit.bytes)),
         fmt::format("Build for fewer architectures (the table below says what takes most), or raise the "
                     "budget of {}.",
-                    source),
-        source);
-    finding.object = name;
-    scan.findings.push_back(std::move(finding));
+                    source));
     scan.sizes = true;
+  };
+  const auto check_whole = [&](const std::string& path, const Limit& limit) {
+    const auto known = scan.file_bytes.find(path);
+    if (known != scan.file_bytes.end()) return check(path, limit, known->second);
+    add(path, fmt::format("the size of {} is not known, and it has a budget", basename_of(path)),
+        "Name the wheel itself, or leave its budget out.");
   };
   for (const Limit& limit : budget) {
     if (limit.of == Limit::Of::file)
       for (const ScannedObject& object : scan.objects) check(object.name(), limit, object.bytes);
     else
-      for (const std::string& path : wheels) check(path, limit, size_on_disk(path));
+      for (const std::string& path : wheels) check_whole(path, limit);
   }
 }
 

@@ -415,7 +415,10 @@ Scan scan(const std::vector<fs::path>& paths, const ScanRequest& options) {
   Inputs inputs = list_inputs(paths);
   out.files = inputs.files.size();
   out.duplicates = inputs.duplicates;
-  for (const Input& input : inputs.files) out.bytes += input.bytes;
+  for (const Input& input : inputs.files) {
+    out.bytes += input.bytes;
+    if (!input.image_folder) out.file_bytes.emplace(input.shown(), input.bytes);
+  }
   out.notes = std::move(inputs.notes);
   for (const fs::path& path : paths) {
     out.paths.push_back(path == "-" ? "standard input" : path.string());

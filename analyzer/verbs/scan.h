@@ -117,7 +117,8 @@ struct Scan {
   std::vector<std::string> newer;      ///< what the answer depends on and the tables do not have yet
   std::uint64_t files = 0;             ///< looked at
   std::uint64_t bytes = 0;             ///< of those
-  std::uint64_t duplicates = 0;        ///< other names of files already counted
+  std::map<std::string, std::uint64_t> file_bytes;  ///< of each, by ScannedObject::path; no folders
+  std::uint64_t duplicates = 0;                     ///< other names of files already counted
   bool nothing_readable = false;
   bool held = false;   ///< to what was expected
   bool sizes = false;  ///< to say what takes the bytes

@@ -85,6 +85,8 @@ class Images(e2e.Case):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         self.check("docker", "demo:1")
+        self.assertEqual(self.kshim("scan", "--budget", "wheel=9G", "docker.tar").returncode, 0)
+        self.assertEqual(self.kshim("scan", "--budget", "wheel=9G", "docker").returncode, 1, "the size of a folder is not known")
 
     def test_docker_before_25(self):
         """A folder a layer, with links for layers that occur twice."""

@@ -226,6 +226,9 @@ class Budget(Expect):
             self.assertTrue(any(use["bytes"] > use["limit"] for use in scan["budget"]), budget)
             self.assertIn("bytes by architecture", self.kshim("scan", "--budget", budget, wheel).stdout)
         self.assertEqual(self.scan("--budget", "wheel=1k", wheel, status=1)["budget"][0]["bytes"], wheel.stat().st_size)
+        with open(wheel, "rb") as stdin:
+            use, = self.scan("--budget", "wheel=1k", "-", stdin=stdin, status=1)["budget"]
+        self.assertEqual((use["name"], use["bytes"]), ("-", wheel.stat().st_size))
         for budget in ("many", "file=", "wheels=3M", "9.0a=3M", "-3M"):
             self.refused("--budget", budget, wheel)
 
