@@ -73,13 +73,15 @@ void add_driver_fix(const AdviceInput& at, Advice& advice) {
           "update-driver"};
   const ToolkitRow* row = needed.known() ? toolkit_at_most(needed) : nullptr;
   if (row != nullptr && !row->driver.empty()) {
+    const ToolkitRow* reads = toolkit_that_driver_reads(at);
     fix.title = driver_update(at, row->driver);
-    fix.why = exact ? fmt::format("drivers for CUDA {} and newer read PTX {}", name(needed),
-                                  name(isa.known() ? isa : row->isa))
-                    : fmt::format(
-                          "it is the first driver that reads PTX newer than {}; the log does not state the "
-                          "PTX version",
-                          name(toolkit_that_driver_reads(at)->isa));
+    fix.why = exact || reads == nullptr
+                  ? fmt::format("drivers for CUDA {} and newer read PTX {}", name(needed),
+                                name(isa.known() ? isa : row->isa))
+                  : fmt::format(
+                        "it is the first driver that reads PTX newer than {}; the log does not state the "
+                        "PTX version",
+                        name(reads->isa));
   }
   if (gpu != nullptr && gpu->tegra) fix.title = "Update JetPack, which brings the driver";
   if (last.known())

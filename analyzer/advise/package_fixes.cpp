@@ -201,11 +201,12 @@ bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes) {
   const auto source = source_release_for(kProject, is_plain(wheel.version) ? wheel.version : "", *at.device,
                                          driver_limit(at), platform_of(at));
   if (!source) return false;
-  const ToolkitRow& toolkit = *find_toolkit(source->cuda);
+  const ToolkitRow* toolkit = find_toolkit(source->cuda);
+  if (toolkit == nullptr) return false;
   std::vector<image::Candidate> have;
   for (const image::ComputeCapability cc : at.other_devices)
     have.push_back({image::ImageKind::cubin, {cc, image::Suffix::none}, {}});
-  const auto plan = plan_build(have, *at.device, toolkit, at.driver);
+  const auto plan = plan_build(have, *at.device, *toolkit, at.driver);
   if (!plan) return false;
   RecipeWords words;
   words.toolkit = fmt::format("/usr/local/cuda-{}", name(source->cuda));

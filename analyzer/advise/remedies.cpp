@@ -26,19 +26,20 @@ std::optional<BuildPlan> list_plan(const AdviceInput& at) {
   // A builder that does not know an architecture: what all since PyTorch 1.7 know.
   const bool refused = at.message == "torch_arch_word";
   const ToolkitRow* last = at.device ? last_with_code_for(*at.device) : nullptr;
-  const ToolkitRow& toolkit = refused            ? *find_toolkit({11, 0})
-                              : named != nullptr ? *named
-                              : last != nullptr  ? *last
-                                                 : *find_toolkit({11, 1});
+  const ToolkitRow* toolkit = refused            ? toolkit_at_most({11, 0})
+                              : named != nullptr ? named
+                              : last != nullptr  ? last
+                                                 : toolkit_at_most({11, 1});
+  if (toolkit == nullptr) return std::nullopt;
   if (at.device)
-    if (auto plan = plan_build({}, *at.device, toolkit, {})) return plan;
+    if (auto plan = plan_build({}, *at.device, *toolkit, {})) return plan;
   std::vector<image::Candidate> common;
   for (const image::ComputeCapability cc :
        {image::ComputeCapability{7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {12, 0}})
-    if (builds_for(toolkit, {cc, image::Suffix::none}))
+    if (builds_for(*toolkit, {cc, image::Suffix::none}))
       common.push_back({image::ImageKind::cubin, {cc, image::Suffix::none}, {}});
   if (common.empty()) return std::nullopt;
-  return plan_build(common, common.back().arch.cc, toolkit, {});
+  return plan_build(common, common.back().arch.cc, *toolkit, {});
 }
 
 std::string list_of(const AdviceInput& at, ArchList style) {

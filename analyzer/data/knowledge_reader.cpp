@@ -310,6 +310,8 @@ KnowledgeText::KnowledgeText(std::string_view json, const std::string& file) {
     if (section == std::end(kSections))
       throw std::runtime_error(fmt::format("{}: there is no table `{}`", file, field.key));
     read_section(*section, field.value, file, rows_, images_);
+    if (section->name == "toolkits" && rows_.toolkits.empty())
+      throw std::runtime_error(fmt::format("{}: no row of `toolkits` builds for any GPU", file));
     sections_.push_back(section->name);
   }
 }

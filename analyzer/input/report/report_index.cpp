@@ -253,15 +253,15 @@ bool ObjectFiles::is_patient() const {
 }
 
 const ObjectFiles::Entry& ObjectFiles::entry(const std::string& path, const std::string& build_id) {
-  if (!is_patient()) {
-    left_out_ = fmt::format("was not read: the files that reports of its owner name took more than {} s",
-                            std::chrono::duration_cast<std::chrono::seconds>(patience_).count());
-    late_.why_not = left_out_;
-    return late_;
-  }
   Key key(path, build_id);
   auto found = files_.find(key);
   if (found == files_.end()) {
+    if (!is_patient()) {
+      left_out_ = fmt::format("was not read: the files that reports of its owner name took more than {} s",
+                              std::chrono::duration_cast<std::chrono::seconds>(patience_).count());
+      late_.why_not = left_out_;
+      return late_;
+    }
     Entry added{ObjectFile::open(below_root(root_, path), build_id), {}};
     if (const auto* why = std::get_if<std::string>(&added.file)) added.why_not = *why;
     found = files_.emplace(std::move(key), std::move(added)).first;
