@@ -331,12 +331,10 @@ AdviceInput completed(const AdviceInput& given) {
   return at;
 }
 
-// Keeps only commands that use the failing Python, that are safe to paste into a shell, and that contain no
-// text from another user.
+// Keeps only commands that use the failing Python and that are safe to paste into a shell.
 void keep_usable(const AdviceInput& at, std::vector<Fix>& fixes) {
   for_interpreter(fixes, at.python_env);
   keep_printable(fixes);
-  if (!at.foreign.empty()) keep_free_of(at.foreign, fixes);
 }
 
 }  // namespace
@@ -488,13 +486,14 @@ const Advice& AdviceCache::of(AdviceInput at) {
   return rows_.emplace(at.object, std::move(row))->second.advice;
 }
 
-void advise_on(std::vector<Finding>& findings, AdviceCache* given) {
+void advise_on(std::vector<Finding>& findings, const ForeignNames& foreign, AdviceCache* given) {
   for (Finding& finding : findings) {
     if (!finding.about) continue;
     AdviceInput at = *finding.about;
-    if (at.foreign.empty())
+    if (!at.foreign)
       at.removable = removable_cache_entry(at.cache_entry.empty() ? extension_folder(at) : at.cache_entry);
     Advice advice = given != nullptr ? given->of(std::move(at)) : advise_on(at);
+    if (finding.about->foreign) foreign.take_out_of(advice.fixes);
     finding.fixes = std::move(advice.fixes);
     if (!finding.fixes.empty() && !finding.fixes.front().assumed.empty())
       finding.confidence = std::min(finding.confidence, kMostIfAssumed);

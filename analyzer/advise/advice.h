@@ -35,9 +35,24 @@ class AdviceCache {
   std::unordered_multimap<std::string, Row> rows_;  ///< by file
 };
 
+/// The paths, file names, sources and channels that reports of other users give.
+class ForeignNames {
+ public:
+  void add(const Report& report);
+  /// Takes out the commands that hold one of them; all commands, where there are too many names to keep.
+  void take_out_of(std::vector<Fix>& fixes) const;
+
+ private:
+  static constexpr std::size_t kMax = 65536;
+  std::set<std::string> words_;
+  bool too_many_ = false;
+};
+
 /// Gives each finding that carries what is known of it (Finding::about) its fixes, dead ends and remarks. The
-/// findings are in the order in which they are shown.
-void advise_on(std::vector<Finding>& findings, AdviceCache* given = nullptr);
+/// findings are in the order in which they are shown. No fix of a finding whose `about` is foreign has a name
+/// of `foreign` in a command.
+void advise_on(std::vector<Finding>& findings, const ForeignNames& foreign = {},
+               AdviceCache* given = nullptr);
 
 // What the fix of one finding means for those of the others.
 

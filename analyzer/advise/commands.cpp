@@ -52,60 +52,52 @@ void keep_printable(std::vector<Fix>& fixes) {
            [](const std::string& command) { return command.find(kNoShellWord) != std::string::npos; });
 }
 
-namespace {
-constexpr std::string_view kNamedByAnother =
-    "a command is left out: the report is another user's, and the command would hold a name that it gives";
-}  // namespace
-
-void keep_free_of_paths(const Report& report, std::vector<Finding>& findings) {
-  if (findings.empty()) return;
-  std::vector<std::string> paths;
-  const auto add = [&](std::string_view list) {
+void ForeignNames::add(const Report& report) {
+  const auto add_word = [&](std::string_view word) {
+    constexpr std::size_t kShortest = 2;
+    if (word.size() >= kShortest && !too_many_) words_.emplace(word);
+    too_many_ = words_.size() > kMax;
+  };
+  const auto add_paths = [&](std::string_view list) {
     while (!list.empty()) {
       const fs::path path(list.substr(0, list.find(':')));
       list.remove_prefix(std::min(list.size(), path.native().size() + 1));
       for (const fs::path& each : {path, path.parent_path()})
-        if (each.has_parent_path() && each != each.root_path()) paths.push_back(each.string());
+        if (each.has_parent_path() && each != each.root_path()) add_word(each.native());
     }
   };
-  add(report.process.exe);
-  add(report.process.cwd);
-  for (const std::string& argument : report.process.argv) add(argument);
-  for (const auto& [name, value] : report.process.env) add(value);
-  for (const ObjectRecord& row : report.objects) add(row.path);
-  for (const LibraryRecord& row : report.libraries) add(row.path);
-  for (const BypassRecord& row : report.bypasses) add(row.path);
+  // A command may hold the name of a file alone: `nvcc -o saxpy`.
+  const auto add_file = [&](const fs::path& path) {
+    add_paths(path.native());
+    for (const fs::path& name : {path, path.filename(), path.stem()}) add_word(name.native());
+  };
+  add_file(report.process.exe);
+  add_file(report.process.cwd);
+  for (const std::string& argument : report.process.argv) add_paths(argument);
+  for (const auto& [name, value] : report.process.env) add_paths(value);
+  for (const ObjectRecord& row : report.objects) add_file(row.path);
+  for (const LibraryRecord& row : report.libraries) add_file(row.path);
+  for (const BypassRecord& row : report.bypasses) add_file(row.path);
   for (const PackageRecord& row : report.packages) {
-    add(row.environment);
-    for (const std::string& text : {row.source, row.channel})
-      if (!text.empty()) paths.push_back(text);
+    add_paths(row.environment);
+    add_word(row.source);
+    add_word(row.channel);
   }
   for (const FailureRecord& failure : report.failures) {
-    for (const NativeFrame& frame : failure.native) add(frame.object);
-    for (const PythonFrame& frame : failure.python) add(frame.file);
+    for (const NativeFrame& frame : failure.native) add_paths(frame.object);
+    for (const PythonFrame& frame : failure.python) add_paths(frame.file);
   }
-  std::sort(paths.begin(), paths.end());
-  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
-  for (Finding& finding : findings)
-    take_out(finding.fixes, kNamedByAnother, [&](const std::string& command) {
-      return std::any_of(paths.begin(), paths.end(),
-                         [&](const std::string& path) { return command.find(path) != std::string::npos; });
-    });
 }
 
-void keep_free_of(const std::vector<std::string>& strings, std::vector<Fix>& fixes) {
-  constexpr std::size_t kShortest = 2;
-  std::vector<std::string> words;
-  for (const std::string& text : strings) {
-    const fs::path path(text);
-    for (const std::string& word :
-         {text, path.filename().string(), path.stem().string(), path.parent_path().string()})
-      if (word.size() >= kShortest) words.push_back(word);
-  }
-  take_out(fixes, kNamedByAnother, [&](const std::string& command) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](const std::string& word) { return command.find(word) != std::string::npos; });
-  });
+void ForeignNames::take_out_of(std::vector<Fix>& fixes) const {
+  take_out(
+      fixes,
+      "a command is left out: the report is another user's, and the command would hold a name that it gives",
+      [&](const std::string& command) {
+        return too_many_ || std::ranges::any_of(words_, [&](const std::string& word) {
+                 return command.find(word) != std::string::npos;
+               });
+      });
 }
 
 std::string removable_cache_entry(std::string_view path) {

@@ -64,7 +64,8 @@ int analyze(const AnalyzeOptions& options) {
     return exit_status::kNoInput;
   }
   output.write(rendered(analysis, options.written.format, render_options(output, options.written)));
-  return worst(analysis) == Severity::error ? exit_status::kFindings : exit_status::kOk;
+  const bool wrong = worst(analysis) == Severity::error || analysis.verdict == Verdict::failure;
+  return wrong ? exit_status::kFindings : exit_status::kOk;
 }
 
 }  // namespace

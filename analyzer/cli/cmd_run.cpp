@@ -145,6 +145,7 @@ int judge(const RunOptions& options, const Analysis& analysis, const ChildOutcom
   const Severity threshold = options.fail_on == "warning" ? Severity::warning : Severity::error;
   if (const auto status = status_of_child(options, outcome)) return *status;
   if (worst(analysis) >= threshold) return exit_status::kFindings;
+  if (options.fail_on == "idle" && analysis.verdict == Verdict::idle) return exit_status::kFindings;
   // A gate that could not look must not pass, nor one that has lost what it saw.
   const bool lost = std::ranges::any_of(analysis.processes,
                                         [](const ProcessSummary& process) { return process.lost != 0; });
@@ -250,7 +251,7 @@ std::function<int()> set_up_run(Arguments& arguments) {
   arguments.add("--simulate", options->simulate);
   arguments.add("--target", options->target);
   arguments.add("--report", options->report);
-  arguments.add("--fail-on", options->fail_on)->check(one_of({"error", "warning"}));
+  arguments.add("--fail-on", options->fail_on)->check(one_of({"error", "warning", "idle"}));
   arguments.add("--status", options->status)->check(one_of({"child", "findings"}));
   arguments.add("--timeout", options->timeout);
   arguments.add(options->written);

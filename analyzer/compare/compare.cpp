@@ -95,7 +95,8 @@ void add_doubts(Diff& diff) {
     diff.notes.push_back(fmt::format("the GPUs differ: A is of {}, B of {}",
                                      a.empty() ? "none" : enumerate({a.begin(), a.end()}),
                                      b.empty() ? "none" : enumerate({b.begin(), b.end()})));
-  if (diff.b.verdict == "incomplete" || diff.b.verdict == "blind" || diff.b.verdict == "no-cuda")
+  if (diff.b.verdict == "incomplete" || diff.b.verdict == "blind" || diff.b.verdict == "no-cuda" ||
+      diff.b.verdict == "idle")
     diff.notes.push_back(fmt::format(
         "B's verdict is {}: a finding that is absent there is not necessarily fixed", diff.b.verdict));
 }

@@ -192,12 +192,13 @@ struct Finding {
   std::vector<ImageVerdict> images;
   std::string need;
   std::vector<Device> devices;
-  std::uint64_t count = 1;        ///< how often it happened, by whatever call
-  std::uint64_t call_count = 0;   ///< of these, how often failed_call told it
-  std::string failed_call;        ///< "cuLibraryGetKernel"
-  std::string failed_kernel;      ///< demangled
-  Place kernel_source;            ///< file and line of failed_kernel, where an image tells
-  std::vector<SeenIn> processes;  ///< of many, the first
+  std::uint64_t count = 1;             ///< how often it happened, by whatever call
+  std::uint64_t call_count = 0;        ///< of these, how often failed_call told it
+  std::string failed_call;             ///< "cuLibraryGetKernel"
+  std::string failed_kernel;           ///< demangled
+  Place kernel_source;                 ///< file and line of failed_kernel, where an image tells
+  std::vector<SeenIn> processes;       ///< of many, the first
+  std::vector<std::uint32_t> seen_by;  ///< all of them, as places in Analysis::processes
   std::uint64_t processes_total = 0;
   std::string seen_in;  ///< of several: "ranks 0-7 on node01, 8-15 on node02"
   std::vector<Evidence> evidence;
@@ -216,6 +217,8 @@ struct Finding {
 // CUDA's codes that several parts ask for. Their names: kshim/base/cuda_errors.def.
 
 inline constexpr int kNotInitialized = 3;
+/// 301: the file that a load names.
+inline constexpr int kFileNotFound = 301;
 /// 35: the driver is older than the runtime, or there is none.
 inline constexpr int kInsufficientDriver = 35;
 

@@ -48,8 +48,7 @@ std::string path_at_hand(const Scene& scene, const Subject& subject, const std::
 }
 
 /// What a report of another user says in its own words, as far as commands are made of it.
-void forget_strings(const Scene& scene, AdviceInput& at) {
-  at.foreign = {at.object, scene.report.process.exe, scene.report.process.cwd, at.cache_entry};
+void forget_strings(AdviceInput& at) {
   at.build_folder.clear();
   at.program.clear();
   at.caller_package.clear();
@@ -194,7 +193,7 @@ void set_advice_input(const Scene& scene, const Subject& subject, Finding& findi
   at.ranked = scene.report.process.rank.has_value();
   at.program = command_line_of(scene.report.process);
   if (scene.report.foreign) {
-    forget_strings(scene, at);
+    forget_strings(at);
   } else {
     at.python_env = python_environment(at.object, at.environment, at.manager == "conda");
   }

@@ -91,7 +91,7 @@ struct AdviceInput : Facts {
   std::string caller;                     ///< file that reports what `software` left behind
   std::optional<MissingLibrary> missing;
   std::optional<LibraryConflict> conflict;
-  std::vector<std::string> foreign;  ///< of another user's report: what no command may hold
+  bool foreign = false;  ///< the report is another user's: no command may hold a name that it gives
   bool operator==(const AdviceInput&) const = default;
 };
 

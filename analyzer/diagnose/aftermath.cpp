@@ -124,6 +124,8 @@ std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& libra
   Finding out = new_finding(
       Cause::library_refuses, kGaveUp,
       fmt::format("{} has no code for {}, which may be why the program gave up", name, device_text));
+  // How a program ended accuses no library: it has reasons of its own.
+  out.severity = Severity::warning;
   out.object = library.path;
   out.devices.push_back(*about);
   out.need = sm_name(*cc);
@@ -144,6 +146,7 @@ std::optional<Finding> triton_refusal(const Scene& scene) {
       libraries, [](const LibraryRecord& row) { return basename_of(row.path).starts_with("libtriton."); });
   if (library == libraries.end()) return std::nullopt;
   Finding out = new_finding(Cause::library_refuses, kGaveUp);
+  out.severity = Severity::warning;
   AdviceInput at;
   for (const DeviceRecord& device : scene.report.devices) {
     const auto cc = cc_of(scene, &device);
@@ -166,12 +169,12 @@ std::optional<Finding> triton_refusal(const Scene& scene) {
   return out;
 }
 
-/// By its exit status, or by abort(), which an exception that nobody catches ends in. Unknown of a report by
-/// itself.
-std::optional<bool> gave_up(const AnalysisOptions& options) {
+/// By its exit status, or by abort(), which an exception that nobody catches ends in. Unknown where nobody
+/// saw it.
+std::optional<bool> gave_up(const Ending& ending) {
   constexpr int kAbort = 6;
-  if (options.term_signal) return *options.term_signal == kAbort;
-  if (options.exit_status) return *options.exit_status != 0;
+  if (ending.signal) return *ending.signal == kAbort;
+  if (ending.status) return *ending.status != 0;
   return std::nullopt;
 }
 
@@ -197,6 +200,7 @@ const FailureRecord* failed_look_up(const std::vector<Judged>& judged, const std
 
 void add_look_up(const Scene& scene, const FailureRecord& failure, Finding& out) {
   const Layer& layer = failure.layers[0];
+  out.severity = Severity::error;
   out.confidence = kAskedInVain;
   out.headline = fmt::format("{} found no code for {} when it looked up its own kernel",
                              basename_of(out.object), text_of(out.devices.front()));
@@ -237,8 +241,8 @@ std::vector<Finding> stale_errors(const Scene& scene, const std::vector<Judged>&
 }
 
 std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<Judged>& judged) {
-  if (!scene.options.exit_status || *scene.options.exit_status != 0 || scene.options.term_signal)
-    return std::nullopt;
+  const Ending ending = ending_of(scene.report, scene.options);
+  if (!ending.known() || ending.failed()) return std::nullopt;
   std::optional<Finding> out;
   for (const Judged& row : judged) {
     if (!is_launch_failure(scene, row)) continue;
@@ -277,7 +281,8 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Ju
                                         const std::vector<Finding>& known) {
   const bool told = std::ranges::any_of(
       known, [](const Finding& finding) { return finding.severity >= Severity::warning; });
-  const std::optional<bool> gives_up = gave_up(scene.options);
+  const Ending ending = ending_of(scene.report, scene.options);
+  const std::optional<bool> gives_up = gave_up(ending);
   if (told || gives_up == false) return std::nullopt;
   const bool ran = has_run(scene);
   const bool surely_asked = !gives_up || ran;
@@ -303,10 +308,9 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Ju
   if (out && gives_up) {
     out->evidence.push_back(
         {EvidenceId::ended_silently,
-         fmt::format("The program ended with {}: such a library reports an unsupported GPU by its own "
-                     "status code.",
-                     scene.options.term_signal ? fmt::format("signal {}", *scene.options.term_signal)
-                                               : std::to_string(*scene.options.exit_status)),
+         fmt::format("The program ended with {}, and no call of CUDA failed: such a library reports an "
+                     "unsupported GPU by its own status code.",
+                     ending.text()),
          {}});
   }
   return out;

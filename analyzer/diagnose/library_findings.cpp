@@ -10,9 +10,8 @@
 namespace kshim::diagnose {
 namespace {
 
-constexpr double kOnItsStack = 0.75;     // the failing call came out of one of the libraries
-constexpr double kNothingElse = 0.45;    // it did not, and nothing else explains it
-constexpr double kLibraryGaveUp = 0.85;  // of what the libraries by themselves are worth
+constexpr double kOnItsStack = 0.75;   // the failing call came out of one of the libraries
+constexpr double kNothingElse = 0.45;  // it did not, and nothing else explains it
 constexpr std::size_t kMaxUsers = 3;
 
 std::vector<image::ComputeCapability> devices_of(const Scene& scene) {
@@ -119,13 +118,10 @@ void set_conflict(const Scene& scene, const LibraryMatch& match, std::vector<Cud
   at.program = command_line_of(scene.report.process);
   if (match.kind == LibraryConflictKind::dropped) at.device = match.device;
   for (const CudaLibrary& library : at.conflict->libraries) {
-    if (scene.report.foreign) at.foreign.push_back(library.record.path);
     if (!library.package.empty() && !at.python_env.known())
       at.python_env = python_environment(library.real.empty() ? library.path : library.real, {}, false);
   }
   if (scene.report.foreign) {
-    at.foreign.push_back(at.conflict->search_path);
-    at.foreign.push_back(scene.report.process.exe);
     at.program.clear();
     at.python_env = {};
   }
@@ -169,7 +165,6 @@ void weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
     take_failure(row, known, out);
     return;
   }
-  const bool gave_up = scene.options.term_signal || scene.options.exit_status.value_or(0) != 0;
   const auto by_code = std::ranges::find_if(unexplained, [&](const Unexplained& row) {
     return is_strong(match.kind) || may_be_library_conflict(row.code);
   });
@@ -187,18 +182,6 @@ void weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
   if (match.kind == LibraryConflictKind::dropped && failed_in_cudnn(known)) {
     out.severity = Severity::error;
     return;
-  }
-  if (gave_up && is_strong(match.kind) &&
-      std::ranges::find(known, Severity::error, &Finding::severity) == known.end()) {
-    out.severity = Severity::error;
-    out.confidence = match.confidence * kLibraryGaveUp;
-    out.evidence.push_back(
-        {EvidenceId::ended_silently,
-         fmt::format("No failed CUDA call explains why the program ended with {}: CUDA libraries report "
-                     "errors through their own status codes.",
-                     scene.options.term_signal ? fmt::format("signal {}", *scene.options.term_signal)
-                                               : std::to_string(*scene.options.exit_status)),
-         {}});
   }
 }
 

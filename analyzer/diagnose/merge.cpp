@@ -124,8 +124,11 @@ std::string key_of(const Finding& finding) {
     out += '\0';
     out += part;
   };
-  add(finding.object);
-  add(finding.build_id);
+  // Of several files that are not there, each is the same failure.
+  if (finding.code != kFileNotFound) {
+    add(finding.object);
+    add(finding.build_id);
+  }
   add(finding.need);
   if (is_image_cause(finding.cause)) {
     // What lies in no file is told apart by what it holds.
@@ -138,7 +141,7 @@ std::string key_of(const Finding& finding) {
 }
 
 bool says_the_same(const Finding& a, const Finding& b) {
-  return a.cause == b.cause && a.object == b.object && key_of(a) == key_of(b);
+  return a.cause == b.cause && key_of(a) == key_of(b);
 }
 
 bool Advised::wants(const Finding& finding) {

@@ -33,6 +33,18 @@ struct MissingLibrary {
   bool operator==(const MissingLibrary&) const = default;
 };
 
+/// How a program ended; neither is set where nobody saw it.
+struct Ending {
+  std::optional<int> status = {};
+  std::optional<int> signal = {};
+  bool known() const { return status || signal; }
+  bool failed() const { return signal || status.value_or(0) != 0; }
+  /// "3", "signal 11".
+  std::string text() const {
+    return signal ? fmt::format("signal {}", *signal) : std::to_string(status.value_or(0));
+  }
+};
+
 struct AnalysisOptions {
   std::vector<image::Arch> targets;
   std::optional<image::ComputeCapability> assume_cc;  ///< judge for this GPU instead of the recorded ones

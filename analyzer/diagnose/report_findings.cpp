@@ -61,7 +61,8 @@ bool would_work(Subject& subject) {
 // "A program that merely finds out that there is no GPU leaves no alarm", nor does one that asks for less
 // memory, counts GPUs until there is none, or has another compiler's target to fall back on, and ends with 0.
 void quieten(const Scene& scene, Finding& finding) {
-  if (has_trait(finding.cause, cause_trait::handled) && scene.options.exit_status && ended_well(scene))
+  if (has_trait(finding.cause, cause_trait::handled) && ending_of(scene.report, scene.options).known() &&
+      ended_well(scene))
     finding.severity = Severity::info;
 }
 
@@ -114,19 +115,29 @@ struct Share {
   std::set<std::string> ptx;  ///< compute_75 ...
 };
 
-// Loads by file; what has none, from memory, together.
+// A file that holds an image alone, as in a cache: the program loaded it by its name.
+std::string folder_of_image(const Scene& scene, const ModuleRecord& module) {
+  const ObjectRecord* object = scene.index.object(module.object);
+  const bool by_name = module.api == "cuModuleLoad" || module.api == "cuLibraryLoadFromFile";
+  if (object == nullptr || !by_name) return {};
+  return object->path.substr(0, object->path.rfind('/') + 1);
+}
+
+// Loads by file, those of such files by folder; what has none, from memory, together.
 std::vector<Share> shares_of(const Scene& scene) {
-  std::map<std::uint64_t, Share> by_object;
+  std::map<std::pair<std::string, std::uint64_t>, Share> by_object;
   for (const ModuleRecord& module : scene.report.modules) {
     if (module.jit != true || module.result != 0) continue;
-    Share& share = by_object[module.object.value_or(0)];
+    std::string folder = folder_of_image(scene, module);
+    const std::uint64_t object = folder.empty() ? module.object.value_or(0) : 0;
+    Share& share = by_object[{std::move(folder), object}];
     if (share.first == nullptr) share.first = &module;
     ++share.modules;
     share.milliseconds += module.ms;
     if (!module.selected.empty()) share.ptx.insert(module.selected);
   }
   std::vector<Share> out;
-  for (auto& [object, share] : by_object) out.push_back(std::move(share));
+  for (auto& [place, share] : by_object) out.push_back(std::move(share));
   std::ranges::stable_sort(out, std::greater(), &Share::milliseconds);
   return out;
 }

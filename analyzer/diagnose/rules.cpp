@@ -279,6 +279,9 @@ std::optional<Match> benign_probe(const Facts& facts) {
   if (facts.asks_for_variable && facts.has_code(500) && facts.went_on && !nothing_fits(facts))
     return Match{
         0.95, "The call asked the image for a variable that it does not have, and nothing else of it failed"};
+  // A program may look into its cache by loading the file that it would have made.
+  if (facts.stage == "load" && facts.has_code(kFileNotFound) && facts.went_on)
+    return Match{0.9, "The file that the call names is not there, and the program went on without it"};
   const bool asks = facts.stage == "load" || facts.stage == "lookup" || facts.stage == "query";
   // Asking what the GPU allows has refusals among its answers: cuBLAS tries cluster sizes (912), cuDNN of
   // CUDA 13.2 asks a driver of 13.0 for attributes that it does not know (1).

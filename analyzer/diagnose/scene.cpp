@@ -35,6 +35,14 @@ bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& su
         return layer.code == kInvalidValue || code_has(layer.code, code_trait::limit);
       });
   if (asked_for_limits) return true;
+  // A program may end normally because a file is missing, and say so itself.
+  const bool missing_file =
+      std::ranges::any_of(failure.layers, [](const Layer& layer) { return layer.code == kFileNotFound; });
+  if (missing_file)
+    return (ended_well(scene) && ending_of(scene.report, scene.options).known()) ||
+           std::ranges::any_of(scene.report.modules, [&](const ModuleRecord& module) {
+             return module.result == 0 && module.line > failure.line;
+           });
   if (ended_well(scene) || asked_by_another(scene, failure)) return true;
   if (subject.object == nullptr || !subject.facts.device) return false;
   const ObjectFile* file = scene.files.find(*subject.object);
@@ -347,10 +355,21 @@ std::vector<std::string> switch_names(const Report& report) {
   return out;
 }
 
+Ending ending_of(const Report& report) {
+  Ending out;
+  if (report.exit && report.exit->status) out.status = static_cast<int>(*report.exit->status);
+  if (report.exit && report.exit->signal) out.signal = static_cast<int>(*report.exit->signal);
+  return out;
+}
+
+Ending ending_of(const Report& report, const AnalysisOptions& options) {
+  const Ending seen{options.exit_status, options.term_signal};
+  return seen.known() ? seen : ending_of(report);
+}
+
 bool ended_well(const Scene& scene) {
-  if (scene.options.term_signal) return false;
-  if (scene.options.exit_status) return *scene.options.exit_status == 0;
-  return scene.report.end.has_value();
+  const Ending ending = ending_of(scene.report, scene.options);
+  return ending.known() ? !ending.failed() : scene.report.end.has_value();
 }
 
 std::optional<Device> device_of(const Scene& scene, const DeviceRecord* device) {

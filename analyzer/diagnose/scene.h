@@ -112,6 +112,11 @@ image::Version driver_of(const Scene& scene);
 std::vector<std::string> switch_names(const Report& report);
 /// Whether the program came to its own end, as far as is known.
 bool ended_well(const Scene& scene);
+
+/// As the report says.
+Ending ending_of(const Report& report);
+/// As the caller saw it, else as the report says.
+Ending ending_of(const Report& report, const AnalysisOptions& options);
 /// nullopt where nothing is known of it.
 std::optional<Device> device_of(const Scene& scene, const DeviceRecord* device);
 /// The report's path and the line; empty for line 0.

@@ -154,9 +154,12 @@ struct AnalysisWriter {
       doc_.say(verdict.tone, verdict.head, verdict.text);
       if (!counted.empty() && !doc_.terminal()) doc_.paragraph({{fmt::format("Also {}.", counted)}});
     }
-    // Of "ok" the sentence has the ending; on a screen so has a finding.
-    if (analysis_.verdict == Verdict::ok || (doc_.terminal() && !analysis_.findings.empty())) return;
-    if (!analysis_.term_signal && analysis_.exit_status.value_or(0) == 0) return;
+    // The sentence may have the ending; on a screen an error explains a status, and no signal.
+    const bool said =
+        !verdict.head.empty() && (analysis_.verdict == Verdict::failure ||
+                                  (analysis_.verdict == Verdict::incomplete && analysis_.term_signal));
+    const bool explained = doc_.terminal() && !analysis_.term_signal && worst(analysis_) == Severity::error;
+    if (said || explained || !analysis_.failed()) return;
     doc_.gap();
     doc_.say(Tone::strong, "note:",
              analysis_.term_signal

@@ -265,13 +265,6 @@ std::string blind_text(const BlindProcess& process) {
   return fmt::format("{} (pid {}) was not watched: {}", process.exe, process.pid, process.reason);
 }
 
-// Merged findings have the evidence of every process that they happened in.
-std::set<std::string> reports_of(const Finding& finding) {
-  std::set<std::string> reports;
-  for (const Evidence& evidence : finding.evidence) reports.insert(evidence.at.file);
-  return reports;
-}
-
 constexpr std::size_t kTitleBytes = 240;     // GitHub takes 255 characters
 constexpr std::size_t kMessageBytes = 4000;  // and 64 KiB, which nobody reads
 constexpr std::size_t kShown = 10;           // annotations of one kind that GitHub shows of a step
@@ -414,28 +407,21 @@ TestCase test_case(const Finding& finding, std::string group) {
 
 std::string render_junit(const Analysis& analysis, Format, const RenderOptions&) {
   const std::vector<std::string> names = process_names(analysis.processes);
-  std::map<std::string, std::size_t> index;  // of a report
   std::vector<TestSuite> suites(analysis.processes.size());
-  for (std::size_t i = 0; i < suites.size(); ++i) {
-    suites[i].name = names[i];
-    index.emplace(analysis.processes[i].report, i);
-  }
+  for (std::size_t i = 0; i < suites.size(); ++i) suites[i].name = names[i];
   TestSuite others{.name = "kshim"};
   for (const Finding& finding : analysis.findings) {
-    bool placed = false;
-    for (const std::string& report : reports_of(finding)) {
-      const auto found = index.find(report);
-      if (found == index.end()) continue;
-      suites[found->second].cases.push_back(test_case(finding, names[found->second]));
-      placed = true;
-    }
-    if (!placed) others.cases.push_back(test_case(finding, "kshim"));
+    for (const std::uint32_t process : finding.seen_by)
+      suites[process].cases.push_back(test_case(finding, names[process]));
+    if (finding.seen_by.empty()) others.cases.push_back(test_case(finding, "kshim"));
   }
   for (std::size_t i = 0; i < suites.size(); ++i) {
     if (!suites[i].cases.empty()) continue;
     TestCase& clean = suites[i].cases.emplace_back(TestCase{.group = names[i], .name = "device code"});
     if (!analysis.processes[i].complete)
       clean.text = "The report has no end: the process was killed, left by _exit, or still runs.";
+    if (const auto& ending = analysis.processes[i].ending; ending.failed())
+      clean.text = fmt::format("The program ended with {}.", ending.text());
   }
   const bool blind = analysis.verdict == Verdict::blind;
   for (const BlindProcess& process : analysis.blind)

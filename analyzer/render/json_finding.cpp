@@ -136,6 +136,8 @@ inline Json process_json(const ProcessSummary& from, bool full) {
   KSHIM_JSON_FIELDS(report, host, pid, rank, exe)
   out["argv"] = full ? from.argv : program_and_script(from.argv);
   KSHIM_JSON_FIELDS(failures, modules, complete, lost, run, sample)
+  out["exit_status"] = json_of(from.ending.status);
+  out["term_signal"] = json_of(from.ending.signal);
   return out;
 }
 KSHIM_JSON(RunSummary, run, processes, hosts, ranks, failed, incomplete)
@@ -151,7 +153,7 @@ std::string render_json(const Analysis& from, Format format, const RenderOptions
       row["failures"] = json_list(finding.failures, [](const ReportLine& at) { return at.text(); });
     return row;
   });
-  KSHIM_JSON_FIELDS(notes, blind, runs, fleet, exit_status, term_signal)
+  KSHIM_JSON_FIELDS(notes, blind, runs, fleet, mapped, exit_status, term_signal)
   if (from.rejected) out["rejected"] = to_json(*from.rejected);
   add_knowledge(out);
   return dumped(out, format);

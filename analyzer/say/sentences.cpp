@@ -57,29 +57,41 @@ bool recorded_any(const Analysis& analysis) {
 
 std::string ending_text(const Analysis& analysis) {
   if (analysis.term_signal) return fmt::format("the program was ended by signal {}", *analysis.term_signal);
-  if (recorded_any(analysis) &&
-      std::ranges::any_of(analysis.devices, [](const DeviceSummary& device) { return device.simulated; }))
-    return fmt::format(
-        "the program ended with {}: a simulated GPU runs no kernel, so results stay zero, and a program that "
-        "checks them fails",
-        *analysis.exit_status);
-  return fmt::format("the program ended with {} for a reason that no report shows", *analysis.exit_status);
+  std::string text = fmt::format("the program ended with {}", *analysis.exit_status);
+  if (!analysis.findings.empty()) return text;
+  text += " for a reason that no report shows; its own output may say it (kshim explain --log FILE)";
+  // Said, but not as the reason: most programs that end so on the simulator have another one.
+  if (recorded_any(analysis) && std::ranges::any_of(analysis.devices, &DeviceSummary::simulated))
+    text += "; a simulated GPU runs no kernel";
+  return text;
+}
+
+std::string on_gpus(const Analysis& analysis) {
+  const std::string gpus = gpus_text(analysis);
+  return gpus.empty() ? gpus : " on " + gpus;
+}
+
+VerdictLine failed_line(const Analysis& analysis) {
+  return {Tone::strong, has_gap(analysis) ? "no failure seen:" : "no gap seen:",
+          fmt::format("{}{}; {}", modules_text(analysis), on_gpus(analysis), ending_text(analysis))};
 }
 
 VerdictLine ok_line(const Analysis& analysis) {
-  const std::string gpus = gpus_text(analysis);
-  if (analysis.term_signal || analysis.exit_status.value_or(0) != 0) {
-    return {Tone::strong, has_gap(analysis) ? "no failure seen:" : "no gap seen:",
-            fmt::format("{}{}{}; {}", modules_text(analysis), gpus.empty() ? "" : " on ", gpus,
-                        ending_text(analysis))};
-  }
-  // A driver that was asked for nothing: no claim is made of images that were never needed.
-  if (analysis.devices.empty() && analysis.findings.empty() && !recorded_any(analysis)) {
-    return {Tone::good, "ok:", "CUDA was initialized, and neither a GPU nor a kernel module was used"};
-  }
+  return {Tone::good,
+          "ok:", fmt::format("{}, {}{}", modules_text(analysis), outcome(analysis), on_gpus(analysis))};
+}
+
+VerdictLine idle_line(const Analysis& analysis) {
+  constexpr std::size_t kNamed = 4;
+  std::vector<std::string> names = analysis.mapped;
+  const std::size_t more = names.size() - std::min(names.size(), kNamed);
+  names.resize(names.size() - more);
+  if (more != 0) names.push_back(fmt::format("{} more", more));
   return {
-      Tone::good, "ok:",
-      fmt::format("{}, {}{}{}", modules_text(analysis), outcome(analysis), gpus.empty() ? "" : " on ", gpus)};
+      Tone::strong, "idle:",
+      fmt::format("the program initialized CUDA and used no kernel{}{}: it ran on the CPU, or had no work "
+                  "for a GPU; its own output may say why (kshim explain --log FILE)",
+                  on_gpus(analysis), names.empty() ? "" : fmt::format(", with {} loaded", enumerate(names)))};
 }
 
 // The first and the last toolkit that emit code which serves a GPU.
@@ -99,6 +111,8 @@ VerdictLine verdict_line(const Analysis& analysis) {
   switch (analysis.verdict) {
     case Verdict::ok:
       return ok_line(analysis);
+    case Verdict::idle:
+      return idle_line(analysis);
     case Verdict::no_cuda:
       return {Tone::strong, "no CUDA:", "no watched process initialized CUDA"};
     case Verdict::incomplete: {
@@ -119,6 +133,10 @@ VerdictLine verdict_line(const Analysis& analysis) {
             Tone::warning, "incomplete:",
             fmt::format("{}, {}; some questions have no answer", modules_text(analysis), outcome(analysis))};
       }
+      if (analysis.term_signal)
+        return {Tone::warning, "incomplete:",
+                fmt::format("{}, {} so far; {}", modules_text(analysis), outcome(analysis),
+                            ending_text(analysis))};
       return {Tone::warning, "incomplete:",
               fmt::format("{}, {} so far; {} {} no end: the process was killed, left by _exit, or still runs",
                           modules_text(analysis), outcome(analysis), enumerate(reports),
@@ -129,8 +147,10 @@ VerdictLine verdict_line(const Analysis& analysis) {
               recorded_any(analysis) ? fmt::format("{}, {}, and not all of it was watched",
                                                    modules_text(analysis), outcome(analysis))
                                      : "kshim could not watch the program, and nothing is recorded"};
-    case Verdict::gap:
     case Verdict::failure:
+      if (worst(analysis) < Severity::error) return failed_line(analysis);
+      break;
+    case Verdict::gap:
       break;
   }
   return {};

@@ -12,7 +12,7 @@ struct Report;
 
 namespace kshim::verbs {
 
-enum class Verdict : std::uint8_t { ok, gap, failure, no_cuda, blind, incomplete };
+enum class Verdict : std::uint8_t { ok, gap, failure, no_cuda, blind, idle, incomplete };
 std::string_view to_name(Verdict verdict);
 
 struct DeviceSummary {
@@ -43,6 +43,7 @@ struct ProcessSummary {
   bool damaged = false;      ///< some of them were written
   std::uint64_t sample = 1;  ///< how many processes it stands for
   bool compiler = false;     ///< one that failed, and initialized no driver
+  diagnose::Ending ending;   ///< as its report says
 };
 
 /// The processes of one run; those that name none together.
@@ -70,8 +71,10 @@ struct Analysis {
   std::vector<FleetPlan> fleet;    ///< of files that lack code for one of several GPUs
   std::vector<std::string> notes;  ///< torn lines, unreadable files, what was assumed
   std::vector<BlindProcess> blind;
-  std::optional<int> exit_status;
+  std::vector<std::string> mapped;  ///< Verdict::idle: names of the CUDA libraries that were loaded, sorted
+  std::optional<int> exit_status;   ///< of the program; of several, the first that failed
   std::optional<int> term_signal;
+  bool failed() const { return term_signal || exit_status.value_or(0) != 0; }
   bool nothing_readable = false;
   std::optional<RejectedReport> rejected;  ///< of an analysis of one report
 };

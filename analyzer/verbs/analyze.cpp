@@ -15,37 +15,31 @@
 namespace kshim::verbs {
 namespace {
 
-constexpr std::size_t kMaxIdle = 65536;
-
 bool used_any(const Report& report) {
   return !report.modules.empty() || !report.failures.empty() || !report.coverage.empty() ||
          (report.end && (report.end->modules != 0 || report.end->failures != 0));
 }
 
-/// Whether the processes that asked for GPUs used any.
-class UnusedGpus {
+/// Whether a process initialized CUDA and none used a kernel, and what they had loaded.
+class IdleProcesses {
  public:
   void add(const Report& report) {
-    // Without an end, what came last is not known.
-    used_ = used_ || used_any(report) || !report.end;
-    if (report.driver && !report.devices.empty() && idle_.size() < kMaxIdle) idle_.push_back(report.path);
+    used_ = used_ || used_any(report);
+    initialized_ = initialized_ || report.driver.has_value();
+    if (used_) return mapped_.clear();
+    for (const LibraryRecord& library : report.libraries)
+      if (const std::string_view name = basename_of(library.path);
+          mapped_.size() < kMaxMapped && !name.starts_with("libcuda.so"))
+        mapped_.emplace(name);
   }
-
-  /// Adds a note where none of them has loaded anything, and nothing else tells why. `analysis`: its findings
-  /// are all there.
-  void note(const Analysis& analysis, NoteList& notes) const {
-    const bool failed =
-        analysis.term_signal || analysis.exit_status.value_or(0) != 0;  // the verdict says that
-    if (used_ || !analysis.blind.empty() || failed || worst(analysis) >= Severity::warning) return;
-    for (const std::string& report : idle_)
-      notes.add(report,
-                "the program initialized CUDA but loaded no GPU code that kshim saw: it ran on the "
-                "CPU, or had no work for a GPU; its own log may say why: kshim explain --log FILE");
-  }
+  bool all() const { return initialized_ && !used_; }
+  std::vector<std::string> mapped() const { return {mapped_.begin(), mapped_.end()}; }
 
  private:
-  bool used_ = false;  ///< or something failed, or was not seen: a launcher counts GPUs for others
-  std::vector<std::string> idle_;  ///< reports
+  static constexpr std::size_t kMaxMapped = 256;
+  bool used_ = false;
+  bool initialized_ = false;
+  std::set<std::string> mapped_;
 };
 
 constexpr std::size_t kMaxDevices = 65536;
@@ -107,7 +101,7 @@ class DeviceTable {
 };
 
 /// The verdict over all findings and processes. A failure outweighs an unwatched process.
-Verdict verdict_of(const Analysis& analysis) {
+Verdict verdict_of(const Analysis& analysis, bool idle) {
   const auto any = [&](Severity severity, bool image) {
     return std::ranges::any_of(analysis.findings, [&](const Finding& finding) {
       return finding.severity == severity && is_image_cause(finding.cause) == image;
@@ -128,7 +122,9 @@ Verdict verdict_of(const Analysis& analysis) {
     return process.complete && process.lost == 0;
   });
   if (!whole) return Verdict::incomplete;
-  return std::ranges::all_of(analysis.processes, &ProcessSummary::compiler) ? Verdict::no_cuda : Verdict::ok;
+  if (std::ranges::all_of(analysis.processes, &ProcessSummary::compiler)) return Verdict::no_cuda;
+  if (analysis.failed()) return Verdict::failure;
+  return idle ? Verdict::idle : Verdict::ok;
 }
 
 // Drops a latent gap if another process already failed because of it.
@@ -204,7 +200,7 @@ class Run {
     const Scene scene{report, index, files_, options_, advised_, file_gaps_, child};
     std::vector<Finding> findings = findings_of(scene);
     if (report.foreign)
-      keep_free_of_paths(report, findings);
+      mark_foreign(report, findings);
     else
       note_owners(report, findings);
     if (options_.adds_records) add_records(scene);
@@ -213,7 +209,8 @@ class Run {
     const auto process = processes_.add(report, loads_of(report));
     compilers_.note(report, process);
     devices_.add(report, findings);
-    unused_.add(report);
+    idle_.add(report);
+    note_ending(ending_of(report, options_));
     for (Finding& finding : findings) findings_.add(std::move(finding), process);
   }
 
@@ -241,17 +238,35 @@ class Run {
     drop_answered_doubts(out_.findings);
     processes_.summarize_runs();
     sort_findings(out_.findings);
-    advise_on(out_.findings, given_);
+    advise_on(out_.findings, foreign_, given_);
     out_.fleet = fleet_plans(out_, options_, listed_, files_);
-    unused_.note(out_, notes_);
     notes_.take(out_.notes);
     left_out(findings_.left_out(), "finding", "findings");
     left_out(processes_.left_out(), "process", "processes");
     left_out(devices_.left_out(), "GPU", "GPUs");
     left_out(blind_left_out_, "process that was not watched", "processes that were not watched");
+    out_.verdict = verdict_of(out_, idle_.all());
+    if (out_.verdict == Verdict::idle) out_.mapped = idle_.mapped();
   }
 
  private:
+  void note_ending(const Ending& ending) {
+    if (out_.failed() || !ending.known()) return;
+    out_.exit_status = ending.status;
+    out_.term_signal = ending.signal;
+  }
+
+  void mark_foreign(const Report& report, std::vector<Finding>& findings) {
+    bool any = false;
+    for (Finding& finding : findings) {
+      if (!finding.about) continue;
+      AdviceInput at = *finding.about;
+      at.foreign = any = true;
+      finding.about = std::make_shared<const AdviceInput>(std::move(at));
+    }
+    if (any) foreign_.add(report);
+  }
+
   /// What the commands run, where it is another user's.
   void note_owners(const Report& report, const std::vector<Finding>& findings) {
     std::set<std::string> paths{report.process.exe};
@@ -337,11 +352,12 @@ class Run {
   ObjectFiles& files_;
   FindingTable findings_;
   Advised advised_;
+  ForeignNames foreign_;
   AdviceCache* given_;
   FileGaps file_gaps_;
   Processes processes_{out_};
   DeviceTable devices_{out_.devices};
-  UnusedGpus unused_;
+  IdleProcesses idle_;
   NoteList notes_;
   CompilerFailures compilers_{options_, files_, notes_};
   ListedImages listed_;
@@ -389,7 +405,6 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders,
   run.judge_missing();
   run.finish();
   out.nothing_readable = out.processes.empty();
-  out.verdict = verdict_of(out);
   return out;
 }
 
@@ -416,12 +431,11 @@ Analysis EachReport::judge(const Report& report) {
   Run run(options_, out, known_->files, &known_->given);
   run.judge(report);
   run.finish();
-  out.verdict = verdict_of(out);
   return out;
 }
 
 std::string_view to_name(Verdict verdict) {
-  constexpr std::string_view kNames[] = {"ok", "gap", "failure", "no-cuda", "blind", "incomplete"};
+  constexpr std::string_view kNames[] = {"ok", "gap", "failure", "no-cuda", "blind", "idle", "incomplete"};
   return kNames[static_cast<std::size_t>(verdict)];
 }
 

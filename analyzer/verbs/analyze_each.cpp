@@ -151,7 +151,7 @@ class Stream {
     for (const ReportNote& note : report.notes)
       out.notes.push_back(fmt::format("{}: {}", place_of(report, note), note.text));
     quiet_.add(alike, report, out);
-    counts.errors = counts.errors || worst(out) == Severity::error;
+    counts.errors = counts.errors || worst(out) == Severity::error || out.verdict == Verdict::failure;
     return out;
   }
 

@@ -9,7 +9,7 @@ namespace kshim::verbs {
 struct EachCounts {
   std::uint64_t reports = 0;   ///< rejected ones included
   std::uint64_t rejected = 0;  ///< that could not be read
-  bool errors = false;         ///< whether any has a finding of severity error
+  bool errors = false;         ///< whether any has a finding of severity error, or failed
 };
 
 /// `line` makes a text of an analysis, in several threads at once. `write` gets the texts in the order of the

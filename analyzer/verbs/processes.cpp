@@ -145,6 +145,7 @@ std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t 
   process.damaged = report.missing != 0;
   process.sample = report.failures.empty() ? report.process.sample.value_or(1) : 1;
   process.compiler = report.compiler && !report.driver;
+  process.ending = ending_of(report);
   const std::size_t weight =
       sizeof(process) + bytes + process.report.size() + process.host.size() + process.exe.size();
   if (facts_.size() == kMaxProcesses || weight_ + weight > kMaxText) {
@@ -211,7 +212,8 @@ void Processes::tell_apart(const Run& run, const std::vector<bool>& seen, Findin
 void Processes::describe(const FindingTable::Row& row, Finding& finding) {
   finding.processes_total = row.processes;
   for (const Sighting& sighting : row.seen) {
-    if (finding.processes.size() == kListed) break;
+    finding.seen_by.push_back(sighting.process);
+    if (finding.processes.size() == kListed) continue;
     const ProcessSummary& process = out_.processes[sighting.process];
     finding.processes.push_back({process.run, process.host, process.rank, process.pid, sighting.count});
   }

@@ -9,6 +9,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -219,6 +220,19 @@ class Judging(e2e.Case):
         ):
             done = self.kshim("run", *([] if severity is None else ["--fail-on", severity]), *arguments)
             self.assertEqual(done.returncode, status, f"{severity} {arguments}\n{done.stderr}")
+
+    def test_a_program_that_uses_no_kernel_is_idle(self):
+        counts = "import ctypes; d = ctypes.CDLL('libcuda.so.1'); raise SystemExit(d.cuInit(0))"
+        analysis, _ = self.analysis("--simulate", "sm_86", "--", sys.executable, "-c", counts, status=0)
+        self.assertEqual((analysis["verdict"], analysis["findings"], analysis["exit_status"]), ("idle", [], 0))
+        for fail_on, status in ((None, 0), ("error", 0), ("warning", 0), ("idle", 1)):
+            gate = [] if fail_on is None else ["--fail-on", fail_on]
+            self.assertEqual(self.kshim("run", *gate, "--simulate", "sm_86", "--", sys.executable, "-c", counts).returncode, status, fail_on)
+        self.assertEqual(self.kshim("run", "--fail-on", "idle", "--simulate", "sm_86", "--", HEALTHY).returncode, 0)
+        analysis, _ = self.analysis("--report", "kept", "--simulate", "sm_86", "--", sys.executable, "-c", counts.replace("cuInit(0)", "cuInit(0) or 3"), status=3)
+        self.assertEqual((analysis["verdict"], analysis["findings"]), ("failure", []))
+        done = self.kshim("analyze", "--format", "json", "kept")
+        self.assertEqual((done.returncode, json.loads(done.stdout)["verdict"]), (1, "failure"), "the report knows how it ended")
 
     def test_status_findings(self):
         for arguments, status in (

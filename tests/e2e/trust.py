@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Reports that another user wrote, or that came by mail: what they say is shown, and no command is made of it. Links of another user."""
+import html
 import json
 import os
+import re
 import shutil
 import unittest
 
@@ -10,6 +12,7 @@ import e2e
 
 e2e.require(e2e.KSHIM)
 SOMEBODY = 4711
+FORMATS = re.findall(r"^KSHIM_FORMAT\((\w+)", (e2e.SOURCE / "analyzer/core/formats.def").read_text(), re.MULTILINE)
 
 
 def report(path, package=None, env=None, exe="/usr/bin/python3"):
@@ -106,18 +109,37 @@ class Trust(e2e.Case):
         reports = sorted((e2e.SOURCE / "tests/golden").rglob("*.jsonl"))
         self.assertGreater(len(reports), 20)
         path = self.folder / "r.jsonl"
+
+        def told(output_format, *options):
+            return self.kshim("analyze", "--format", output_format, *options, path, env=e2e.clean_environment(HOME=self.home)).stdout
+
+        def commands(*options):
+            text = told("json", *options)
+            return {command for finding in (json.loads(text)["findings"] if text else []) for fix in finding["fixes"]
+                    for command in fix["commands"] if "evil9" in command}
+
+        def joined(text):
+            """Without what a format does to a command: line breaks, entities, GitHub's escapes."""
+            return "".join(html.unescape(text.replace("%0A", "").replace("%3A", ":").replace("%2C", ",").replace('\\"', '"')).replace("\\\n", "").split())
+
+        withheld = 0
         for each in reports:
             try:
                 records = [json.loads(line) for line in each.read_text().splitlines()]
             except ValueError:
                 continue
-            with self.subTest(each.parent.name):
-                path.unlink(missing_ok=True)
-                path.write_text("".join(json.dumps(marked(record)) + "\n" for record in records))
-                os.chown(path, SOMEBODY, SOMEBODY)
-                done = self.kshim("analyze", "--format", "json", path, env=e2e.clean_environment(HOME=self.home))
-                found = json.loads(done.stdout)["findings"] if done.stdout else []
-                self.assertFalse([command for finding in found for fix in finding["fixes"] for command in fix["commands"] if "evil9" in command])
+            path.unlink(missing_ok=True)
+            path.write_text("".join(json.dumps(marked(record)) + "\n" for record in records))
+            os.chown(path, SOMEBODY, SOMEBODY)
+            for asked in ((), ("--target", "12.0"), ("--assume-cc", "3.5"), ("--assume-driver", "11.0")):
+                with self.subTest(each.parent.name, asked=asked):
+                    self.assertFalse(commands(*asked))
+                    trusted = commands("--trust-reports", *asked)
+                    withheld += len(trusted)
+                    for output_format in FORMATS if trusted else ():
+                        text = joined(told(output_format, *asked))
+                        self.assertFalse([command for command in trusted if joined(command) in text], output_format)
+        self.assertGreater(withheld, 10)
 
     # shows: a report names a folder to delete that is none of the caller's caches
     def test_only_own_caches_are_deleted(self):

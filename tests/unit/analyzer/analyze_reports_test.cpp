@@ -115,6 +115,28 @@ TEST_F(Analyze, ALibraryThatProbesIsNoAlarm) {
   EXPECT_EQ(got.findings[0].count, 5U);
 }
 
+ReportText looking_for_files() {
+  ReportText text;
+  text.process().driver().device(0, "9.0");
+  for (unsigned i = 1; i <= 3; ++i)
+    text.object(i, "/tmp/cache/" + std::to_string(i), {})
+        .failure(i, "load", 301, "", "\"object\":" + std::to_string(i), "cuModuleLoad");
+  return text;
+}
+
+TEST_F(Analyze, AFileThatAProgramMakesIsNotMissed) {
+  const auto severities = [&](ReportText text) { return mapped(run(text).findings, &Finding::severity); };
+  EXPECT_THAT(severities(looking_for_files().end()), ElementsAre(Severity::error))
+      << "one, as far as is known";
+  EXPECT_THAT(severities(looking_for_files().object(9, "/l.so", {"sm_90"}).module(1, "9").end()),
+              ElementsAre(Severity::info))
+      << "it went on to load code";
+  options_.exit_status = 0;
+  EXPECT_THAT(severities(looking_for_files().end()), ElementsAre(Severity::info));
+  options_.exit_status = 1;
+  EXPECT_THAT(severities(looking_for_files().end()), ElementsAre(Severity::error));
+}
+
 TEST_F(Analyze, ALibraryWhoseLaunchFailsIs) { EXPECT_EQ(run(probing("launch")).verdict, Verdict::gap); }
 
 // What could not be written may be the failure: a full disk is no good news.
@@ -171,7 +193,7 @@ TEST_F(Analyze, VerdictsWithoutFindings) {
   ReportText healthy;
   healthy.process().driver().device(0, "8.6");
   EXPECT_EQ(run(healthy).verdict, Verdict::incomplete);
-  EXPECT_EQ(run(healthy.end(0)).verdict, Verdict::ok);
+  EXPECT_EQ(run(healthy.end(0)).verdict, Verdict::idle);
   EXPECT_EQ(run_all({}).verdict, Verdict::no_cuda);
   options_.blind.push_back({17, "/usr/bin/sudo", "it is setuid"});
   EXPECT_EQ(run_all({}).verdict, Verdict::blind);

@@ -82,7 +82,7 @@ inline Analysis hostile_analysis(std::size_t shift = 0) {
   HostileText text;
   for (std::size_t i = 0; i < shift; ++i) text.next();
   each_string(out, [&](std::string& each) { text(each); });
-  out.findings[0].evidence[0].at = {out.processes[1].report, 3};
+  out.findings[0].seen_by = {1};
   return out;
 }
 

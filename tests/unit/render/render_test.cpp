@@ -82,22 +82,66 @@ TEST(RenderText, HealthyRunIsOneLine) {
   EXPECT_EQ(rendered(analysis_of({}), Format::text, {}), "ok: 3 kernel modules loaded, nothing missing\n");
 }
 
-TEST(RenderText, AProgramThatFailedByItselfIsNotCalledOk) {
-  Analysis analysis = analysis_of({});
-  analysis.exit_status = 1;
-  const std::string text = rendered(analysis, Format::text, {.width = 200});
-  EXPECT_EQ(text,
-            "no gap seen: 3 kernel modules loaded; the program ended with 1 for a reason "
-            "that no report shows\n");
+/// As text, in one line.
+std::string told(const Analysis& analysis) {
+  std::string out;
+  for (const std::string& line : lines_of(rendered(analysis, Format::text, {})))
+    out += (out.empty() ? "" : " ") + line.substr(std::min(line.find_first_not_of(' '), line.size()));
+  return out;
 }
 
-TEST(RenderText, WithoutAGpuNothingIsClaimedOfIt) {
+Analysis failed_with(int status, bool simulated) {
+  Analysis out = analysis_of({});
+  out.verdict = Verdict::failure;
+  out.exit_status = status;
+  out.devices.emplace_back().simulated = simulated;
+  return out;
+}
+
+TEST(RenderText, AProgramThatFailedByItselfIsNotCalledOk) {
+  constexpr const char* kSimulated = "a simulated GPU runs no kernel";
+  const std::string text = told(failed_with(7, false));
+  EXPECT_TRUE(text.starts_with("no gap seen: 3 kernel modules loaded")) << text;
+  EXPECT_NE(text.find("ended with 7"), std::string::npos) << text;
+  EXPECT_EQ(text.find(kSimulated), std::string::npos) << text;
+  EXPECT_NE(told(failed_with(7, true)).find(kSimulated), std::string::npos);
+  Analysis warned = failed_with(7, true);
+  warned.findings = {finding(Cause::stale_error)};
+  warned.findings[0].severity = Severity::warning;
+  const std::string known = told(warned);
+  EXPECT_NE(known.find("ended with 7"), std::string::npos) << known;
+  EXPECT_EQ(known.find(kSimulated), std::string::npos) << "said where nothing else is known";
+}
+
+TEST(RenderText, ASignalIsNamedWhateverElseIsSaid) {
+  Finding note = finding(Cause::benign_probe);
+  note.severity = Severity::info;
+  for (const Verdict verdict : {Verdict::gap, Verdict::failure, Verdict::blind, Verdict::incomplete}) {
+    for (const std::vector<Finding>& findings :
+         {std::vector<Finding>{}, {note}, {finding(Cause::no_image_for_arch)}}) {
+      Analysis analysis = analysis_of(findings);
+      analysis.verdict = verdict;
+      analysis.processes[0].complete = false;
+      analysis.term_signal = 11;
+      for (const Format format : {Format::text, Format::markdown, Format::html}) {
+        const std::string text = rendered(analysis, format, {.width = 300});
+        const std::size_t first = text.find("signal 11");
+        EXPECT_NE(first, std::string::npos) << to_name(verdict) << "\n" << text;
+        EXPECT_EQ(text.find("signal 11", first + 1), std::string::npos) << "once\n" << text;
+      }
+    }
+  }
+}
+
+TEST(RenderText, AnIdleProgramIsNamedWithWhatItHadLoaded) {
   Analysis analysis = analysis_of({});
+  analysis.verdict = Verdict::idle;
   analysis.processes.at(0).modules = 0;
-  const std::string text = rendered(analysis, Format::text, {.width = 200});
+  analysis.mapped = {"liba.so", "libb.so", "libc.so", "libd.so", "libe.so"};
+  const std::string text = told(analysis);
+  EXPECT_TRUE(text.starts_with("idle: ")) << text;
+  EXPECT_NE(text.find("liba.so, libb.so, libc.so, libd.so and 1 more"), std::string::npos) << text;
   EXPECT_EQ(text.find("nothing missing"), std::string::npos) << text;
-  analysis.devices.emplace_back();
-  EXPECT_NE(rendered(analysis, Format::text, {.width = 200}).find("nothing missing"), std::string::npos);
 }
 
 TEST(RenderText, GpusStandInTheOrderOfTheirNumbers) {
@@ -182,8 +226,8 @@ TEST(RenderText, NoStringReachesTheTerminalWithAnEscape) {
   DeviceSummary device;
   device.name = evil;
   analysis.devices = {device};
-  for (const Verdict verdict :
-       {Verdict::ok, Verdict::gap, Verdict::incomplete, Verdict::blind, Verdict::no_cuda}) {
+  for (const Verdict verdict : {Verdict::ok, Verdict::gap, Verdict::incomplete, Verdict::blind, Verdict::idle,
+                                Verdict::failure, Verdict::no_cuda}) {
     analysis.verdict = verdict;
     for (const bool verbose : {false, true}) {
       for (const Format format : {Format::text, Format::json}) {
