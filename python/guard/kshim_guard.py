@@ -37,7 +37,7 @@ SMALLEST_KERNEL = 1024  # bytes of a packed image that cannot be unpacked here a
 
 
 def uncovered(capability, files=None, driver=None):
-    """The files with kernels of which none runs on a GPU of this compute capability.
+    """The files that have kernels, but none for a GPU of this compute capability.
 
     capability: "8.6", (8, 6) or "sm_86". files: paths; None for what this process has mapped.
     driver: the CUDA version of the driver, such as "12.4" or (12, 4), where it counts for PTX; None for the newest.
@@ -57,7 +57,7 @@ def uncovered(capability, files=None, driver=None):
 
 
 def mapped():
-    """The files of which this process has mapped code, without those that are deleted."""
+    """The files whose code this process has mapped, without those that are deleted."""
     paths = {}
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
         for line in maps:

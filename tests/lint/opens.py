@@ -18,6 +18,7 @@ WRITES = {
     "analyzer/run/child.cpp": "the null device, in place of CMD's input and output",
     "analyzer/run/run_folder.cpp": "the system's random numbers",
     "analyzer/verbs/add_records.cpp": "adds to a report of the caller's own",
+    "python/guard/kshim_guard.py": "one file that projects copy: it shares nothing",
     "python/kshim/_files.py": "the one way",
     "python/kshim/fleet/_command.py": "writes a result",
     "python/kshim/_pytest_journal.py": "writes its journal",
