@@ -41,6 +41,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/samples" D
         COMPONENT kshim)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/kshim/fleet/sql" DESTINATION "${CMAKE_INSTALL_DATADIR}/kshim" COMPONENT kshim)
 install(FILES "${PROJECT_SOURCE_DIR}/shim/valgrind.supp" DESTINATION "${CMAKE_INSTALL_DATADIR}/kshim" COMPONENT kshim)
+install(FILES "${PROJECT_SOURCE_DIR}/python/guard/kshim_guard.py" DESTINATION "${CMAKE_INSTALL_DOCDIR}/python/guard" COMPONENT kshim)
 install(FILES "${PROJECT_SOURCE_DIR}/shim/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}/shim" COMPONENT kshim)
 install(FILES "${PROJECT_SOURCE_DIR}/knowledge/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}/knowledge" COMPONENT kshim)
 

@@ -59,8 +59,8 @@ void learn_device(int ordinal, PageCache& pages, DeviceInfo& out) noexcept {
   const auto name = ask<abi::Result (*)(char*, int, abi::CUdevice)>("cuDeviceGetName", &pages);
   const auto attribute = ask<abi::Result (*)(int*, int, abi::CUdevice)>("cuDeviceGetAttribute", &pages);
   using GetUuid = abi::Result (*)(unsigned char*, abi::CUdevice);
-  const auto gpu_uuid = ask<GetUuid>("cuDeviceGetUuid", &pages);
-  const auto uuid = ask<GetUuid>("cuDeviceGetUuid_v2", &pages);
+  auto uuid = ask<GetUuid>("cuDeviceGetUuid_v2", &pages);
+  if (uuid == nullptr) uuid = ask<GetUuid>("cuDeviceGetUuid", &pages);
   const auto pci = ask<abi::Result (*)(char*, int, abi::CUdevice)>("cuDeviceGetPCIBusId", &pages);
   abi::CUdevice device = 0;
   if (get == nullptr || get(&device, ordinal) != 0) return;
@@ -71,17 +71,11 @@ void learn_device(int ordinal, PageCache& pages, DeviceInfo& out) noexcept {
   if (attribute != nullptr && attribute(&major, kMajor, device) == 0 &&
       attribute(&minor, kMinor, device) == 0)
     out.cc = {static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
-  // The second function (drivers of CUDA 11.4 and later) gives the UUID of the instance where the GPU is
-  // split, the first that of the GPU; the driver puts the instance's profile into the name.
-  Uuid gpu{};
-  Uuid own{};
-  const bool has_gpu = gpu_uuid != nullptr && gpu_uuid(gpu.data(), device) == 0;
-  if (uuid != nullptr && uuid(own.data(), device) == 0) {
-    const bool named = out.name.view().find(" MIG ") != std::string_view::npos;
-    write_uuid(own, named || (has_gpu && gpu != own), out.uuid);
-  } else if (has_gpu) {
-    write_uuid(gpu, false, out.uuid);
-  }
+  // cuDeviceGetUuid_v2 (drivers of CUDA 11.4 and later) gives the UUID of the instance where the GPU is
+  // split, and the driver puts the instance's profile into the name.
+  Uuid bytes{};
+  if (uuid != nullptr && uuid(bytes.data(), device) == 0)
+    write_uuid(bytes, out.name.view().find(" MIG ") != std::string_view::npos, out.uuid);
   char bus[32] = {};
   if (pci != nullptr && pci(bus, sizeof bus - 1, device) == 0) out.pci << std::string_view(bus);
 }

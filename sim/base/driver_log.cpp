@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -67,6 +68,22 @@ Log& log() {
 /// would need a newer glibc.
 thread_local std::vector<std::string>* t_reasons = nullptr;
 
+/// A handler that jumps out of a failing call (siglongjmp) must not leave the log's locks behind.
+class ScopedBlockSignals {
+ public:
+  ScopedBlockSignals() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old_);
+  }
+  ~ScopedBlockSignals() { pthread_sigmask(SIG_SETMASK, &old_, nullptr); }
+  ScopedBlockSignals(const ScopedBlockSignals&) = delete;
+  ScopedBlockSignals& operator=(const ScopedBlockSignals&) = delete;
+
+ private:
+  sigset_t old_;
+};
+
 /// [22:21:32.099][25642][CUDA][E]
 std::string head() {
   timespec now{};
@@ -121,6 +138,7 @@ CUresult explain_image(CUresult result, int isa, const std::string& message) {
 }
 
 void log_failure(const char* call, CUresult result) noexcept {
+  const ScopedBlockSignals blocked;
   std::vector<std::string> messages;
   if (t_reasons != nullptr) messages.swap(*t_reasons);
   delete t_reasons;

@@ -69,7 +69,7 @@ class Package(staged.Staged):
         known = self.python("-c", "from kshim.__main__ import VALUE_OPTIONS; print(*VALUE_OPTIONS)").stdout.split()
         text = self.kshim("run", "--help").stdout
         shown = set()
-        for names in re.findall(r"^  (-[^ ]+(?:, --[a-z-]+)?) [A-Z]", text, re.M):
+        for names in re.findall(r"^  (-[^ ,]+(?:, --[a-z-]+)?) [^ ]", text, re.M):
             shown |= set(names.split(", "))
         self.assertEqual(shown, set(known))
 

@@ -25,10 +25,7 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-fs::path in_source(const char* path) {
-  const char* source = std::getenv("KSHIM_SOURCE_DIR");
-  return fs::path(source == nullptr ? "." : source) / path;
-}
+fs::path in_source(const char* path) { return fs::path(KSHIM_TEST_SOURCE) / path; }
 
 std::vector<fs::path> golden_reports() {
   std::vector<fs::path> out;
