@@ -16,10 +16,10 @@ Fix fix_of(std::string_view id, const TemplateWords& words, std::string_view pro
   for (const FixRow& row : fixes()) {
     if (row.id != id) continue;
     Fix out{row.kind,
-            expand(row.title, words),
+            expand_filled(row.title, words),
             {},
-            expand(row.why, words),
-            expand(row.caveat, words),
+            expand_filled(row.why, words),
+            expand_filled(row.caveat, words),
             row.id.substr(0, row.id.find('/'))};
     for (std::string_view rest = row.command; !rest.empty();) {  // a line is a command
       const std::string_view line = rest.substr(0, rest.find('\n'));
@@ -136,8 +136,9 @@ void add_cache_fix(const AdviceInput& at, Advice& advice) {
   advice.fixes.push_back(
       fix_of("delete-cache-entry",
              {{"cache", at.cache}, {"variable", at.cache_variable}, {"remove", remove_command(at)}}));
-  advice.dead_ends.push_back(
-      {fmt::format("installing {} again", at.cache), "reinstalling does not clear the cache"});
+  if (!at.cache.empty())
+    advice.dead_ends.push_back(
+        {fmt::format("installing {} again", at.cache), "reinstalling does not clear the cache"});
 }
 
 void add_invalid_image_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
@@ -314,10 +315,25 @@ void add_image_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
                                                 : fmt::format("CUDA {} or newer", name(first->version))}}));
 }
 
-// What follows from what is said: the package from the software, the toolkit from the wheel's variant.
+// The system that a file is for, by its name or the name of its wheel; empty where neither tells.
+std::string_view platform_of_name(std::string_view path) {
+  const std::string name = to_lower(path);
+  const bool arm = contains(name, "win_arm64");
+  if (arm) return "windows aarch64";
+  if (contains(name, "-win_amd64.whl") || name.ends_with(".dll") || name.ends_with(".pyd"))
+    return "windows x86_64";
+  if (contains(name, "_aarch64.whl")) return "linux aarch64";
+  return contains(name, "_x86_64.whl") ? "linux x86_64" : "";
+}
+
+// What follows from what is said: the system from the file, the package from the software, the toolkit from
+// the wheel's variant.
 AdviceInput completed(const AdviceInput& given) {
   AdviceInput at = given;
   if (at.package.empty() && at.object.empty()) at.package = at.software;
+  for (const std::string& path : {at.archive, at.object})
+    if (at.platform.empty()) at.platform = platform_of_name(path);
+  at.windows = at.windows || at.platform.starts_with("windows");
   // On PyPI, `pytorch` is a placeholder that raises an exception.
   if (at.package == "pytorch" && at.manager != "conda") at.package = "torch";
   const WheelName wheel = wheel_name(at.package, at.package_version, at.variant);
@@ -333,6 +349,9 @@ AdviceInput completed(const AdviceInput& given) {
 
 // Keeps only commands that use the failing Python and that are safe to paste into a shell.
 void keep_usable(const AdviceInput& at, std::vector<Fix>& fixes) {
+  // A word that its title needs is not known.
+  std::erase_if(fixes, [](const Fix& fix) { return fix.title.empty(); });
+  for (Fix& fix : fixes) std::erase(fix.commands, std::string());
   for_interpreter(fixes, at.python_env);
   keep_printable(fixes);
 }

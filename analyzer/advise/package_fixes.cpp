@@ -163,10 +163,10 @@ bool add_other_ways(const AdviceInput& at, std::vector<Fix>& fixes) {
     const bool needs_cuda = asks_for(row.command, "cuda");
     if (row.cause != at.cause || (needs_cuda && toolkit == nullptr)) continue;
     fixes.push_back({row.kind,
-                     expand(row.title, words),
+                     expand_filled(row.title, words),
                      {for_program(row.command, at.program, words)},
-                     expand(row.why, words),
-                     expand(row.caveat, words),
+                     expand_filled(row.why, words),
+                     expand_filled(row.caveat, words),
                      "workaround"});
   }
   return has_other_ways(at);

@@ -14,6 +14,15 @@ struct Chosen {
   bool other_toolkit = false;  ///< not the one that built the file
 };
 
+// Whether anybody outside its maker can build the package: a row says how, or it was built against PyTorch
+// from a source that pip fetches. Of what somebody installed as a file and no row knows, that is not known.
+bool is_source_known(const AdviceInput& at) {
+  const bool of_row = find_build(at.package, at.object) != nullptr || is_without_source(at.package);
+  const bool as_file =
+      at.manager == "pip" && at.origin == Origin::installed && !at.object.empty() && at.source.empty();
+  return of_row || !as_file || !at.build_system.empty();
+}
+
 std::string output_name(const AdviceInput& at) {
   if (at.object.empty()) return at.bare ? "OUTPUT.fatbin" : "OUTPUT";
   std::string_view name = basename_of(at.object);
@@ -50,7 +59,8 @@ RecipeWords words_for(const AdviceInput& at, const Chosen& chosen) {
   if (at.relocatable) words.mode = " -rdc=true";
   words.output = output_name(at);
   if (!at.build_folder.empty()) words.build = shell_quote(at.build_folder);
-  if (!at.package.empty() && comes_built(at)) words.package = shell_quote(at.package);
+  // In a checkout, where nobody knows whether an index has the source.
+  if (!at.package.empty() && comes_built(at) && is_source_known(at)) words.package = shell_quote(at.package);
   if (!at.package.empty())
     words.project = at.package + (at.package_version.empty() ? "" : " " + at.package_version);
   words.tag = release_tag(at);
@@ -188,6 +198,10 @@ Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
                                 at.toolkit_how, sm_name(*at.device), toolkit_range(*at.device));
   }
   if (!at.builds && !comes_built(at)) fix.title = "If you build it yourself: " + fix.title;
+  if (!is_source_known(at)) {
+    fix.title = "If its source is public: " + fix.title;
+    fix.caveat = "whether its source is public is not known" + (fix.caveat.empty() ? "" : "; " + fix.caveat);
+  }
   if (chosen.plan.by_ptx)
     fix.caveat +=
         fmt::format("{}PTX is compiled at the first load, which takes time", fix.caveat.empty() ? "" : "; ");
@@ -358,7 +372,9 @@ void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   const bool ended =
       own != nullptr && own->recipe == "torch_itself" && platform_of(at).starts_with("windows");
   if (comes_built(at) && (ended || source_asks_beyond(at).known())) return add_package_fix(at, fixes);
-  if (!at.builds && !comes_built(at)) add_other_build_fix(at, fixes);
+  // What links against PyTorch is an extension, whose source is public as a rule.
+  if ((!at.builds && !comes_built(at)) || (!is_source_known(at) && !at.links_torch))
+    add_other_build_fix(at, fixes);
   const auto have = list_to_keep(at);
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   const ToolkitRow* other = recommend_toolkit(

@@ -53,14 +53,15 @@ std::vector<image::Arch> asked_archs(const AdviceInput& at) {
   return out;
 }
 
-// NVIDIA's packages of CUDA 11 and 12 end in -cu11 and -cu12, those of 13 have the plain name.
-std::string older_package(const AdviceInput& at, const std::vector<image::Arch>& archs) {
-  if (at.manager != "pip" || !to_lower(at.package).starts_with("nvidia")) return {};
+// The CUDA whose libraries serve the GPU, where it is of an older major version than the file's: what loads
+// the file loads no library of that one. 0 where the file's own major version has releases that serve it.
+unsigned older_major(const AdviceInput& at, const std::vector<image::Arch>& archs) {
   const ToolkitRange range = range_of(archs);
-  if (range.first == nullptr || range.open() || range.last->version.major < 11) return {};
-  std::string name = to_lower(at.package);
-  std::ranges::replace(name, '_', '-');
-  return fmt::format("{}-cu{}", name.substr(0, name.find("-cu1")), range.last->version.major);
+  if (range.last == nullptr || range.open()) return 0;
+  const unsigned major = range.last->version.major;
+  // Of NVIDIA's packages, those of CUDA 13 have no number.
+  const bool plain = at.package.starts_with("nvidia-") && !contains(at.package, "-cu1");
+  return (at.toolkit.known() ? at.toolkit.major > major : plain && major < 13) ? major : 0;
 }
 
 }  // namespace
@@ -85,12 +86,21 @@ void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
   // NVIDIA's libraries in a Python environment are those that PyTorch's build asks for.
   if (at.torch && at.origin == Origin::installed) add_wheel_fix(at, fixes, "torch");
+  // What loaded it, where a release of that serves the GPU.
+  if (const std::string owner = wheel_name(at.extension).distribution; fixes.empty() && !owner.empty())
+    add_wheel_fix(at, fixes, owner);
+  if (fixes.empty() && at.manager == "pip") {
+    add_wheel_fix(at, fixes);
+    if (!fixes.empty()) return;
+  }
   const VendorLibraryRow* row = vendor_of(at);
   const std::vector<image::Arch> archs = asked_archs(at);
   std::vector<std::string> names;
   for (const image::Arch& arch : archs) names.push_back(sm_name(arch.cc));
   const std::string target = enumerate(names);
-  const std::string_view file = basename_of(at.archive.empty() ? at.object : at.archive);
+  std::string_view file = basename_of(at.archive.empty() ? at.object : at.archive);
+  if (file.empty()) file = at.package.empty() ? std::string_view(at.software) : std::string_view(at.package);
+  if (file.empty()) return;
   const bool part_of_cuda = row != nullptr && row->part_of_cuda;
   const std::string range = range_tells(at, part_of_cuda) ? toolkits_for(archs) : "";
   const GpuRow* gpu = find_gpu(*at.device);
@@ -100,16 +110,20 @@ void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   fix.kind = FixKind::reinstall;
   if (range.empty()) {
     fix.title = fmt::format("Use a version of {} that has {}", file, target);
-    fix.why = part_of_cuda
+    fix.why = part_of_cuda && at.toolkit.known()
                   ? fmt::format("it comes built, and leaves {} out though CUDA {} knows it", target,
                                 name(at.toolkit))
                   : "it ships prebuilt, and its own release, not CUDA's, decides which GPUs it supports";
   } else {
-    fix.title = fmt::format("Use the {} of a CUDA release that serves this GPU", file);
+    const unsigned older = older_major(at, archs);
+    fix.title = older == 0 ? fmt::format("Use the {} of a CUDA release that serves this GPU", file)
+                           : fmt::format("Use a build for CUDA {} of what loads {}", older, file);
     fix.why = fmt::format("it ships prebuilt; {} include code for {}", range, target);
-    fix.caveat = "what links against it has to be built for the same CUDA major version";
-    if (const std::string package = older_package(at, archs); !package.empty())
-      fix.commands = {fmt::format("pip install {}", package)};
+    fix.caveat =
+        older == 0
+            ? std::string("what links against it has to be built for the same CUDA major version")
+            : fmt::format("what loads {} loads no library of CUDA {}, which alone would change nothing", file,
+                          older);
   }
   if (gpu != nullptr && gpu->tegra)
     fix.caveat += fmt::format("{}for a Jetson, take the one that comes with its JetPack or for its platform",

@@ -78,11 +78,25 @@ bool has_gap(std::string_view text, const TemplateWords& words) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
   for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1)) {
     const std::size_t end = text.find_first_not_of(kLetters, at + 1);
-    if (end == std::string_view::npos || end == at + 1 || text[end] != '}') continue;
+    if (end == std::string_view::npos || end == at + 1 || (text[end] != '}' && text[end] != '?')) continue;
     const std::string_view word = text.substr(at + 1, end - at - 1);
     if (std::ranges::find(words, word, &TemplateWords::value_type::first) == words.end()) return true;
   }
   return false;
+}
+
+// What pip is to be given: the distribution that a file is of, else the name under which an index has the
+// build of the software for the GPU. Empty where none is known to have it, or where nothing shows a Python
+// package.
+std::string pip_word(const AdviceInput& at) {
+  if (at.origin == Origin::installed && at.manager == "pip" && !at.object.empty())
+    return shell_quote(at.package);
+  if (!at.python && at.manager != "pip" && at.variant.empty()) return {};
+  const std::string& said = !at.package.empty() ? at.package : at.software;
+  for (const SoftwareRow& row : software())
+    if (!said.empty() && (row.package == said || normal_name(row.package) == normal_name(said)))
+      return row.pip.empty() ? std::string() : shell_quote(row.pip);
+  return {};
 }
 
 // nullopt for a row that is about a GPU of another kind, or asks which one it is where that is known.
@@ -97,8 +111,8 @@ std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
   const std::string& package = !at.package.empty()    ? at.package
                                : !at.software.empty() ? at.software
                                                       : at.extension;
-  if (package.empty() && asks_for(row.title, "package")) return std::nullopt;
   TemplateWords words = {{"package", shell_quote(package)},
+                         {"pip", pip_word(at)},
                          {"major", major_of_library(at.object)},
                          {"torch_list", list_of(at, ArchList::torch)},
                          {"cmake_list", list_of(at, ArchList::numbers)},
@@ -112,12 +126,12 @@ std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
                                {"cc", image::to_name(*device).c_str()}});
   for (const auto& [word, text] : at.said) words.emplace_back(word, text);
   if (has_gap(row.title, words) || has_gap(row.command, words)) return std::nullopt;
-  const auto filled = [&](std::string_view text) { return expand(text, words); };
+  const auto filled = [&](std::string_view text) { return expand_filled(text, words); };
   Fix fix{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message};
-  const bool unnamed = package.empty() && asks_for(row.command, "package");
+  if (fix.title.empty()) return std::nullopt;
   const bool other_build =
       row.command.starts_with("cmake ") && !at.build_system.empty() && at.build_system != "cmake";
-  if (!row.command.empty() && !unnamed && !other_build) fix.commands.push_back(filled(row.command));
+  if (!row.command.empty() && !other_build) fix.commands.push_back(filled(row.command));
   return fix;
 }
 

@@ -55,7 +55,7 @@ bool is_better(const WheelRow& a, const WheelRow& b, ComputeCapability device, V
   const bool sass_a = serves(a, device) == image::Choice::sass;
   const bool sass_b = serves(b, device) == image::Choice::sass;
   if (sass_a != sass_b) return sass_a;
-  if (a.verified != b.verified) return a.verified;
+  if ((a.basis == Basis::declared) != (b.basis == Basis::declared)) return b.basis == Basis::declared;
   const Version cuda_a = cuda_of(a.variant), cuda_b = cuda_of(b.variant);
   const int longer = compare_last(last_serving(a, device), last_serving(b, device));
   return longer != 0 && cuda_a < used && cuda_b < used ? longer > 0 : cuda_a < cuda_b;
@@ -136,6 +136,13 @@ WheelName wheel_of(const AdviceInput& at) {
   if (package.empty() && build != nullptr) package = torch ? "torch" : std::string(build->distribution);
   WheelName out = wheel_name(package, at.package_version, at.variant);
   if (torch && out.distribution.empty()) out.distribution = "torch";
+  // A library of NVIDIA's that a package brings along has rows of its own: triton-cupti.
+  if (const VendorLibraryRow* vendor = find_vendor_library(at.object);
+      vendor != nullptr && !at.package.empty()) {
+    const std::string own = fmt::format("{}-{}", normal_name(at.package), vendor->prefix);
+    if (std::ranges::any_of(wheels(), [&](const WheelRow& row) { return row.distribution == own; }))
+      out.distribution = own;
+  }
   if (at.manager == "conda" && (out.distribution == "torch" || out.distribution == "pytorch"))
     out.distribution = "pytorch-gpu";
   return out;
@@ -143,8 +150,8 @@ WheelName wheel_of(const AdviceInput& at) {
 
 std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view manager,
                                         ComputeCapability device, std::string_view platform, Version driver,
-                                        std::string_view python,
-                                        const std::vector<ComputeCapability>& others) {
+                                        std::string_view python, const std::vector<ComputeCapability>& others,
+                                        const std::vector<std::string_view>& variants) {
   // The build that is there is not the answer, whatever the table says of it.
   const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
   const PythonRow* limit = find_python(wheel.distribution, python);
@@ -162,8 +169,10 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
   std::erase_if(rows, [&](const WheelRow* row) {
     // PTX alone is an answer where somebody read it, and not in an old release for a GPU that came later.
     const bool weak = serves(*row, device) == image::Choice::jit &&
-                      (!row->verified || !row->note.empty() || is_older(*row));
-    return row == there || weak || is_of_the_past(*row, used) || installer_of(*row, manager) == nullptr;
+                      (row->basis == Basis::declared || !row->note.empty() || is_older(*row));
+    const bool left_out = !variants.empty() && std::ranges::find(variants, row->variant) == variants.end();
+    return row == there || left_out || weak || is_of_the_past(*row, used) ||
+           installer_of(*row, manager) == nullptr;
   });
   if (std::ranges::any_of(rows, [&](const WheelRow* row) { return runs_on(*row, driver); }))
     std::erase_if(rows, [&](const WheelRow* row) { return !runs_on(*row, driver); });

@@ -18,11 +18,12 @@ struct WheelChoice {
 /// ones), and the newest where none is known to be there; machine code before PTX, and the oldest CUDA of
 /// these, which runs on most drivers. nullopt where no row serves it. `python`: "3.10", which has a wheel of
 /// the newer release, where any that serves has one for it. `others`: GPUs that the build is to serve too, if
-/// any does.
+/// any does. `variants`: the only ones that count, where there are any.
 std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view manager,
                                         image::ComputeCapability device, std::string_view platform,
                                         image::Version driver, std::string_view python = {},
-                                        const std::vector<image::ComputeCapability>& others = {});
+                                        const std::vector<image::ComputeCapability>& others = {},
+                                        const std::vector<std::string_view>& variants = {});
 /// A build that the driver runs; of the release that is there, where no GPU is known. nullopt where none is.
 std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::string_view manager,
                                                    std::optional<image::ComputeCapability> device,

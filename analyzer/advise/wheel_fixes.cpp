@@ -28,7 +28,7 @@ std::vector<std::string> commands_of(std::string_view command, const TemplateWor
   std::vector<std::string> out;
   while (!command.empty()) {
     const std::string_view line = command.substr(0, command.find('\n'));
-    out.push_back(expand(line, words));
+    out.push_back(expand_filled(line, words));
     command.remove_prefix(std::min(command.size(), line.size() + 1));
   }
   return out;
@@ -43,6 +43,24 @@ std::string gpus_of(const WheelRow& row) {
   if (oldest == images.end()) return {};
   return fmt::format("its code is for GPUs of compute capability {} to {}.x: look first which yours has",
                      image::to_name(oldest->arch.cc).view(), newest->arch.cc.major);
+}
+
+// Why it may be wrong what a row says of a release; empty where its file was read, or its maker says so.
+std::string doubt_of(const WheelRow& row, std::string_view release) {
+  switch (basis_of(row, release)) {
+    case Basis::declared:
+      return "it has that code by its build script";
+    case Basis::interpolated:
+      return fmt::format("not verified{}, only of other releases ({})",
+                         release.empty() ? "" : fmt::format(" of {}", release), row.wheels);
+    default:
+      return {};
+  }
+}
+
+std::string_view title_of(std::string_view distribution, std::string_view manager) {
+  const InstallerRow* row = find_installer(distribution, manager);
+  return row != nullptr ? row->title : distribution;
 }
 
 const char* manager_of(const AdviceInput& at) { return at.manager == "conda" ? "conda" : "pip"; }
@@ -71,19 +89,14 @@ std::string caveat_for(const AdviceInput& at, const WheelChoice& choice, const W
   if (!at.python_version.empty() && !choice.same && !oldest.empty() &&
       compare_releases(at.python_version, oldest) < 0)
     parts.push_back(fmt::format("it needs Python {} or newer, and this is {}", oldest, at.python_version));
-  if (!choice.row->verified)
-    parts.emplace_back("it has that code by its build script: kshim scan says what is in the file");
+  if (std::string doubt = doubt_of(*choice.row, choice.release); !doubt.empty())
+    parts.push_back(fmt::format("{}: kshim scan says what is in the file", doubt));
   return join(parts, "; ");
 }
 
 // The package to ask for: what failed is of it, or comes with it.
-WheelName wanted(const AdviceInput& at, std::string_view distribution, bool& by_torch) {
+WheelName wanted(const AdviceInput& at, std::string_view distribution) {
   WheelName wheel = wheel_of(at);
-  // bitsandbytes has a library for each CUDA in one package, and takes that of PyTorch's: another PyTorch is
-  // the answer where one of these libraries has code for the GPU.
-  by_torch = wheel.distribution == "bitsandbytes" && (is_plain(wheel.version) || at.torch) &&
-             (!at.device || release_serves(wheel, *at.device, platform_of(at)));
-  if (by_torch) distribution = "torch";
   if (!distribution.empty() && wheel.distribution != distribution && wheel.distribution != "pytorch-gpu") {
     wheel = {};
     wheel.distribution = at.manager == "conda" && distribution == "torch" ? "pytorch-gpu" : distribution;
@@ -150,19 +163,111 @@ Fix install(const AdviceInput& at, const WheelChoice& choice, const WheelName& w
   return fix;
 }
 
+// The leader that is there, with its variant: "torch" 2.7.1 cu128. Without a version where none is known.
+WheelName leader_of(const AdviceInput& at, std::string_view distribution) {
+  std::string version = distribution == "torch" ? at.torch_build : "";
+  for (const auto& [name, installed] : at.python_env.installed)
+    if (name == distribution) version = installed;
+  WheelName out = wheel_name(distribution, version);
+  if (out.variant.empty()) out.variant = default_variant(out, platform_of(at));
+  return out;
+}
+
+// The variants of a release that have code for the GPU.
+std::vector<std::string_view> serving_variants(const WheelName& wheel, std::string_view platform,
+                                               ComputeCapability device) {
+  std::vector<std::string_view> out;
+  for (const WheelRow& row : wheels())
+    if (row.distribution == wheel.distribution && row.platform == platform &&
+        is_within(wheel.version, row.first, row.last) && serves(row, device) != image::Choice::none)
+      out.push_back(row.variant);
+  return out;
+}
+
+// A package with a library for each CUDA, which takes that of its leader's build: the release with one for
+// the leader that is there; else the leader's build for which it has one; else both. False where none is
+// known.
+bool add_follower_fix(const AdviceInput& at, const WheelName& wheel, std::string_view leader_distribution,
+                      std::vector<Fix>& fixes) {
+  const char* manager = manager_of(at);
+  const std::string platform = platform_of(at);
+  const auto choose = [&](const WheelName& name, const std::vector<std::string_view>& variants) {
+    return choose_wheel(name, manager, *at.device, platform, at.driver, at.python_version, at.other_devices,
+                        variants);
+  };
+  const WheelName leader = leader_of(at, leader_distribution);
+  const WheelRow* there = find_wheel(leader.distribution, leader.version, leader.variant, platform);
+  const std::string takes = fmt::format("{} takes the library for the CUDA that {} is built for",
+                                        wheel.distribution, title_of(leader_distribution, manager));
+  const auto add = [&](const WheelChoice& choice, const WheelName& name) {
+    Fix fix = install(at, choice, name);
+    const bool compiled = serves(*choice.row, *at.device) == image::Choice::jit;
+    fix.title += compiled ? ", which has PTX for this GPU" : ", which has code for this GPU";
+    fix.why = fmt::format("its library for {} has {}", choice.row->variant,
+                          image_that_serves(*choice.row, *at.device));
+    fix.caveat = takes + (fix.caveat.empty() ? "" : "; " + fix.caveat);
+    fixes.push_back(std::move(fix));
+  };
+  if (there != nullptr && serves(*there, *at.device) != image::Choice::none) {
+    const auto choice = choose(wheel, {there->variant});
+    if (choice && !choice->same) {
+      add(*choice, wheel);
+      return true;
+    }
+  }
+  WheelName other;
+  other.distribution = leader_distribution;
+  if (const auto variants = serving_variants(wheel, platform, *at.device); !variants.empty()) {
+    if (const auto choice = choose(other, variants)) {
+      Fix fix = install(at, *choice, other);
+      fix.title += ", for which it has a library with code for this GPU";
+      fix.why = fmt::format("the library of {} {} for {} has code for this GPU, and so has that build",
+                            wheel.distribution, wheel.version, choice->row->variant);
+      fix.caveat = takes + (fix.caveat.empty() ? "" : "; " + fix.caveat);
+      fixes.push_back(std::move(fix));
+      return true;
+    }
+  }
+  const auto choice = choose(wheel, {});
+  if (!choice) return false;
+  add(*choice, wheel);
+  WheelName chosen = wheel;
+  chosen.version = choice->release;
+  const bool fits = there != nullptr && there->variant == choice->row->variant;
+  if (const auto build = choose(other, serving_variants(chosen, platform, *at.device));
+      build && !fits && !leader.version.empty()) {
+    const Fix with = install(at, *build, other);
+    Fix& fix = fixes.back();
+    fix.title += fmt::format(", and {}{}", title_of(leader_distribution, manager), " for the same CUDA");
+    fix.commands.insert(fix.commands.end(), with.commands.begin(), with.commands.end());
+  }
+  return true;
+}
+
 }  // namespace
 
 bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_view distribution) {
   if (at.from_source) return false;
   if (!at.device) return false;
-  bool by_torch = false;
-  WheelName wheel = wanted(at, distribution, by_torch);
+  WheelName wheel = wanted(at, distribution);
   if (wheel.distribution.empty()) return false;
   const char* manager = manager_of(at);
   if (find_installer(wheel.distribution, manager) == nullptr || at.manager == "dpkg" || at.manager == "rpm")
     return false;
+  for (const CudaFollowerRow& row : cuda_followers())
+    if (row.distribution == wheel.distribution)
+      return add_follower_fix(at, wheel, row.leader, fixes) && is_plain(wheel.version);
+  // What loads a library of NVIDIA's was built for one CUDA: its own comes first.
+  std::vector<std::string_view> own;
+  for (const WheelRow& row : wheels())
+    if (is_vendors(at) && row.distribution == wheel.distribution && cuda_of(wheel.variant).known() &&
+        cuda_of(row.variant).major == cuda_of(wheel.variant).major)
+      own.push_back(row.variant);
   auto choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version,
-                             at.other_devices);
+                             at.other_devices, own);
+  if (!choice && !own.empty())
+    choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version,
+                          at.other_devices);
   // The same project under another name, with code for other GPUs.
   for (const SiblingRow& row : knowledge().siblings) {
     if (choice || row.distribution != wheel.distribution) continue;
@@ -191,16 +296,15 @@ bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_v
   const std::string_view which = choice->row->variant;
   fix.why = fmt::format("{} {}, {}", which.empty() ? "it has" : fmt::format("the build for {} has", which),
                         served, compiled ? "which the driver compiles for it" : "which runs on it");
-  if (by_torch)
-    fix.caveat = "bitsandbytes takes the library for the CUDA that PyTorch is built for; " + fix.caveat;
   fixes.push_back(std::move(fix));
-  return choice->row->verified && !compiled && is_plain(wheel.version);
+  return choice->row->basis != Basis::declared && !compiled && is_plain(wheel.version);
 }
 
 bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (at.from_source || !at.driver.known() || at.manager == "dpkg" || at.manager == "rpm") return false;
-  bool by_torch = false;
-  const WheelName wheel = wanted(at, {}, by_torch);
+  WheelName wheel = wanted(at, {});
+  for (const CudaFollowerRow& row : cuda_followers())
+    if (row.distribution == wheel.distribution) wheel = leader_of(at, row.leader);
   if (wheel.distribution.empty()) return false;
   const auto choice = choose_wheel_for_driver(wheel, manager_of(at), at.device, platform_of(at), at.driver,
                                               at.python_version);
@@ -221,6 +325,7 @@ void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& adv
   const std::string title(installer != nullptr ? installer->title : there.distribution);
   const std::string image = image_that_serves(there, *at.device);
   const std::string gpu(image::to_name(*at.device).view());
+  const std::string doubt = doubt_of(there, wheel.version);
   advice.fixes.push_back(fix_of(
       "update-other-package",
       {{"gpu", gpu},
@@ -239,7 +344,7 @@ void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& adv
        {"version", wheel.version},
        {"image", image},
        {"variant", there.variant.empty() ? "" : fmt::format(" (the build for {})", there.variant)},
-       {"declared", there.verified ? "" : fmt::format("; {} has that code by its build script", title)}}));
+       {"declared", doubt.empty() ? "" : fmt::format("; of {}: {}", title, doubt)}}));
   const bool extensions = wheel.distribution == "torch" || wheel.distribution == "pytorch-gpu";
   if (extensions && at.manager != "conda") add_extension_rebuild(at, advice.fixes);
   advice.dead_ends.push_back({fmt::format("installing {} again, or for another CUDA", title),
@@ -283,7 +388,7 @@ std::vector<std::string> useless_variants(const AdviceInput& at) {
   for (const WheelRow& row : wheels()) {
     if (&row != there && row.distribution == wheel.distribution && row.platform == platform &&
         !row.variant.empty() && is_within(wheel.version, row.first, row.last) &&
-        serves(row, *at.device) == image::Choice::none)
+        basis_of(row, wheel.version) != Basis::interpolated && serves(row, *at.device) == image::Choice::none)
       out.emplace_back(row.variant);
   }
   return out;

@@ -259,7 +259,10 @@ std::string as_sentence(std::string text) {
   return text;
 }
 
-std::string expand(std::string_view text, const TemplateWords& words) {
+namespace {
+
+/// `holes`: where it is set whether a word is empty that may not be.
+std::string expand(std::string_view text, const TemplateWords& words, bool& holes) {
   std::string out;
   while (!text.empty()) {
     const std::size_t open = std::min(text.find('{'), text.size());
@@ -267,15 +270,33 @@ std::string expand(std::string_view text, const TemplateWords& words) {
     text.remove_prefix(open);
     if (text.empty()) break;
     const std::size_t close = std::min(text.find('}'), text.size() - 1);
-    const auto found = std::ranges::find(words, text.substr(1, close - 1), &TemplateWords::value_type::first);
+    std::string_view word = text.substr(1, close - 1);
+    const bool optional = word.ends_with('?');
+    if (optional) word.remove_suffix(1);
+    const auto found = std::ranges::find(words, word, &TemplateWords::value_type::first);
+    // A quoted word that is empty is empty, too.
+    if (found != words.end() && !optional) holes |= found->second.empty() || found->second == "''";
     out += found == words.end() ? text.substr(0, 1) : found->second;
     text.remove_prefix(found == words.end() ? 1 : close + 1);
   }
   return out;
 }
 
+}  // namespace
+
+std::string expand(std::string_view text, const TemplateWords& words) {
+  bool ignored = false;
+  return expand(text, words, ignored);
+}
+
+std::string expand_filled(std::string_view text, const TemplateWords& words) {
+  bool holes = false;
+  std::string out = expand(text, words, holes);
+  return holes ? std::string() : out;
+}
+
 bool asks_for(std::string_view text, std::string_view word) {
-  return contains(text, fmt::format("{{{}}}", word));
+  return contains(text, fmt::format("{{{}}}", word)) || contains(text, fmt::format("{{{}?}}", word));
 }
 
 std::string escape_markup(std::string_view text) {

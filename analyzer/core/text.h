@@ -114,9 +114,12 @@ std::string size_text(std::uint64_t bytes);
 /// "50M", "1.5 GB", "300MiB", "1000000000"; nullopt for anything else.
 std::optional<std::uint64_t> parse_size(std::string_view text);
 /// The values of the words that stand in a template in braces: one pass from left to right, so that a value
-/// which happens to hold such a word is not expanded again. Braces around anything else stay.
+/// which happens to hold such a word is not expanded again. Braces around anything else stay. {word?} may be
+/// empty.
 using TemplateWords = std::vector<std::pair<std::string_view, std::string>>;
 std::string expand(std::string_view text, const TemplateWords& words);
+/// The same, or nothing where a word is empty that may not be.
+std::string expand_filled(std::string_view text, const TemplateWords& words);
 /// Whether the template asks for the word.
 bool asks_for(std::string_view text, std::string_view word);
 /// With a capital letter, unless it begins with a name, and a full stop.

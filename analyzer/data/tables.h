@@ -15,6 +15,9 @@ KSHIM_WORDS(ArchList, gencode, values, cmake, numbers, torch, plain, comma, spac
             lowest, rules_cuda, locked, added)
 /// What of a recipe pip does.
 KSHIM_WORDS(Pip, none, here, isolated, after_steps, removes)
+/// How a row is known: its files were read, some of its releases' were, its maker states it, or a build
+/// script does.
+KSHIM_WORDS(Basis, measured, interpolated, documented, declared)
 KSHIM_WORDS(FrameOwner, user, library, generated, launcher, plumbing)
 KSHIM_WORDS(FrameMatch, begins, holds, script, file_begins, path_begins, path_holds, symbol_begins,
             symbol_holds, source_holds)

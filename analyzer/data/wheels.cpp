@@ -103,6 +103,14 @@ bool refuses(const CompanionRow& companion, ComputeCapability cc) {
   return library_supports(companion.library, companion.release, cc).value_or(Support::yes) != Support::yes;
 }
 
+bool has_word(std::string_view words, std::string_view word) {
+  for (std::size_t at = words.find(word); at != words.npos; at = words.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string normal_name(std::string_view package) {
@@ -184,6 +192,16 @@ std::string_view default_variant(const WheelName& name, std::string_view platfor
 const WheelRow* find_wheel(std::string_view distribution, std::string_view version, std::string_view variant,
                            std::string_view platform) {
   WheelName name = wheel_name(distribution, version, variant);
+  // That of the very release, where one was looked into (xformers 0.0.33 is for another CUDA than its
+  // .post1).
+  if (name.variant.empty() && !name.version.empty()) {
+    const auto names_it = [&](const WheelRow& row) {
+      return row.distribution == name.distribution && row.platform == platform &&
+             has_word(row.wheels, name.version);
+    };
+    const WheelRow* const only = first_row(wheels(), names_it);
+    if (only != nullptr && only == last_row(wheels(), names_it)) return only;
+  }
   if (name.variant.empty()) name.variant = default_variant(name, platform);
   const WheelRow* found = nullptr;
   for (const WheelRow& row : wheels()) {
@@ -195,6 +213,18 @@ const WheelRow* find_wheel(std::string_view distribution, std::string_view versi
     found = &row;
   }
   return found;
+}
+
+Basis basis_of(const WheelRow& row, std::string_view release) {
+  if (row.basis != Basis::measured && row.basis != Basis::interpolated) return row.basis;
+  if (row.wheels.empty()) return row.basis;
+  std::string_view rest = row.wheels;
+  while (!rest.empty()) {
+    const std::string_view each = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), each.size() + 1));
+    if (compare(each, release, true) == 0) return Basis::measured;
+  }
+  return Basis::interpolated;
 }
 
 image::Choice serves(const WheelRow& row, ComputeCapability cc) {

@@ -37,6 +37,9 @@ std::string_view default_variant(const WheelName& name, std::string_view platfor
 /// where a project makes no finer difference.
 const WheelRow* find_wheel(std::string_view distribution, std::string_view version,
                            std::string_view variant = {}, std::string_view platform = kLinux);
+/// How that is known of one release of the row: `interpolated` where nobody looked into its file, but into
+/// those of other releases of the row. "2.7" stands for any of its patch releases.
+Basis basis_of(const WheelRow& row, std::string_view release);
 /// How the row serves the GPU, by the rules that hold for files.
 image::Choice serves(const WheelRow& row, image::ComputeCapability cc);
 /// All that serve it, newest first: machine code and PTX alike.

@@ -59,10 +59,9 @@ class Replaced(unittest.TestCase):
         new = [row("1.4", "1.9", "80", "measured", date="d", wheels="1.4.0")]
         self.assertEqual(spans(TOOL.replaced([row("1.1", "0", "75")], new, Series()))[0], ("1.1", "1.3", "75", "declared"))
 
-    def test_a_measured_row_goes_on_with_the_next_release(self):
-        old = [row("1.1", "1.3", "80", "measured", date="a", wheels="1.1.0 1.3.0")]
-        got = TOOL.replaced(old, [row("1.4", "1.4", "80", "measured", date="b", wheels="1.4.2")], Series())
-        self.assertEqual([(each["first"], each["last"], each["date"], each["wheels"]) for each in got], [("1.1", "1.4", "b", "1.1.0 1.3.0 1.4.2")])
+    def test_a_row_that_begins_at_a_patch_release_stays(self):
+        old = [row("1.4.3", "1.4", "80", "measured", date="d", wheels="1.4.3")]
+        self.assertEqual(TOOL.replaced(old, [], Series()), old)
 
     def test_another_platform_is_left_alone(self):
         other = dict(row("1.1", "1.8", "75"), platform=TOOL.ARM)
@@ -75,41 +74,87 @@ class Measured:
         self.said = said
 
 
-def project(variant, library, pins):
-    """A package whose releases 1.0, 1.1 ... pin these releases of cuDNN; None: it was not looked at."""
-    out = object.__new__(TOOL.Project)
-    out.row = dict(distribution="p", package="p", variant=variant, library=library)
-    out.platform = TOOL.LINUX
-    out.series = [(f"1.{place}", f"1.{place}.0") for place in range(len(pins))]
-    out.points = {place: {"cu12": ("80", "")} for place, pin in enumerate(pins) if pin}
-    out.wheels = {place: Measured(requires=[f"Requires-Dist: nvidia-cudnn-cu12=={pin}; platform_system == 'Linux'"])
-                  for place, pin in enumerate(pins) if pin}
+def project(pins=(), published=None, old=(), **row):
+    """A package whose releases 1.0.0, 1.1.0 ... pin these releases of cuDNN; None: it was not looked at."""
+    releases = published or [f"1.{place}.0" for place in range(len(pins))]
+    out = TOOL.Project(dict(distribution="p", package="p", variant="", library="") | row, TOOL.LINUX, None, releases, old)
+    for release, pin in zip(releases, pins, strict=False):
+        if pin:
+            out.points[release] = {"cu12": ("80", "", "", TOOL.TODAY)}
+            out.wheels[release] = Measured(requires=[f"Requires-Dist: nvidia-cudnn-cu12=={pin}; platform_system == 'Linux'"])
     return out
 
 
 class Companions(unittest.TestCase):
     def test_releases_between_two_that_pin_the_same_are_as_these(self):
-        got = project("", "", ["9.1", None, "9.1", None, "9.5"]).companions([])
+        got = project(["9.1", None, "9.1", None, "9.5"]).companions([])
         self.assertEqual([(each["first"], each["last"], each["release"]) for each in got], [("1.0", "1.2", "9.1"), ("1.4", "1.4", "9.5")])
 
     def test_what_was_measured_before_goes_on(self):
-        old = project("", "", ["9.1", None, None, None]).companions([])
-        got = project("", "", [None, None, None, "9.1"]).companions(old)
+        old = project(["9.1", None, None, None]).companions([])
+        got = project([None, None, None, "9.1"]).companions(old)
         self.assertEqual([(each["first"], each["last"]) for each in got], [("1.0", "1.3")])
+
+    def test_a_requirement_of_a_whole_series_is_no_pin(self):
+        self.assertEqual(project(["9.*"]).companions([]), [])
 
     def test_a_declared_row_stays(self):
         declared = dict(distribution="p", first="1.0", last="1.3", variant="cu11", platform=TOOL.LINUX, library="cuDNN", release="8.7", basis="declared",
                         sources="s")
-        self.assertIn(declared, project("", "", ["9.1"]).companions([declared]))
+        self.assertIn(declared, project(["9.1"]).companions([declared]))
+
+
+def point(cubin, ptx="", isa="", date="d"):
+    return (cubin, ptx, isa, date)
+
+
+def known(published, points, old=()):
+    """The rows of what was looked into: {release: {variant: point}}."""
+    mine = project(published=published, old=old, variant="file")
+    mine.points |= points
+    return [(row["variant"], row["first"], row["last"], row["cubin"], row["basis"], row["wheels"]) for row in TOOL.sort_rows(mine.rows())]
 
 
 class Rows(unittest.TestCase):
     def test_a_row_has_the_newest_isa_of_its_releases(self):
-        mine = project("", "", ["1", "1", "1"])
-        mine.points = {0: {"": ("80", "90")}, 1: {"": ("80", "90")}, 2: {"": ("80", "")}}
-        for place, isa in enumerate(("8.7", "9.0", "")):
-            mine.wheels[place].isa = {"": isa}
+        mine = project(published=["1.0.0", "1.1.0", "1.2.0"])
+        mine.points = {"1.0.0": {"": point("80", "90", "8.7")}, "1.1.0": {"": point("80", "90", "9.0")}, "1.2.0": {"": point("80")}}
         self.assertEqual([(row["first"], row["last"], row.get("isa")) for row in mine.rows()], [("1.0", "1.1", "9.0"), ("1.2", "1.2", None)])
+
+    def test_a_row_of_which_each_release_was_looked_into_is_measured(self):
+        got = known(["1.0.0", "1.1.0"], {"1.0.0": {"cu12": point("80")}, "1.1.0": {"cu12": point("80")}})
+        self.assertEqual(got, [("cu12", "1.0", "1.1", "80", "measured", "1.0.0 1.1.0")])
+
+    def test_a_release_between_that_nobody_looked_into_makes_it_interpolated(self):
+        got = known(["1.0.0", "1.1.0", "1.2.0"], {"1.0.0": {"cu12": point("80")}, "1.2.0": {"cu12": point("80")}})
+        self.assertEqual(got, [("cu12", "1.0", "1.2", "80", "interpolated", "1.0.0 1.2.0")])
+
+    def test_so_does_a_patch_release_at_its_end(self):
+        got = known(["1.0.0", "1.0.1", "1.1.0"], {"1.0.1": {"cu12": point("80")}, "1.1.0": {"cu12": point("90")}})
+        self.assertEqual(got, [("cu12", "1.0", "1.0", "80", "interpolated", "1.0.1"), ("cu12", "1.1", "1.1", "90", "measured", "1.1.0")])
+
+    def test_a_row_begins_where_a_release_has_the_library_first(self):
+        got = known(["1.0.0", "1.0.1", "1.0.2"], {"1.0.0": {"cu11": point("70")}, "1.0.1": {"cu11": point("70"), "cu12": point("80")},
+                                                   "1.0.2": {"cu11": point("70"), "cu12": point("80")}})
+        self.assertEqual(got, [("cu11", "1.0", "1.0", "70", "measured", "1.0.0 1.0.1 1.0.2"), ("cu12", "1.0.1", "1.0", "80", "measured", "1.0.1 1.0.2")])
+
+    def test_a_release_that_differs_splits_a_row(self):
+        got = known(["1.0.0", "1.1.0", "1.2.0"], {"1.0.0": {"cu11": point("80")}, "1.1.0": {"cu11": point("80 90")}, "1.2.0": {"cu11": point("80")}})
+        self.assertEqual([row[1:4] for row in got], [("1.0", "1.0", "80"), ("1.1", "1.1", "80 90"), ("1.2", "1.2", "80")])
+
+    def test_what_was_measured_before_goes_on(self):
+        old = [row("1.0", "1.2", "80", "measured", date="a", wheels="1.0.0 1.2.0", sources="scanned_wheels") | {"variant": "cu12"}]
+        got = known(["1.0.0", "1.1.0", "1.2.0"], {"1.1.0": {"cu12": point("80 90")}}, old)
+        self.assertEqual([row[1:5] for row in got], [("1.0", "1.0", "80", "measured"), ("1.1", "1.1", "80 90", "measured"), ("1.2", "1.2", "80", "measured")])
+
+    def test_a_release_without_the_library_ends_a_row_of_before(self):
+        old = [row("1.0", "1.2", "80", "measured", date="a", wheels="1.0.0 1.2.0", sources="scanned_wheels") | {"variant": "cu12"}]
+        got = known(["1.0.0", "1.1.0", "1.2.0"], {"1.1.0": {}}, old)
+        self.assertEqual([row[1:3] for row in got], [("1.0", "1.0"), ("1.2", "1.2")])
+
+    def test_a_release_with_post_is_named_without(self):
+        got = known(["1.0.0", "1.0.1.post1", "1.0.2"], {"1.0.0": {"cu12": point("70")}, "1.0.1.post1": {"cu12": point("80")}, "1.0.2": {"cu12": point("90")}})
+        self.assertEqual([row[1:3] for row in got], [("1.0", "1.0.0"), ("1.0.1", "1.0.1"), ("1.0.2", "1.0")])
 
 
 class Builds(unittest.TestCase):

@@ -71,7 +71,7 @@ TEST_F(Attribution, APackageIsFoundByItsRecordFile) {
   const Finding got = failed(write(site_ + "foo/_C.so"));
   EXPECT_EQ(got.package.text(), "foo-ext 1.2 (pip)");
   ASSERT_FALSE(got.fixes.empty());
-  EXPECT_THAT(got.fixes[0].commands.at(0), HasSubstr(" foo-ext"));
+  EXPECT_THAT(got.fixes[0].title, HasSubstr(" foo-ext"));
 }
 TEST_F(Attribution, AnotherFileAtThePathIsNotTheRecordedOne) {
   machine_.write(site_ + "foo_ext-1.2.dist-info/RECORD", "foo/_C.so,sha256=x,7\n");
@@ -207,7 +207,9 @@ TEST_F(Attribution, AReportsSourceIsInNoCommand) {
         R"({"type":"package","seq":9,"t":9,"object":1,"name":"foo","version":"1","manager":"pip","source":")" +
         source + "\"}\n";
     const Finding got = failed("/nowhere/site-packages/foo/_C.so", "box", record);
-    return got.fixes.empty() || got.fixes[0].commands.empty() ? std::string() : got.fixes[0].commands[0];
+    for (const Fix& fix : got.fixes)
+      if (!fix.commands.empty()) return fix.commands[0];
+    return std::string();
   };
   for (const char* source : {"-e /src/foo", "/src/$(id)", "-r https://h.org/x"})
     EXPECT_THAT(command(source), EndsWith(" --no-deps .")) << "neither its source nor its name";

@@ -139,6 +139,147 @@ TEST(OlderReleases, AnotherPyTorchIsNoAnswerForAPackageThatLacksTheCode) {
   EXPECT_TRUE(torch("0.49.1", {6, 1})) << "its libraries for CUDA 11.8 to 12.6 have sm_60";
 }
 
+std::string first_of(const Advice& advice) {
+  return advice.fixes.empty() ? std::string() : join(advice.fixes.front().commands, "\n");
+}
+
+// bitsandbytes takes its library for the CUDA that PyTorch is built for.
+TEST(OlderReleases, AreOfThePackageWhereThePyTorchThatIsThereServesTheGpu) {
+  AdviceInput at = installed("bitsandbytes", "0.45.1", {12, 0});
+  at.torch = true;
+  at.torch_build = "2.7.1+cu128";
+  EXPECT_TRUE(contains(first_of(advise_on(at)), "'bitsandbytes==0.45.3")) << commands_of(advise_on(at));
+  EXPECT_FALSE(contains(commands_of(advise_on(at)), "torch")) << commands_of(advise_on(at));
+}
+
+TEST(OlderReleases, AreOfBothWhereNeitherServesTheGpu) {
+  AdviceInput at = installed("bitsandbytes", "0.45.1", {12, 0});
+  at.torch = true;
+  at.torch_build = "2.4.1+cu121";
+  const std::string first = first_of(advise_on(at));
+  EXPECT_TRUE(contains(first, "'bitsandbytes==0.45.3")) << first;
+  EXPECT_TRUE(contains(first, "whl/cu128")) << first;
+}
+
+// The build of PyTorch that is proposed is one for which that release has a library with the code.
+TEST(OlderReleases, OfALeaderHaveALibraryOfTheFollower) {
+  for (const WheelRow& row : wheels()) {
+    if (row.distribution != "bitsandbytes" || row.platform != kLinux) continue;
+    for (const ComputeCapability device : {ComputeCapability{6, 1}, {7, 0}, {9, 0}, {12, 0}}) {
+      AdviceInput at = installed("bitsandbytes", "", device);
+      at.package_version = row.last;
+      for (const Fix& fix : advise_on(at).fixes) {
+        const auto value = [&](std::string_view name) {
+          for (const auto& [key, text] : fix.arguments)
+            if (key == name) return text;
+          return std::string();
+        };
+        if (value("package") != "torch") continue;
+        const WheelRow* library = find_wheel("bitsandbytes", row.last, value("variant"));
+        ASSERT_NE(library, nullptr) << row.last << " " << value("variant");
+        EXPECT_NE(serves(*library, device), image::Choice::none) << row.last << " " << value("variant");
+      }
+    }
+  }
+}
+
+// A release that nobody looked into is named as such, and one that somebody did is not.
+TEST(OlderReleases, SayWhereTheyAreNotVerified) {
+  std::size_t doubted = 0;
+  std::size_t sure = 0;
+  for (const WheelRow& row : wheels()) {
+    if (row.wheels.empty()) continue;
+    for (const std::string_view release : {row.first, row.last}) {
+      for (const ComputeCapability device : {ComputeCapability{6, 1}, {7, 0}, {9, 0}, {12, 0}}) {
+        AdviceInput at = installed("", "", device);
+        at.package = row.distribution;
+        at.package_version = release;
+        at.platform = row.platform;
+        for (const Fix& fix : advise_on(at).fixes) {
+          if (fix.id != "install-build" || fix.arguments.size() != 3) continue;
+          const WheelRow* named = find_wheel(fix.arguments[0].second, fix.arguments[1].second,
+                                             fix.arguments[2].second, row.platform);
+          if (named == nullptr || named->wheels.empty()) continue;
+          const bool doubt = basis_of(*named, fix.arguments[1].second) == Basis::interpolated;
+          EXPECT_EQ(contains(fix.caveat, "not verified"), doubt)
+              << row.distribution << " " << release << ": " << fix.caveat;
+          ++(doubt ? doubted : sure);
+        }
+      }
+    }
+  }
+  EXPECT_GT(doubted, 0U);
+  EXPECT_GT(sure, 100U);
+}
+
+// Nobody outside its maker need have the source of what pip installed as a file.
+TEST(OlderReleases, ComeBeforeASourceThatNobodyIsKnownToHave) {
+  AdviceInput at = installed("closed-kernels-cu12", "0.19.0", {12, 0});
+  at.object = "/v/lib/python3.11/site-packages/closed_kernels/libclosed.so";
+  at.shared_library = true;
+  at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_80"), {}}};
+  const Advice advice = advise_on(at);
+  ASSERT_FALSE(advice.fixes.empty());
+  EXPECT_EQ(advice.fixes.front().id, "take-release-with-code");
+  EXPECT_FALSE(contains(commands_of(advice), "closed-kernels")) << commands_of(advice);
+  for (const Fix& fix : advice.fixes)
+    EXPECT_FALSE(fix.id == "rebuild" && fix.title.starts_with("Build ")) << fix.title;
+  at.source = "/home/u/closed";  // built here
+  EXPECT_EQ(advise_on(at).fixes.front().id, "rebuild");
+}
+
+// A wheel of Windows gets commands that run there.
+TEST(OlderReleases, OfWindowsAreInstalledThere) {
+  for (const char* package : {"bitsandbytes", "torch", "closed-kernels", "onnxruntime-gpu", "xformers"}) {
+    for (const char* file : {"/w/site-packages/p/p_cuda.dll", "/w/p-1.0-cp311-cp311-win_amd64.whl",
+                             "/w/p/_C.cp311-win_amd64.pyd"}) {
+      AdviceInput at = installed(package, "0.30.0", {12, 0});
+      at.object = file;
+      at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_80"), {}}};
+      for (const Fix& fix : advise_on(at).fixes)
+        for (const std::string& command : fix.commands) {
+          for (const char* posix : {"export ", "sudo ", "rm -", "env -u", "/usr/", "$(", "&& "})
+            EXPECT_FALSE(contains(command, posix)) << package << ": " << command;
+          const std::size_t mark = command.find('=');
+          const bool assigns = mark != std::string::npos && mark != 0 &&
+                               std::ranges::all_of(command.substr(0, mark),
+                                                   [](char c) { return c == '_' || (c >= 'A' && c <= 'Z'); });
+          EXPECT_FALSE(assigns) << package << ": " << command;
+        }
+    }
+  }
+}
+
+// What loads libcublasLt.so.13 does not load that of CUDA 12: another build of what loads it is the way.
+TEST(OlderReleases, OfALibraryAreOfTheSameMajorVersion) {
+  AdviceInput at = installed("nvidia-cublas", "13.0.0.19", {6, 1});
+  at.object = "/v/lib/python3.11/site-packages/nvidia/cu13/lib/libcublasLt.so.13";
+  at.toolkit = {13, 0};
+  at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_75"), {}}};
+  EXPECT_FALSE(contains(commands_of(advise_on(at)), "-cu12")) << commands_of(advise_on(at));
+  at.extension = "onnxruntime";
+  EXPECT_TRUE(contains(first_of(advise_on(at)), "'onnxruntime-gpu==")) << commands_of(advise_on(at));
+}
+
+// pip is asked for what has the GPU's code, and for nothing that an index has under that name by accident.
+TEST(OlderReleases, AreAskedForByTheNameThatPipKnows) {
+  const auto told = [](const char* software, bool python) {
+    AdviceInput at;
+    at.cause = Cause::library_not_found;
+    at.message = "ld_missing";
+    at.software = at.package = software;
+    at.object = "libcublasLt.so.12";
+    at.python = python;
+    return commands_of(advise_on(at));
+  };
+  EXPECT_TRUE(contains(told("onnxruntime", true), "'onnxruntime-gpu[cuda,cudnn]'"))
+      << told("onnxruntime", true);
+  EXPECT_FALSE(contains(told("onnxruntime", true), "dir onnxruntime\n"));
+  for (const char* other : {"dorado", "candle", "apex", "opencv"})
+    EXPECT_FALSE(contains(told(other, true), "pip install")) << told(other, true);
+  EXPECT_FALSE(contains(told("onnxruntime", false), "pip install")) << told("onnxruntime", false);
+}
+
 // A driver that ran CUDA 12.8 runs 12.6 and 11.8; of the builds for these, that for 11.8 ends with
 // PyTorch 2.7.
 TEST(OlderReleases, OfTwoOlderCudasThatWhichGoesOnIsTaken) {

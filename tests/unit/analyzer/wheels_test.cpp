@@ -55,6 +55,21 @@ TEST(Wheels, NameReleasesInOrderAndKnownPlatforms) {
         << row.distribution << " " << row.first;
 }
 
+TEST(Wheels, SayWhichOfTheirReleasesSomebodyLookedInto) {
+  WheelRow row;
+  row.basis = Basis::interpolated;
+  row.wheels = "0.43.3 0.44.1 2.25.1.post1";
+  EXPECT_EQ(basis_of(row, "0.44.1"), Basis::measured);
+  EXPECT_EQ(basis_of(row, "0.44"), Basis::measured);
+  EXPECT_EQ(basis_of(row, "2.25.1"), Basis::measured);
+  EXPECT_EQ(basis_of(row, "0.44.0"), Basis::interpolated);
+  EXPECT_EQ(basis_of(row, "0.45"), Basis::interpolated);
+  row.basis = Basis::measured;
+  EXPECT_EQ(basis_of(row, "0.44.2"), Basis::interpolated) << "a patch release that came later";
+  row.basis = Basis::documented;
+  EXPECT_EQ(basis_of(row, "0.44.0"), Basis::documented);
+}
+
 TEST(Wheels, NeverOverlap) {
   for (const WheelRow& a : wheels()) {
     for (const WheelRow& b : wheels()) {
