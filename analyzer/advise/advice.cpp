@@ -477,7 +477,7 @@ Advice advise_on(const AdviceInput& given) {
   note_assumed(at, advice.fixes);
   add_newer_than_known(told, advice.remarks);
   keep_usable(at, advice.fixes);
-  if (at.windows) keep_for_windows(at, advice);
+  if (at.windows) keep_for_windows(at, advice, !given.windows);
   return advice;
 }
 

@@ -210,7 +210,7 @@ std::string for_own_python(std::string command, const std::string& interpreter) 
 
 }  // namespace
 
-void keep_for_windows(const AdviceInput& at, Advice& advice) {
+void keep_for_windows(const AdviceInput& at, Advice& advice, bool of_file) {
   // A program of Windows runs in no container of Linux.
   if (at.message.find("docker") == std::string::npos && at.message.find("container") == std::string::npos)
     std::erase_if(advice.fixes, [](const Fix& fix) {
@@ -218,6 +218,7 @@ void keep_for_windows(const AdviceInput& at, Advice& advice) {
     });
   for (Fix& fix : advice.fixes) {
     std::erase_if(fix.commands, is_of_linux);
+    if (of_file) std::erase_if(fix.commands, is_for_posix);
     const bool posix = std::ranges::any_of(fix.commands, is_for_posix);
     for (std::string& command : fix.commands) {
       if (!contains(command, '"')) std::ranges::replace(command, '\'', '"');

@@ -22,6 +22,7 @@ void for_interpreter(std::vector<Fix>& fixes, const PythonEnvironment& python);
 
 /// For a user that pasted a log of Windows: no command of Linux alone. A command for a shell of POSIX is
 /// marked by the caveat of its fix; the others are the same in PowerShell and cmd.
-void keep_for_windows(const AdviceInput& at, Advice& advice);
+/// `of_file`: nobody pasted anything, and the file is of Windows: then those go.
+void keep_for_windows(const AdviceInput& at, Advice& advice, bool of_file = false);
 
 }  // namespace kshim::advise
