@@ -358,7 +358,9 @@ void keep_usable(const AdviceInput& at, std::vector<Fix>& fixes) {
 
 }  // namespace
 
-Advice advise_on(const AdviceInput& given) {
+namespace {
+
+Advice advice_on(const AdviceInput& given) {
   Advice advice;
   if (given.conflict || given.missing || !given.unread.empty()) {
     if (given.conflict) add_library_advice(given, advice);
@@ -481,6 +483,25 @@ Advice advise_on(const AdviceInput& given) {
   return advice;
 }
 
+// A driver is of the host. Where the host is not the user's (a container, a job), what the user can do comes
+// first.
+void set_who(const AdviceInput& at, std::vector<Fix>& fixes) {
+  for (Fix& fix : fixes)
+    if (fix.kind == FixKind::upgrade_driver) fix.who = Who::admin;
+  if (at.container || at.ranked)
+    std::ranges::stable_partition(fixes, [](const Fix& fix) {
+      return fix.who == Who::you && fix.kind != FixKind::fallback;
+    });
+}
+
+}  // namespace
+
+Advice advise_on(const AdviceInput& given) {
+  Advice advice = advice_on(given);
+  set_who(given, advice.fixes);
+  return advice;
+}
+
 bool names_program(const std::vector<Fix>& fixes, std::string_view program) {
   // From there on for_interpreter() may have changed it.
   const std::size_t kept = std::min(program.find("pip "), program.find("conda "));
@@ -524,7 +545,6 @@ void advise_on(std::vector<Finding>& findings, const ForeignNames& foreign, Advi
       finding.remarks.emplace_back("kshim knows no fix for this.");
   }
   settle(findings);
-  for (Finding& finding : findings) finding.about.reset();
 }
 
 namespace {

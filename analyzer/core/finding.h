@@ -64,6 +64,11 @@ std::string_view words_of(Assumed what);  ///< what the fix takes for granted: "
 /// The most that a finding is sure whose first fix assumes something.
 constexpr double kMostIfAssumed = 0.8;
 
+/// The person that can do it.
+enum class Who : std::uint8_t { you, admin, maker };
+std::string_view to_name(Who who);  ///< "you", "admin", "maker"
+std::string_view words_of(Who who);  ///< "you", "admin of the host", "maker of the program"
+
 struct Fix {
   FixKind kind = FixKind::rebuild;
   std::string title;
@@ -75,6 +80,7 @@ struct Fix {
   image::Version cuda = {};      ///< of what it installs, or builds with; unknown where none is named
   std::string_view system = {};  ///< "linux": works there alone
   std::vector<Assumed> assumed = {};
+  Who who = Who::you;
 };
 
 /// What failed at a place, as far as the user's own line goes: a runtime loads much that no line asked for.
@@ -206,7 +212,7 @@ struct Finding {
   std::vector<Place> where;          ///< innermost first; first is the user's own
   Near near = Near::load;            ///< what failed at the first of them, and with failed_kernel
   std::shared_ptr<const diagnose::AdviceInput>
-      about;  ///< what its fixes depend on; null: nothing is to be advised
+      about;  ///< what its fixes and its title depend on; null: nothing is to be advised
   std::vector<Fix> fixes;
   std::vector<DeadEnd> dead_ends;
   std::vector<std::string> remarks;  ///< true and useful: "Your driver is fine."

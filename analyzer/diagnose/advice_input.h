@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the advice about a finding depends on: the facts that the rules saw, and whose file it is. Reports,
-// scans and logs fill in the same structure; a finding carries it until advise_on() has made fixes of it.
+// scans and logs fill in the same structure.
 #pragma once
 
 #include "analyzer/diagnose/libraries.h"

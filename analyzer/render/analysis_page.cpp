@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The analysis for people: the most important line first; on a terminal one screen, which people paste into
 // issues.
+#include "analyzer/render/answer.h"
 #include "analyzer/render/finding_page.h"
 #include "analyzer/render/render.h"
 #include "analyzer/render/share.h"
@@ -125,13 +126,18 @@ struct AnalysisWriter {
     headline();
     const bool terminal = doc_.terminal();
     problems_ = static_cast<std::size_t>(std::ranges::count_if(analysis_.findings, is_problem));
-    if (!terminal || problems_ > 1) contents();
-    findings();
+    if (doc_.brief()) {
+      answers();
+    } else {
+      if (!terminal || problems_ > 1) contents();
+      findings();
+    }
     Matrix matrix;
     for (std::size_t i = 0; !terminal && i < analysis_.findings.size(); ++i)
       matrix.add(analysis_.findings[i], i + 1);
     matrix.write(doc_.has_links(), doc_);
     write_fleet(analysis_.fleet, doc_);
+    if (doc_.brief() && problems_ != 0) doc_.more("More:", "kshim analyze -v " + reports_path(analysis_));
     if (!terminal && !(analysis_.devices.empty() && analysis_.processes.empty())) {
       doc_.heading(2, {{"Environment"}});
       devices();
@@ -195,37 +201,28 @@ struct AnalysisWriter {
     write_contents(analysis_.findings, head, doc_);
   }
 
-  void findings() {
-    const std::size_t most = std::min(analysis_.findings.size(), doc_.limits().findings);
-    bool left_out = false;
-    bool first = true;
-    bool apart = false;
-    for (std::size_t i = 0; i < most; ++i) {
-      const Finding& finding = analysis_.findings[i];
-      if (!is_problem(finding) && doc_.brief()) continue;
-      if (!first && !apart && is_hypothetical(finding)) {
-        apart = true;
-        doc_.heading(2, {{"What would fail on the targets; nothing of it has failed yet"}});
-      }
-      const Detail detail = !doc_.brief()    ? (doc_.terminal() ? Detail::everything : Detail::full)
-                            : problems_ <= 1 ? Detail::full
-                            : first          ? Detail::shared
-                                             : Detail::brief;
-      const bool room = first || doc_.has_room();
-      if (room) write_finding(finding, i + 1, detail, doc_);
-      left_out = left_out || detail < Detail::full || !room;
-      first = false;
-    }
-    write_left_out(analysis_.findings.size() - most, "more finding", doc_);
-    // Anything but a problem takes one line; how such libraries work takes none.
+  void answers() {
+    write_answers(analysis_.findings, {}, doc_);
+    // Beside a problem nothing else is worth a line; how such libraries work never is.
     for (const Finding& finding : analysis_.findings) {
-      if (!doc_.brief() || is_problem(finding) || finding.is_by_design ||
-          finding.cause == Cause::benign_probe)
-        continue;
+      if (problems_ != 0 || finding.is_by_design || finding.cause == Cause::benign_probe) continue;
       doc_.gap();
       doc_.say(Tone::strong, "note:", title_of(finding));
     }
-    if (left_out) doc_.more("Everything:", "kshim analyze --verbose " + reports_path(analysis_));
+  }
+
+  void findings() {
+    const std::size_t most = std::min(analysis_.findings.size(), doc_.limits().findings);
+    bool apart = false;
+    for (std::size_t i = 0; i < most; ++i) {
+      const Finding& finding = analysis_.findings[i];
+      if (i != 0 && !apart && is_hypothetical(finding)) {
+        apart = true;
+        doc_.heading(2, {{"What would fail on the targets; nothing of it has failed yet"}});
+      }
+      write_finding(finding, i + 1, doc_.terminal() ? Detail::everything : Detail::full, doc_);
+    }
+    write_left_out(analysis_.findings.size() - most, "more finding", doc_);
   }
 
   void devices() {

@@ -69,8 +69,6 @@ class Document {
   virtual bool terminal() const { return false; }
   /// A screen, and no more than a screen.
   virtual bool brief() const { return false; }
-  /// Whether another finding has room.
-  virtual bool has_room() const { return true; }
   /// Whether Span::hover and Span::finding come to something.
   virtual bool has_links() const { return false; }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An explanation on one screen: what it means, what is behind it, what to do, what to run to know more.
+#include "analyzer/render/answer.h"
 #include "analyzer/render/finding_page.h"
 #include "analyzer/render/render.h"
 
@@ -8,13 +9,36 @@ namespace {
 
 struct ExplanationWriter {
   void write() {
+    if (doc_.brief() && !explanation_.findings.empty()) return answer();
     head();
     if (!explanation_.recognized) not_recognized();
     facts();
-    write_findings(explanation_.findings, doc_.brief() ? Detail::full : Detail::everything, doc_);
+    write_findings(explanation_.findings, Detail::everything, doc_);
     also();
     next();
     doc_.notes(mapped(explanation_.notes, [](const std::string& note) { return Note{note}; }));
+  }
+
+  // What a number or a name means is the answer to it, with what it stands for most often.
+  void answer() {
+    const bool log = explanation_.asked == Asked::log;
+    for (const Meaning& meaning : explanation_.meanings)
+      if (!log) doc_.say(Tone::strong, fmt::format("{}:", names_of(meaning)), meaning.message);
+    AnswerAt at;
+    if (log) at = {.line = {explanation_.subject, explanation_.line}, .quote = explanation_.quote};
+    if (!explanation_.next.empty()) at.decide = explanation_.next.front().command;
+    write_answers(explanation_.findings, at, doc_);
+    doc_.notes(mapped(explanation_.notes, [](const std::string& note) { return Note{note}; }));
+    const std::string word = shell_quote(explanation_.subject);
+    const bool typed = !word.empty() && word.front() != kNoShellWord && explanation_.subject != "-";
+    doc_.more("More:", log ? fmt::format("kshim explain --log {} -v", typed ? word : "FILE")
+                           : fmt::format("kshim explain {} -v", typed ? word : "MESSAGE"));
+  }
+
+  static std::string names_of(const Meaning& meaning) {
+    std::vector<std::string> names = {std::to_string(meaning.code), meaning.runtime_name, meaning.driver_name};
+    std::erase(names, "");
+    return join(names, ", ");
   }
 
   void head() {

@@ -3,6 +3,7 @@
 
 #include <unordered_set>
 
+#include "analyzer/diagnose/advice_input.h"
 #include "analyzer/owner/databases.h"
 
 namespace kshim::render {
@@ -51,8 +52,28 @@ std::string kernel_name(std::string_view demangled) {
   return name.substr(0, name.find('(', 1));
 }
 
+// The project that a log names as the one that failed, as its makers write it: "PyTorch 2.9.1". Empty: none.
+std::string owner_name(const Finding& finding) {
+  if (!finding.package.empty()) return finding.package.label();
+  if (finding.about == nullptr) return {};
+  const diagnose::AdviceInput& about = *finding.about;
+  if (about.software.empty() && finding.cause == Cause::library_refuses) {
+    // What refuses is what says so; many programs say one sentence.
+    const auto row = std::ranges::find(messages(), about.message, &MessageRow::id);
+    return row == messages().end() || row->who == "programs" ? std::string() : std::string(row->who);
+  }
+  if (about.software.empty()) return {};
+  const InstallerRow* known = find_installer(about.software, "pip");
+  // Some rows install two projects in one command.
+  const bool titled = known != nullptr && !contains(known->title, " and ");
+  return fmt::format("{}{}{}", titled ? known->title : std::string_view(about.software),
+                     about.package_version.empty() ? "" : " ", about.package_version);
+}
+
 std::string file_name(const Finding& finding) {
   if (finding.object.empty()) {
+    const std::string owner = owner_name(finding);
+    if (!owner.empty()) return owner;
     const bool of_log = !finding.devices.empty() && finding.devices.front().kind == Device::Kind::named;
     return of_log || finding.images.empty() ? "the failing program or library" : "an image in memory";
   }
@@ -65,16 +86,17 @@ std::string file_name(const Finding& finding) {
 }
 
 std::string filled_title(const Finding& finding, std::string_view pattern) {
-  return expand(
-      pattern,
-      {{"file", file_name(finding)}, {"gpu", gpu_name(finding)}, {"have", enumerate(title_have(finding))}});
+  const std::string owner = owner_name(finding);
+  return expand(pattern, {{"file", file_name(finding)},
+                          {"gpu", gpu_name(finding)},
+                          {"have", enumerate(title_have(finding))},
+                          {"owner", owner.empty() ? "the library itself" : owner}});
 }
 
 // Of a terminal's screen, unless all is asked for.
 constexpr std::size_t kKernels = 3;
 constexpr std::size_t kImages = 9;
 constexpr std::size_t kEvidence = 3;
-constexpr std::size_t kSharedEvidence = 2;
 constexpr std::size_t kPlaces = 2;
 constexpr std::size_t kDevices = 4;
 constexpr std::size_t kDeadEnds = 4;
@@ -94,7 +116,7 @@ struct FindingWriter {
     add("seen in", {{finding_.seen_in}});
     add("file", {code(finding_.object)});
     add("package", {{finding_.package.text()}});
-    add("call", call());
+    add("call", call_of(finding_));
     places();
     kernels();
     if (doc_.terminal()) images();
@@ -149,18 +171,6 @@ struct FindingWriter {
       add(i != 0 ? "" : target ? "target" : "GPU", {{std::move(text)}});
     }
     add_more(finding_.devices.size() - shown);
-  }
-
-  Line call() const {
-    Line out;
-    if (!finding_.failed_call.empty()) out.push_back(code(finding_.failed_call));
-    if (finding_.code) {
-      if (!out.empty()) out.push_back({" returned "});
-      out.push_back(code(
-          fmt::format("{}{}{}", *finding_.code, finding_.code_name.empty() ? "" : " ", finding_.code_name)));
-    }
-    if (const std::string often = how_often(finding_); !often.empty() && !out.empty()) out.push_back({often});
-    return out;
   }
 
   // Each once: without line numbers two calls of one function look the same.
@@ -246,11 +256,8 @@ struct FindingWriter {
   }
 
   void other_fixes() {
-    const bool shared = detail_ == Detail::shared;
-    const std::size_t fixes =
-        shared ? std::min<std::size_t>(finding_.fixes.size(), 2) : finding_.fixes.size();
-    for (std::size_t i = 1; i < fixes; ++i) fix(i);
-    if (shared || finding_.dead_ends.empty()) return;
+    for (std::size_t i = 1; i < finding_.fixes.size(); ++i) fix(i);
+    if (finding_.dead_ends.empty()) return;
     doc_.heading(3, {{"Will not help"}});
     const std::size_t all = finding_.dead_ends.size();
     const std::size_t shown = shown_of(all, most(kDeadEnds));
@@ -294,7 +301,7 @@ struct FindingWriter {
       const std::string place(common ? basename_of(location) : std::string_view(location));
       items.push_back(place.empty() ? Line{{row->text}} : Line{code(place), {": " + row->text}});
     }
-    doc_.list(std::move(items), most(detail_ == Detail::shared ? kSharedEvidence : kEvidence));
+    doc_.list(std::move(items), most(kEvidence));
     doc_.close_details();
   }
 
@@ -351,6 +358,18 @@ std::string place_text(const Place& place) {
   if (place.file.empty() && function.empty()) return fmt::format("{} +0x{:x}", place.object, place.offset);
   if (place.file.empty()) return fmt::format("{}, in {}", function, basename_of(place.object));
   return ReportLine{place.file, place.line}.text() + (function.empty() ? "" : ", in " + function);
+}
+
+Line call_of(const Finding& finding) {
+  Line out;
+  if (!finding.failed_call.empty()) out.push_back(code(finding.failed_call));
+  if (finding.code) {
+    if (!out.empty()) out.push_back({" returned "});
+    out.push_back(code(
+        fmt::format("{}{}{}", *finding.code, finding.code_name.empty() ? "" : " ", finding.code_name)));
+  }
+  if (const std::string often = how_often(finding); !often.empty() && !out.empty()) out.push_back({often});
+  return out;
 }
 
 bool counts(const Finding& finding) {

@@ -14,6 +14,8 @@ std::vector<std::string> targets_of(const Finding& finding);
 /// A headline that counts what there is needs no "probably" and no percentage: it says itself how much is
 /// known.
 bool counts(const Finding& finding);
+/// "cuLibraryGetKernel returned 209 CUDA_ERROR_NO_BINARY_FOR_GPU, 3 times"; empty where no call failed.
+Line call_of(const Finding& finding);
 /// "train.py:17, in step"
 std::string place_text(const Place& place);
 /// The phrase that a person reads first, with nothing left to fill in: for programs.
@@ -29,9 +31,8 @@ std::string counted_findings(std::span<const Finding> findings);
 /// The title and the fixes as plain lines.
 std::string message_text(const Finding& finding);
 
-/// brief: title, place and the first fix. shared: what several findings leave room for. full: all a person
-/// needs. everything: without limits on lists.
-enum class Detail : std::uint8_t { brief, shared, full, everything };
+/// brief: place and the first fix. full: all a person needs. everything: without limits on lists.
+enum class Detail : std::uint8_t { brief, full, everything };
 void write_finding(const Finding& finding, std::size_t number, Detail detail, Document& document);
 /// The fixes, each with a heading, and what will not help.
 void write_fixes(const Finding& finding, Document& document);

@@ -9,7 +9,6 @@ constexpr unsigned kWidest = 100;  // longer lines are hard to read, and issues 
 constexpr unsigned kRowIndent = 2;
 constexpr unsigned kTextIndent = 2;
 constexpr unsigned kCommandIndent = 4;
-constexpr std::size_t kScreen = 40;  // lines
 constexpr std::size_t kRows = 30;
 constexpr std::size_t kNarrowestName = 16;
 /// Columns of a fact's label, its indent included.
@@ -55,7 +54,6 @@ class TextPage final : public Document {
 
   bool terminal() const override { return true; }
   bool brief() const override { return !options_.verbose; }
-  bool has_room() const override { return options_.verbose || lines_.size() < kScreen; }
   void close_details() override { folded_ = false; }
   /// never two, never the first
   void gap() override {

@@ -13,6 +13,10 @@ struct VerdictLine {
 };
 VerdictLine verdict_line(const Analysis& analysis);
 
+/// The title of a finding with the two values that contradict each other, where it does not name them: "...
+/// has no code for RTX 5090 (12.0), only for sm_80 and sm_90".
+std::string with_values(std::string title, const Finding& finding);
+
 /// "sm_70 sm_75 sm_80 (8.6, 8.9) sm_120": with the GPUs that an entry serves besides its own.
 std::string list_text(const FleetList& list);
 /// As CMAKE_CUDA_ARCHITECTURES takes it: "70-real;75-real;120".

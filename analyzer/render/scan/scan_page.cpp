@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scan for people: what is wrong on top, then what each file is built for, then the totals.
+#include "analyzer/render/answer.h"
 #include "analyzer/render/finding_page.h"
 #include "analyzer/render/scan/render.h"
 
@@ -237,7 +238,7 @@ struct ScanWriter {
     // The most severe come first; anything but a problem is left to --verbose.
     const auto total = static_cast<std::size_t>(std::ranges::count_if(scan_.findings, is_problem));
     if (total == 0) return;
-    if (total == 1) return write_finding(scan_.findings.front(), 1, Detail::full, doc_);
+    if (total == 1) return write_answer(scan_.findings.front(), 1, {}, doc_);
     // Most findings of one scan are one finding about many files: a line each, and the first with all there
     // is to it.
     std::vector<std::pair<std::string_view, std::string>> lines;
@@ -248,7 +249,7 @@ struct ScanWriter {
     lines.resize(shown);
     if (shown > 1) doc_.contents({}, std::move(lines));
     if (more != 0) doc_.paragraph({{fmt::format("and {} more: --verbose shows them", more)}});
-    write_finding(scan_.findings.front(), 1, Detail::shared, doc_);
+    write_answer(scan_.findings.front(), 1, {}, doc_);
   }
 
   void expected() {

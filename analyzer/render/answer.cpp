@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/render/answer.h"
+
+#include "analyzer/render/finding_page.h"
+#include "analyzer/say/sentences.h"
+
+namespace kshim::render {
+namespace {
+
+constexpr double kSureEnough = 0.8;             // below, the answer says how sure it is
+constexpr std::size_t kBlocks = 2;        // answers on one screen
+constexpr std::size_t kQuoted = 76;       // columns of a log's line
+constexpr std::size_t kReason = 150;      // columns of a reason; a longer one ends at a clause
+constexpr std::size_t kOtherCommands = 1;  // of the other way: more are on the page of --verbose
+constexpr std::size_t kNotThis = 2;
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+// The part of a long line around its first word of error.
+std::string around_error(std::string_view line) {
+  const std::size_t first = line.find_first_not_of(" \t");
+  line.remove_prefix(std::min(first, line.size()));
+  if (terminal_columns(line) <= kQuoted) return std::string(line);
+  const std::string small = lower(line);
+  std::size_t word = std::string::npos;
+  for (const std::string_view each : {"error", "fatal", "fail", "not ", "unsupported", "invalid"})
+    word = std::min(word, small.find(each));
+  // A little of what stands before the word: the place, or the exception's name.
+  constexpr std::size_t kBefore = 12;
+  std::size_t from = word == std::string::npos || word + kQuoted < line.size() + kBefore
+                         ? word == std::string::npos || word < kBefore ? 0 : word - kBefore
+                         : line.size() - kQuoted;
+  while (from != 0 && (static_cast<unsigned char>(line[from]) & 0xC0U) == 0x80U) --from;
+  std::size_t to = std::min(line.size(), from + kQuoted);
+  while (to < line.size() && (static_cast<unsigned char>(line[to]) & 0xC0U) == 0x80U) --to;
+  return fmt::format("{}{}{}", from == 0 ? "" : "...", line.substr(from, to - from),
+                     to == line.size() ? "" : "...");
+}
+
+// A reason on a screen: whole where it is short, else its first clause.
+std::string clause_of(const std::string& why) {
+  if (why.size() <= kReason) return why;
+  for (const std::string_view end : {". ", "; ", ": "})
+    if (const std::size_t at = why.find(end); at != std::string::npos && at <= kReason)
+      return why.substr(0, at);
+  return why;
+}
+
+struct AnswerWriter {
+  void write() {
+    doc_.open_finding(number_, kind_of(finding_), with_values(title_of(finding_), finding_));
+    place();
+    first_fix();
+    other_fix();
+    not_this();
+    how_sure();
+    doc_.close_finding();
+  }
+
+  // One line of the log, or the user's own line and the call.
+  void place() {
+    if (at_.line.line != 0) {
+      const std::string where = at_.line.text();
+      return doc_.paragraph({code(std::string(basename_of(where))), {"  "}, {'"' + around_error(at_.quote) + '"'}},
+                            2, 2);
+    }
+    Line line;
+    if (!finding_.where.empty()) line.push_back(code(place_text(finding_.where.front())));
+    if (const Line call = call_of(finding_); !call.empty()) {
+      if (!line.empty()) line.push_back({": "});
+      line.insert(line.end(), call.begin(), call.end());
+    }
+    if (!line.empty()) doc_.paragraph(std::move(line), 2, 2);
+    if (!finding_.seen_in.empty()) doc_.paragraph({{"in " + finding_.seen_in}}, 2, 2);
+  }
+
+  void first_fix() {
+    if (finding_.fixes.empty()) return;
+    const Fix& fix = finding_.fixes.front();
+    doc_.gap();
+    doc_.say(Tone::good, fmt::format("Do this [{}]:", words_of(fix.who)), fix.title, Tone::strong);
+    doc_.commands(fix.commands);
+    if (!fix.why.empty()) doc_.paragraph({{"Why: " + clause_of(fix.why)}}, 2, 5);
+    std::vector<std::string> assumed;
+    for (const Assumed what : fix.assumed)
+      if (decides(what)) assumed.emplace_back(words_of(what));
+    if (!assumed.empty())
+      doc_.paragraph({{fmt::format("The log does not say {}.", enumerate(assumed))}}, 2, 2);
+  }
+
+  // What another person can do.
+  void other_fix() {
+    if (finding_.fixes.empty()) return;
+    const auto other = std::ranges::find_if(
+        finding_.fixes, [&](const Fix& fix) { return fix.who != finding_.fixes.front().who; });
+    if (other == finding_.fixes.end()) return;
+    doc_.gap();
+    doc_.say(Tone::strong, fmt::format("If you cannot [{}]:", words_of(other->who)), other->title);
+    if (other->commands.size() <= kOtherCommands) doc_.commands(other->commands);
+  }
+
+  void not_this() {
+    std::vector<std::string> actions;
+    for (const DeadEnd& end : finding_.dead_ends)
+      if (actions.size() < kNotThis) actions.push_back(end.action);
+    if (actions.empty()) return;
+    doc_.gap();
+    doc_.say(Tone::strong, "Not this:", join(actions, "; "));
+  }
+
+  void how_sure() {
+    if (finding_.confidence >= kSureEnough || counts(finding_)) return;
+    if (finding_.dead_ends.empty()) doc_.gap();
+    std::string text = fmt::format("{:.0f} %.", finding_.confidence * 100);
+    if (!at_.decide.empty()) text += " To decide: " + at_.decide;
+    doc_.say(Tone::strong, "Sure:", text);
+  }
+
+  // What decides which fix it is; how commands are typed shows in them.
+  static bool decides(Assumed what) {
+    return what == Assumed::gpu || what == Assumed::cuda || what == Assumed::driver;
+  }
+
+  const Finding& finding_;
+  std::size_t number_;
+  const AnswerAt& at_;
+  Document& doc_;
+};
+
+}  // namespace
+
+void write_answer(const Finding& finding, std::size_t number, const AnswerAt& at, Document& document) {
+  AnswerWriter{finding, number, at, document}.write();
+}
+
+void write_answers(std::span<const Finding> findings, const AnswerAt& at, Document& document) {
+  std::vector<const Finding*> problems;
+  for (const Finding& finding : findings)
+    if (is_problem(finding)) problems.push_back(&finding);
+  const AnswerAt elsewhere;
+  for (std::size_t i = 0; i < std::min(problems.size(), kBlocks); ++i)
+    write_answer(*problems[i], i + 1, i == 0 ? at : elsewhere, document);
+  if (problems.size() <= kBlocks) return;
+  document.gap();
+  document.paragraph({{fmt::format("and {}", counted(problems.size() - kBlocks, "more finding"))}});
+}
+
+}  // namespace kshim::render

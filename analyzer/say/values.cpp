@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/say/sentences.h"
+
+namespace kshim::say {
+namespace {
+
+constexpr std::size_t kNamed = 3;
+
+// "sm_80, sm_86 and 4 more"
+std::string shortened(const std::vector<std::string>& archs) {
+  if (archs.size() <= kNamed) return enumerate(archs);
+  const std::vector<std::string> shown(archs.begin(), archs.begin() + kNamed - 1);
+  return fmt::format("{} and {} more", join(shown, ", "), archs.size() - shown.size());
+}
+
+// What contradicts what; empty where it is not known.
+std::string values_of(const Finding& finding) {
+  if (has_trait(finding.cause, cause_trait::code_missing) && !finding.have.empty() && finding.code &&
+      finding.cause != Cause::arch_specific_image && finding.cause != Cause::kernel_missing_from_image)
+    return fmt::format("only for {}", shortened(finding.have));
+  if (finding.about == nullptr) return {};
+  const diagnose::AdviceInput& about = *finding.about;
+  const std::string driver = about.driver.known() ? fmt::format("driver for CUDA {}", name(about.driver)) : "";
+  switch (finding.cause) {
+    case Cause::ptx_newer_than_driver:
+      if (about.ptx.known() && !driver.empty())
+        return fmt::format("PTX {} against a {}", name(about.ptx), driver);
+      break;
+    case Cause::driver_too_old:
+      if (about.runtime.known() && !driver.empty())
+        return fmt::format("CUDA {} against a {}", name(about.runtime), driver);
+      break;
+    case Cause::nvrtc_arch_unsupported:
+      if (about.compiler && about.compiler->asked.cc.major != 0) {
+        const std::string asked = name(image::ImageKind::cubin, about.compiler->asked);
+        const std::string& compiler = about.compiler->name;
+        // A version that knows the architecture is not the one that refused it.
+        const ToolkitRow* first = first_toolkit_for(about.compiler->asked);
+        const ToolkitRow* last = last_toolkit_for(about.compiler->asked);
+        const image::Version version = about.compiler->version;
+        const bool knows =
+            first != nullptr && last != nullptr && !(version < first->version) && !(last->version < version);
+        if (version.known() && !knows && !compiler.empty())
+          return fmt::format("{} against {} of CUDA {}", asked, compiler, name(about.compiler->version));
+        return compiler.empty() ? asked : fmt::format("{} against {}", asked, compiler);
+      }
+      break;
+    default:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string with_values(std::string title, const Finding& finding) {
+  const std::string values = values_of(finding);
+  if (values.empty()) return title;
+  return title + (values.starts_with("only ") ? ", " : ": ") + values;
+}
+
+}  // namespace kshim::say
