@@ -485,20 +485,19 @@ Advice advice_on(const AdviceInput& given) {
 
 // A driver is of the host. Where the host is not the user's (a container, a job), what the user can do comes
 // first.
-void set_who(const AdviceInput& at, std::vector<Fix>& fixes) {
+void set_actors(const AdviceInput& at, std::vector<Fix>& fixes) {
   for (Fix& fix : fixes)
-    if (fix.kind == FixKind::upgrade_driver) fix.who = Who::admin;
+    if (fix.kind == FixKind::upgrade_driver) fix.actor = Actor::admin;
   if (at.container || at.ranked)
-    std::ranges::stable_partition(fixes, [](const Fix& fix) {
-      return fix.who == Who::you && fix.kind != FixKind::fallback;
-    });
+    std::ranges::stable_partition(
+        fixes, [](const Fix& fix) { return fix.actor == Actor::you && fix.kind != FixKind::fallback; });
 }
 
 }  // namespace
 
 Advice advise_on(const AdviceInput& given) {
   Advice advice = advice_on(given);
-  set_who(given, advice.fixes);
+  set_actors(given, advice.fixes);
   return advice;
 }
 

@@ -26,7 +26,7 @@ struct ExplainOptions {
 Explanation read_log(const std::string& path, const ExplainRequest& options) {
   if (path == "-") {
     files::await_writer();
-    return explain_log(std::cin, "stdin", options, {});
+    return explain_log(std::cin, kStandardInput, options, {});
   }
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)

@@ -41,13 +41,13 @@ constexpr std::string_view kSeverities[] = {"none", "info", "warning", "error"};
 std::string_view to_name(Severity severity) { return kSeverities[static_cast<std::size_t>(severity)]; }
 std::string_view to_name(Assumed what) { return kAssumed[static_cast<std::size_t>(what)].name; }
 std::string_view words_of(Assumed what) { return kAssumed[static_cast<std::size_t>(what)].words; }
-std::string_view to_name(Who who) {
+std::string_view to_name(Actor actor) {
   static constexpr std::string_view kNames[] = {"you", "admin", "maker"};
-  return kNames[static_cast<std::size_t>(who)];
+  return kNames[static_cast<std::size_t>(actor)];
 }
-std::string_view words_of(Who who) {
+std::string_view words_of(Actor actor) {
   static constexpr std::string_view kWords[] = {"you", "admin of the host", "maker of the program"};
-  return kWords[static_cast<std::size_t>(who)];
+  return kWords[static_cast<std::size_t>(actor)];
 }
 std::span<const CauseRow> causes() { return kCauses; }
 const CauseRow& row_of(Cause cause) { return kCauses[static_cast<std::size_t>(cause)]; }

@@ -65,9 +65,9 @@ std::string_view words_of(Assumed what);  ///< what the fix takes for granted: "
 constexpr double kMostIfAssumed = 0.8;
 
 /// The person that can do it.
-enum class Who : std::uint8_t { you, admin, maker };
-std::string_view to_name(Who who);  ///< "you", "admin", "maker"
-std::string_view words_of(Who who);  ///< "you", "admin of the host", "maker of the program"
+enum class Actor : std::uint8_t { you, admin, maker };
+std::string_view to_name(Actor actor);   ///< "you", "admin", "maker"
+std::string_view words_of(Actor actor);  ///< "you", "admin of the host", "maker of the program"
 
 struct Fix {
   FixKind kind = FixKind::rebuild;
@@ -80,7 +80,7 @@ struct Fix {
   image::Version cuda = {};      ///< of what it installs, or builds with; unknown where none is named
   std::string_view system = {};  ///< "linux": works there alone
   std::vector<Assumed> assumed = {};
-  Who who = Who::you;
+  Actor actor = Actor::you;
 };
 
 /// What failed at a place, as far as the user's own line goes: a runtime loads much that no line asked for.

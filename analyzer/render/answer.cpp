@@ -7,10 +7,10 @@
 namespace kshim::render {
 namespace {
 
-constexpr double kSureEnough = 0.8;             // below, the answer says how sure it is
-constexpr std::size_t kBlocks = 2;        // answers on one screen
-constexpr std::size_t kQuoted = 76;       // columns of a log's line
-constexpr std::size_t kReason = 150;      // columns of a reason; a longer one ends at a clause
+constexpr double kSureEnough = 0.8;        // below, the answer says how sure it is
+constexpr std::size_t kBlocks = 2;         // answers on one screen
+constexpr std::size_t kQuoted = 76;        // columns of a log's line
+constexpr std::size_t kReason = 150;       // columns of a reason; a longer one ends at a clause
 constexpr std::size_t kOtherCommands = 1;  // of the other way: more are on the page of --verbose
 constexpr std::size_t kNotThis = 2;
 
@@ -65,8 +65,11 @@ struct AnswerWriter {
   void place() {
     if (at_.line.line != 0) {
       const std::string where = at_.line.text();
-      return doc_.paragraph({code(std::string(basename_of(where))), {"  "}, {'"' + around_error(at_.quote) + '"'}},
-                            2, 2);
+      doc_.paragraph({code(std::string(basename_of(where))), {"  "}, {'"' + around_error(at_.quote) + '"'}},
+                     2, 2);
+      if (!finding_.where.empty())
+        doc_.paragraph({{"from "}, code(place_text(finding_.where.front()))}, 2, 2);
+      return;
     }
     Line line;
     if (!finding_.where.empty()) line.push_back(code(place_text(finding_.where.front())));
@@ -82,7 +85,7 @@ struct AnswerWriter {
     if (finding_.fixes.empty()) return;
     const Fix& fix = finding_.fixes.front();
     doc_.gap();
-    doc_.say(Tone::good, fmt::format("Do this [{}]:", words_of(fix.who)), fix.title, Tone::strong);
+    doc_.say(Tone::good, fmt::format("Do this [{}]:", words_of(fix.actor)), fix.title, Tone::strong);
     doc_.commands(fix.commands);
     if (!fix.why.empty()) doc_.paragraph({{"Why: " + clause_of(fix.why)}}, 2, 5);
     std::vector<std::string> assumed;
@@ -96,10 +99,10 @@ struct AnswerWriter {
   void other_fix() {
     if (finding_.fixes.empty()) return;
     const auto other = std::ranges::find_if(
-        finding_.fixes, [&](const Fix& fix) { return fix.who != finding_.fixes.front().who; });
+        finding_.fixes, [&](const Fix& fix) { return fix.actor != finding_.fixes.front().actor; });
     if (other == finding_.fixes.end()) return;
     doc_.gap();
-    doc_.say(Tone::strong, fmt::format("If you cannot [{}]:", words_of(other->who)), other->title);
+    doc_.say(Tone::strong, fmt::format("If you cannot [{}]:", words_of(other->actor)), other->title);
     if (other->commands.size() <= kOtherCommands) doc_.commands(other->commands);
   }
 

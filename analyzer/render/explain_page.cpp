@@ -23,20 +23,23 @@ struct ExplanationWriter {
   void answer() {
     const bool log = explanation_.asked == Asked::log;
     for (const Meaning& meaning : explanation_.meanings)
-      if (!log) doc_.say(Tone::strong, fmt::format("{}:", names_of(meaning)), meaning.message);
+      if (!log)
+        doc_.say(Tone::strong, fmt::format("{}:", meaning.code),
+                 fmt::format("{} ({})", meaning.message, names_of(meaning)));
     AnswerAt at;
     if (log) at = {.line = {explanation_.subject, explanation_.line}, .quote = explanation_.quote};
     if (!explanation_.next.empty()) at.decide = explanation_.next.front().command;
     write_answers(explanation_.findings, at, doc_);
     doc_.notes(mapped(explanation_.notes, [](const std::string& note) { return Note{note}; }));
     const std::string word = shell_quote(explanation_.subject);
-    const bool typed = !word.empty() && word.front() != kNoShellWord && explanation_.subject != "-";
+    const bool typed =
+        !word.empty() && word.front() != kNoShellWord && explanation_.subject != kStandardInput;
     doc_.more("More:", log ? fmt::format("kshim explain --log {} -v", typed ? word : "FILE")
                            : fmt::format("kshim explain {} -v", typed ? word : "MESSAGE"));
   }
 
   static std::string names_of(const Meaning& meaning) {
-    std::vector<std::string> names = {std::to_string(meaning.code), meaning.runtime_name, meaning.driver_name};
+    std::vector<std::string> names = {meaning.runtime_name, meaning.driver_name};
     std::erase(names, "");
     return join(names, ", ");
   }

@@ -365,8 +365,8 @@ Line call_of(const Finding& finding) {
   if (!finding.failed_call.empty()) out.push_back(code(finding.failed_call));
   if (finding.code) {
     if (!out.empty()) out.push_back({" returned "});
-    out.push_back(code(
-        fmt::format("{}{}{}", *finding.code, finding.code_name.empty() ? "" : " ", finding.code_name)));
+    out.push_back(
+        code(fmt::format("{}{}{}", *finding.code, finding.code_name.empty() ? "" : " ", finding.code_name)));
   }
   if (const std::string often = how_often(finding); !often.empty() && !out.empty()) out.push_back({often});
   return out;

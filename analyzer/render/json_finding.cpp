@@ -46,7 +46,7 @@ inline Json to_json(const Place& from) {
 
 template <>
 inline Json to_json(const Fix& from) {
-  Json out = {{"kind", to_name(from.kind)}, {"who", to_name(from.who)}};
+  Json out = {{"kind", to_name(from.kind)}, {"who", to_name(from.actor)}};
   KSHIM_JSON_FIELDS(title, commands, why, caveat, id)
   if (!from.assumed.empty()) out["assumed"] = json_of(from.assumed);
   out["arguments"] = arguments_json(from.arguments);

@@ -21,7 +21,8 @@ std::string values_of(const Finding& finding) {
     return fmt::format("only for {}", shortened(finding.have));
   if (finding.about == nullptr) return {};
   const diagnose::AdviceInput& about = *finding.about;
-  const std::string driver = about.driver.known() ? fmt::format("driver for CUDA {}", name(about.driver)) : "";
+  const std::string driver =
+      about.driver.known() ? fmt::format("driver for CUDA {}", name(about.driver)) : "";
   switch (finding.cause) {
     case Cause::ptx_newer_than_driver:
       if (about.ptx.known() && !driver.empty())

@@ -15,6 +15,9 @@ struct ExplainRequest {
   std::optional<image::Version> assume_toolkit;
 };
 
+/// Explanation::subject of a log that comes through a pipe.
+inline constexpr const char* kStandardInput = "stdin";
+
 /// An error of CUDA's that was asked for.
 struct Meaning {
   int code = 0;

@@ -201,7 +201,7 @@ TEST(Facts, AssumptionsAreNotSaidToStandInALog) {
   options.assume_cc = image::ComputeCapability{8, 9};
   options.assume_toolkit = image::Version{11, 8};
   const Explanation explanation = explain_text("209", options);
-  const std::string page = rendered(explanation, Format::text, {});
+  const std::string page = rendered(explanation, Format::text, {.verbose = true});
   EXPECT_EQ(page.find("the log names it"), std::string::npos);
   EXPECT_NE(page.find("--assume-toolkit"), std::string::npos);
 }

@@ -242,15 +242,18 @@ TEST(Log, WhatUsersReported) {
   }
 }
 
-// U16: the number that the image asks for is a driver.
+// U16: the number that the image asks for is a driver, which is the host's: what the user can do comes first.
 TEST(Log, AnImageThatAsksForANewerCudaNamesTheDriver) {
   const Explanation explanation = explained(
       "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=13.0, please update\n");
   ASSERT_EQ(explanation.findings.size(), 1U);
   const Finding& finding = explanation.findings.front();
   ASSERT_FALSE(finding.fixes.empty());
-  EXPECT_EQ(finding.fixes.front().id, "update-driver");
-  EXPECT_NE(finding.fixes.front().title.find("580."), std::string::npos);
+  EXPECT_EQ(finding.fixes.front().actor, Actor::you);
+  const auto driver = std::ranges::find(finding.fixes, "update-driver", &Fix::id);
+  ASSERT_NE(driver, finding.fixes.end());
+  EXPECT_EQ(driver->actor, Actor::admin);
+  EXPECT_NE(driver->title.find("580."), std::string::npos);
 }
 
 // U19: a kernel without a body, and then a failure of CUDA's: the program did not go on.

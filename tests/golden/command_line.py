@@ -187,9 +187,9 @@ class Terminal(unittest.TestCase):
             self.assertNotIn("\x1b", on_terminal("no-image-for-arch", **changes)[0], changes)
 
     def test_ascii_where_the_locale_is_not_utf8(self):
-        self.assertTrue(run("no-image-for-arch", LC_ALL="C").stdout.isascii())
-        self.assertTrue(run("no-image-for-arch", LC_ALL=None).stdout.isascii())
-        self.assertFalse(run("no-image-for-arch", LC_ALL=None, LANG="de_DE.UTF-8").stdout.isascii())
+        self.assertTrue(run("no-image-for-arch", "-v", LC_ALL="C").stdout.isascii())
+        self.assertTrue(run("no-image-for-arch", "-v", LC_ALL=None).stdout.isascii())
+        self.assertFalse(run("no-image-for-arch", "-v", LC_ALL=None, LANG="de_DE.UTF-8").stdout.isascii())
 
 
 if __name__ == "__main__":

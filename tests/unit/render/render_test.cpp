@@ -63,8 +63,9 @@ std::string without_colors(std::string text) {
 TEST(RenderText, FirstLineNamesKernelFileAndGpu) {
   const auto lines =
       lines_of(rendered(analysis_of({finding(Cause::no_image_for_arch)}), Format::text, {.width = 100}));
-  EXPECT_EQ(lines.front(),
-            "error: kernel saxpy cannot run: saxpy has no code for NVIDIA GeForce GTX 1080 (6.1)");
+  EXPECT_EQ(
+      lines.front(),
+      "error: kernel saxpy cannot run: saxpy has no code for NVIDIA GeForce GTX 1080 (6.1), only for sm_75");
 }
 
 TEST(RenderText, EveryCauseHasATitleWithoutPlaceholders) {
@@ -192,12 +193,13 @@ TEST(RenderText, NoLineEndsInBlanksOrIsTooWide) {
 TEST(RenderText, AsciiWhereTheLocaleHasNothingElse) {
   Analysis analysis = analysis_of({finding(Cause::no_image_for_arch)});
   analysis.findings[0].object = "/home/j\u00fcrgen/saxpy";
-  const std::string plain = rendered(analysis, Format::text, {.unicode = false});
+  const std::string plain = rendered(analysis, Format::text, {.unicode = false, .verbose = true});
   EXPECT_TRUE(
       std::all_of(plain.begin(), plain.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
   EXPECT_NE(plain.find("/home/j?rgen/saxpy"), std::string::npos);
-  EXPECT_NE(rendered(analysis, Format::text, {.unicode = true}).find("/home/j\u00fcrgen/saxpy"),
-            std::string::npos);
+  EXPECT_NE(
+      rendered(analysis, Format::text, {.unicode = true, .verbose = true}).find("/home/j\u00fcrgen/saxpy"),
+      std::string::npos);
 }
 
 // A report is a stranger's file, and what it says lands on a terminal.
@@ -244,8 +246,25 @@ TEST(RenderText, NoStringReachesTheTerminalWithAnEscape) {
 TEST(RenderText, SeveralFindingsBeginWithASummary) {
   const std::string text =
       rendered(analysis_of({finding(Cause::no_image_for_arch), finding(Cause::compiled_out)}), Format::text,
-               {.width = 100});
+               {.width = 100, .verbose = true});
   EXPECT_EQ(lines_of(text).front(), "1 error and 1 warning");
+}
+
+// A screen has two answers at most; each names the actor of its first fix.
+TEST(RenderText, AScreenHasTwoAnswersAndCountsTheOthers) {
+  std::vector<Finding> findings(5, finding(Cause::no_image_for_arch));
+  const std::vector<std::string> lines =
+      lines_of(rendered(analysis_of(findings), Format::text, {.width = 100}));
+  EXPECT_EQ(std::ranges::count_if(lines, [](const std::string& line) { return line.starts_with("error:"); }),
+            2);
+  EXPECT_NE(std::ranges::find(lines, "and 3 more findings"), lines.end());
+  for (const auto& [actor, words] : {std::pair{Actor::you, "[you]"}, {Actor::admin, "[admin of the host]"}}) {
+    findings.resize(1);
+    findings.front().fixes.front().actor = actor;
+    const std::string one = rendered(analysis_of(findings), Format::text, {.width = 100});
+    EXPECT_NE(one.find(words), std::string::npos) << one;
+    EXPECT_LE(lines_of(one).size(), 15U) << one;
+  }
 }
 
 TEST(RenderText, PlacesThatLookAlikeAreShownOnce) {
@@ -264,8 +283,7 @@ TEST(RenderText, VerboseLiftsTheLimits) {
   Finding many = finding(Cause::no_image_for_arch);
   for (int i = 0; i < 50; ++i) many.kernels.push_back("kernel_" + std::to_string(i) + "()");
   many.kernels_total = many.kernels.size();
-  const std::string some = rendered(analysis_of({many}), Format::text, {});
-  EXPECT_NE(some.find("and 48 more"), std::string::npos) << some;
+  EXPECT_EQ(rendered(analysis_of({many}), Format::text, {}).find("kernel_49()"), std::string::npos);
   const std::string all = rendered(analysis_of({many}), Format::text, {.verbose = true});
   EXPECT_NE(all.find("kernel_49()"), std::string::npos);
 }
