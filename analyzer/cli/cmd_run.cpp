@@ -29,6 +29,7 @@ struct RunOptions {
   std::string timeout;
   Written written;
   bool audit = false;
+  bool no_capture = false;
   std::vector<std::string> command;
 };
 
@@ -170,6 +171,7 @@ int run(const RunOptions& options) {
   const Simulation simulation = parse_simulations(options.simulate);
   ChildSpec child{
       .program = find_program(options.command.front()), .arguments = options.command, .time_limit = {}};
+  child.captures = !options.no_capture;
   if (!options.timeout.empty()) child.time_limit = parse_timeout(options.timeout);
   Output output(options.written.output, STDERR_FILENO, exit_status::kRunFailed);
   const RunFolder folder(options.report);
@@ -194,7 +196,7 @@ int run(const RunOptions& options) {
   const std::string search_path(environment.get("LD_LIBRARY_PATH"));
   watch.start();
   on_stall({});  // CMD goes on, whatever the watch waits for
-  const ChildOutcome outcome = run_child(child, std::move(environment));
+  ChildOutcome outcome = run_child(child, std::move(environment));
   on_stall(status_of_child(options, outcome).value_or(exit_status::kRunFailed));
   watch.stop();
   if (outcome.timed_out) {
@@ -230,6 +232,8 @@ int run(const RunOptions& options) {
         std::min<std::chrono::steady_clock::duration>(analysis_options.patience, *child.time_limit);
   analysis_options.exit_status = outcome.exit_status;
   analysis_options.term_signal = outcome.term_signal;
+  analysis_options.words = std::move(outcome.words);
+  analysis_options.heard = outcome.heard;
   const Analysis analysis = verbs::analyze(reports, analysis_options);
   const bool on_stderr = output.is_stream();
   output.write(rendered(analysis, options.written.format,
@@ -256,6 +260,7 @@ std::function<int()> set_up_run(Arguments& arguments) {
   arguments.add("--timeout", options->timeout);
   arguments.add(options->written);
   arguments.add("--audit", options->audit);
+  arguments.add("--no-capture", options->no_capture);
   arguments.add("--full", options->written.full);
   return [options, &app] {
     options->command = program_in(app.remaining());

@@ -68,6 +68,8 @@ struct AnalysisOptions {
   std::optional<int> term_signal;
   long pid = 0;                       ///< its process
   std::filesystem::path last_report;  ///< that this process began
+  std::string words;                  ///< the last that the program and its children wrote to stderr
+  bool heard = false;                 ///< whether anybody listened
   /// Called between reports, in the caller's thread, with the bytes read so far and those to read in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };

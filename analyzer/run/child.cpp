@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CMD stays in our process group: the terminal's Ctrl-C, Ctrl-Z and `fg` reach it as if we were not there,
-// and it may read from the terminal. What is sent to us alone (kill, a batch system) is passed on.
+// CMD stays in our process group, or gets a terminal of its own: the terminal's Ctrl-C, Ctrl-Z and `fg` reach
+// it as if we were not there, and it may read from the terminal. What is sent to us alone (kill, a batch
+// system) is passed on.
 #include "analyzer/run/child.h"
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 
 #include "analyzer/core/memory_limit.h"
 #include "analyzer/core/user_error.h"
+#include "analyzer/run/stderr_capture.h"
 #include "analyzer/run/watch.h"
 
 namespace kshim::run {
@@ -34,6 +36,7 @@ class SignalState {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGWINCH);
     for (const int signal : kPassedOn) sigaddset(&set, signal);
     sigprocmask(SIG_BLOCK, &set, &mask_);
     struct sigaction standard {};
@@ -107,7 +110,8 @@ void leave_streams() {
   if (nothing > STDERR_FILENO) ::close(nothing);
 }
 
-pid_t start(const ChildSpec& spec, Environment& environment, const SignalState& signals) {
+pid_t start(const ChildSpec& spec, Environment& environment, const SignalState& signals,
+            StderrCapture& capture) {
   std::string program = spec.program.string();
   std::string shell = "/bin/sh";
   std::vector<std::string> texts = spec.arguments;
@@ -124,14 +128,14 @@ pid_t start(const ChildSpec& spec, Environment& environment, const SignalState& 
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     throw UserError(fmt::format("cannot make a pipe: {}", std::strerror(errno)), exit_status::kRunFailed);
   }
-  const pid_t pid = fork();
-  if (pid < 0) throw UserError(fmt::format("cannot fork: {}", std::strerror(errno)), exit_status::kRunFailed);
-  if (pid == 0) {
+  const pid_t pid = capture.start([&] {
     signals.restore();
     lift_memory_limit();
     write_number(variables);
     execute(program.c_str(), arguments, variables, shell_arguments, ends[1]);
-  }
+  });
+  if (pid <= 0)
+    throw UserError(fmt::format("cannot fork: {}", std::strerror(errno)), exit_status::kRunFailed);
   close(ends[1]);
   int error = 0;
   ssize_t got = 0;
@@ -143,7 +147,7 @@ pid_t start(const ChildSpec& spec, Environment& environment, const SignalState& 
     leave_streams();
     return pid;
   }
-  waitpid(pid, nullptr, 0);
+  waitpid(pid, nullptr, 0);  // a monitor's is its own
   if (error == ENOENT) {
     throw UserError(fmt::format("{}: the interpreter or loader that it names does not exist", program),
                     exit_status::kNotFound);
@@ -152,14 +156,21 @@ pid_t start(const ChildSpec& spec, Environment& environment, const SignalState& 
                   exit_status::kNotExecutable);
 }
 
+/// The processes of CMD: below us, and none of ours.
+std::vector<pid_t> processes_of_cmd(pid_t helper) {
+  std::vector<pid_t> out = descendants(getpid());
+  std::erase(out, helper);
+  return out;
+}
+
 /// Ends everything that CMD started: SIGTERM, and SIGKILL where that was not enough.
 struct TimeLimit {
   bool reached() const noexcept { return signal != 0; }
-  void check() {
+  void check(pid_t helper) {
     if (!next || Clock::now() < *next) return;
     signal = signal == 0 ? SIGTERM : SIGKILL;
     if (signal == SIGKILL) ++kills;
-    for (const pid_t pid : descendants(getpid())) kill(pid, signal);
+    for (const pid_t pid : processes_of_cmd(helper)) kill(pid, signal);
     next = Clock::now() + kGrace;
   }
   /// SIGKILL did not end what is left: it is another user's by now, waits in a driver, or forks all the time.
@@ -170,23 +181,35 @@ struct TimeLimit {
   int kills = 0;
 };
 
-void pass_on(int signal_fd, pid_t child) {
+void pass_on(int signal_fd, pid_t child, const TerminalRelay* relay) {
   signalfd_siginfo info{};
   while (read(signal_fd, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int signal = static_cast<int>(info.ssi_signo);
-    // SI_KERNEL: from the terminal, which sends it to the whole group, CMD included.
-    if (signal != SIGCHLD && info.ssi_code != SI_KERNEL) kill(child, signal);
+    if (signal == SIGCHLD) continue;
+    if (signal == SIGWINCH) {
+      if (relay != nullptr) relay->resize();
+      continue;
+    }
+    // SI_KERNEL: from the terminal, which sends it to the whole group. CMD is in it, unless it has a terminal
+    // of its own.
+    if (info.ssi_code != SI_KERNEL)
+      kill(child, signal);
+    else if (relay != nullptr)
+      kill(-child, signal);
   }
 }
 
+void take_status(int status, ChildOutcome& outcome) {
+  if (WIFEXITED(status)) outcome.exit_status = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) outcome.term_signal = WTERMSIG(status);
+}
+
 /// Reaps what ended; orphans come to us as their subreaper.
-void reap(ChildOutcome& outcome) {
+void reap(ChildOutcome& outcome, const TerminalRelay* relay) {
   int status = 0;
-  for (pid_t pid = waitpid(-1, &status, WNOHANG); pid > 0; pid = waitpid(-1, &status, WNOHANG)) {
-    if (pid != outcome.pid) continue;
-    if (WIFEXITED(status)) outcome.exit_status = WEXITSTATUS(status);
-    if (WIFSIGNALED(status)) outcome.term_signal = WTERMSIG(status);
-  }
+  for (pid_t pid = waitpid(-1, &status, WNOHANG); pid > 0; pid = waitpid(-1, &status, WNOHANG))
+    if (pid == outcome.pid) take_status(status, outcome);
+  if (relay != nullptr && relay->ended()) take_status(*relay->ended(), outcome);
 }
 
 bool has_ended(const ChildOutcome& outcome) {
@@ -202,11 +225,13 @@ ChildOutcome run_child(const ChildSpec& spec, Environment environment) {
   ChildOutcome outcome;
   TimeLimit limit;
   if (spec.time_limit) limit.next = Clock::now() + *spec.time_limit;
-  outcome.pid = start(spec, environment, signals);
+  StderrCapture capture(spec.captures);
+  TerminalRelay* const relay = capture.relay();
+  outcome.pid = start(spec, environment, signals, capture);
   while (true) {
-    reap(outcome);
+    reap(outcome, relay);
     // What CMD leaves behind may go on, except at the time limit.
-    if (has_ended(outcome) && (!limit.reached() || descendants(getpid()).empty())) break;
+    if (has_ended(outcome) && (!limit.reached() || processes_of_cmd(capture.helper()).empty())) break;
     if (limit.is_over()) {
       if (!has_ended(outcome)) outcome.term_signal = SIGKILL;
       break;
@@ -214,12 +239,19 @@ ChildOutcome run_child(const ChildSpec& spec, Environment environment) {
     milliseconds wait = kSlowestLook;
     if (limit.next)
       wait = std::clamp(std::chrono::ceil<milliseconds>(*limit.next - Clock::now()), milliseconds{0}, wait);
-    pollfd ready{signals.fd(), POLLIN, 0};
-    poll(&ready, 1, static_cast<int>(wait.count()));
-    pass_on(signals.fd(), outcome.pid);
-    limit.check();
+    std::vector<pollfd> ready{{signals.fd(), POLLIN, 0}};
+    if (relay != nullptr) relay->add_to(ready);
+    poll(ready.data(), ready.size(), static_cast<int>(wait.count()));
+    pass_on(signals.fd(), outcome.pid, relay);
+    if (relay != nullptr) capture.serve();
+    limit.check(capture.helper());
   }
   outcome.timed_out = limit.reached();
+  outcome.heard = capture.listens();
+  outcome.words = capture.words();
+  // What this run has sent to its own group.
+  signalfd_siginfo own{};
+  while (relay != nullptr && read(signals.fd(), &own, sizeof own) > 0) continue;
   return outcome;
 }
 

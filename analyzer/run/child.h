@@ -12,6 +12,7 @@ struct ChildSpec {
   std::filesystem::path program;
   std::vector<std::string> arguments;  ///< argv[0] included
   std::optional<std::chrono::milliseconds> time_limit;
+  bool captures = true;  ///< what it writes to stderr
 };
 
 struct ChildOutcome {
@@ -19,6 +20,8 @@ struct ChildOutcome {
   std::optional<int> exit_status;  ///< one of these two
   std::optional<int> term_signal;
   bool timed_out = false;
+  bool heard = false;  ///< whether its stderr could be listened to
+  std::string words;   ///< the last that it and its children wrote to stderr
 };
 
 /// Runs to CMD's end. Throws UserError with 126 or 127 when the kernel refuses to execute it.

@@ -59,7 +59,9 @@ std::string ending_text(const Analysis& analysis) {
   if (analysis.term_signal) return fmt::format("the program was ended by signal {}", *analysis.term_signal);
   std::string text = fmt::format("the program ended with {}", *analysis.exit_status);
   if (!analysis.findings.empty()) return text;
-  text += " for a reason that no report shows; its own output may say it (kshim explain --log FILE)";
+  text += analysis.heard
+              ? " for a reason that neither a report nor its stderr shows"
+              : " for a reason that no report shows; its own output may say it (kshim explain --log FILE)";
   // Said, but not as the reason: most programs that end so on the simulator have another one.
   if (recorded_any(analysis) && std::ranges::any_of(analysis.devices, &DeviceSummary::simulated))
     text += "; a simulated GPU runs no kernel";
@@ -90,8 +92,9 @@ VerdictLine idle_line(const Analysis& analysis) {
   return {
       Tone::strong, "idle:",
       fmt::format("the program initialized CUDA and used no kernel{}{}: it ran on the CPU, or had no work "
-                  "for a GPU; its own output may say why (kshim explain --log FILE)",
-                  on_gpus(analysis), names.empty() ? "" : fmt::format(", with {} loaded", enumerate(names)))};
+                  "for a GPU{}",
+                  on_gpus(analysis), names.empty() ? "" : fmt::format(", with {} loaded", enumerate(names)),
+                  analysis.heard ? "" : "; its own output may say why (kshim explain --log FILE)")};
 }
 
 // The first and the last toolkit that emit code which serves a GPU.

@@ -74,6 +74,7 @@ struct Analysis {
   std::vector<std::string> mapped;  ///< Verdict::idle: names of the CUDA libraries that were loaded, sorted
   std::optional<int> exit_status;   ///< of the program; of several, the first that failed
   std::optional<int> term_signal;
+  bool heard = false;  ///< what the program wrote to stderr was read, too
   bool failed() const { return term_signal || exit_status.value_or(0) != 0; }
   bool nothing_readable = false;
   std::optional<RejectedReport> rejected;  ///< of an analysis of one report

@@ -8,6 +8,7 @@
 #include "analyzer/verbs/compiler_failures.h"
 #include "analyzer/verbs/failed_start.h"
 #include "analyzer/verbs/fleet_plans.h"
+#include "analyzer/verbs/program_words.h"
 #include "analyzer/verbs/report_files.h"
 #include "kshim/base/hash.h"
 #include "kshim/report/trusted_folder.h"
@@ -33,6 +34,7 @@ class IdleProcesses {
         mapped_.emplace(name);
   }
   bool all() const { return initialized_ && !used_; }
+  bool used() const { return used_; }
   std::vector<std::string> mapped() const { return {mapped_.begin(), mapped_.end()}; }
 
  private:
@@ -210,6 +212,7 @@ class Run {
     compilers_.note(report, process);
     devices_.add(report, findings);
     idle_.add(report);
+    words_.learn(report);
     note_ending(ending_of(report, options_));
     for (Finding& finding : findings) findings_.add(std::move(finding), process);
   }
@@ -236,6 +239,7 @@ class Run {
     }
     drop_known_gaps(out_.findings);
     drop_answered_doubts(out_.findings);
+    words_.judge(idle_.used(), out_.findings);
     processes_.summarize_runs();
     sort_findings(out_.findings);
     advise_on(out_.findings, foreign_, given_);
@@ -358,6 +362,7 @@ class Run {
   Processes processes_{out_};
   DeviceTable devices_{out_.devices};
   IdleProcesses idle_;
+  ProgramWords words_{options_};
   NoteList notes_;
   CompilerFailures compilers_{options_, files_, notes_};
   ListedImages listed_;
@@ -395,6 +400,7 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders,
   out.notes = options.notes;
   out.exit_status = options.exit_status;
   out.term_signal = options.term_signal;
+  out.heard = options.heard;
   note_assumptions(options, out.notes);
   const std::vector<ReportFile> reports = find_report_files(reports_or_folders, out.notes);
   ObjectFiles files(options.root, options.patience);

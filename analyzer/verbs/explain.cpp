@@ -2,11 +2,10 @@
 #include "analyzer/verbs/explain.h"
 
 #include "analyzer/core/text.h"
-#include "analyzer/data/frames.h"
-#include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/input/log/log_text.h"
 #include "analyzer/input/log/lookup.h"
 #include "analyzer/input/log/miner.h"
+#include "analyzer/verbs/log_finding.h"
 
 namespace kshim::verbs {
 namespace {
@@ -16,10 +15,6 @@ constexpr std::uint64_t kBrief = 60;
 constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr std::size_t kMaxFacts = 24;
 constexpr double kUnsure = 0.6;  // what else it can be is worth saying
-
-const char* name_of(const CudaError& error) {
-  return error.driver_name != nullptr ? error.driver_name : error.runtime_name;
-}
 
 void add_meaning(Explanation& out, int code, std::string note) {
   const CudaError* error = find_cuda_error(code);
@@ -40,108 +35,6 @@ void add_also(Explanation& out, int code, Cause first) {
   for (const OtherCauseRow& row : other_causes()) {
     if (row.code == code && row.cause != first) out.also.push_back({row.cause, std::string(row.when)});
   }
-}
-
-ReportLine location(const Explanation& out, std::uint64_t line) {
-  return out.asked == Asked::log && line != 0 ? ReportLine{out.subject, line} : ReportLine{};
-}
-
-Device device_of(const DeviceMention& clue) {
-  return {.kind = Device::Kind::named, .name = clue.name, .cc = clue.cc};
-}
-
-// Images and GPU of the judgment, as findings of reports have them.
-void describe(const Judgment& judgment, Finding& finding) {
-  const Cause cause = finding.cause;
-  if (judgment.device != nullptr) finding.devices.push_back(device_of(*judgment.device));
-  if (!is_image_cause(cause) && cause != Cause::unknown && cause != Cause::stale_error) return;
-  Subject subject;
-  subject.images.images = judgment.facts.images;
-  subject.facts = judgment.facts;
-  describe_images(subject, finding);
-  if (!judgment.facts.device) finding.images.clear();
-  if (judgment.facts.device && has_trait(cause, cause_trait::needs_arch))
-    finding.need = sm_name(*judgment.facts.device);
-  if (judgment.list != nullptr) finding.object = judgment.list->owner;
-}
-
-// The user's own line: the innermost frame outside of what is installed.
-void add_place(const std::vector<Place>& frames, Finding& finding) {
-  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-    if (owner_of_python(frame->file, frame->function) != FrameOwner::user) continue;
-    finding.where.push_back(*frame);
-    return;
-  }
-}
-
-// An assertion is printed before the traceback of the call that reports it.
-const std::vector<Place>& frames_of(const LogFacts& clues, const LogMatch& decider) {
-  if (!decider.frames.empty() || decider.code == 0) return decider.frames;
-  const auto later = std::ranges::find_if(clues.hits, [&](const LogMatch& hit) {
-    return hit.line > decider.line && hit.code == decider.code && !hit.frames.empty();
-  });
-  return later == clues.hits.end() ? decider.frames : later->frames;
-}
-
-// Empty where what is said of all of its cause will do.
-std::string headline_of(const LogFacts& clues, const Judgment& judgment) {
-  const Cause cause = judgment.suspect.cause;
-  if (const LogMatch* message = message_behind(clues, judgment); message != nullptr) {
-    if (const std::string_view own = title_of_message(message->id); !own.empty()) return std::string(own);
-  }
-  const int code = judgment.facts.codes.empty() ? 0 : judgment.facts.codes.front();
-  const std::string_view of_code = headline_of_code(code);
-  if (!of_code.empty() && (cause == Cause::unknown || cause == Cause::device_fault))
-    return std::string(of_code);
-  if (cause == Cause::unknown && !judgment.facts.codes.empty())
-    return fmt::format("{} by itself does not say why", judgment.facts.codes.front());
-  return {};
-}
-
-Finding finding_of(const LogFacts& clues, const Judgment& judgment, const Explanation& out) {
-  const CauseCandidate& suspect = judgment.suspect;
-  Finding finding;
-  finding.cause = suspect.cause;
-  const CauseRow& row = row_of(finding.cause);
-  finding.severity = judgment.hit == nullptr ? Severity::warning : row.severity;
-  finding.headline = headline_of(clues, judgment);
-  finding.confidence = std::clamp(suspect.confidence, 0.0, 0.98);
-  if (finding.cause == Cause::unchecked_failure) finding.confidence = std::min(finding.confidence, 0.6);
-  if (!judgment.facts.codes.empty()) {
-    finding.code = judgment.facts.codes.front();
-    if (const CudaError* error = find_cuda_error(*finding.code)) finding.code_name = name_of(*error);
-  }
-  describe(judgment, finding);
-  const LogMatch* hit = judgment.hit;
-  if (hit != nullptr && finding.object.empty() &&
-      (finding.cause == Cause::library_not_found || finding.cause == Cause::jit_compiler_missing)) {
-    const auto lib = hit->groups.find("lib");
-    if (lib != hit->groups.end()) finding.object = lib->second;
-  }
-  const std::uint64_t line = hit != nullptr ? hit->line : 0;
-  if (hit != nullptr)
-    finding.evidence.push_back({EvidenceId::deciding_line,
-                                "The line that decides: " + hit->quote,
-                                location(out, line),
-                                {{"line", hit->quote}}});
-  if (!suspect.because.empty())
-    finding.evidence.push_back({EvidenceId::rule, as_sentence(suspect.because), location(out, line)});
-  if (judgment.earlier)
-    finding.evidence.push_back(
-        {EvidenceId::earlier_warning, "An earlier warning: " + judgment.earlier->because, {}});
-  for (const CauseCandidate& other : judgment.others)
-    finding.evidence.push_back({EvidenceId::later_line, "A later line also fails: " + other.because, {}});
-  if (!judgment.went_on.empty()) {
-    finding.severity = std::min(finding.severity, Severity::warning);
-    finding.evidence.push_back({EvidenceId::went_on, as_sentence(judgment.went_on), {}});
-  } else if (hit != nullptr && (hit->thrown || !judgment.others.empty()) &&
-             finding.cause == Cause::compiled_out) {
-    // The program failed visibly, so this is an error rather than a silent wrong result.
-    finding.severity = Severity::error;
-  }
-  if (hit != nullptr) add_place(frames_of(clues, *hit), finding);
-  finding.about = advice_input(clues, judgment, finding);
-  return finding;
 }
 
 void add_facts(const LogFacts& clues, std::vector<std::string>& out) {
@@ -221,7 +114,7 @@ void conclude(LogFacts clues, const ExplainRequest& options, Explanation& out) {
   }
   if (!judgment.harmless.empty()) out.notes.push_back(judgment.harmless);
   if (judgment.suspect.confidence > 0) {
-    out.findings.push_back(finding_of(clues, judgment, out));
+    out.findings.push_back(log_finding(clues, judgment, out.asked == Asked::log ? out.subject : ""));
     advise_on(out.findings);
     out.next = next_steps(clues, judgment);
     if (judgment.death != nullptr) {

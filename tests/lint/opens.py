@@ -15,6 +15,8 @@ WRITES = {
     "analyzer/export/table_files.cpp": "writes tables",
     "analyzer/input/files/container_buffer.cpp": "a file without a name, for what is unpacked",
     "analyzer/verbs/scan_images.cpp": "writes into a folder of its own",
+    "analyzer/run/stderr_capture.cpp": "a terminal for CMD's stderr",
+    "analyzer/run/terminal_relay.cpp": "the terminal, and one for CMD",
     "analyzer/run/child.cpp": "the null device, in place of CMD's input and output",
     "analyzer/run/run_folder.cpp": "the system's random numbers",
     "analyzer/verbs/add_records.cpp": "adds to a report of the caller's own",

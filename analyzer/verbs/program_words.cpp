@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/verbs/program_words.h"
+
+#include "analyzer/advise/commands.h"
+#include "analyzer/core/text.h"
+#include "analyzer/data/cuda_versions.h"
+#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/program.h"
+#include "analyzer/diagnose/scene.h"
+#include "analyzer/input/log/log_text.h"
+#include "analyzer/input/log/miner.h"
+#include "analyzer/verbs/log_finding.h"
+
+namespace kshim::verbs {
+namespace {
+
+/// Below, words are a guess that accuses nobody.
+constexpr double kSaid = 0.5;
+
+LogFacts facts_in(std::string_view text) {
+  LogParser parser;
+  LogText lines([&](std::string_view line) { parser.line(line); }, true);
+  lines.take(text);
+  lines.finish();
+  return parser.take();
+}
+
+/// A file of an installed Python package, which tells the environment.
+std::string installed_file(const Report& report) {
+  const auto is_installed = [](const auto& row) {
+    return contains(row.path, "/site-packages/") || contains(row.path, "/dist-packages/");
+  };
+  if (const auto found = std::ranges::find_if(report.objects, is_installed); found != report.objects.end())
+    return found->path;
+  const auto found = std::ranges::find_if(report.libraries, is_installed);
+  return found == report.libraries.end() ? std::string() : found->path;
+}
+
+bool is_same_failure(const Finding& said, const Finding& known) {
+  return said.cause == known.cause || (is_image_cause(said.cause) && is_image_cause(known.cause)) ||
+         (said.code && said.code == known.code);
+}
+
+/// What was concluded from the way in which the program ended, and nothing else.
+bool is_by_ending(const Finding& finding) {
+  return finding.severity < Severity::error && std::ranges::any_of(finding.evidence, [](const Evidence& row) {
+           return row.id == EvidenceId::ended_silently;
+         });
+}
+
+void quote(const Finding& said, Finding& known) {
+  for (const Evidence& row : said.evidence)
+    if (row.id == EvidenceId::said) known.evidence.push_back(row);
+}
+
+}  // namespace
+
+void ProgramWords::learn(const Report& report) {
+  if (options_.words.empty() || report.foreign) return;
+  const bool failed = ending_of(report, options_).failed();
+  if (!devices_.empty() && (failed_ || !failed || report.devices.empty())) return;
+  failed_ = failed;
+  devices_.clear();
+  for (const DeviceRecord& row : report.devices) {
+    const auto arch = image::parse_arch(row.compute_capability);
+    if (!arch) continue;
+    DeviceMention& device = devices_.emplace_back();
+    device.cc = arch->cc;
+    constexpr std::string_view kSimulated = " (simulated)";
+    device.name = row.name;
+    if (device.name.ends_with(kSimulated)) device.name.resize(device.name.size() - kSimulated.size());
+    device.ordinals = {static_cast<int>(row.ordinal)};
+  }
+  if (report.driver) {
+    simulated_ = report.driver->simulated;
+    driver_ = image::parse_version(report.driver->cuda_version).value_or(image::Version{});
+    kernel_module_ = report.driver->kernel_module;
+  }
+  env_ = report.process.env;
+  if (std::string file = installed_file(report); !file.empty())
+    python_env_ = python_environment(file, {}, false);
+  program_ = command_line_of(report.process);
+}
+
+void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
+  const bool failed = options_.term_signal || options_.exit_status.value_or(0) != 0;
+  if (options_.words.empty() || (!failed && used)) return;
+  LogFacts clues = facts_in(options_.words);
+  if (clues.hits.empty()) return;
+  if (!devices_.empty()) clues.devices = devices_;
+  if (driver_.known()) clues.driver = driver_;
+  if (!kernel_module_.empty()) clues.kernel_module = kernel_module_;
+  clues.posix = true;
+  for (const auto& [name, value] : env_) clues.env.try_emplace(name, value);
+  for (PackageMention& package : clues.packages)
+    for (const auto& [name, version] : python_env_.installed)
+      if (package.version.empty() && name == package.name) package.version = version;
+  const Judgment judgment = diagnose::judge(clues, false);
+  if (judgment.hit == nullptr || judgment.suspect.confidence < kSaid) return;
+  Finding said = log_finding(clues, judgment, {});
+  for (Evidence& row : said.evidence)
+    if (row.id == EvidenceId::deciding_line)
+      row = {EvidenceId::said,
+             fmt::format("The program printed: {}", judgment.hit->quote),
+             {},
+             {{"line", judgment.hit->quote}}};
+  for (Device& device : said.devices) {
+    if (devices_.empty()) break;
+    device.kind = Device::Kind::present;
+    device.simulated = simulated_;
+    for (const DeviceMention& row : devices_)
+      if (row.cc == device.cc && row.name == device.name && row.ordinals.front() >= 0)
+        device.ordinal = static_cast<std::uint64_t>(row.ordinals.front());
+  }
+  if (!failed) {
+    // Programs go on without: on the CPU.
+    if (!has_trait(said.cause, cause_trait::optional)) return;
+    said.severity = std::min(
+        said.severity, has_trait(said.cause, cause_trait::handled) ? Severity::info : Severity::warning);
+  }
+  Finding* same = nullptr;
+  Finding* better = nullptr;
+  for (Finding& known : findings) {
+    if (known.severity < Severity::warning) continue;
+    if (same == nullptr && is_same_failure(said, known)) same = &known;
+    if (better == nullptr && known.severity == Severity::error && known.confidence >= said.confidence)
+      better = &known;
+  }
+  if (same != nullptr && (same->severity == Severity::error || said.severity < Severity::error)) {
+    quote(said, *same);
+    return;
+  }
+  if (better != nullptr) {
+    quote(said, *better);
+    return;
+  }
+  if (said.cause == Cause::unknown && !findings.empty()) return;
+  AdviceInput at = *said.about;
+  at.python_env = python_env_;
+  if (at.program.empty()) at.program = program_;
+  if (same != nullptr) {
+    // What the files show of it.
+    for (Evidence& row : same->evidence)
+      if (row.id != EvidenceId::ended_silently) said.evidence.push_back(std::move(row));
+    said.object = same->object;
+    said.build_id = same->build_id;
+    said.have = same->have;
+    said.images = same->images;
+    said.need = same->need;
+    if (said.devices.empty()) said.devices = same->devices;
+    if (at.package.empty() && same->about) {
+      at.package = same->about->package;
+      at.package_version = same->about->package_version;
+      at.manager = same->about->manager;
+      at.environment = same->about->environment;
+      at.object = same->object;
+    }
+  }
+  set_about(std::move(at), said);
+  std::erase_if(findings, [&](const Finding& known) { return &known == same || is_by_ending(known); });
+  findings.push_back(std::move(said));
+}
+
+}  // namespace kshim::verbs

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program said when it failed, beside what its reports show: one failure that both tell of is one
+// finding.
+#pragma once
+
+#include "analyzer/input/log/clues.h"
+#include "analyzer/input/report/report.h"
+#include "analyzer/verbs/analysis.h"
+
+namespace kshim::verbs {
+
+class ProgramWords {
+ public:
+  explicit ProgramWords(const AnalysisOptions& options) : options_(options) {}
+
+  /// What a report knows, and a line need not say: GPUs, driver, environment.
+  void learn(const Report& report);
+  /// Adds what was said to the findings. `used`: a process used a kernel.
+  void judge(bool used, std::vector<Finding>& findings) const;
+
+ private:
+  const AnalysisOptions& options_;
+  bool failed_ = false;  ///< the process whose facts these are
+  std::vector<DeviceMention> devices_;
+  bool simulated_ = false;
+  image::Version driver_;
+  std::string kernel_module_;
+  std::map<std::string, std::string> env_;
+  PythonEnvironment python_env_;
+  std::string program_;
+};
+
+}  // namespace kshim::verbs

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What CMD writes to stderr, `kshim run` reads and changes nothing of it: order, files, terminals, what children write later. A
+refusal that is said there is the finding; how a program ended accuses nobody."""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import e2e
+
+LAUNCHES = e2e.SAMPLES / "01_missing_architecture" / "saxpy"
+e2e.require(LAUNCHES, e2e.KSHIM, e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1")
+
+# Initializes CUDA, writes the lines to stderr, ends with a status.
+SAYS = """
+import ctypes, sys
+assert ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
+sys.stderr.write(sys.argv[2] + "\\n")
+sys.exit(int(sys.argv[1]))
+"""
+FLASH = "RuntimeError: FlashAttention only supports Ampere GPUs or newer."
+
+
+class Streams(e2e.Case):
+    def sh(self, script, **more):
+        return subprocess.run(["sh", "-c", script, e2e.KSHIM], capture_output=True, text=True, timeout=60, cwd=self.folder,
+                              env=e2e.clean_environment(), check=False, **more)
+
+    def test_order_with_stdout(self):
+        words = "".join(f"out{i}\nerr{i}\n" for i in range(50))
+        loop = "'i=0; while [ $i -lt 50 ]; do echo out$i; echo err$i >&2; i=$((i+1)); done'"
+        for where in ("2>&1 | cat", "> log 2>&1; cat log"):
+            with self.subTest(where):
+                self.assertTrue(self.sh(f'"$0" run -- sh -c {loop} {where}').stdout.startswith(words))
+
+    def test_a_file_stays_the_file(self):
+        done = self.sh('"$0" run -- sh -c "stat -L -c %F:%i /proc/self/fd/2; exit 3" 2> log; stat -c %F:%i log')
+        kind, now = done.stdout.splitlines()
+        self.assertEqual(kind.split(":")[1], now.split(":")[1])
+
+    def test_children_that_stay_write_on(self):
+        """After the run's end, into the same place, and their writes succeed."""
+        done = self.sh('"$0" run -- sh -c "(sleep 1; echo late >&2; echo \\$? > status) & echo first >&2"; echo ended >&2')
+        first, late, ended = (done.stderr.index(word) for word in ("first\n", "late\n", "ended\n"))
+        self.assertTrue(first < ended < late, done.stderr)
+        self.assertEqual((self.folder / "status").read_text(encoding="utf-8"), "0\n")
+
+    def test_a_run_that_is_killed_takes_nothing_along(self):
+        run = subprocess.Popen([e2e.KSHIM, "run", "--", "sh", "-c", "echo $$ >&2; sleep 1; echo on >&2; echo $? > status"],
+                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=self.folder, env=e2e.clean_environment())
+        run.stderr.readline()
+        run.kill()
+        run.wait(60)
+        self.assertEqual(run.stderr.read(), "on\n")
+        run.stderr.close()
+        self.assertEqual((self.folder / "status").read_text(encoding="utf-8"), "0\n")
+
+    def test_a_reader_that_is_gone(self):
+        """CMD meets it at its next write, as without kshim."""
+        done = self.sh('"$0" run -- sh -c "trap \\"\\" PIPE; sleep 0.5; echo x >&2 && touch went; sleep 0.1" 2>&1 >&- | true; sleep 1; ls')
+        self.assertNotIn("went", done.stdout.split())
+
+    def test_what_writes_without_end_does_not_hold_the_run(self):
+        done = self.sh('timeout 20 "$0" run -- sh -c "(timeout 3 yes >&2) & sleep 0.2" 2> /dev/null; echo $?')
+        self.assertEqual(done.stdout, "0\n")
+
+    def test_much(self):
+        done = self.sh('"$0" run -- sh -c "head -c 5000000 /dev/zero >&2; echo out" 2>&1 | wc -c')
+        self.assertGreaterEqual(int(done.stdout), 5_000_004)
+
+
+class Screen:
+    """A terminal with a shell in it."""
+
+    def __init__(self, case):
+        self.case = case
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(case.folder)
+            os.execve("/bin/bash", ["bash", "--norc", "--noediting", "-i"], {**e2e.clean_environment(KSHIM=e2e.KSHIM), "PS1": "READY$ ", "TERM": "xterm"})
+        self.text = b""
+        self.resize(40, 100)
+        self.until(rb"READY\$ $")
+
+    def resize(self, lines, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def until(self, pattern):
+        got, end = b"", time.monotonic() + 60
+        while not re.search(pattern, got):
+            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+                self.case.fail(f"{pattern!r} never came: {got!r}")
+            got += os.read(self.fd, 65536)
+        return got.decode()
+
+    def keys(self, text):
+        os.write(self.fd, text.encode())
+
+    def do(self, line, until=rb"\nREADY\$ $"):
+        self.keys(line + "\n")
+        return self.until(until)
+
+    def modes(self):
+        return termios.tcgetattr(self.fd)
+
+    def close(self):
+        os.close(self.fd)
+        os.kill(self.pid, signal.SIGHUP)
+        os.waitpid(self.pid, 0)
+
+
+class Terminal(e2e.Case):
+    def setUp(self):
+        super().setUp()
+        self.screen = Screen(self)
+        self.addCleanup(self.screen.close)
+        self.modes = self.screen.modes()
+
+    def run_until(self, script, pattern=rb"\r\nready\r\n"):
+        return self.screen.do(f"$KSHIM run -- sh -c '{script}'", pattern)
+
+    def test_all_streams_are_terminals_of_its_size(self):
+        got = self.screen.do("$KSHIM run -- sh -c 'for i in 0 1 2; do test -t $i && stty size <&$i; done; tty -s < /dev/tty && echo own; exit 7'; echo status=$?")
+        self.assertEqual(re.findall(r"40 100", got), ["40 100"] * 3)
+        self.assertIn("own\r\n", got)
+        self.assertIn("status=7", got)
+        self.assertEqual(self.screen.modes(), self.modes)
+
+    def test_a_window_that_changes(self):
+        self.run_until('trap "stty size; exit" WINCH; echo ready; while :; do sleep 0.05; done')
+        self.screen.resize(33, 77)
+        self.assertIn("33 77", self.screen.until(rb"READY\$ $"))
+
+    def test_interrupt(self):
+        self.run_until("echo ready; sleep 100; echo not here")
+        self.screen.keys("\x03")
+        self.assertNotIn("not here", self.screen.until(rb"READY\$ $"))
+        self.assertIn("status=130", self.screen.do("echo status=$?"))
+
+    def test_stop_and_go_on(self):
+        self.run_until("echo ready; read line; echo got $line")
+        self.screen.keys("\x1a")
+        self.assertIn("Stopped", self.screen.until(rb"READY\$ $"))
+        self.screen.do("fg", rb"fg\r\n.*\r\n")
+        self.screen.keys("hello\n")
+        self.assertIn("got hello", self.screen.until(rb"READY\$ $"))
+        self.assertEqual(self.screen.modes(), self.modes)
+
+    def test_in_the_background_and_to_the_front(self):
+        self.run_until("echo ready; read line; echo got $line")
+        self.screen.keys("\x1a")
+        self.screen.until(rb"READY\$ $")
+        self.screen.do("bg")
+        self.assertIn("Running", self.screen.do("jobs"))
+        self.screen.do("fg", rb"fg\r\n.*\r\n")
+        self.screen.keys("hello\n")
+        self.assertIn("got hello", self.screen.until(rb"READY\$ $"))
+
+    def test_modes_that_it_sets_stay(self):
+        self.screen.do("$KSHIM run -- stty -echo")
+        self.assertFalse(self.screen.modes()[3] & termios.ECHO)
+
+    def test_a_run_that_is_killed_leaves_a_usable_terminal(self):
+        self.run_until("echo $PPID > monitor; echo ready; sleep 1; echo on > went_on; echo still here")
+        monitor = int((self.folder / "monitor").read_text(encoding="utf-8"))
+        stat = (e2e.pathlib.Path("/proc") / str(monitor) / "stat").read_text(encoding="utf-8")
+        os.kill(int(stat[stat.rindex(")") + 2:].split()[1]), signal.SIGKILL)
+        self.screen.until(rb"(?s)READY\$ .*still here\r\n|still here\r\n.*READY\$ ")
+        self.assertEqual((self.folder / "went_on").read_text(encoding="utf-8"), "on\n")
+        self.assertEqual(self.screen.modes(), self.modes)
+
+    def test_pipelines(self):
+        for line, wanted in (("$KSHIM run -- sh -c 'test -t 2 && echo err >&2; echo out' | tr o 0", ("err\r\n", "0ut\r\n")),
+                             ("echo in | $KSHIM run -- sh -c 'cat; test -t 1 && test -t 2 && echo both'", ("in\r\nboth\r\n",)),
+                             ("$KSHIM run -- sh -c 'stty size <&2' | cat", ("40 100\r\n",))):
+            with self.subTest(line):
+                got = self.screen.do(line)
+                for words in wanted:
+                    self.assertIn(words, got)
+        self.screen.do("(echo started >&2; sleep 100) | $KSHIM run -- cat", rb"\nstarted\r\n")
+        time.sleep(0.5)
+        self.screen.keys("\x03")
+        self.screen.until(rb"READY\$ $")
+        self.assertEqual(self.screen.modes(), self.modes)
+
+    def test_the_refusal_is_heard(self):
+        (self.folder / "says.py").write_text(SAYS, encoding="utf-8")
+        self.screen.do(f"$KSHIM run --simulate 7.5 --format json -o out.json -- {sys.executable} says.py 1 '{FLASH}'")
+        analysis = e2e.json.loads((self.folder / "out.json").read_text(encoding="utf-8"))
+        self.assertEqual([finding["cause"] for finding in analysis["findings"]], ["library-refuses"])
+
+
+class Words(e2e.Case):
+    def said(self, status, text, *more):
+        host = self.folder / "says.py"
+        host.write_text(SAYS, encoding="utf-8")
+        analysis, _ = self.analysis("--simulate", "7.5", "--report", self.folder / "r", *more, "--", sys.executable, host, status, text, status=status)
+        return analysis
+
+    def test_a_refusal_is_the_finding(self):
+        finding, = self.said(1, FLASH)["findings"]
+        self.assertEqual((finding["cause"], finding["severity"]), ("library-refuses", "error"))
+        self.assertIn("said", [row["id"] for row in finding["evidence_items"]])
+        self.assertEqual(finding["device"]["compute_capability"], "7.5")
+
+    def test_what_both_tell_of_is_one_finding(self):
+        analysis, done = self.analysis("--simulate", "7.5", "--", "sh", "-c", f"{LAUNCHES} >&2")
+        self.assertIn("no kernel image", done.stderr)
+        finding, = (each for each in analysis["findings"] if each["severity"] == "error")
+        ids = [row["id"] for row in finding["evidence_items"]]
+        self.assertEqual(finding["cause"], "no-image-for-arch")
+        self.assertIn("failed-call", ids)
+        self.assertIn("said", ids)
+
+    def test_an_ending_is_nobodys_fault(self):
+        for words in ("dataset is empty", "FileNotFoundError: [Errno 2] No such file or directory: 'train.csv'",
+                      "KeyError: 'cuda'", "Killed", "AssertionError"):
+            with self.subTest(words):
+                analysis = self.said(1, words)
+                self.assertEqual((analysis["verdict"], analysis["findings"]), ("failure", []))
+
+    def test_left_alone(self):
+        self.assertEqual(self.said(1, FLASH, "--no-capture")["findings"], [])
+
+    def test_a_program_that_went_on(self):
+        """On the CPU: a warning."""
+        finding, = self.said(0, "Could not load dynamic library 'libcudnn.so.8'; dlerror: libcudnn.so.8: cannot open shared object file: "
+                                "No such file or directory")["findings"]
+        self.assertEqual((finding["cause"], finding["severity"]), ("library-not-found", "warning"))
+        self.assertEqual(self.said(0, "epoch 1: loss 0.5")["findings"], [])
+
+    def test_secrets_are_not_quoted(self):
+        finding, = self.said(1, FLASH[:-1] + " token=ghp_x8Kd02mQzL9vTnB3rYwE7uHsJ5aPcF1gVi6o")["findings"]
+        self.assertNotIn("ghp_x8Kd02mQzL9vTnB3rYwE7uHsJ5aPcF1gVi6o", str(finding))
+
+
+if __name__ == "__main__":
+    e2e.main()
