@@ -30,6 +30,7 @@ struct RunOptions {
   Written written;
   bool audit = false;
   bool no_capture = false;
+  bool no_driver_log = false;
   std::vector<std::string> command;
 };
 
@@ -103,6 +104,32 @@ class SimulatorGaps {
 
  private:
   std::error_code error_;
+  std::string path_;
+};
+
+/// The driver's error log (CUDA 12.9 and later) of all processes: it speaks also where the shim is not. A
+/// file that the caller named is the caller's.
+class DriverLog {
+ public:
+  DriverLog(bool off, const RunFolder& folder, Environment& environment) {
+    if (off || environment.has("CUDA_LOG_FILE")) return;
+    path_ = (fs::absolute(folder.path()) / (folder.run_id() + ".driver.log")).lexically_normal().string();
+    environment.set("CUDA_LOG_FILE", path_);
+  }
+  const std::string& path() const noexcept { return path_; }
+  std::string text() const {
+    constexpr std::size_t kMost = std::size_t{4} << 20;
+    return path_.empty() ? "" : files::read_up_to(path_, kMost).value_or("");
+  }
+  /// A finding that rests on it names its lines.
+  void keep_if_quoted(const Analysis& analysis) const {
+    const bool quoted = std::ranges::any_of(analysis.findings, [&](const Finding& finding) {
+      return std::ranges::any_of(finding.evidence, [&](const Evidence& row) { return row.at.file == path_; });
+    });
+    if (!quoted && !path_.empty()) ::unlink(path_.c_str());
+  }
+
+ private:
   std::string path_;
 };
 
@@ -192,6 +219,7 @@ int run(const RunOptions& options) {
     environment.set("KSHIM_SIM_GAPS", gaps.emplace().path());
   }
 
+  const DriverLog driver_log(options.no_driver_log, folder, environment);
   const bool switched_off = environment.get("KSHIM_DISABLE") == "1";
   const std::string search_path(environment.get("LD_LIBRARY_PATH"));
   watch.start();
@@ -222,7 +250,12 @@ int run(const RunOptions& options) {
   analysis_options.notes = watch.silent(reports);
   if (failed && gaps)
     if (std::string note = gaps->note(); !note.empty()) analysis_options.notes.push_back(std::move(note));
-  analysis_options.exe_of = [&watch](long pid) { return watch.exe_of(static_cast<pid_t>(pid)); };
+  analysis_options.exe_of = [&](long pid) {
+    std::string exe = watch.exe_of(static_cast<pid_t>(pid));
+    return exe.empty() && pid == outcome.pid ? fs::absolute(child.program).string() : exe;
+  };
+  analysis_options.driver_log = driver_log.text();
+  analysis_options.driver_log_path = driver_log.path();
   analysis_options.adds_records = true;
   analysis_options.pid = outcome.pid;
   for (const Announced& each : watch.announced())
@@ -235,6 +268,7 @@ int run(const RunOptions& options) {
   analysis_options.words = std::move(outcome.words);
   analysis_options.heard = outcome.heard;
   const Analysis analysis = verbs::analyze(reports, analysis_options);
+  driver_log.keep_if_quoted(analysis);
   const bool on_stderr = output.is_stream();
   output.write(rendered(analysis, options.written.format,
                         {.color = on_stderr && wants_color(STDERR_FILENO),
@@ -261,6 +295,7 @@ std::function<int()> set_up_run(Arguments& arguments) {
   arguments.add(options->written);
   arguments.add("--audit", options->audit);
   arguments.add("--no-capture", options->no_capture);
+  arguments.add("--no-driver-log", options->no_driver_log);
   arguments.add("--full", options->written.full);
   return [options, &app] {
     options->command = program_in(app.remaining());

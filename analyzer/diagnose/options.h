@@ -70,6 +70,8 @@ struct AnalysisOptions {
   std::filesystem::path last_report;  ///< that this process began
   std::string words;                  ///< the last that the program and its children wrote to stderr
   bool heard = false;                 ///< whether anybody listened
+  std::string driver_log;             ///< what the driver wrote into the file that CUDA_LOG_FILE names
+  std::filesystem::path driver_log_path;
   /// Called between reports, in the caller's thread, with the bytes read so far and those to read in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };

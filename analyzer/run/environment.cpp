@@ -59,6 +59,10 @@ std::string_view Environment::get(std::string_view name) const {
   return {};
 }
 
+bool Environment::has(std::string_view name) const {
+  return std::ranges::any_of(entries_, [&](const std::string& entry) { return is_entry_of(entry, name); });
+}
+
 void Environment::set(std::string_view name, std::string_view value) {
   std::string text = fmt::format("{}={}", name, value);
   const auto entry = std::ranges::find_if(entries_, [&](const auto& row) { return is_entry_of(row, name); });

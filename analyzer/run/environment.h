@@ -12,6 +12,7 @@ class Environment {
   static Environment current();
 
   std::string_view get(std::string_view name) const;  ///< empty when it is not set
+  bool has(std::string_view name) const;
   void set(std::string_view name, std::string_view value);
   void prepend(std::string_view name, std::string_view value, char separator);
   void append(std::string_view name, std::string_view value, char separator);

@@ -57,7 +57,7 @@ void copy_window_size(int /*signal*/) {
   constexpr int kFrom = 0;
   constexpr int kControl = 1;
   constexpr int kTo = 2;
-  constexpr std::size_t kMostAsked = std::size_t{1} << 20;  // children of CMD may go on for ever
+  constexpr std::size_t kMostAsked = std::size_t{1} << 20;  // children of CMD may go on forever
   static std::array<char, 65536> bytes;
   std::size_t done = 0;
   bool asked = false;

@@ -6,6 +6,7 @@
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/add_records.h"
 #include "analyzer/verbs/compiler_failures.h"
+#include "analyzer/verbs/driver_witness.h"
 #include "analyzer/verbs/failed_start.h"
 #include "analyzer/verbs/fleet_plans.h"
 #include "analyzer/verbs/program_words.h"
@@ -213,6 +214,7 @@ class Run {
     devices_.add(report, findings);
     idle_.add(report);
     words_.learn(report);
+    witness_.learn(report);
     note_ending(ending_of(report, options_));
     for (Finding& finding : findings) findings_.add(std::move(finding), process);
   }
@@ -220,6 +222,20 @@ class Run {
   void judge_idle() {
     for (const IdleProcess& process : options_.idle)
       if (auto finding = idle_driver(process, options_, files_)) findings_.add(std::move(*finding), {});
+  }
+
+  /// What the driver refused where no shim saw it.
+  void judge_driver_log() {
+    for (const Report& report : witness_.unseen(files_)) {
+      const ReportIndex index(report);
+      const Scene scene{report, index, files_, options_, advised_, file_gaps_, false};
+      for (Finding& finding : findings_of(scene)) {
+        if (!is_image_cause(finding.cause) || finding.cause == Cause::latent_gap) continue;
+        if (!ending_of(report, options_).failed()) finding.severity = Severity::info;
+        finding.evidence.push_back(witness_.unseen_refusals(report, finding.count));
+        findings_.add(std::move(finding), {});
+      }
+    }
   }
 
   void judge_missing() {
@@ -363,6 +379,7 @@ class Run {
   DeviceTable devices_{out_.devices};
   IdleProcesses idle_;
   ProgramWords words_{options_};
+  DriverWitness witness_{options_};
   NoteList notes_;
   CompilerFailures compilers_{options_, files_, notes_};
   ListedImages listed_;
@@ -408,6 +425,7 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders,
   run.read(reports);
   files.charge({});
   run.judge_idle();
+  run.judge_driver_log();
   run.judge_missing();
   run.finish();
   out.nothing_readable = out.processes.empty();
