@@ -139,6 +139,8 @@ void add_simulator(const Simulation& simulation, Environment& environment) {
   environment.prepend("LD_LIBRARY_PATH", folder.string(), ':');
   environment.set("KSHIM_SIM_DEVICES", simulation.devices);
   if (!simulation.driver.empty()) environment.set("KSHIM_SIM_DRIVER", simulation.driver);
+  // The driver's table is known here: loads of runtimes before 12 are watched.
+  if (environment.get("KSHIM_PATCH_TABLE").empty()) environment.set("KSHIM_PATCH_TABLE", "1");
 }
 
 Environment make_environment(const fs::path& program, const RunFolder& folder, const Watch& watch,

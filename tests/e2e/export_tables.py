@@ -143,6 +143,17 @@ class Runtime(e2e.Case):
         env = e2e.simulated("9.0")
         self.assertEqual(self.run_program(PROGRAM, "ask", env=env).stdout, f"r--p r--p {THEIRS}\n")
 
+    def test_kshim_run_asks_for_it(self):
+        folders = ":".join(map(str, (RUNTIMES[11][-1], RUNTIMES[12][-1])))
+        for changes, slots in (({}, ["CUDART_INTERFACE slot 6"]), ({"KSHIM_PATCH_TABLE": "0"}, [])):
+            with self.subTest(changes):
+                report = self.folder / f"run{len(slots)}"
+                done = self.kshim("run", "--simulate", "9.0", "--report", report, "--", PROGRAM, "run", OLD,
+                                  env=e2e.clean_environment(LD_LIBRARY_PATH=folders, **changes))
+                self.assertIn("runtime 11", done.stdout, done.stderr)
+                records, = self.reports(report)
+                self.assertEqual([module["api"] for module in e2e.of_type(records, "module")], slots)
+
     def test_runtime_12_alone_changes_nothing(self):
         done = self.client("9.0", "newer", "run", NEWER, "ask", "run", OLD, "ask")
         self.assertIn("runtime 12", done.stdout)
