@@ -54,6 +54,7 @@ void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
             std::string(row.why),
             std::string(row.caveat),
             row_of(row.cause).name};
+    fix.actor = actor_of(row.who);
     if (!row.command.empty()) fix.commands.push_back(for_program(row.command, at.program));
     fixes.push_back(std::move(fix));
   };
@@ -436,7 +437,9 @@ Advice advice_on(const AdviceInput& given) {
       }
       add_other_ways(at, advice.fixes);
       if (!advice.fixes.empty()) break;
-      add_runtime_fixes(at, advice);
+      // A driver that serves the program's CUDA is not what to replace.
+      if (!at.driver.known() || !at.toolkit.known() || at.driver < at.toolkit || at.asks_for_cuda)
+        add_runtime_fixes(at, advice);
       add_plain_fixes(at, advice.fixes);
       break;
     case Cause::library_refuses:
@@ -488,7 +491,8 @@ Advice advice_on(const AdviceInput& given) {
 void set_actors(const AdviceInput& at, std::vector<Fix>& fixes) {
   for (Fix& fix : fixes)
     if (fix.kind == FixKind::upgrade_driver) fix.actor = Actor::admin;
-  if (at.container || at.ranked)
+  const bool shared = at.container || at.ranked || is_shown("batch", at) || is_shown("managed", at);
+  if (shared)
     std::ranges::stable_partition(
         fixes, [](const Fix& fix) { return fix.actor == Actor::you && fix.kind != FixKind::fallback; });
 }

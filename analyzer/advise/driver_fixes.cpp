@@ -154,6 +154,10 @@ void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
       advice.fixes.push_back(row == nullptr ? fix_of("build-for-driver")
                                             : fix_of("build-with-older-cuda", {{"cuda", name(row->version)},
                                                                                {"isa", name(row->isa)}}));
+    // Of what came built, an older build is what its user can take.
+    if (closed && !at_run_time && row != nullptr)
+      advice.fixes.push_back(
+          fix_of("use-older-build/cuda", {{"cuda", name(row->version)}, {"isa", name(row->isa)}}));
     add_rebuild_fixes(at, advice.fixes);
   }
   if (!asked && (compiled_here || !driver_first)) add_driver_fix(at, advice);

@@ -128,6 +128,7 @@ std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
   if (has_gap(row.title, words) || has_gap(row.command, words)) return std::nullopt;
   const auto filled = [&](std::string_view text) { return expand_filled(text, words); };
   Fix fix{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message};
+  fix.actor = actor_of(row.who);
   if (fix.title.empty()) return std::nullopt;
   const bool other_build =
       row.command.starts_with("cmake ") && !at.build_system.empty() && at.build_system != "cmake";

@@ -45,6 +45,11 @@ std::string_view to_name(Actor actor) {
   static constexpr std::string_view kNames[] = {"you", "admin", "maker"};
   return kNames[static_cast<std::size_t>(actor)];
 }
+Actor actor_of(std::string_view name) {
+  for (const Actor each : {Actor::admin, Actor::maker})
+    if (name == to_name(each)) return each;
+  return Actor::you;
+}
 std::string_view words_of(Actor actor) {
   static constexpr std::string_view kWords[] = {"you", "admin of the host", "maker of the program"};
   return kWords[static_cast<std::size_t>(actor)];

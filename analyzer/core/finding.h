@@ -67,6 +67,7 @@ constexpr double kMostIfAssumed = 0.8;
 /// The person that can do it.
 enum class Actor : std::uint8_t { you, admin, maker };
 std::string_view to_name(Actor actor);   ///< "you", "admin", "maker"
+Actor actor_of(std::string_view name);   ///< the inverse; "" is the one that ran the program
 std::string_view words_of(Actor actor);  ///< "you", "admin of the host", "maker of the program"
 
 struct Fix {

@@ -113,6 +113,17 @@ void say_wheels(const LogFacts& clues, AdviceInput& at) {
   at.said["kept_cuda"] = kept;
 }
 
+// nvidia-smi reads its CUDA version from the libcuda that it loads: beyond that of the driver's own branch,
+// it is one of a compat package.
+bool is_ahead_of_its_driver(const LogFacts& clues) {
+  if (clues.kernel_module.empty() || !clues.driver.known()) return false;
+  unsigned branch = 0;
+  const char* end = clues.kernel_module.data() + clues.kernel_module.size();
+  std::from_chars(clues.kernel_module.data(), end, branch);
+  const ToolkitRow* own = toolkit_of_branch(branch);
+  return own != nullptr && own->version < clues.driver;
+}
+
 // Words that fixes may ask for: what the message names, and what is listed beside it.
 void set_said(const LogFacts& clues, const LogMatch* message, AdviceInput& at) {
   constexpr std::array kWords = {"want", "have", "variable", "needs", "symbol", "named"};
@@ -136,15 +147,13 @@ void set_said(const LogFacts& clues, const LogMatch* message, AdviceInput& at) {
     if (!visible->second.empty()) at.said["visible"] = std::to_string(commas + 1);
   }
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
-  const std::pair<const char*, bool> shown[] = {{"macos", clues.macos},
-                                                {"wsl", clues.wsl},
-                                                {"container", clues.container},
+  const std::pair<const char*, bool> shown[] = {{"container", clues.container},
                                                 {"windows", at.windows},
                                                 {"jetson", gpu != nullptr && gpu->tegra},
-                                                {"launched", clues.launched},
-                                                {"restarted", clues.restarted}};
+                                                {"compat", is_ahead_of_its_driver(clues)}};
+  at.shows.assign(clues.shows.begin(), clues.shows.end());
   for (const auto& [what, is] : shown)
-    if (is) at.shows.emplace_back(what);
+    if (is && !contains(at.shows, what)) at.shows.emplace_back(what);
 }
 
 bool is_released(std::string_view package) {
@@ -188,8 +197,13 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
   // A file of its own that was looked at is not PyTorch's.
   const PackageMention* package = package_that_failed(clues, judgment.hit);
   // What a package says that it was built for tells of no other.
-  if (judgment.list != nullptr && judgment.list->by_itself)
-    if (const PackageMention* owner = find_package(clues, judgment.list->owner)) package = owner;
+  const PackageMention torch_itself{"torch", "torch", {}, {}, 0, false};
+  if (judgment.list != nullptr && judgment.list->by_itself) {
+    if (const PackageMention* owner = find_package(clues, judgment.list->owner))
+      package = owner;
+    else if (judgment.list->owner == torch_itself.name)
+      package = &torch_itself;
+  }
   const bool another = package != nullptr && package->name == "torch" && judgment.list != nullptr &&
                        !judgment.list->by_itself && judgment.list->owner.find("torch") == std::string::npos;
   // Of no known GPU, what was built against PyTorch is likelier than PyTorch's own release.

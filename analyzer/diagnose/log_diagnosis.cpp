@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/log_diagnosis.h"
 
+#include <re2/re2.h>
+
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/rules.h"
@@ -77,10 +79,26 @@ std::optional<std::string> another_compiler(const LogFacts& clues, const LogMatc
       hit.tells, name(clues.toolkit), sm_name(*asked));
 }
 
+// No driver is too old for what was made with an older CUDA.
+bool is_new_enough(const LogFacts& clues, const Facts& facts) {
+  return facts.driver.known() && clues.toolkit.known() && !(facts.driver < clues.toolkit);
+}
+std::string another_libcuda(const LogFacts& clues, const Facts& facts) {
+  return fmt::format(
+      "the message says that the driver is too old, but the driver supports CUDA {} and the program needs "
+      "only "
+      "CUDA {}: another libcuda was loaded (a stub, one of the image's own), or none",
+      name(facts.driver), name(clues.toolkit));
+}
+
 // A message whose own words are refuted by the facts beside it.
 CauseCandidate judge_words(const LogFacts& clues, const LogMatch& hit, const Facts& facts,
                            std::string& harmless) {
   CauseCandidate said{hit.cause, hit.confidence, hit.tells};
+  if (hit.cause == Cause::driver_too_old && facts.has_code(35) && is_new_enough(clues, facts)) {
+    said.confidence = kContradicted;
+    said.because = another_libcuda(clues, facts);
+  }
   // "Minimum and Maximum cuda capability ... (8.0) - (12.0)" is no rule: code for 12.0 runs on 12.1. What is
   // judged is the list where there is one.
   const bool range = hit.id == "torch_range";
@@ -163,6 +181,13 @@ bool may_run_on_tegra(const Facts& facts) {
 
 CauseCandidate by_rules(const LogFacts& clues, const Facts& facts, const ImageList* list) {
   Diagnosis diagnosis = diagnosis_of(facts);
+  // A call that counts or opens GPUs loads no image: what it lacks is a function of the driver's.
+  if (facts.stage == "init" && is_image_cause(diagnosis.cause))
+    return {
+        Cause::driver_mismatch, 0.6,
+        fmt::format("the call that failed with {} looks for GPUs and loads no kernel: the libcuda that was "
+                    "found is not the one that the runtime expects",
+                    facts.codes.front())};
   if (is_ambiguous(facts)) {
     return {Cause::unknown, 0.3,
             fmt::format("{} has several possible causes, and the log does not show which one",
@@ -176,15 +201,9 @@ CauseCandidate by_rules(const LogFacts& clues, const Facts& facts, const ImageLi
                         "{}: it may be too old for it",
                         diagnosis.match.because, name(clues.toolkit), name(facts.driver))};
   }
-  // Nobody's driver is too old for what was made with an older CUDA.
-  if (diagnosis.cause == Cause::driver_too_old && facts.driver.known() && clues.toolkit.known() &&
-      !(facts.driver < clues.toolkit)) {
-    return {facts.has_code(35) ? Cause::no_device : Cause::unknown, kContradicted,
-            fmt::format("{} means that the driver is too old, but the driver supports CUDA {} and the "
-                        "program needs only CUDA {}: "
-                        "another libcuda was loaded (a stub, one of the image's own), or none",
-                        facts.codes.front(), name(facts.driver), name(clues.toolkit))};
-  }
+  if (diagnosis.cause == Cause::driver_too_old && is_new_enough(clues, facts))
+    return {facts.has_code(35) ? Cause::no_device : Cause::unknown, kContradicted - 0.01,
+            another_libcuda(clues, facts)};
   // A list of the build's flags: what was built with older ones is not built again by itself.
   if (list != nullptr && list->by_itself && diagnosis.cause == Cause::kernel_missing_from_image &&
       facts.has_code(98) && select(facts.images, facts, facts.switches).choice == image::Choice::jit) {
@@ -200,6 +219,13 @@ CauseCandidate by_rules(const LogFacts& clues, const Facts& facts, const ImageLi
                         name(*facts.device))};
   }
   return {diagnosis.cause, diagnosis.match.confidence, diagnosis.match.because};
+}
+
+// The line names the call that failed, and the call looks for GPUs.
+bool enumerates(const LogMatch* hit) {
+  static const RE2 kCall(
+      R"(\bexpr=cudaGetDeviceCount\b|\b(?:cudaGetDeviceCount|cuInit|cuDeviceGetCount|cudaDriverGetVersion)\([^)]*\)? *(?:failed|returned|:|->))");
+  return RE2::PartialMatch(hit->quote, kCall);
 }
 
 // One line, with every GPU and list of images that it may be about: what is most certain.
@@ -221,7 +247,8 @@ Judgment judge_line(const LogFacts& clues, const std::vector<const LogMatch*>& l
   bool first = true;
   for (const DeviceMention* device : devices) {
     for (const ImageList* list : lists) {
-      const Facts facts = facts_of(clues, codes, device, list);
+      Facts facts = facts_of(clues, codes, device, list);
+      if (std::ranges::any_of(line, enumerates)) facts.stage = "init";
       std::vector<CauseCandidate> suspects;
       std::string harmless;
       if (!codes.empty() || (list != nullptr && device != nullptr))

@@ -137,11 +137,18 @@ std::optional<CauseCandidate> cached_for_another(const Surroundings& at) {
 
 // Two kinds of GPU and one folder: what one of them compiled is what the other one finds.
 std::optional<CauseCandidate> cached_by_neighbor(const Surroundings& at) {
-  if (!at.clues.shared_folder || !is_one_of(at.hit.code, {98, 200, 209, 218, 500}) || has_list(at.facts))
+  const bool cache = at.clues.shows.contains("cache");
+  if ((!at.clues.shared_folder && !cache) || !is_one_of(at.hit.code, {98, 200, 209, 218, 500}) ||
+      has_list(at.facts))
     return std::nullopt;
   const auto& devices = at.clues.devices;
   if (std::ranges::all_of(devices, [&](const DeviceMention& each) { return each.cc == devices.front().cc; }))
-    return std::nullopt;
+    return !cache || !is_one_of(at.hit.code, {200, 218})
+               ? std::nullopt
+               : std::optional(
+                     CauseCandidate{Cause::stale_cache_artifact, 0.5,
+                                    "The log names a cache of compiled kernels: what it holds may be "
+                                    "of another GPU or of another release"});
   return CauseCandidate{
       Cause::stale_cache_artifact, 0.55,
       "Machines with different GPUs share a folder: what the cache of one compiled is for its "

@@ -8,6 +8,7 @@ namespace kshim::render {
 namespace {
 
 constexpr double kSureEnough = 0.8;        // below, the answer says how sure it is
+constexpr double kKnown = 0.5;             // below, an unknown cause has no fix
 constexpr std::size_t kBlocks = 2;         // answers on one screen
 constexpr std::size_t kQuoted = 76;        // columns of a log's line
 constexpr std::size_t kReason = 150;       // columns of a reason; a longer one ends at a clause
@@ -54,6 +55,12 @@ struct AnswerWriter {
   void write() {
     doc_.open_finding(number_, kind_of(finding_), with_values(title_of(finding_), finding_));
     place();
+    if (finding_.cause == Cause::unknown && finding_.confidence < kKnown && !at_.decide.empty()) {
+      // Nothing to do is known: the command that decides is the answer.
+      doc_.gap();
+      doc_.say(Tone::good, "To decide:", at_.decide, Tone::strong);
+      return doc_.close_finding();
+    }
     first_fix();
     other_fix();
     not_this();

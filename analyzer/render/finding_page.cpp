@@ -72,6 +72,7 @@ std::string owner_name(const Finding& finding) {
 
 std::string file_name(const Finding& finding) {
   if (finding.object.empty()) {
+    if (finding.cause == Cause::stale_cache_artifact) return "what failed";
     const std::string owner = owner_name(finding);
     if (!owner.empty()) return owner;
     const bool of_log = !finding.devices.empty() && finding.devices.front().kind == Device::Kind::named;

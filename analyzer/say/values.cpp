@@ -18,7 +18,8 @@ std::string shortened(const std::vector<std::string>& archs) {
 std::string values_of(const Finding& finding) {
   if (has_trait(finding.cause, cause_trait::code_missing) && !finding.have.empty() && finding.code &&
       finding.cause != Cause::arch_specific_image && finding.cause != Cause::kernel_missing_from_image)
-    return fmt::format("only for {}", shortened(finding.have));
+    return fmt::format("{}{}", finding.cause == Cause::ptx_newer_than_device ? "" : "only for ",
+                       shortened(finding.have));
   if (finding.about == nullptr) return {};
   const diagnose::AdviceInput& about = *finding.about;
   const std::string driver =
@@ -29,7 +30,7 @@ std::string values_of(const Finding& finding) {
         return fmt::format("PTX {} against a {}", name(about.ptx), driver);
       break;
     case Cause::driver_too_old:
-      if (about.runtime.known() && !driver.empty())
+      if (about.runtime.known() && about.driver < about.runtime && !driver.empty())
         return fmt::format("CUDA {} against a {}", name(about.runtime), driver);
       break;
     case Cause::nvrtc_arch_unsupported:

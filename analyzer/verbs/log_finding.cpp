@@ -31,7 +31,11 @@ void describe(const Judgment& judgment, Finding& finding) {
   if (!judgment.facts.device) finding.images.clear();
   if (judgment.facts.device && has_trait(cause, cause_trait::needs_arch))
     finding.need = sm_name(*judgment.facts.device);
-  if (judgment.list != nullptr) finding.object = judgment.list->owner;
+  // A project that says what it was built for is no file.
+  const bool of_project =
+      judgment.list != nullptr &&
+      std::ranges::find(software(), judgment.list->owner, &SoftwareRow::package) != software().end();
+  if (judgment.list != nullptr && !of_project) finding.object = judgment.list->owner;
 }
 
 // The user's own line: the innermost frame outside of what is installed.

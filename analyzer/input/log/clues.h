@@ -141,10 +141,7 @@ struct LogFacts {
   bool posix = false;     ///< paths of Linux stand there as well
   /// Its commands are to be those of Windows.
   bool of_windows() const { return windows && !posix; }
-  bool wsl = false;  ///< it runs in Windows' Linux
-  bool macos = false;
-  bool restarted = false;                        ///< the machine was started again already
-  bool launched = false;                         ///< a launcher starts a process for each GPU
+  std::set<std::string, std::less<>> shows;  ///< words of rows of the table clues: "wsl", "compat", "batch"
   std::map<std::string, std::string> libraries;  ///< NVIDIA's that are listed as there: cudnn, and its 9
   std::vector<std::string> cuda_wheels;          ///< that are listed: nvidia-nccl-cu12
   std::vector<std::string> driver_releases;      ///< of files and packages: 570.124.06

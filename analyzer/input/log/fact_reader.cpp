@@ -180,7 +180,9 @@ void FactReader::add_image(image::ImageKind kind, std::string_view arch_text, co
 // "detectron2 arch flags  sm_75" applies to detectron2 only, not to the lines below it.
 std::string FactReader::owner_of_list(const std::string& text) const {
   static const RE2 kOwner(R"(^\s*([A-Za-z][\w-]{1,40}) (?:CUDA )?arch(?:itecture)?s? flags\b)");
+  static const RE2 kTorch(R"(\bcurrent PyTorch install)");
   std::string owner;
+  if (RE2::PartialMatch(text, kTorch)) return "torch";
   return RE2::PartialMatch(text, kOwner, &owner) ? owner : file_;
 }
 
@@ -474,17 +476,8 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
     case ClueKind::released:
       clues_.released = true;
       return;
-    case ClueKind::wsl:
-      clues_.wsl = true;
-      return;
-    case ClueKind::macos:
-      clues_.macos = true;
-      return;
-    case ClueKind::restarted:
-      clues_.restarted = true;
-      return;
-    case ClueKind::launched:
-      clues_.launched = true;
+    case ClueKind::shows:
+      clues_.shows.emplace(knowledge().clues[static_cast<std::size_t>(index - own_.first_clue)].shows);
       return;
     case ClueKind::library_there: {
       const std::vector<std::string> groups = patterns_.groups(index, text);

@@ -21,6 +21,19 @@ std::string folded(std::string_view name) {
   return out;
 }
 
+// "a  b / c" as "a b c".
+std::string words_alone(std::string_view text) {
+  std::string out;
+  for (const char letter : text) {
+    if (is_alnum(letter))
+      out += to_lower(letter);
+    else if (!out.empty() && out.back() != ' ')
+      out += ' ';
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
 /// Calls visit(error) for every error of CUDA's.
 template <class Visit>
 void each_error(Visit&& visit) {
@@ -157,29 +170,37 @@ NamedError find_by_name(std::string_view name) {
   return {find_cuda_error(near.front().code), near.front().name, true};
 }
 
+// Words alone: programs print other blanks, and leave punctuation out.
 std::string message_pattern() {
   std::string out = "(";
   for (const auto& [text, code] : messages()) {
     if (out.size() > 1) out += '|';
-    out += RE2::QuoteMeta(text);
+    bool gap = false;
+    for (const char letter : text) {
+      if (!is_alnum(letter)) {
+        gap = true;
+        continue;
+      }
+      if (std::exchange(gap, false)) out += R"([\W_]{1,5})";
+      out += letter;
+    }
   }
   return out + ")";
 }
 
 const CudaError* find_by_message(std::string_view text) {
-  const std::string key = folded(text);
-  for (const auto& [message, code] : messages()) {
-    if (key.find(message) != std::string::npos) return find_cuda_error(code);
-  }
+  const std::string key = words_alone(text);
+  for (const auto& [message, code] : messages())
+    if (key.find(words_alone(message)) != std::string::npos) return find_cuda_error(code);
   return nullptr;
 }
 
 const CudaError* find_whole_message(std::string_view text) {
-  const std::string key = folded(text);
+  const std::string key = words_alone(text);
   const CudaError* best = nullptr;
   std::size_t longest = 0;
   each_error([&](const CudaError& error) {
-    const std::string message = folded(error.message);
+    const std::string message = words_alone(error.message);
     if (error.code == 0 || message.size() <= longest || !key.starts_with(message)) return;
     best = &error;
     longest = message.size();

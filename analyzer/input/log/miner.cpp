@@ -27,7 +27,7 @@ constexpr const char* kShortNamePattern =
     R"(\b(?:ERROR_)?(JIT_COMPILER_NOT_FOUND|NO_BINARY_FOR_GPU|NoBinaryForGpu|UNSUPPORTED_PTX_VERSION|UnsupportedPtxVersion|INVALID_PTX|InvalidPtx|NoKernelImageForDevice|InvalidDeviceFunction|ERROR_INVALID_IMAGE)\b)";
 // What stands behind these words is a message of CUDA's, be it ever so common a phrase.
 constexpr const char* kAnyMessagePattern =
-    R"((?:\bCUDA (?:runtime |driver )?error: |\bCUDA error \S+:\d+ ['"]|\bFailed to [^(]{0,80}\b(?:device|kernels?|CUDA)\b[^(]{0,40}\(error code )([A-Za-z][\w ,()/'-]{3,90}))";
+    R"((?:\bCUDA (?:runtime |driver )?error: |\bCUDA error \([^)]{1,120}\): |\berror: CUDA\b[^:]{0,40}[\] ].{0,100}?: |\bCUDA error \S+:\d+ ['"]|\bFailed to [^(]{0,80}\b(?:device|kernels?|CUDA)\b[^(]{0,40}\(error code )([A-Za-z][\w ,()/'-]{3,90}))";
 // Libraries number their statuses by themselves, up to here.
 constexpr const char* kLibraryPattern = R"(\bcu(?:blas|dnn|fft|solver|sparse|rand)(?:[A-Z_]|Lt|\b)\w*)";
 constexpr int kMaxLibraryStatus = 20;
@@ -45,6 +45,7 @@ constexpr const char* kNumberPatterns[] = {
     R"(\binvalid device function[ :=#]*\(?(8|98)\b)",
     R"(\berr(?:or)?(?: code)?[ :=#(]+(8|98)\)? *[:,-]? *"?invalid device function)",
     R"(\bcudaGetDeviceCount\(\).{0,240}\bError (\d{1,3}): )",
+    R"((?:(?-i:\b(?:cuda|cu)[A-Z]\w*)|(?:^|[^\w./-])(?:CUDA|NVML)[ (]).{0,80}\bfail(?:ure|ed)?[ :=#(]{1,3}(\d{1,3})\b)",
 };
 // Beside one of these, a number of three digits may be CUDA's; a disk's error 700 is not, nor a queue's of
 // GPUs.
@@ -187,6 +188,17 @@ std::string plain_line(std::string_view text) {
   return out;
 }
 
+namespace {
+
+// The driver's kernel module breaks a message into lines of the kernel's log.
+std::string_view after_nvrm(std::string_view text) {
+  constexpr std::string_view kMark = "NVRM: ";
+  const std::size_t at = text.find(kMark);
+  return at == std::string_view::npos ? std::string_view() : text.substr(at + kMark.size());
+}
+
+}  // namespace
+
 struct LogParser::State {
   const Vocabulary& words = vocabulary();
   const PatternSet& patterns = words.patterns;
@@ -196,6 +208,7 @@ struct LogParser::State {
   std::vector<int> found;         ///< its patterns
   std::vector<LogMatch> matched;  ///< rows of the table messages, in the line at hand
   bool says_cuda = false;         ///< a line so far has a word of CUDA's
+  std::string kernel_message;     ///< of the driver's kernel module, as far as it stands there
 
   bool has(int pattern) const { return std::binary_search(found.begin(), found.end(), pattern); }
   bool has(Sign sign) const {
@@ -372,7 +385,15 @@ void LogParser::line(std::string_view bytes) {
     bytes = bytes.substr(0, kMaxLogLine);
   }
   state.shown = plain_line(bytes);
-  const std::string text = without_bold(state.shown);
+  std::string text = without_bold(state.shown);
+  if (const std::string_view part = after_nvrm(text); part.empty()) {
+    state.kernel_message.clear();
+  } else {
+    constexpr std::size_t kLongest = 2000;
+    if (state.kernel_message.size() > kLongest) state.kernel_message.clear();
+    state.kernel_message += (state.kernel_message.empty() ? "NVRM: " : " ") + std::string(part);
+    text = state.kernel_message;
+  }
   const Vocabulary& words = state.words;
   words.patterns.match(text, state.found);
   state.facts.begin_line(text);
