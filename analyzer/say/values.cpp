@@ -14,12 +14,17 @@ std::string shortened(const std::vector<std::string>& archs) {
   return fmt::format("{} and {} more", join(shown, ", "), archs.size() - shown.size());
 }
 
+std::vector<std::string> ptx_of(std::vector<std::string> archs) {
+  std::erase_if(archs, [](const std::string& arch) { return !arch.starts_with("compute_"); });
+  return archs;
+}
+
 // What contradicts what; empty where it is not known.
 std::string values_of(const Finding& finding) {
   if (has_trait(finding.cause, cause_trait::code_missing) && !finding.have.empty() && finding.code &&
       finding.cause != Cause::arch_specific_image && finding.cause != Cause::kernel_missing_from_image)
-    return fmt::format("{}{}", finding.cause == Cause::ptx_newer_than_device ? "" : "only for ",
-                       shortened(finding.have));
+    return finding.cause == Cause::ptx_newer_than_device ? shortened(ptx_of(finding.have))
+                                                         : "only for " + shortened(finding.have);
   if (finding.about == nullptr) return {};
   const diagnose::AdviceInput& about = *finding.about;
   const std::string driver =

@@ -30,7 +30,7 @@ FAMILIES = [
     # A call that looks for GPUs loads no image.
     (["CUDA failure 500: named symbol not found ; GPU=-1 ; expr=cudaGetDeviceCount(&n);", "NVIDIA GeForce RTX 3060", "WSL2"], "driver-mismatch", "admin", r"Windows"),
     # A cache of compiled kernels that two GPUs, or two releases, share.
-    (["/root/quack_cache/kernels.o", "CUDA error 200: device kernel image is invalid"], "stale-cache-artifact", "you", r"cache"),
+    (["/data/quack_cache/kernels.o", "CUDA error 200: device kernel image is invalid"], "stale-cache-artifact", "you", r"cache"),
     (["node-a: Tesla T4", "node-b: Tesla V100", "/home/u/.triton/cache/x", "CUDA error: invalid device function (98)"], "stale-cache-artifact", "you", r"cache"),
     # Whose step it is.
     (["#SBATCH --gres=gpu:1", "srun python train.py", "Driver Version: 535.104.05 CUDA Version: 12.2", PTX], "ptx-newer-than-driver", "you", r"12\.2"),
