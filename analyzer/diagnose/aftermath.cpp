@@ -10,9 +10,10 @@ namespace kshim::diagnose {
 namespace {
 
 constexpr double kReadByAnother = 0.9;
-constexpr double kSeenUnread = 0.6;  // the most that the contract allows: the error may have been returned
-constexpr double kUnseen = 0.4;      // a static runtime does not show which caller asks
-constexpr double kGaveUp = 0.5;      // that it was called cannot be seen
+constexpr double kSeenUnread = 0.6;     // the most that the contract allows: the error may have been returned
+constexpr double kUnseen = 0.4;         // a static runtime does not show which caller asks
+constexpr double kGaveUp = 0.5;         // that it was called cannot be seen
+constexpr double kNothingServes = 0.6;  // nor that it was, but nothing else that is mapped serves the GPU
 constexpr double kAskedInVain = 0.8;
 
 std::string path_of(const Scene& scene, std::optional<std::uint64_t> id) {
@@ -88,21 +89,56 @@ bool shows_reads(const FailureRecord& failure) {
   return std::ranges::any_of(failure.layers, [](const Layer& layer) { return layer.layer == "runtime"; });
 }
 
-/// The images of a library that has none for the device.
-std::optional<Subject> without_code(const Scene& scene, const ObjectRecord& object,
-                                    const DeviceRecord& device, image::ComputeCapability cc) {
+/// A library that has code for the GPU in fewer of its modules than one in so many refuses it: these are
+/// helpers. cuSPARSELt 0.6.2 has code for 7.5 in 1 of 281 different modules, for 12.0 in 3; cuBLASLt 12.9,
+/// which serves 6.1, in 68 of 413.
+constexpr std::size_t kHelpers = 25;
+
+/// The images of a library that has none for the device, or none but of helpers.
+struct LackingLibrary {
+  Subject subject;
+  ModuleShare modules;  ///< where some are served
+};
+std::optional<LackingLibrary> without_code(const Scene& scene, const ObjectRecord& object,
+                                           const DeviceRecord& device, image::ComputeCapability cc) {
   const ObjectFile* file = scene.files.find(object);
   if (file == nullptr) return std::nullopt;
-  Subject subject;
+  LackingLibrary out;
+  Subject& subject = out.subject;
   subject.object = &object;
   subject.device = &device;
+  bool fits = false;
   for (const ImageCount& row : file->image_counts()) {
-    if (image::judge(row.candidate, {cc, driver_of(scene), {}}).fits) return std::nullopt;
+    fits = fits || image::judge(row.candidate, {cc, driver_of(scene), {}}).fits;
     subject.images.images.push_back({.candidate = row.candidate, .count = row.count});
   }
   if (subject.images.images.empty()) return std::nullopt;
+  if (fits) {
+    if (find_vendor_library(object.path) == nullptr) return std::nullopt;
+    const auto gap = scene.file_gaps.find(object, *file, cc, driver_of(scene));
+    if (gap == nullptr || gap->modules.served * kHelpers > gap->modules.lacking) return std::nullopt;
+    subject.images.images = gap->images;
+    out.modules = gap->modules;
+  }
   set_facts(scene, subject);
-  return subject;
+  return out;
+}
+
+/// Whether anything that is mapped has code for one of the GPUs.
+bool is_served(const Scene& scene) {
+  const auto serves = [&](const std::string& path, const std::string& build_id) {
+    const ObjectRecord object = object_record(path, build_id);
+    const ObjectFile* file = scene.files.find(object);
+    if (file == nullptr || file->image_counts().empty()) return false;
+    return std::ranges::any_of(scene.report.devices, [&](const DeviceRecord& device) {
+      const auto cc = cc_of(scene, &device);
+      return cc && !without_code(scene, object, device, *cc);
+    });
+  };
+  return std::ranges::any_of(scene.report.libraries,
+                             [&](const LibraryRecord& row) { return serves(row.path, row.build_id); }) ||
+         std::ranges::any_of(scene.report.objects,
+                             [&](const ObjectRecord& row) { return serves(row.path, row.build_id); });
 }
 
 /// `asked`: a look-up of the library's own that failed, in a process that has run nothing: then its module
@@ -114,27 +150,35 @@ std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& libra
   if (!cc || !about || find_vendor_library(library.path) == nullptr) return std::nullopt;
   ObjectRecord object = object_record(library.path, library.build_id);
   object.line = library.line;
-  std::optional<Subject> subject = without_code(scene, object, device, *cc);
-  const bool whole = subject.has_value();
-  if (!whole && asked != nullptr && path_of(scene, asked->object) == library.path)
+  std::optional<LackingLibrary> lacking = without_code(scene, object, device, *cc);
+  std::optional<Subject> subject;
+  if (lacking) subject = std::move(lacking->subject);
+  if (!lacking && asked != nullptr && path_of(scene, asked->object) == library.path)
     subject = subject_of(scene, *asked);
   if (!subject) return std::nullopt;
   const std::string_view name = basename_of(library.path);
   const std::string device_text = text_of(*about);
-  Finding out = new_finding(
-      Cause::library_refuses, kGaveUp,
-      fmt::format("{} has no code for {}, which may be why the program gave up", name, device_text));
+  const std::size_t served = lacking ? lacking->modules.served : 0;
+  const std::string what = served != 0 ? fmt::format("hardly any code ({} of {} modules)", served,
+                                                     served + lacking->modules.lacking)
+                                       : "no code";
+  Finding out = new_finding(Cause::library_refuses, kGaveUp,
+                            fmt::format("{} has {} for {}, {}", name, what, device_text,
+                                        ended_well(scene) ? "and the program used no kernel"
+                                                          : "which may be why the program gave up"));
   // How a program ended accuses no library: it has reasons of its own.
   out.severity = Severity::warning;
   out.object = library.path;
+  if (const auto package = package_of(scene, object)) out.package = package_name(*package);
   out.devices.push_back(*about);
   out.need = sm_name(*cc);
   describe_images(*subject, out);
-  out.evidence.push_back({EvidenceId::library,
-                          fmt::format("{} was loaded, and {} no code for {}.", name,
-                                      whole ? "has" : "the module that it looked into has", device_text),
-                          location(scene.report, library.line),
-                          {{"path", library.path}}});
+  out.evidence.push_back(
+      {EvidenceId::library,
+       fmt::format("{} was loaded, and {} {} for {}.", name,
+                   lacking ? "has" : "the module that it looked into has", what, device_text),
+       location(scene.report, library.line),
+       {{"path", library.path}}});
   set_advice_input(scene, *subject, out);
   return out;
 }
@@ -283,10 +327,13 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Ju
       known, [](const Finding& finding) { return finding.severity >= Severity::warning; });
   const Ending ending = ending_of(scene.report, scene.options);
   const std::optional<bool> gives_up = gave_up(ending);
-  if (told || gives_up == false) return std::nullopt;
   const bool ran = has_run(scene);
-  const bool surely_asked = !gives_up || ran;
-  std::optional<Finding> out = surely_asked ? std::nullopt : triton_refusal(scene);
+  // What came to its end without a kernel did not have to say what a library answered.
+  const bool idle = ending.status == 0 && !ran && scene.report.driver;
+  if (told || (gives_up == false && !idle)) return std::nullopt;
+  const bool nothing_serves = !ran && gives_up && !is_served(scene);
+  const bool surely_asked = !gives_up || ran || (idle && !nothing_serves);
+  std::optional<Finding> out = surely_asked || idle ? std::nullopt : triton_refusal(scene);
   const bool triton = out.has_value();
   for (const LibraryRecord& library : scene.report.libraries) {
     if (triton) break;
@@ -298,6 +345,7 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Ju
       if (!found) break;
     }
     if (!found) continue;
+    if (nothing_serves) found->confidence = kNothingServes;
     if (asked != nullptr) add_look_up(scene, *asked, *found);
     if (!out) {
       out = std::move(found);
@@ -305,7 +353,9 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Ju
       out->evidence.push_back(std::move(found->evidence.front()));  // it comes with the first, as a rule
     }
   }
-  if (out && gives_up) {
+  if (out && idle) {
+    out->severity = std::min(out->severity, Severity::warning);  // it went on without
+  } else if (out && gives_up) {
     out->evidence.push_back(
         {EvidenceId::ended_silently,
          fmt::format("The program ended with {}, and no call of CUDA failed: such a library reports an "

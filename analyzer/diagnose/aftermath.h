@@ -20,7 +20,8 @@ std::vector<Finding> stale_errors(const Scene& scene, const std::vector<Judged>&
 std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<Judged>& judged);
 /// library-refuses: the program gave up, no call of its own failed, and an NVIDIA library that it uses has
 /// nothing for the GPU. If the program has run code on the GPU, or its exit status is unknown: only a library
-/// whose own look-up failed.
+/// whose own look-up failed. If it ended well without a kernel: also where nothing that it loaded serves the
+/// GPU.
 std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Judged>& judged,
                                         const std::vector<Finding>& known);
 

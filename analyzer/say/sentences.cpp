@@ -89,12 +89,13 @@ VerdictLine idle_line(const Analysis& analysis) {
   const std::size_t more = names.size() - std::min(names.size(), kNamed);
   names.resize(names.size() - more);
   if (more != 0) names.push_back(fmt::format("{} more", more));
+  const bool told = worst(analysis) >= Severity::warning;  // why
   return {
       Tone::strong, "idle:",
-      fmt::format("the program initialized CUDA and used no kernel{}{}: it ran on the CPU, or had no work "
-                  "for a GPU{}",
-                  on_gpus(analysis), names.empty() ? "" : fmt::format(", with {} loaded", enumerate(names)),
-                  analysis.heard ? "" : "; its own output may say why (kshim explain --log FILE)")};
+      fmt::format("the program initialized CUDA and used no kernel{}{}{}{}", on_gpus(analysis),
+                  names.empty() ? "" : fmt::format(", with {} loaded", enumerate(names)),
+                  told ? "" : ": it ran on the CPU, or had no work for a GPU",
+                  analysis.heard || told ? "" : "; its own output may say why (kshim explain --log FILE)")};
 }
 
 // The first and the last toolkit that emit code which serves a GPU.

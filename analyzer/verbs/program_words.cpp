@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/program_words.h"
 
+#include <re2/re2.h>
+
 #include "analyzer/advise/commands.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/cuda_versions.h"
@@ -48,6 +50,16 @@ bool is_by_ending(const Finding& finding) {
          });
 }
 
+/// Whether the last line has none of the words that a refusal is made of: "dataset is empty".
+bool is_about_something_else(std::string_view text) {
+  static const RE2 kOfGpus(
+      R"((?i)\bcu(?:da|blas|dnn|sparse|fft|solver|rand|tensor)|gpu|nv\w|nccl|status|device|driver|kernel|arch|support)");
+  text = trim(text);
+  const std::size_t newline = text.rfind('\n');
+  const std::string_view last = newline == std::string_view::npos ? text : text.substr(newline + 1);
+  return !last.empty() && !RE2::PartialMatch(last, kOfGpus);
+}
+
 void quote(const Finding& said, Finding& known) {
   for (const Evidence& row : said.evidence)
     if (row.id == EvidenceId::said) known.evidence.push_back(row);
@@ -86,7 +98,12 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
   const bool failed = options_.term_signal || options_.exit_status.value_or(0) != 0;
   if (options_.words.empty() || (!failed && used)) return;
   LogFacts clues = facts_in(options_.words);
-  if (clues.hits.empty()) return;
+  if (clues.hits.empty()) {
+    if (failed && is_about_something_else(options_.words))
+      for (Finding& known : findings)
+        if (is_by_ending(known)) known.severity = Severity::info;
+    return;
+  }
   if (!devices_.empty()) clues.devices = devices_;
   if (driver_.known()) clues.driver = driver_;
   if (!kernel_module_.empty()) clues.kernel_module = kernel_module_;

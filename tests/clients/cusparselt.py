@@ -31,6 +31,18 @@ class OnAda(e2e.Case):
         self.assertEqual(sum(row["type"] == "module" and row["result"] == 0 for row in records), 274)
         self.assertEqual(sum(row["type"] == "gap" for row in records), 2220)
 
+    def test_a_gpu_that_it_refuses(self):
+        """It asks for the compute capability and loads nothing, though it has PTX of helpers for every GPU."""
+        for device, need in (("7.5", "sm_75"), ("12.0", "sm_120")):
+            for ends, status in ((";", 1), ("|| true", 0)):
+                with self.subTest(device=device, status=status):
+                    found, _ = self.analysis("--simulate", device, "--", "sh", "-c", f'"$0" "$1" "$2" {ends} test $? = 0', sys.executable, PROGRAM, LIBRARY,
+                                             status=status)
+                    refuses, = found["findings"]
+                    self.assertEqual((refuses["cause"], refuses["severity"], refuses["need"], refuses["object"]),
+                                     ("library-refuses", "warning", need, str(LIBRARY)))
+                    self.assertEqual(found["verdict"], "failure" if status else "idle")
+
 
 if __name__ == "__main__":
     e2e.main()

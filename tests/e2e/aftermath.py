@@ -112,10 +112,30 @@ class Aftermath(e2e.Case):
         program = CLIENTS / "cublas"
         if not program.exists():
             self.skipTest("cublas is not on this machine")
-        for ends, found in (("kill -ABRT $$", ["library-refuses"]), ("kill -TERM $$", []), ("true", [])):
+        for ends, found in (("kill -ABRT $$", ["library-refuses"]), ("kill -TERM $$", [])):
             with self.subTest(ends):
                 analysis, _ = self.analysis("--simulate", "6.1", "--", "sh", "-c", f'"$0" || {ends}', program)
                 self.assertEqual([row["cause"] for row in analysis["findings"]], found)
+
+    def test_a_program_that_ends_well_and_used_no_kernel(self):
+        """What it got from the library, it may have done without: the run is no `ok`, and the library is named where nothing else serves
+        the GPU."""
+        program = CLIENTS / "cublas"
+        if not program.exists():
+            self.skipTest("cublas is not on this machine")
+        analysis, _ = self.analysis("--simulate", "6.1", "--", "sh", "-c", '"$0" || true', program, status=0)
+        refuses, = analysis["findings"]
+        self.assertEqual((analysis["verdict"], refuses["cause"], refuses["severity"], refuses["need"]), ("idle", "library-refuses", "warning", "sm_61"))
+
+    def test_a_program_that_says_something_else(self):
+        """Then how it ended accuses no library."""
+        program = CLIENTS / "cublas"
+        if not program.exists():
+            self.skipTest("cublas is not on this machine")
+        for words, severity in (("dataset is empty", "info"), ("status 8 of cublasCreate", "warning")):
+            with self.subTest(words):
+                analysis, _ = self.analysis("--simulate", "6.1", "--", "sh", "-c", f'"$0" || {{ echo {words} >&2; exit 1; }}', program, status=1)
+                self.assertEqual([(row["cause"], row["severity"]) for row in analysis["findings"]], [("library-refuses", severity)])
 
 
 if __name__ == "__main__":
