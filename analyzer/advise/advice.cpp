@@ -92,9 +92,9 @@ void add_switch_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
 void add_other_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   fixes.push_back(fix_of(
       "try-other-release",
-      {{"package", at.package},
+      {{"package", at.package.shown()},
        {"ask", at.manager == "conda" ? "conda search" : "python -m pip index versions"},
-       {"word", shell_quote(at.package)},
+       {"word", shell_quote(at.package.shown())},
        {"left_out",
         at.package_version.empty() ? "" : fmt::format("; {} leaves this one out", at.package_version)}}));
 }
@@ -153,7 +153,7 @@ void add_invalid_image_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
     fixes.push_back(fix_of("build-file-again"));
     return;
   }
-  const std::string package = shell_quote(at.package);
+  const std::string package = shell_quote(at.package.shown());
   fixes.push_back(
       fix_of("install-again/package",
              {{"command", at.manager == "conda"  ? "conda install --force-reinstall " + package
@@ -264,9 +264,9 @@ void add_hiding_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
 
 // What failed has a way without a GPU: as the table says, or PyTorch is there and nobody else is named.
 bool may_do_without(const AdviceInput& at) {
-  const std::string distribution = wheel_name(at.package).distribution;
+  const std::string distribution = wheel_name(at.package.normal()).distribution;
   const auto row = std::find_if(software().begin(), software().end(), [&](const SoftwareRow& each) {
-    return !at.package.empty() && (each.package == at.package || each.package == distribution);
+    return !at.package.empty() && (at.package == each.package || each.package == distribution);
   });
   return row != software().end() ? row->cpu : at.torch;
 }
@@ -337,7 +337,7 @@ AdviceInput completed(const AdviceInput& given) {
   at.windows = at.windows || at.platform.starts_with("windows");
   // On PyPI, `pytorch` is a placeholder that raises an exception.
   if (at.package == "pytorch" && at.manager != "conda") at.package = "torch";
-  const WheelName wheel = wheel_name(at.package, at.package_version, at.variant);
+  const WheelName wheel = wheel_name(at.package.normal(), at.package_version, at.variant);
   if (at.variant.empty()) at.variant = wheel.variant;
   if (!at.toolkit.known() && at.variant.size() == 5 && at.variant.starts_with("cu") &&
       at.variant.find_first_not_of("0123456789", 2) == std::string::npos) {

@@ -39,6 +39,10 @@ std::string toolkit_range(image::ComputeCapability cc);
 /// Whether the file, or the archive it is in, is a closed library of NVIDIA's.
 bool is_vendors(const AdviceInput& at);
 void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes);
+/// The package of the same release for another CUDA, which toolkits for this GPU build: a question with the
+/// command that answers it, and a claim only where a row of the table wheels says what it has. False where
+/// there is no such name.
+bool add_sibling_fix(const AdviceInput& at, std::vector<Fix>& fixes);
 /// The release of cuDNN or TensorRT that serves the GPU, where the one that is there does not.
 void add_listed_release_fix(const AdviceInput& at, std::vector<Fix>& fixes);
 

@@ -22,7 +22,7 @@ void add_extension_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
 }
 
 void add_other_build_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
-  const std::string& named = at.package.empty() ? at.extension : at.package;
+  const std::string& named = at.package.empty() ? at.extension : at.package.shown();
   const std::string what = named.empty() ? "the program" : named;
   if (!at.device) return fixes.push_back(fix_of("have-code-built/package", {{"what", what}}));
   const ToolkitRow* last = last_with_code_for(*at.device);
@@ -41,9 +41,9 @@ void add_other_build_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
 
 void add_package_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (at.package.empty()) return;
-  const std::string package = shell_quote(at.package);
+  const std::string package = shell_quote(at.package.shown());
   Fix fix{FixKind::reinstall,
-          fmt::format("Take a build of {} that has code for this GPU", at.package),
+          fmt::format("Take a build of {} that has code for this GPU", at.package.shown()),
           {},
           "",
           "",
@@ -124,7 +124,7 @@ RecipeCommand build_from(std::string_view source, const RecipeRow& recipe, const
 
 bool has_other_ways(const AdviceInput& at) {
   return std::any_of(workarounds().begin(), workarounds().end(),
-                     [&](const WorkaroundRow& row) { return row.package == at.package; });
+                     [&](const WorkaroundRow& row) { return at.package == row.package; });
 }
 
 namespace {
@@ -159,7 +159,7 @@ bool add_other_ways(const AdviceInput& at, std::vector<Fix>& fixes) {
       {"cupy", cupy_for(at.driver)},
       {"cuda", image::to_name(toolkit != nullptr ? toolkit->version : image::Version{}).c_str()}};
   for (const WorkaroundRow& row : workarounds()) {
-    if (row.package != at.package) continue;
+    if (at.package != row.package) continue;
     const bool needs_cuda = asks_for(row.command, "cuda");
     if (row.cause != at.cause || (needs_cuda && toolkit == nullptr)) continue;
     fixes.push_back({row.kind,
@@ -194,7 +194,7 @@ image::Version source_asks_beyond(const AdviceInput& at) {
 }
 
 bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes) {
-  const BuildRow* build = find_build(at.package, at.object);
+  const BuildRow* build = find_build(at.package.normal(), at.object);
   if (!at.device || build == nullptr || build->recipe != "torch_itself") return false;
   constexpr std::string_view kProject = "torch";
   const WheelName wheel = wheel_of(at);

@@ -17,7 +17,7 @@ struct Chosen {
 // Whether anybody outside its maker can build the package: a row says how, or it was built against PyTorch
 // from a source that pip fetches. Of what somebody installed as a file and no row knows, that is not known.
 bool is_source_known(const AdviceInput& at) {
-  const bool of_row = find_build(at.package, at.object) != nullptr || is_without_source(at.package);
+  const bool of_row = find_build(at.package.normal(), at.object) != nullptr || is_without_source(at.package.normal());
   const bool as_file =
       at.manager == "pip" && at.origin == Origin::installed && !at.object.empty() && at.source.empty();
   return of_row || !as_file || !at.build_system.empty();
@@ -60,9 +60,9 @@ RecipeWords words_for(const AdviceInput& at, const Chosen& chosen) {
   words.output = output_name(at);
   if (!at.build_folder.empty()) words.build = shell_quote(at.build_folder);
   // In a checkout, where nobody knows whether an index has the source.
-  if (!at.package.empty() && comes_built(at) && is_source_known(at)) words.package = shell_quote(at.package);
+  if (!at.package.empty() && comes_built(at) && is_source_known(at)) words.package = shell_quote(at.package.shown());
   if (!at.package.empty())
-    words.project = at.package + (at.package_version.empty() ? "" : " " + at.package_version);
+    words.project = at.package.shown() + (at.package_version.empty() ? "" : " " + at.package_version);
   words.tag = release_tag(at);
   words.variable = at.arch_variable;
   if (!at.program.empty()) words.program = at.program;
@@ -78,7 +78,7 @@ std::vector<std::string_view> recipes_for(const AdviceInput& at, const Chosen& c
   const std::string_view cmake = chosen.other_toolkit ? "cmake_toolkit" : "cmake";
   const std::string_view torch = chosen.other_toolkit ? "torch_toolkit" : "torch";
   if (at.build_system == "spack") return {"spack"};  // whatever the package's own build is
-  const BuildRow* own = find_build(at.package, at.object);
+  const BuildRow* own = find_build(at.package.normal(), at.object);
   if (own != nullptr) {
     if (own->recipe == "torch") return {torch};
     if (own->recipe == "flash_attn" && at.device == ComputeCapability{8, 7}) return {"flash_attn_nvcc"};
@@ -94,7 +94,7 @@ std::vector<std::string_view> recipes_for(const AdviceInput& at, const Chosen& c
   if (at.build_system == "meson") return {"meson"};
   if (at.build_system == "bazel") return {"bazel"};
   if (at.build_system == "cmake") return {cmake};
-  if (is_without_source(at.package)) return {};
+  if (is_without_source(at.package.normal())) return {};
   switch (at.origin) {
     case Origin::python_extension:
     case Origin::installed:
@@ -171,7 +171,7 @@ Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
     });
     // Other modules of the file have it.
     fix.title = comes_built(at) ? fmt::format("Build {} from its source, for {}",
-                                              at.package.empty() ? "it" : at.package, added)
+                                              at.package.empty() ? "it" : at.package.shown(), added)
                 : there         ? fmt::format("Rebuild all of its sources with {}", added)
                                 : fmt::format("Rebuild with {} added", added);
     fix.why =
@@ -181,7 +181,7 @@ Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
                           name(at.toolkit), at.toolkit_how)
         : comes_built(at)
             ? fmt::format("the nvcc of {} can target {}; which of them {} builds with, its own documents say",
-                          toolkit_range(chosen.plan), added, at.package.empty() ? "the package" : at.package)
+                          toolkit_range(chosen.plan), added, at.package.empty() ? "the package" : at.package.shown())
             : fmt::format("{} can do it; which one built the file is not known", toolkit_range(chosen.plan));
   } else {
     const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
@@ -292,7 +292,7 @@ std::optional<Version> near_published(const AdviceInput& at) {
 
 // The authors leave this GPU out on purpose: their source has nothing for it.
 const LibrarySupportRow* left_out_by(const AdviceInput& at) {
-  const BuildRow* own = find_build(at.package, at.object);
+  const BuildRow* own = find_build(at.package.normal(), at.object);
   if (own == nullptr || own->distribution.empty()) return nullptr;
   const LibrarySupportRow* row = find_library_support(own->distribution, at.package_version);
   return row != nullptr && *at.device < row->min ? row : nullptr;
@@ -365,10 +365,12 @@ void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (magma) add_magma_fix(fixes);
   if (wheel || magma) return;
   if (add_other_ways(at, fixes)) return;
+  // A wheel that was named may be the user's own.
+  if (add_sibling_fix(at, fixes) && comes_built(at)) return;
   if (comes_built(at) && at.manager != "conda" && add_source_build(at, fixes))
     return add_package_fix(at, fixes);
   // Nor does a project build for Windows what it never published for it.
-  const BuildRow* own = find_build(at.package, at.object);
+  const BuildRow* own = find_build(at.package.normal(), at.object);
   const bool ended =
       own != nullptr && own->recipe == "torch_itself" && platform_of(at).starts_with("windows");
   if (comes_built(at) && (ended || source_asks_beyond(at).known())) return add_package_fix(at, fixes);

@@ -53,6 +53,24 @@ std::vector<image::Arch> asked_archs(const AdviceInput& at) {
   return out;
 }
 
+// Whether a library's package is of this project: nvidia-cudnn-cu12, tensorrt-cu13-libs, Debian's
+// libcudnn9-dev and libnvinfer-plugin10. tensorrt-rtx and tritonclient are others.
+bool is_package_of(std::string_view package, std::string_view project) {
+  if (package.starts_with("lib")) {  // of the system
+    package.remove_prefix(3);
+    if (!package.starts_with(project)) return false;
+    std::string_view rest = package.substr(project.size());
+    for (const std::string_view part :
+         {"-dispatch", "-lean", "-plugin", "-vc-plugin", "-bin", "-headers", "-static"})
+      if (rest.starts_with(part)) rest.remove_prefix(part.size());
+    return rest.empty() || is_digit(rest.front()) || rest == "-dev";
+  }
+  for (const std::string_view part : {"-libs", "-bindings", "-lean", "-dispatch"})
+    if (package.starts_with("tensorrt") && package.ends_with(part)) package.remove_suffix(part.size());
+  if (package.starts_with("nvidia-")) package.remove_prefix(7);
+  return is_variant_of(package, project);
+}
+
 // The CUDA whose libraries serve the GPU, where it is of an older major version than the file's: what loads
 // the file loads no library of that one. 0 where the file's own major version has releases that serve it.
 unsigned older_major(const AdviceInput& at, const std::vector<image::Arch>& archs) {
@@ -60,7 +78,7 @@ unsigned older_major(const AdviceInput& at, const std::vector<image::Arch>& arch
   if (range.last == nullptr || range.open()) return 0;
   const unsigned major = range.last->version.major;
   // Of NVIDIA's packages, those of CUDA 13 have no number.
-  const bool plain = at.package.starts_with("nvidia-") && !contains(at.package, "-cu1");
+  const bool plain = at.package.is_nvidias() && !contains(at.package.normal(), "-cu1");
   return (at.toolkit.known() ? at.toolkit.major > major : plain && major < 13) ? major : 0;
 }
 
@@ -79,7 +97,7 @@ bool is_vendors(const AdviceInput& at) {
   const std::string_view file = at.archive.empty() ? at.object : at.archive;
   // NVIDIA's own wheels bring closed libraries, CUPTI's libcheckpoint.so among them.
   return vendor_of(at) != nullptr || find_probing_library(file) != nullptr ||
-         at.package.starts_with("nvidia-");
+         at.package.is_nvidias();
 }
 
 void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
@@ -99,20 +117,22 @@ void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   for (const image::Arch& arch : archs) names.push_back(sm_name(arch.cc));
   const std::string target = enumerate(names);
   std::string_view file = basename_of(at.archive.empty() ? at.object : at.archive);
-  if (file.empty()) file = at.package.empty() ? std::string_view(at.software) : std::string_view(at.package);
+  if (file.empty()) file = at.package.empty() ? std::string_view(at.software) : std::string_view(at.package.shown());
   if (file.empty()) return;
   const bool part_of_cuda = row != nullptr && row->part_of_cuda;
   const std::string range = range_tells(at, part_of_cuda) ? toolkits_for(archs) : "";
   const GpuRow* gpu = find_gpu(*at.device);
   Fix fix;
   fix.id = "use-release-with-code";
-  fix.arguments = {{"package", std::string(file)}};
+  fix.arguments = {{"package", std::string(file)},
+                   {"cuda", range.empty() ? std::string() : name(range_of(archs).last->version)}};
   fix.kind = FixKind::reinstall;
+  if (range.empty() && add_sibling_fix(at, fixes)) return;
   if (range.empty()) {
     fix.title = fmt::format("Use a version of {} that has {}", file, target);
     fix.why = part_of_cuda && at.toolkit.known()
-                  ? fmt::format("it comes built, and leaves {} out though CUDA {} knows it", target,
-                                name(at.toolkit))
+                  ? fmt::format("it comes built, and leaves {} out though CUDA {} knows {}", target,
+                                name(at.toolkit), names.size() == 1 ? "it" : "them")
                   : "it ships prebuilt, and its own release, not CUDA's, decides which GPUs it supports";
   } else {
     const unsigned older = older_major(at, archs);
@@ -131,25 +151,64 @@ void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   fixes.push_back(std::move(fix));
 }
 
+bool add_sibling_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+  if (at.manager != "pip" || !at.device || !at.source.empty() || !is_plain(at.package_version)) return false;
+  const std::string& package = at.package.normal();
+  const std::size_t word = package.rfind("-cu");
+  if (word == std::string::npos || !is_variant_of(package, package.substr(0, word))) return false;
+  const std::string project = package.substr(0, word);
+  const std::string digits = package.substr(word + 3);
+  const unsigned major = first_number<unsigned>(digits.substr(0, 2)).value_or(0);
+  const ToolkitRange range = range_of(asked_archs(at));
+  if (range.first == nullptr || digits.find_first_not_of("0123456789") != std::string::npos) return false;
+  const unsigned first = std::max<unsigned>(range.first->version.major, 11);
+  const unsigned last = range.last->version.major;
+  if (last < first || (first <= major && major <= last)) return false;
+  const unsigned other = major > last ? last : first;
+  // Who names the minor version as well publishes for 11.8, 12.6 or 12.8, and 13.0.
+  const std::string_view minor = digits.size() == 2 ? ""
+                                 : other == 11      ? "8"
+                                 : other == 12      ? (major > last ? "6" : "8")
+                                                    : "0";
+  const std::string sibling = fmt::format("{}-cu{}{}", project, other, minor);
+  const std::string platform = platform_of(at);
+  const WheelRow* row =
+      find_wheel(sibling, at.package_version, fmt::format("cu{}{}", other, minor), platform);
+  if (row == nullptr && knows_wheels_of(package, platform)) return false;
+  if (row != nullptr && serves(*row, *at.device) == image::Choice::none) return false;
+  std::vector<std::string> names;
+  std::vector<std::string> numbers;
+  for (const image::Arch& arch : asked_archs(at)) {
+    names.push_back(sm_name(arch.cc));
+    numbers.emplace_back(image::to_name(arch.cc).view());
+  }
+  std::string file = sibling;
+  std::ranges::replace(file, '-', '_');
+  fixes.push_back(
+      fix_of(row != nullptr ? "install-sibling" : "look-at-sibling", {{"sibling", sibling},
+                                                                      {"package", at.package.shown()},
+                                                                      {"version", at.package_version},
+                                                                      {"gpu", enumerate(names)},
+                                                                      {"number", join(numbers, ",")},
+                                                                      {"file", file},
+                                                                      {"cuda", std::to_string(other)}}));
+  return true;
+}
+
 std::string_view listed_library(const AdviceInput& at) {
   struct Name {
-    std::string_view begin;
+    std::string_view name;
     std::string_view library;
   };
-  constexpr Name kNames[] = {{"cudnn", "cuDNN"},
-                             {"nvinfer", "TensorRT"},
-                             {"nvidia-cudnn", "cuDNN"},
-                             {"tensorrt", "TensorRT"},
-                             {"triton", "Triton"}};
-  for (const std::string_view said : {std::string_view(at.software), std::string_view(at.package),
-                                      basename_of(at.archive.empty() ? at.object : at.archive)}) {
-    std::string_view name = said;
-    if (name.starts_with("lib")) name.remove_prefix(3);
-    const std::string text = to_lower(name);
-    for (const Name& row : kNames) {
-      if (text.starts_with(row.begin)) return row.library;
-    }
-  }
+  constexpr Name kNames[] = {
+      {"cudnn", "cuDNN"}, {"nvinfer", "TensorRT"}, {"tensorrt", "TensorRT"}, {"triton", "Triton"}};
+  const std::string software = normal_name(at.software);
+  for (const Name& row : kNames)
+    if (software == row.name) return row.library;
+  for (const Name& row : kNames)
+    if (is_package_of(at.package.normal(), row.name)) return row.library;
+  for (const Name& row : kNames)
+    if (is_library(at.archive.empty() ? at.object : at.archive, row.name)) return row.library;
   return {};
 }
 
@@ -198,7 +257,7 @@ void add_listed_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (installer != nullptr && on_pypi && !beyond_driver && at.manager != "conda" && at.manager != "dpkg" &&
       at.manager != "rpm") {
     // cuDNN for CUDA 13 begins after the releases that served what 7.5 came after.
-    const bool cuda13 = !older && (at.toolkit.major >= 13 || at.package.ends_with("13"));
+    const bool cuda13 = !older && (at.toolkit.major >= 13 || at.package.normal().ends_with("13"));
     fix.commands.push_back(expand(installer->command, {{"range", range}, {"major", cuda13 ? "13" : "12"}}));
     fix.caveat = installer->caveat;
   } else if (at.manager == "conda") {

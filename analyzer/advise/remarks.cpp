@@ -17,7 +17,7 @@ void add_build_remarks(const AdviceInput& at, Advice& advice) {
   if (const image::Version asked = source_asks_beyond(at); asked.known() && comes_built(at))
     advice.remarks.push_back(fmt::format(
         "The nvcc of {} can target {}, and the source of {} asks for CUDA {}.", toolkit_range(*at.device),
-        sm_name(*at.device), at.package, image::to_name(asked).view()));
+        sm_name(*at.device), at.package.shown(), image::to_name(asked).view()));
   const bool hopper = std::ranges::any_of(at.have, [](const image::Candidate& image) {
     return image.arch == image::Arch{{9, 0}, image::Suffix::a};
   });
@@ -94,7 +94,7 @@ std::string alternatives(std::vector<std::string> items) {
 // A package that PyTorch's variable could have built, where no process was seen.
 bool knows_torch_list(const AdviceInput& at) {
   if (!at.object.empty()) return false;
-  const BuildRow* build = find_build(at.package, "");
+  const BuildRow* build = find_build(at.package.normal(), "");
   return build != nullptr && find_recipe(build->recipe).list == ArchList::torch;
 }
 
@@ -140,7 +140,7 @@ void add_attempts(const AdviceInput& at, Advice& advice) {
   if (image && at.device) add_same_major(at, out);
   if (image && at.device && !serves) add_other_variants(at, out);
   if (image && installed && !serves && !builds(advice) &&
-      knows_wheels_of(wheel_name(at.package).distribution))
+      knows_wheels_of(wheel_name(at.package.normal()).distribution))
     out.push_back({"installing a CUDA toolkit",
                    "the package brings its own CUDA libraries, and its kernels come built"});
   if (image && installed)

@@ -90,11 +90,11 @@ bool has_gap(std::string_view text, const TemplateWords& words) {
 // package.
 std::string pip_word(const AdviceInput& at) {
   if (at.origin == Origin::installed && at.manager == "pip" && !at.object.empty())
-    return shell_quote(at.package);
+    return shell_quote(at.package.shown());
   if (!at.python && at.manager != "pip" && at.variant.empty()) return {};
-  const std::string& said = !at.package.empty() ? at.package : at.software;
+  const ProjectName said = !at.package.empty() ? at.package : ProjectName(at.software);
   for (const SoftwareRow& row : software())
-    if (!said.empty() && (row.package == said || normal_name(row.package) == normal_name(said)))
+    if (!said.empty() && said == row.package)
       return row.pip.empty() ? std::string() : shell_quote(row.pip);
   return {};
 }
@@ -108,7 +108,7 @@ std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
   if (!is_of_gpu(row.gpu, at) || of_other || !is_shown(row.when, at)) return std::nullopt;
   if (about_one && (!device || first_toolkit_for({*device, image::Suffix::a}) == nullptr))
     return std::nullopt;
-  const std::string& package = !at.package.empty()    ? at.package
+  const std::string& package = !at.package.empty()    ? at.package.shown()
                                : !at.software.empty() ? at.software
                                                       : at.extension;
   TemplateWords words = {{"package", shell_quote(package)},
@@ -210,7 +210,7 @@ void add_remedies(const AdviceInput& at, Advice& advice) {
 }
 
 void add_by_listing(const AdviceInput& at, std::vector<Fix>& fixes) {
-  TemplateWords words = {{"package", shell_quote(at.package.empty() ? at.extension : at.package)}};
+  TemplateWords words = {{"package", shell_quote(at.package.empty() ? at.extension : at.package.shown())}};
   for (const auto& [word, text] : at.said) words.emplace_back(word, text);
   const auto put_first = [&](Fix fix) { fixes.insert(fixes.begin(), std::move(fix)); };
   const auto said = [&](const char* word) { return at.said.contains(word); };

@@ -130,16 +130,16 @@ bool runs_on(const WheelRow& row, Version driver) {
 }
 
 WheelName wheel_of(const AdviceInput& at) {
-  const BuildRow* build = find_build(at.package, at.object);
+  const BuildRow* build = find_build(at.package.normal(), at.object);
   const bool torch = build != nullptr && build->recipe == "torch_itself";
-  std::string package = at.package;
+  std::string package = at.package.normal();
   if (package.empty() && build != nullptr) package = torch ? "torch" : std::string(build->distribution);
   WheelName out = wheel_name(package, at.package_version, at.variant);
   if (torch && out.distribution.empty()) out.distribution = "torch";
   // A library of NVIDIA's that a package brings along has rows of its own: triton-cupti.
   if (const VendorLibraryRow* vendor = find_vendor_library(at.object);
       vendor != nullptr && !at.package.empty()) {
-    const std::string own = fmt::format("{}-{}", normal_name(at.package), vendor->prefix);
+    const std::string own = fmt::format("{}-{}", at.package.normal(), vendor->prefix);
     if (std::ranges::any_of(wheels(), [&](const WheelRow& row) { return row.distribution == own; }))
       out.distribution = own;
   }

@@ -149,8 +149,8 @@ Fix install(const AdviceInput& at, const WheelChoice& choice, const WheelName& w
   fix.title = fmt::format("Install {}{}{}", choice.installer->title, release.empty() ? "" : " " + release,
                           cuda.known() ? " for CUDA " + cuda_text(choice.row->variant) : "");
   // "faiss" is a module, and faiss-gpu-cu12 a package.
-  const bool is_package = at.package.find('-') != std::string::npos;
-  const std::string installed = is_package ? at.package : std::string(wheel.distribution);
+  const bool is_package = contains(at.package.normal(), '-');
+  const std::string installed = is_package ? at.package.shown() : std::string(wheel.distribution);
   fix.commands = commands_of(choice.installer->command, {{"pin", choice.pin},
                                                          {"variant", std::string(choice.row->variant)},
                                                          {"major", std::to_string(cuda.major)},

@@ -122,25 +122,55 @@ bool is_stateless_library(std::string_view family) {
   });
 }
 
+bool is_library(std::string_view path, std::string_view library) {
+  std::string_view name = basename_of(path);
+  const bool dll = name.ends_with(".dll");
+  if (name.starts_with("lib") && !library.starts_with("lib")) name.remove_prefix(3);
+  if (!name.starts_with(library)) return false;
+  if (library.ends_with('-')) return true;  // "nvidia-": the driver's own, which have no list
+  std::string_view rest = name.substr(library.size());
+  std::size_t end = std::string_view::npos;
+  for (const std::string_view ending : {".so", ".a", ".lib", ".dll"}) {
+    const std::size_t at = rest.find(ending);
+    if (at == std::string_view::npos) continue;
+    const std::size_t behind = at + ending.size();
+    if (behind == rest.size() || (ending == ".so" && rest[behind] == '.')) end = std::min(end, at);
+  }
+  if (end == std::string_view::npos) return false;
+  rest = rest.substr(0, end);
+  // auditwheel's hash: libcublas-1a2b3c4d.so.11
+  const std::size_t dash = rest.rfind('-');
+  if (dash != std::string_view::npos && dash + 1 < rest.size() &&
+      rest.find_first_not_of("0123456789abcdef", dash + 1) == std::string_view::npos)
+    rest = rest.substr(0, dash);
+  rest = rest.substr(0, rest.find("_static"));
+  if (rest.ends_with(".alt")) rest.remove_suffix(4);
+  // cublas64_12.dll, libnvinfer_builder_resource_sm90.so.10
+  const std::size_t last = rest.find_last_not_of(dll ? "0123456789_" : "0123456789");
+  rest = rest.substr(0, last == std::string_view::npos ? 0 : last + 1);
+  // Of cuBLAS, cuSOLVER and cuFFT; cuDNN; NPP; TensorRT; NVRTC and others.
+  constexpr std::string_view kParts =
+      " Lt Mg Xt w "
+      "_adv _adv_infer _adv_train _cnn _cnn_infer _cnn_train _engines_precompiled _engines_runtime_compiled "
+      "_engines_tensor_ir _ext _graph _heuristic _ops _ops_infer _ops_train "
+      "c ial icc icom idei if ig im ist isu itc s "
+      "_builder_resource _builder_resource_ptx _builder_resource_sm _builder_resource_win _dispatch _lean "
+      "_plugin _safe _vc_plugin "
+      "-builtins _host _target _device _gdeflate _bitcomp ";
+  return rest.empty() || contains(kParts, fmt::format(" {} ", rest));
+}
+
 const ProbingLibraryRow* find_probing_library(std::string_view path) {
-  const std::string_view name = basename_of(path);
   // cublas64_12.dll is what libcublas.so.12 is elsewhere.
-  const std::size_t lib = name.ends_with(".dll") ? 3 : 0;
-  return first_row(probing_libraries(),
-                   [&](const ProbingLibraryRow& row) { return name.starts_with(row.prefix.substr(lib)); });
+  const std::size_t lib = path.ends_with(".dll") ? 3 : 0;
+  return first_row(probing_libraries(), [&](const ProbingLibraryRow& row) {
+    return is_library(path, std::string_view(row.prefix).substr(lib));
+  });
 }
 
 const VendorLibraryRow* find_vendor_library(std::string_view path) {
-  std::string_view name = basename_of(path);
-  if (name.starts_with("lib")) name.remove_prefix(3);
-  // cublas64_12.dll and libcublas.so are NVIDIA's, cublas_test is not.
-  const auto library = [](std::string_view ending) {
-    return contains(ending, ".so") || ending.ends_with(".a") || ending.ends_with(".dll") ||
-           ending.ends_with(".lib");
-  };
-  if (!library(name)) return nullptr;
   return first_row(vendor_libraries(),
-                   [&](const VendorLibraryRow& row) { return name.starts_with(row.prefix); });
+                   [&](const VendorLibraryRow& row) { return is_library(path, row.prefix); });
 }
 
 const BuildRow* find_build(std::string_view package, std::string_view path) {

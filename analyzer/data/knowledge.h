@@ -53,6 +53,9 @@ bool is_stateless_library(std::string_view family);
 const ProbingLibraryRow* find_probing_library(std::string_view path);
 /// Of the file's name alone: libcublas.so.12, cublas64_12.dll, libcublas_static.a.
 const VendorLibraryRow* find_vendor_library(std::string_view path);
+/// Whether a file is a library of this name, or one of its parts: libcudnn.so.9, libcudnn_ops.so.9 and
+/// cudnn64_9.dll are of cudnn, libcudnn_frontend.so is not.
+bool is_library(std::string_view path, std::string_view library);
 /// By the package that the file belongs to ("cupy-cuda12x", may be empty), its name, and the folders it lies
 /// in.
 const BuildRow* find_build(std::string_view package, std::string_view path);

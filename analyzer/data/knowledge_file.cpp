@@ -122,8 +122,7 @@ const std::string& knowledge_date() { return in_use().date; }
 const std::vector<std::string>& knowledge_files() { return in_use().files; }
 
 bool is_without_source(std::string_view package) {
-  std::string name(package);
-  std::ranges::replace(name, '_', '-');
+  const std::string name = normal_name(package);
   const auto& rows = knowledge().without_source;
   return std::ranges::any_of(rows, [&](const WithoutSourceRow& row) { return row.package == name; });
 }

@@ -71,7 +71,8 @@ bool reaches(const LibrarySupportRow& row, ComputeCapability cc) {
   return row.min <= cc && (row.max.major == 0 || cc <= row.max);
 }
 
-// What makers put behind a project's name: "-gpu", "-cu12", "-cuda12x", "-cuda12-plugin".
+// What makers put behind a project's name: "-gpu", "-cu12", "-cuda12x", "-cuda12-plugin". Any other word
+// makes it another project.
 bool is_variant(std::string_view rest) {
   if (rest.empty() || rest == "-gpu") return true;
   if (!rest.starts_with("-cu")) return false;
@@ -143,14 +144,13 @@ WheelName wheel_name(std::string_view package, std::string_view version, std::st
     if (row.distribution.size() <= out.distribution.size() || !name.starts_with(row.distribution) ||
         (name.size() != row.distribution.size() && name[row.distribution.size()] != '-'))
       continue;
-    // torch-scatter is not of torch: what follows must be known to be a variant's.
-    const std::string_view rest = std::string_view(name).substr(row.distribution.size());
-    if (rest.empty() || rest == "-gpu" || !cuda_word(rest).empty()) out.distribution = row.distribution;
+    // torch-scatter is not of torch, and neither is torch-quickfps-cu130.
+    if (is_variant(std::string_view(name).substr(row.distribution.size())))
+      out.distribution = row.distribution;
   }
   if (out.distribution.empty()) {
     for (const ProjectNameRow& row : knowledge().project_names) {
-      if (name == row.name || name.starts_with(std::string(row.name) + "-cu"))
-        out.distribution = row.distribution;
+      if (is_variant_of(name, row.name)) out.distribution = row.distribution;
     }
   }
   return out;

@@ -11,6 +11,27 @@ inline constexpr std::string_view kLinux = "linux x86_64";
 
 /// "Flash_Attn" and "flash-attn" are one package (PEP 503).
 std::string normal_name(std::string_view package);
+
+/// The name of a package: shown and put into commands as it is written, compared as PEP 503 says.
+class ProjectName {
+ public:
+  ProjectName() = default;
+  ProjectName(std::string written)
+      : written_(std::move(written)), normal_(normal_name(written_)) {}
+  ProjectName(std::string_view written) : ProjectName(std::string(written)) {}
+  ProjectName(const char* written) : ProjectName(std::string(written)) {}
+  bool empty() const { return written_.empty(); }
+  const std::string& shown() const { return written_; }
+  /// For look-ups, and for what a name begins or ends with.
+  const std::string& normal() const { return normal_; }
+  /// NVIDIA's own wheels: nvidia-cublas, nvidia_nccl_cu12.
+  bool is_nvidias() const { return normal_.starts_with("nvidia-"); }
+  bool operator==(const ProjectName& other) const { return normal_ == other.normal_; }
+
+ private:
+  std::string written_;
+  std::string normal_;
+};
 /// Compares releases as people number them: 2.9 < 2.10, 2.9.0 = 2.9, 0.0.28.post3 > 0.0.28, 2.15.0rc1
 /// = 2.15.0; what follows a + does not count.
 int compare_releases(std::string_view a, std::string_view b);

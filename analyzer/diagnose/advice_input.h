@@ -32,7 +32,7 @@ struct AdviceInput : Facts {
   bool guarded = false;      ///< every module is served, and the image taken lacks the kernel
   std::string archive;       ///< what `object` is a member of; empty otherwise
   std::string build_folder;  ///< Origin::cmake
-  std::string package;       ///< as its manager calls it, where known
+  ProjectName package;       ///< as its manager calls it, where known
   std::string package_version;
   std::string manager;      ///< pip, conda, dpkg, rpm; empty = pip where it is Python's, else not known
   std::string environment;  ///< prefix of the conda or virtual environment that the file lies in

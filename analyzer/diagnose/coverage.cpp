@@ -206,6 +206,7 @@ class Coverer {
   using Judged = std::array<Alike, 3>;  ///< by Choice
 
   void add(std::uint32_t module, const std::vector<Coverage>& on) {
+    ++out_.modules;
     for (std::size_t target = 0; target < targets_.size(); ++target) {
       if (!on[target].judged) continue;
       ++count_of(on[target].choice, target);

@@ -36,7 +36,7 @@ void set_ptx(const LogFacts& clues, AdviceInput& at) {
     return;
   }
   // Else what the published package has.
-  const WheelRow* row = find_wheel(at.package, at.package_version, at.variant, platform_of(at));
+  const WheelRow* row = find_wheel(at.package.normal(), at.package_version, at.variant, platform_of(at));
   if (row != nullptr) at.ptx = version_of(std::string(row->isa));
 }
 

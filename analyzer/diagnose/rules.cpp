@@ -155,12 +155,12 @@ std::optional<Match> ptx_newer_than_driver(const Facts& facts) {
 
 std::optional<Match> arch_specific_image(const Facts& facts) {
   if (!nothing_fits(facts) || fits_ignoring_isa(facts)) return std::nullopt;
-  // The image that comes nearest to the device from below is what the builder meant for it.
+  // The image that comes nearest to the device from below is what the builder meant for it: without its
+  // suffix, PTX of its architecture would run. Code for a newer architecture would not, whatever its suffix
+  // is.
   const ImageFact* nearest = nullptr;
-  bool all_specific = true;
   for (const ImageFact& image : facts.images) {
     const image::Arch arch = image.candidate.arch;
-    all_specific = all_specific && arch.suffix != Suffix::none;
     if (arch.cc <= *facts.device && (nearest == nullptr || nearest->candidate.arch < arch)) nearest = &image;
   }
   // A file with sm_90 beside sm_90a is not locked to sm_90a: another build for sm_90 would not have helped.
@@ -169,8 +169,8 @@ std::optional<Match> arch_specific_image(const Facts& facts) {
   };
   const bool nearest_specific = nearest != nullptr && nearest->candidate.arch.suffix != Suffix::none &&
                                 std::ranges::none_of(facts.images, plain_twin);
-  if (!all_specific && !nearest_specific) return std::nullopt;
-  const Candidate& locked = nearest_specific ? nearest->candidate : facts.images.front().candidate;
+  if (!nearest_specific) return std::nullopt;
+  const Candidate& locked = nearest->candidate;
   return Match{
       certainty(facts, {209, 98, 500, 200, 218, 400}),
       fmt::format("{} is locked to {} by its suffix: neither it nor PTX of its kind runs on {}", name(locked),

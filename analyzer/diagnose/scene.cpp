@@ -126,7 +126,7 @@ std::optional<PackageRecord> caller_package(const Scene& scene, const FailureRec
     auto package = package_of(
         scene, known != scene.report.objects.end() ? *known : object_record(frame.object, frame.build_id));
     if (package && (package->manager == "pip" || package->manager == "conda") &&
-        !package->name.starts_with("nvidia-"))
+        !ProjectName(package->name).is_nvidias())
       return package;
   }
   return std::nullopt;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "analyzer/core/finding.h"
+#include "analyzer/data/wheels.h"
 
 namespace kshim::owner {
 
@@ -19,7 +20,7 @@ struct PythonEnvironment {
 };
 
 struct Package {
-  std::string name;               ///< "torch"
+  std::string name;               ///< "torch", as its metadata writes it; for comparisons there is project()
   std::string version;            ///< "2.9.1"; of rpm with the release; empty where it is not known
   std::string manager;            ///< pip, conda, dpkg, rpm
   std::string build;              ///< of conda: "py3.11_cuda12.4_cudnn9.1.0_0"
@@ -29,6 +30,7 @@ struct Package {
   std::string source;             ///< of what pip built here: what it takes to do so again: "-e /src/vllm"
   bool requested = false;         ///< by name, not as what another one needs
   std::vector<std::string> also;  ///< others of the same manager that list the file: "onnxruntime 1.20.1"
+  ProjectName project() const { return name; }
   /// "torch 2.9.1".
   std::string label() const { return version.empty() ? name : name + " " + version; }
 };

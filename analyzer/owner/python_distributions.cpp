@@ -249,16 +249,14 @@ std::optional<Package> PythonDistributions::by_name(const SitePath& place, const
   const std::string_view first = std::string_view(place.relative).substr(0, place.relative.find('/'));
   if (first.size() == place.relative.size()) return std::nullopt;
   const bool libs = first.ends_with(kLibs) && first.size() > kLibs.size();
-  const std::string wanted = normal_name(libs ? first.substr(0, first.size() - kLibs.size()) : first);
+  const ProjectName wanted(libs ? first.substr(0, first.size() - kLibs.size()) : first);
   for (const Distribution& each : site.distributions) {
-    if (!each.recorded && normal_name(named_by(each.folder).name) == wanted)
-      return describe(place.folder, each);
+    if (!each.recorded && named_by(each.folder).project() == wanted) return describe(place.folder, each);
   }
   if (!libs) return std::nullopt;
   // The folder's name alone: no version, but there is no other reason for such a folder.
-  const bool known = std::ranges::any_of(site.distributions, [&](const auto& each) {
-    return normal_name(named_by(each.folder).name) == wanted;
-  });
+  const bool known = std::ranges::any_of(
+      site.distributions, [&](const auto& each) { return named_by(each.folder).project() == wanted; });
   if (known) return std::nullopt;  // its RECORD is there and does not list the file: somebody else's
   Package out;
   out.name = wanted;
@@ -410,7 +408,7 @@ PythonEnvironment python_environment(const std::string& file, const std::string&
   out.has_pip = is_there(fs::path(site->folder) / "pip") || is_there(fs::path(out.prefix) / "bin" / "pip");
   for (const std::string_view wanted : kTogether)
     for (const std::string& name : names)
-      if (const Package package = named_by(name); name.ends_with(kDistInfo) && package.name == wanted)
+      if (const Package package = named_by(name); name.ends_with(kDistInfo) && package.project() == wanted)
         out.installed.emplace_back(package.name, package.version);
   return out;
 }

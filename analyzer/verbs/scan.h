@@ -87,6 +87,7 @@ struct ScannedObject {
   std::uint64_t bytes = 0;  ///< of the file or member
   std::uint64_t fatbins = 0;
   std::uint64_t modules = 0;
+  std::uint64_t kernel_modules = 0;  ///< of those, with kernels that a driver is to load
   std::vector<ImageCount> images;
   std::optional<std::vector<ScannedKernel>> kernels;  ///< with ScanRequest::kernels
   image::Version runtime;              ///< major version of the CUDA runtime that it runs with, where known

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analyzer/advise/advice.h"
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/verbs/scan_parts.h"
@@ -45,6 +46,36 @@ bool serves(image::Version driver, image::Version runtime) {
   return !driver.known() || runtime.major <= driver.major;
 }
 
+/// The library that a file is a copy of, of any version: libcupti.so of libcupti.so.2026.2.0; of others their
+/// name.
+std::string_view file_of(const ScannedObject& object) {
+  const std::string_view name = basename_of(object.member.empty() ? object.path : object.member);
+  const std::size_t so = name.find(".so");
+  return so == std::string_view::npos ? name : name.substr(0, so + 3);
+}
+
+/// What a finding says by itself, without the name of its GPU: reasons and fixes of several GPUs differ where
+/// this does.
+std::string gist_of(const Finding& finding) {
+  if (!finding.about) return {};
+  const Advice advice = advise_on(*finding.about);
+  if (advice.fixes.empty()) return {};
+  const Fix& first = advice.fixes.front();
+  std::string out(first.id);
+  // One build is for all of them.
+  if (first.kind == FixKind::rebuild) return out;
+  for (const std::string& command : first.commands) out += '\n' + command;
+  for (const auto& [name, value] : first.arguments)
+    if (name != "gpu" && name != "number" && name != "gencode") out += fmt::format("\n{}={}", name, value);
+  const std::string target = sm_name(*finding.devices.front().cc);
+  const std::string number = target.substr(3);
+  for (const std::string& word :
+       {target, "compute_" + number, number.substr(0, number.size() - 1) + '.' + number.back()})
+    for (std::size_t at = out.find(word); at != std::string::npos; at = out.find(word, at))
+      out.replace(at, word.size(), "GPU");
+  return out;
+}
+
 template <class Row, class Same>
 void add_new(std::vector<Row>& more, std::vector<Row>& rows, Same same) {
   for (Row& row : more)
@@ -69,17 +100,43 @@ void add(Finding&& more, Finding& sum) {
   sum.kernels_total = std::max<std::uint64_t>({sum.kernels_total, more.kernels_total, sum.kernels.size()});
 }
 
+/// Places of findings with the same file, severity and cause.
+Groups of_one_cause(const std::vector<Finding>& findings) {
+  Groups out;
+  std::map<std::tuple<std::string, Severity, Cause>, std::vector<std::size_t>> known;  // places in `out`
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    const Finding& finding = findings[i];
+    if (finding.object.empty() || finding.need.empty()) continue;
+    std::vector<std::size_t>& same = known[{finding.object, finding.severity, finding.cause}];
+    const auto at = std::ranges::find_if(same, [&](std::size_t group) {
+      return findings[out[group].front()].other_objects == finding.other_objects;
+    });
+    if (at != same.end()) {
+      out[*at].push_back(i);
+    } else {
+      same.push_back(out.size());
+      out.push_back({i});
+    }
+  }
+  std::erase_if(out, [](const std::vector<std::size_t>& group) { return group.size() == 1; });
+  // Lists of the user's GPUs have any order, groups of loose images none.
+  for (std::vector<std::size_t>& group : out)
+    std::ranges::sort(group, [&](std::size_t a, std::size_t b) {
+      return findings[a].devices.front().cc < findings[b].devices.front().cc;
+    });
+  return out;
+}
+
 /// The most of what any of the targets lacks, where it is not the same for all.
 void set_headline(const ScannedObject& object, Finding& finding) {
   std::uint64_t most = 0;
-  std::uint64_t all = object.kernels ? object.kernels->size() : 0;
+  const std::uint64_t all = object.kernels ? object.kernels->size() : object.kernel_modules;
   for (const TargetVerdict& verdict : object.targets) {
     const std::uint64_t lacking = object.kernels ? verdict.kernels_lacking.value_or(0) : verdict.lacking;
     const bool here = std::ranges::any_of(
         finding.devices, [&](const Device& device) { return device.cc == verdict.target.cc; });
     if (!here || lacking <= most) continue;
     most = lacking;
-    if (!object.kernels) all = verdict.sass + verdict.jit + verdict.lacking;
   }
   if (most != 0) finding.headline = gap_headline(most, all, object.kernels ? "kernel" : "module", true);
 }
@@ -145,26 +202,39 @@ void excuse_files_for_other_gpus(Scan& scan) {
   std::set<std::pair<std::string, std::string>> served;  // package, target
   std::map<std::string, std::size_t> files;              // by package
   std::map<std::string, ScannedObject*> objects;
+  std::set<std::tuple<std::string, std::string_view, std::string>>
+      twins;  // package, base name, target: all of it runs
   for (ScannedObject& object : scan.objects) {
     objects.emplace(object.name(), &object);
     if (object.package.empty()) continue;
     ++files[object.package.label()];
-    for (const TargetVerdict& verdict : object.targets)
-      if (verdict.sass + verdict.jit != 0) served.emplace(object.package.label(), sm_name(verdict.target.cc));
+    for (const TargetVerdict& verdict : object.targets) {
+      if (verdict.sass + verdict.jit == 0) continue;
+      served.emplace(object.package.label(), sm_name(verdict.target.cc));
+      if (verdict.serves())
+        twins.emplace(object.package.label(), file_of(object), sm_name(verdict.target.cc));
+    }
   }
   for (Finding& finding : scan.findings) {
-    if (finding.severity != Severity::error || finding.need.empty() || finding.package.empty()) continue;
+    if (finding.severity == Severity::info || finding.need.empty() || finding.package.empty()) continue;
+    const auto own = objects.find(finding.object);
+    const bool twin = own != objects.end() && finding.other_objects.empty() &&
+                      twins.contains({finding.package.label(), file_of(*own->second), finding.need});
+    if (finding.severity != Severity::error && !twin) continue;
     const bool named = files[finding.package.label()] > 1 && finding.other_objects.empty() &&
                        is_named_after_its_gpus(finding);
-    if (!named && (finding.cause != Cause::arch_specific_image ||
-                   !served.contains({finding.package.label(), finding.need})))
+    if (!named && !twin &&
+        (finding.cause != Cause::arch_specific_image ||
+         !served.contains({finding.package.label(), finding.need})))
       continue;
     finding.severity = Severity::info;
     finding.about.reset();
     finding.remarks.push_back(
-        named ? "Its name says that it is for other GPUs."
-              : fmt::format("Other files of {} have code where this one has none: it is for other GPUs.",
-                            finding.package.label()));
+        twin    ? fmt::format("Another {} of {} has all its code for this GPU: this copy is for others.",
+                              basename_of(finding.object), finding.package.label())
+        : named ? "Its name says that it is for other GPUs."
+                : fmt::format("Other files of {} have code where this one has none: it is for other GPUs.",
+                              finding.package.label()));
     finding.other_objects.push_back(finding.object);
     for (const std::string& name : finding.other_objects) {
       const auto at = objects.find(name);
@@ -177,31 +247,16 @@ void excuse_files_for_other_gpus(Scan& scan) {
 }
 
 Groups of_one_file(const std::vector<Finding>& findings) {
+  const Groups alike = of_one_cause(findings);
   Groups out;
-  std::map<std::tuple<std::string, Severity, Cause>, std::vector<std::size_t>> known;  // places in `out`
-  for (std::size_t i = 0; i < findings.size(); ++i) {
-    const Finding& finding = findings[i];
-    if (finding.object.empty() || finding.need.empty()) continue;
-    std::vector<std::size_t>& same = known[{finding.object, finding.severity, finding.cause}];
-    const auto at = std::ranges::find_if(same, [&](std::size_t group) {
-      return findings[out[group].front()].other_objects == finding.other_objects;
-    });
-    if (at != same.end()) {
-      out[*at].push_back(i);
-    } else {
-      same.push_back(out.size());
-      out.push_back({i});
-    }
+  for (const std::vector<std::size_t>& group : alike) {
+    std::map<std::string, std::vector<std::size_t>> by_gist;
+    for (const std::size_t i : group) by_gist[gist_of(findings[i])].push_back(i);
+    for (auto& [gist, same] : by_gist)
+      if (same.size() > 1) out.push_back(std::move(same));
   }
-  std::erase_if(out, [](const std::vector<std::size_t>& group) { return group.size() == 1; });
-  // Lists of the user's GPUs have any order, groups of loose images none.
-  for (std::vector<std::size_t>& group : out)
-    std::ranges::sort(group, [&](std::size_t a, std::size_t b) {
-      return findings[a].devices.front().cc < findings[b].devices.front().cc;
-    });
   return out;
 }
-
 void tell_of_each_other(const Groups& groups, std::vector<Finding>& findings) {
   for (const std::vector<std::size_t>& group : groups)
     for (const std::size_t one : group) {

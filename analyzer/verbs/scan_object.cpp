@@ -255,7 +255,7 @@ Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const 
     finding.confidence = 0.5;
     finding.kernels_complete = false;
     finding.headline =
-        gap_headline(verdict.lacking, served + verdict.lacking, "module") +
+        gap_headline(verdict.lacking, at.coverage.modules, "module") +
         (diagnosis_of(facts).cause == Cause::driver_too_old_for_image ? " that this driver reads" : "");
     finding.evidence.push_back(
         {EvidenceId::modules_served,
@@ -389,6 +389,7 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
   object.bytes = bytes.size();
   object.fatbins = code.fatbins;
   object.modules = code.modules.size();
+  object.kernel_modules = coverage.modules;
   object.images = count_images(code);
   object.targets = coverage.targets;
   object.runtime = coverage.runtime;

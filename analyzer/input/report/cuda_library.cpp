@@ -64,9 +64,8 @@ std::optional<unsigned> cuda_of_package(std::string_view name) {
 
 void set_package(ObjectFiles& files, CudaLibrary& out) {
   const auto package = files.packages().of(out.real.empty() ? out.record.path : out.real);
-  if (!package || !package->name.starts_with("nvidia")) return;
-  out.package = package->name;
-  std::ranges::replace(out.package, '_', '-');
+  if (!package || !package->project().is_nvidias()) return;
+  out.package = package->project().normal();
   take_longer(package->version, out);
 }
 

@@ -157,6 +157,7 @@ const std::vector<RuleCase>& table() {
       {"no list, no version, no code", compiler("sm_61", "", {}), Cause::unknown},
       {"a toolkit after the last that is known", compiler("sm_61", "19.0", {}), Cause::unknown},
       // arch-specific-image
+      {"code for a newer family, with a suffix", facts({209}, "11.0", {"sm_120a"}), Cause::no_image_for_arch},
       {"sm_90a on 10.0", facts({209}, "10.0", {"sm_90a"}), Cause::arch_specific_image},
       {"and its PTX is locked too", facts({209}, "12.0", {"sm_90a", "compute_90a:8.0"}),
        Cause::arch_specific_image},

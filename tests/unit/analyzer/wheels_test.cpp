@@ -158,6 +158,7 @@ TEST(Wheels, AreFoundByWhatIsWrittenInAReport) {
   EXPECT_EQ(real("torch", "2.9.1", "cpu"), "none");
   EXPECT_EQ(real("torch", "1.0"), "none");
   EXPECT_EQ(real("torch-scatter", "2.9.1"), "none");
+  EXPECT_EQ(real("torch-quickfps-cu130", "2.1.0"), "none");
   EXPECT_EQ(real("cupy-cuda13x", "14.2.0"), "75 80 86 89 90 100f 120f");
   EXPECT_EQ(real("cupy_cuda12x", "14.0"), "50 52 60 61 70 75 80 86 89 90 100f 120f");
   EXPECT_EQ(real("jax-cuda13-plugin", "0.8.1"), "75 80 90 100 120");

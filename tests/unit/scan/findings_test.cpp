@@ -131,6 +131,7 @@ TEST(OneAFile, CountsTheMostThatAnyGpuLacks) {
   Scan scan;
   scan.objects = {object("a.so", {"sm_75", "sm_80"}, {"sm_75", "sm_90"}, {"sm_75", "sm_90"})};
   scan.objects[0].targets[1].lacking = 7;
+  scan.objects[0].kernel_modules = 8;
   for (const char* target : {"sm_75", "sm_90"}) {
     scan.findings.push_back(finding("a.so", target, {"sm_80"}, Cause::latent_gap, Severity::warning));
     scan.findings.back().headline = std::string("{file}: some of ") + target + " lack {gpu}";
