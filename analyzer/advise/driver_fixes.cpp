@@ -641,8 +641,8 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
   if (compiler.name == "ptxas")
     fix.commands = {fmt::format("export PATH=/usr/local/cuda-{}/bin:\"$PATH\"; ptxas --version", name(good))};
   if (same_major && is_library_wheel(at.package.normal()))
-    fix.commands.push_back(
-        fmt::format("pip install --upgrade {}", shell_quote(fmt::format("{}>={}", at.package.shown(), name(good)))));
+    fix.commands.push_back(fmt::format("pip install --upgrade {}",
+                                       shell_quote(fmt::format("{}>={}", at.package.shown(), name(good)))));
   if (!same_major)
     fix.caveat =
         fmt::format("the {} of another CUDA major version serves only programs that were built for that one",

@@ -17,7 +17,8 @@ struct Chosen {
 // Whether anybody outside its maker can build the package: a row says how, or it was built against PyTorch
 // from a source that pip fetches. Of what somebody installed as a file and no row knows, that is not known.
 bool is_source_known(const AdviceInput& at) {
-  const bool of_row = find_build(at.package.normal(), at.object) != nullptr || is_without_source(at.package.normal());
+  const bool of_row =
+      find_build(at.package.normal(), at.object) != nullptr || is_without_source(at.package.normal());
   const bool as_file =
       at.manager == "pip" && at.origin == Origin::installed && !at.object.empty() && at.source.empty();
   return of_row || !as_file || !at.build_system.empty();
@@ -60,7 +61,8 @@ RecipeWords words_for(const AdviceInput& at, const Chosen& chosen) {
   words.output = output_name(at);
   if (!at.build_folder.empty()) words.build = shell_quote(at.build_folder);
   // In a checkout, where nobody knows whether an index has the source.
-  if (!at.package.empty() && comes_built(at) && is_source_known(at)) words.package = shell_quote(at.package.shown());
+  if (!at.package.empty() && comes_built(at) && is_source_known(at))
+    words.package = shell_quote(at.package.shown());
   if (!at.package.empty())
     words.project = at.package.shown() + (at.package_version.empty() ? "" : " " + at.package_version);
   words.tag = release_tag(at);
@@ -181,7 +183,8 @@ Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
                           name(at.toolkit), at.toolkit_how)
         : comes_built(at)
             ? fmt::format("the nvcc of {} can target {}; which of them {} builds with, its own documents say",
-                          toolkit_range(chosen.plan), added, at.package.empty() ? "the package" : at.package.shown())
+                          toolkit_range(chosen.plan), added,
+                          at.package.empty() ? "the package" : at.package.shown())
             : fmt::format("{} can do it; which one built the file is not known", toolkit_range(chosen.plan));
   } else {
     const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
@@ -335,7 +338,7 @@ void add_rebuild_for_driver(const AdviceInput& at, std::vector<Fix>& fixes) {
 void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes) {
   AdviceInput extension = at;
   extension.origin = Origin::python_extension;
-  extension.package.clear();
+  extension.package = {};
   extension.package_version.clear();
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   const bool here = at_hand == nullptr || builds_for(*at_hand, {*at.device, image::Suffix::none});

@@ -96,8 +96,7 @@ std::string toolkit_range(const BuildPlan& plan) {
 bool is_vendors(const AdviceInput& at) {
   const std::string_view file = at.archive.empty() ? at.object : at.archive;
   // NVIDIA's own wheels bring closed libraries, CUPTI's libcheckpoint.so among them.
-  return vendor_of(at) != nullptr || find_probing_library(file) != nullptr ||
-         at.package.is_nvidias();
+  return vendor_of(at) != nullptr || find_probing_library(file) != nullptr || at.package.is_nvidias();
 }
 
 void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
@@ -117,7 +116,8 @@ void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   for (const image::Arch& arch : archs) names.push_back(sm_name(arch.cc));
   const std::string target = enumerate(names);
   std::string_view file = basename_of(at.archive.empty() ? at.object : at.archive);
-  if (file.empty()) file = at.package.empty() ? std::string_view(at.software) : std::string_view(at.package.shown());
+  if (file.empty())
+    file = at.package.empty() ? std::string_view(at.software) : std::string_view(at.package.shown());
   if (file.empty()) return;
   const bool part_of_cuda = row != nullptr && row->part_of_cuda;
   const std::string range = range_tells(at, part_of_cuda) ? toolkits_for(archs) : "";
@@ -165,7 +165,7 @@ bool add_sibling_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const unsigned last = range.last->version.major;
   if (last < first || (first <= major && major <= last)) return false;
   const unsigned other = major > last ? last : first;
-  // Who names the minor version as well publishes for 11.8, 12.6 or 12.8, and 13.0.
+  // A name with a minor version is published for 11.8, 12.6 or 12.8, and 13.0.
   const std::string_view minor = digits.size() == 2 ? ""
                                  : other == 11      ? "8"
                                  : other == 12      ? (major > last ? "6" : "8")

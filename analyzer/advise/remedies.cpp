@@ -94,8 +94,7 @@ std::string pip_word(const AdviceInput& at) {
   if (!at.python && at.manager != "pip" && at.variant.empty()) return {};
   const ProjectName said = !at.package.empty() ? at.package : ProjectName(at.software);
   for (const SoftwareRow& row : software())
-    if (!said.empty() && said == row.package)
-      return row.pip.empty() ? std::string() : shell_quote(row.pip);
+    if (!said.empty() && said == row.package) return row.pip.empty() ? std::string() : shell_quote(row.pip);
   return {};
 }
 

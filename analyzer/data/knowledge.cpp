@@ -148,16 +148,19 @@ bool is_library(std::string_view path, std::string_view library) {
   // cublas64_12.dll, libnvinfer_builder_resource_sm90.so.10
   const std::size_t last = rest.find_last_not_of(dll ? "0123456789_" : "0123456789");
   rest = rest.substr(0, last == std::string_view::npos ? 0 : last + 1);
-  // Of cuBLAS, cuSOLVER and cuFFT; cuDNN; NPP; TensorRT; NVRTC and others.
   constexpr std::string_view kParts =
-      " Lt Mg Xt w "
-      "_adv _adv_infer _adv_train _cnn _cnn_infer _cnn_train _engines_precompiled _engines_runtime_compiled "
-      "_engines_tensor_ir _ext _graph _heuristic _ops _ops_infer _ops_train "
-      "c ial icc icom idei if ig im ist isu itc s "
-      "_builder_resource _builder_resource_ptx _builder_resource_sm _builder_resource_win _dispatch _lean "
-      "_plugin _safe _vc_plugin "
-      "-builtins _host _target _device _gdeflate _bitcomp ";
-  return rest.empty() || contains(kParts, fmt::format(" {} ", rest));
+      " cublasLt cublasXt cufftw cufftXt cusolverMg nvrtc-builtins nvperf_host nvperf_target "
+      "nvshmem_host nvshmem_device nvcomp_device nvcomp_gdeflate nvcomp_bitcomp cutensorMg "
+      "cudnn_adv cudnn_adv_infer cudnn_adv_train cudnn_cnn cudnn_cnn_infer cudnn_cnn_train "
+      "cudnn_engines_precompiled cudnn_engines_runtime_compiled cudnn_engines_tensor_ir cudnn_ext "
+      "cudnn_graph "
+      "cudnn_heuristic cudnn_ops cudnn_ops_infer cudnn_ops_train "
+      "nppc nppial nppicc nppicom nppidei nppif nppig nppim nppist nppisu nppitc npps "
+      "nvinfer_builder_resource nvinfer_builder_resource_ptx nvinfer_builder_resource_sm "
+      "nvinfer_builder_resource_win nvinfer_dispatch nvinfer_lean nvinfer_plugin nvinfer_safe "
+      "nvinfer_vc_plugin ";
+  if (library.starts_with("lib")) library.remove_prefix(3);
+  return rest.empty() || contains(kParts, fmt::format(" {}{} ", library, rest));
 }
 
 const ProbingLibraryRow* find_probing_library(std::string_view path) {

@@ -11,6 +11,7 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_reader.h"
+#include "analyzer/data/wheels.h"
 #include "kshim/files/open_file.h"
 
 // embedded.S

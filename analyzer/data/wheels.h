@@ -16,8 +16,7 @@ std::string normal_name(std::string_view package);
 class ProjectName {
  public:
   ProjectName() = default;
-  ProjectName(std::string written)
-      : written_(std::move(written)), normal_(normal_name(written_)) {}
+  ProjectName(std::string written) : written_(std::move(written)), normal_(normal_name(written_)) {}
   ProjectName(std::string_view written) : ProjectName(std::string(written)) {}
   ProjectName(const char* written) : ProjectName(std::string(written)) {}
   bool empty() const { return written_.empty(); }

@@ -111,7 +111,7 @@ struct FileCoverage {
       lacking;                           ///< by target: modules with kernels for which nothing fits
   std::vector<std::string> damage;       ///< payloads that could not be read: clauses with offsets
   std::vector<image::Version> toolkits;  ///< by target: the newest that built a cubin of a lacking module
-  std::uint64_t modules = 0;  ///< with kernels that a driver is to load, whatever the target
+  std::uint64_t modules = 0;             ///< with kernels that a driver is to load, whatever the target
   image::Version runtime;                ///< major version of the CUDA runtime that it runs with, where known
 };
 

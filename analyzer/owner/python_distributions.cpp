@@ -259,7 +259,7 @@ std::optional<Package> PythonDistributions::by_name(const SitePath& place, const
       site.distributions, [&](const auto& each) { return named_by(each.folder).project() == wanted; });
   if (known) return std::nullopt;  // its RECORD is there and does not list the file: somebody else's
   Package out;
-  out.name = wanted;
+  out.name = wanted.normal();
   out.manager = "pip";
   return out;
 }

@@ -88,10 +88,13 @@ TEST(Log, TheFirstFailureDecides) {
 TEST(Log, WhatTheFileHoldsDecides) {
   const std::string error = "no kernel image is available for execution on the device\n";
   const std::string lists[] = {"ELF file    1: x.1.sm_86.cubin\n", "PTX file    1: x.1.sm_120.ptx\n",
-                               "ELF file    1: x.1.sm_90a.cubin\n"};
-  const Cause causes[] = {Cause::unknown, Cause::ptx_newer_than_device, Cause::arch_specific_image};
+                               "ELF file    1: x.1.sm_90a.cubin\n", "ELF file    1: x.1.sm_90a.cubin\n"};
+  const char* const gpus[] = {"8.9", "8.9", "8.9", "12.0"};
+  const Cause causes[] = {Cause::unknown, Cause::ptx_newer_than_device, Cause::no_image_for_arch,
+                          Cause::arch_specific_image};
   for (std::size_t i = 0; i < std::size(lists); ++i) {
-    const Explanation explanation = explained("compute capability 8.9\nlibx.so:\n" + lists[i] + error);
+    const Explanation explanation =
+        explained(std::string("compute capability ") + gpus[i] + "\nlibx.so:\n" + lists[i] + error);
     ASSERT_EQ(explanation.findings.size(), 1U);
     EXPECT_EQ(explanation.findings.front().cause, causes[i]) << lists[i];
   }

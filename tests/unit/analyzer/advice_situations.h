@@ -131,7 +131,7 @@ void each_situation(Visit&& visit) {
 inline std::string described(const AdviceInput& at) {
   return std::string(row_of(at.cause).name) + " " + image::to_name(*at.device).c_str() + " toolkit " +
          image::to_name(at.toolkit).c_str() + " origin " + std::to_string(static_cast<int>(at.origin)) + " " +
-         at.package + " " + at.manager + " " + at.object;
+         at.package.shown() + " " + at.manager + " " + at.object;
 }
 
 }  // namespace kshim::test::situations

@@ -55,7 +55,7 @@ TEST(AdviceTold, WhoInstalledAPackageHasNoSourceToMend) {
   ASSERT_FALSE(installed.fixes.empty());
   EXPECT_EQ(installed.fixes[0].commands, std::vector<std::string>{"python -m pip index versions vllm"});
   at.origin = Origin::program;
-  at.package.clear();
+  at.package = {};
   const Advice own = advise_on(at);
   ASSERT_FALSE(own.fixes.empty());
   EXPECT_EQ(own.fixes[0].kind, FixKind::code);

@@ -101,7 +101,7 @@ constexpr Gap kGaps[] = {
     {"file", [](AdviceInput& at) { at.object.clear(); }},
     {"package",
      [](AdviceInput& at) {
-       at.package.clear();
+       at.package = {};
        at.package_version.clear();
        at.software.clear();
      }},
@@ -119,14 +119,14 @@ constexpr Gap kGaps[] = {
     {"file and package",
      [](AdviceInput& at) {
        at.object.clear();
-       at.package.clear();
+       at.package = {};
        at.package_version.clear();
        at.software.clear();
      }},
     {"everything of the owner",
      [](AdviceInput& at) {
        at.object.clear();
-       at.package.clear();
+       at.package = {};
        at.package_version.clear();
        at.software.clear();
        at.manager.clear();

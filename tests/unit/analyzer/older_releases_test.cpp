@@ -267,7 +267,7 @@ TEST(OlderReleases, AreAskedForByTheNameThatPipKnows) {
     AdviceInput at;
     at.cause = Cause::library_not_found;
     at.message = "ld_missing";
-    at.software = at.package = software;
+    at.package = at.software = software;
     at.object = "libcublasLt.so.12";
     at.python = python;
     return commands_of(advise_on(at));
