@@ -60,6 +60,28 @@ bool is_about_something_else(std::string_view text) {
   return !last.empty() && !RE2::PartialMatch(last, kOfGpus);
 }
 
+/// What the files show of it.
+void take_files(Finding& known, Finding& said, AdviceInput& at) {
+  for (Evidence& row : known.evidence)
+    if (row.id != EvidenceId::ended_silently) said.evidence.push_back(std::move(row));
+  said.object = known.object;
+  said.build_id = known.build_id;
+  said.package = known.package;
+  said.kernels = known.kernels;
+  said.kernels_complete = known.kernels_complete;
+  said.kernels_total = known.kernels_total;
+  said.have = known.have;
+  said.images = known.images;
+  said.need = known.need;
+  if (said.devices.empty()) said.devices = known.devices;
+  if (!at.package.empty() || !known.about) return;
+  at.package = known.about->package;
+  at.package_version = known.about->package_version;
+  at.manager = known.about->manager;
+  at.environment = known.about->environment;
+  at.object = known.object;
+}
+
 void quote(const Finding& said, Finding& known) {
   for (const Evidence& row : said.evidence)
     if (row.id == EvidenceId::said) known.evidence.push_back(row);
@@ -69,6 +91,8 @@ void quote(const Finding& said, Finding& known) {
 
 void ProgramWords::learn(const Report& report) {
   if (options_.words.empty() || report.foreign) return;
+  for (const FailureRecord& failure : report.failures)
+    for (const Layer& layer : failure.layers) codes_.insert(layer.code);
   const bool failed = ending_of(report, options_).failed();
   if (!devices_.empty() && (failed_ || !failed || report.devices.empty())) return;
   failed_ = failed;
@@ -113,7 +137,16 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
     for (const auto& [name, version] : python_env_.installed)
       if (package.version.empty() && name == package.name) package.version = version;
   const Judgment judgment = diagnose::judge(clues, false);
-  if (judgment.hit == nullptr || judgment.suspect.confidence < kSaid) return;
+  if (judgment.hit == nullptr) return;
+  // A code about device code that no call returned, and a file that lacks some: that file is meant.
+  const int code = judgment.facts.codes.empty() ? 0 : judgment.facts.codes.front();
+  const bool thrown = failed && !codes_.contains(code) && !devices_.empty() && options_.blind.empty() &&
+                      (is_image_cause(judgment.suspect.cause) || code_has(code, code_trait::not_found));
+  const auto gap = std::ranges::find_if(findings, [&](const Finding& known) {
+    return thrown && code != 0 && known.cause == Cause::latent_gap && !known.object.empty() &&
+           !is_hypothetical(known);
+  });
+  if (judgment.suspect.confidence < kSaid && gap == findings.end()) return;
   Finding said = log_finding(clues, judgment, {});
   for (Evidence& row : said.evidence)
     if (row.id == EvidenceId::deciding_line)
@@ -156,21 +189,28 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
   at.python_env = python_env_;
   if (at.program.empty()) at.program = program_;
   if (same != nullptr) {
-    // What the files show of it.
-    for (Evidence& row : same->evidence)
-      if (row.id != EvidenceId::ended_silently) said.evidence.push_back(std::move(row));
-    said.object = same->object;
-    said.build_id = same->build_id;
-    said.have = same->have;
-    said.images = same->images;
-    said.need = same->need;
-    if (said.devices.empty()) said.devices = same->devices;
-    if (at.package.empty() && same->about) {
-      at.package = same->about->package;
-      at.package_version = same->about->package_version;
-      at.manager = same->about->manager;
-      at.environment = same->about->environment;
-      at.object = same->object;
+    take_files(*same, said, at);
+  } else if (gap != findings.end()) {
+    // CUB and Thrust look for a kernel's attributes, and throw without a call that failed.
+    said.evidence.push_back(
+        {EvidenceId::ended_silently,
+         fmt::format("No call of CUDA returned {}: the program or a library threw it.", code),
+         {},
+         {{"code", std::to_string(code)}}});
+    same = &*gap;
+    take_files(*gap, said, at);
+    if (gap->about) {
+      Facts facts = *gap->about;
+      facts.codes = {code};
+      const Diagnosis diagnosis = diagnosis_of(facts);
+      if (is_image_cause(diagnosis.cause)) {
+        constexpr double kThrown = 0.75;
+        said.cause = diagnosis.cause;
+        said.headline.clear();
+        said.confidence =
+            std::clamp(diagnosis.match.confidence, said.confidence, std::max(said.confidence, kThrown));
+      }
+      static_cast<Facts&>(at) = std::move(facts);
     }
   }
   set_about(std::move(at), said);

@@ -28,6 +28,7 @@ class ProgramWords {
   std::map<std::string, std::string> env_;
   PythonEnvironment python_env_;
   std::string program_;
+  std::set<int> codes_;  ///< that calls of any process returned
 };
 
 }  // namespace kshim::verbs

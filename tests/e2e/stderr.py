@@ -16,8 +16,9 @@ import time
 
 import e2e
 
+PLUGIN = e2e.BUILD / "tests" / "blind" / "libplugin_shared.so"
 LAUNCHES = e2e.SAMPLES / "01_missing_architecture" / "saxpy"
-e2e.require(LAUNCHES, e2e.KSHIM, e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1")
+e2e.require(PLUGIN, LAUNCHES, e2e.KSHIM, e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1")
 
 # Initializes CUDA, writes the lines to stderr, ends with a status.
 SAYS = """
@@ -25,6 +26,16 @@ import ctypes, sys
 assert ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
 sys.stderr.write(sys.argv[2] + "\\n")
 sys.exit(int(sys.argv[1]))
+"""
+# Loads a library with device code, launches nothing of it, and ends as an uncaught exception of Thrust ends.
+THROWS = """
+import ctypes, sys
+ctypes.CDLL(sys.argv[1])
+runtime = next(line.split()[-1] for line in open("/proc/self/maps") if "libcudart.so" in line)
+assert ctypes.CDLL(runtime).cudaFree(None) == 0
+sys.stderr.write("terminate called after throwing an instance of 'thrust::THRUST_200802_SM_870_NS::system::system_error'\\n"
+                 "  what():  parallel_for failed: cudaErrorInvalidDeviceFunction: invalid device function\\n")
+sys.exit(1)
 """
 FLASH = "RuntimeError: FlashAttention only supports Ampere GPUs or newer."
 
@@ -219,6 +230,18 @@ class Words(e2e.Case):
         self.assertEqual(finding["cause"], "no-image-for-arch")
         self.assertIn("failed-call", ids)
         self.assertIn("said", ids)
+
+    def test_what_a_library_throws_without_a_failed_call(self):
+        """As CUB does: the file is the one whose modules lack the GPU."""
+        host = self.folder / "throws.py"
+        host.write_text(THROWS, encoding="utf-8")
+        analysis, _ = self.analysis("--simulate", "7.5", "--", sys.executable, host, PLUGIN, status=1, env=e2e.clean_environment(CUDA_MODULE_LOADING="EAGER"))
+        finding, = (each for each in analysis["findings"] if each["severity"] == "error")
+        ids = [row["id"] for row in finding["evidence_items"]]
+        self.assertEqual((finding["code"], finding["object"], finding["need"]), (98, str(PLUGIN), "sm_75"))
+        self.assertIn("said", ids)
+        self.assertIn("ended-silently", ids)
+        self.assertEqual(analysis["verdict"], "gap")
 
     def test_an_ending_is_nobodys_fault(self):
         for words in ("dataset is empty", "FileNotFoundError: [Errno 2] No such file or directory: 'train.csv'",
