@@ -11,6 +11,7 @@
 #include "analyzer/input/machine/facts.h"
 #include "analyzer/render/scan/render.h"
 #include "analyzer/verbs/expect.h"
+#include "analyzer/verbs/package_fetch.h"
 #include "analyzer/verbs/report_files.h"
 #include "analyzer/verbs/scan_parts.h"
 
@@ -35,6 +36,10 @@ struct ScanOptions {
   bool either = false;
   bool sizes = false;
   bool sha256 = false;
+  std::string python;    ///< of a package that is fetched
+  std::string platform;  ///< the same
+  std::string max_download = "4G";
+  std::size_t releases = 0;  ///< 0: the one that pip would install
   std::vector<std::string> paths;
 };
 
@@ -163,14 +168,125 @@ void refuse_to_overwrite(const Output& output, const std::string& path) {
         fmt::format("--output {}: holds device code or is an archive; it is not overwritten", path));
 }
 
+/// Packages to fetch. A word that names a file is that file; both kinds in one question would mix what is
+/// here with what is not.
+bool asks_for_packages(const ScanOptions& options) {
+  const auto packages = std::ranges::count_if(options.paths, is_requirement);
+  if (packages == 0) {
+    if (!options.python.empty() || !options.platform.empty() || options.releases != 0)
+      throw UserError(
+          "--python, --platform and --releases are for packages that are fetched: kshim scan NAME");
+    return false;
+  }
+  if (static_cast<std::size_t>(packages) == options.paths.size()) return true;
+  const auto file = std::ranges::find_if_not(options.paths, is_requirement);
+  throw UserError(fmt::format("{} is a package to fetch and {} is a path: ask for them one after the other",
+                              sanitize(*std::ranges::find_if(options.paths, is_requirement)),
+                              sanitize(*file)));
+}
+
+FetchRequest to_fetch(const ScanOptions& options) {
+  const Machine machine = this_machine();
+  FetchRequest request;
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    const std::string prefix(machine.env(variable));
+    const std::string python = prefix + "/bin/python";
+    if (!prefix.empty() && request.interpreter.empty() && ::access(python.c_str(), X_OK) == 0)
+      request.interpreter = python;
+  }
+  for (const char* name : {"python3", "python"})
+    if (request.interpreter.empty()) request.interpreter = in_path(machine, name);
+  if (request.interpreter.empty())
+    throw UserError("a package is fetched by pip, and no Python is active or in PATH", exit_status::kNoInput);
+  request.python = options.python;
+  request.platform = options.platform;
+  const auto most = parse_size(options.max_download);
+  if (!most)
+    throw UserError(
+        fmt::format("--max-download: `{}` is no size; write 500M or 2G", sanitize(options.max_download)));
+  request.max_bytes = *most;
+  return request;
+}
+
+/// What runs of each of the newest releases: a row a release, and the newest that has code for each GPU.
+int scan_releases(const ScanOptions& options) {
+  ScanRequest scan_options = to_scan(options);
+  if (options.paths.size() != 1 || contains(options.paths.front(), "=="))
+    throw UserError("--releases takes one package without a version");
+  if (options.written.format != Format::text && options.written.format != Format::json)
+    throw UserError("--releases has the formats text and json");
+  if (options.targets.empty()) use_gpus_here(options, scan_options);
+  if (scan_options.targets.empty())
+    throw UserError("--releases needs --target ARCHS: there is no GPU here to judge for");
+  Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
+  FetchRequest request = to_fetch(options);
+  request.requirement = options.paths.front();
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  std::string text = fmt::format("{:<16} {:>10}", request.requirement, "wheel");
+  for (const image::Arch target : scan_options.targets) text += fmt::format(" {:>8}", name(target.cc));
+  text += '\n';
+  std::map<image::Arch, std::string> newest;
+  for (const std::string& release : releases_of(request, options.releases)) {
+    const TemporaryFolder folder;
+    FetchRequest one = request;
+    one.requirement += "==" + release;
+    const std::string wheel = fetch_wheel(one, folder);
+    const Scan result = verbs::scan({folder.path() / wheel}, scan_options);
+    nlohmann::ordered_json row = {{"release", release}, {"wheel", wheel}, {"bytes", result.bytes}};
+    text += fmt::format("{:<16} {:>10}", release, size_text(result.bytes));
+    for (const image::Arch target : scan_options.targets) {
+      // A file for other GPUs alone, beside one for this GPU, is no gap: the findings know.
+      const bool gap = std::ranges::any_of(result.findings, [&](const Finding& finding) {
+        return finding.severity == Severity::error &&
+               std::ranges::any_of(finding.devices, [&](const Device& each) { return each.cc == target.cc; });
+      });
+      Outcome worst = Outcome::no_kernels;
+      for (const ScannedObject& object : result.objects)
+        for (const TargetVerdict& verdict : object.targets)
+          if (const Outcome outcome = outcome_of(verdict);
+              verdict.target == target && (gap || outcome == Outcome::sass || outcome == Outcome::jit))
+            worst = std::max(worst, outcome);
+      const std::string_view word = worst == Outcome::no_kernels ? std::string_view("-") : to_name(worst);
+      row["targets"].push_back({{"target", name(target.cc)}, {"verdict", word}});
+      text += fmt::format(" {:>8}", word);
+      if (worst == Outcome::sass || worst == Outcome::jit) newest.try_emplace(target, release);
+    }
+    rows.push_back(std::move(row));
+    text += '\n';
+  }
+  for (const image::Arch target : scan_options.targets) {
+    const auto found = newest.find(target);
+    text += found == newest.end()
+                ? fmt::format("none of them has code for {} throughout\n", name(target.cc))
+                : fmt::format("newest with code for {}: {}\n", name(target.cc), found->second);
+  }
+  if (options.written.format == Format::json) text = rows.dump(2) + '\n';
+  output.write(text);
+  return newest.size() == scan_options.targets.size() ? exit_status::kOk : exit_status::kFindings;
+}
+
 int scan_paths(const ScanOptions& options) {
+  const bool fetches = asks_for_packages(options);
+  if (options.releases != 0) return scan_releases(options);
   ScanRequest scan_options = to_scan(options);
   const Expectation expectation = expectation_of(options);
-  const std::vector<std::filesystem::path> paths = paths_of(options);
+  std::vector<std::filesystem::path> paths =
+      fetches ? std::vector<std::filesystem::path>() : paths_of(options);
   if (options.targets.empty() && !expectation.asks()) use_gpus_here(options, scan_options);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs(options.paths, "the files to scan");
   refuse_to_overwrite(output, options.written.output);
+  const TemporaryFolder folder;  // of what is fetched: gone when this ends
+  if (fetches) {
+    FetchRequest request = to_fetch(options);
+    for (const std::string& word : options.paths) {
+      request.requirement = word;
+      paths.emplace_back(fetch_wheel(request, folder));
+    }
+    // What is said of a wheel names the wheel, and no folder that is gone.
+    if (::chdir(folder.path().c_str()) != 0)
+      throw UserError("the temporary folder is gone", exit_status::kNoInput);
+  }
   Scan result;
   {
     ProgressBar bar("scanning");
@@ -245,6 +361,10 @@ std::function<int()> set_up_scan(Arguments& arguments) {
   arguments.add("--sizes", options->sizes);
   arguments.add("--kernels", options->kernels);
   arguments.add("--sha256", options->sha256);
+  arguments.add("--python", options->python);
+  arguments.add("--platform", options->platform);
+  arguments.add("--max-download", options->max_download);
+  arguments.add("--releases", options->releases);
   arguments.add("--fail-on", options->fail_on)->check(one_of({"error", "warning"}));
   arguments.add("-j,--jobs", options->jobs);
   arguments.add("--full", options->written.full);

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wheel that pip would install, to look at: fetched by the environment's own pip, with its index settings.
+#pragma once
+
+#include "analyzer/core/temporary_folder.h"
+
+namespace kshim::verbs {
+
+/// Whether `word` is "NAME", "NAME[extra]" or "NAME==VERSION" as pip reads it, and names no file.
+bool is_requirement(const std::string& word);
+
+struct FetchRequest {
+  std::string requirement;
+  std::string interpreter;      ///< whose pip is asked
+  std::string python;           ///< "3.12"; empty = the interpreter's own
+  std::string platform;         ///< "manylinux_2_28_x86_64"; empty = this machine's
+  std::uint64_t max_bytes = 0;  ///< 0 = any
+  /// Called with the bytes fetched so far.
+  std::function<void(std::uint64_t)> progress = {};
+};
+
+/// The wheel's file name in `folder`. UserError where pip finds none, refuses, or has fetched too much; pip's
+/// own messages go to stderr.
+std::string fetch_wheel(const FetchRequest& request, const core::TemporaryFolder& folder);
+
+/// The newest releases first, at most `most`, as `pip index versions` lists them.
+std::vector<std::string> releases_of(const FetchRequest& request, std::size_t most);
+
+}  // namespace kshim::verbs

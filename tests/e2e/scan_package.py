@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""kshim scan NAME: what pip would install, fetched from an index of this test, scanned and removed."""
+import base64
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import zipfile
+
+import e2e
+
+MISSING = e2e.SAMPLES / "01_missing_architecture" / "saxpy"  # sm_80, sm_90
+HEALTHY = e2e.SAMPLES / "08_healthy" / "transpose"
+
+
+def wheel(folder, version, program, tag="py3-none-any"):
+    name = f"things-{version}"
+    members = {"things/kernels.so": pathlib.Path(program).read_bytes(),
+               f"{name}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: things\nVersion: {version}\n".encode(),
+               f"{name}.dist-info/WHEEL": f"Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()}
+    digest = lambda data: base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+    record = "".join(f"{path},sha256={digest(data)},{len(data)}\n" for path, data in members.items())
+    members[f"{name}.dist-info/RECORD"] = (record + f"{name}.dist-info/RECORD,,\n").encode()
+    with zipfile.ZipFile(folder / f"{name}-{tag}.whl", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, data in members.items():
+            archive.writestr(path, data)
+
+
+class Package(e2e.Case):
+    def setUp(self):
+        super().setUp()
+        if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("this Python has no pip")
+        self.index = self.folder / "index"
+        self.index.mkdir()
+        self.tmp = self.folder / "tmp"
+        self.tmp.mkdir()
+        wheel(self.index, "1.0", HEALTHY)
+        wheel(self.index, "2.0", MISSING)
+        wheel(self.index, "2.0", MISSING, "cp312-cp312-manylinux_2_17_aarch64")
+        python = self.folder / "env" / "bin"
+        python.mkdir(parents=True)
+        (python / "python").symlink_to(sys.executable)
+        self.env = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.index), "TMPDIR": str(self.tmp),
+                    "VIRTUAL_ENV": "", "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+    def scan(self, *arguments):
+        return self.kshim("scan", *arguments, env=self.env)
+
+    def test_the_wheel_that_pip_would_install_is_judged_and_removed(self):
+        for words, status in ((["things"], 1), (["things==2.0"], 1), (["things==1.0"], 0)):
+            done = self.scan("--target", "12.0", "--format", "json", *words)
+            self.assertEqual(done.returncode, status, done.stderr)
+            scan = json.loads(done.stdout)
+            self.assertRegex(scan["objects"][0]["path"], r"^things-\d\.0-py3-none-any\.whl$")
+            self.assertEqual(scan["objects"][0]["member"], "things/kernels.so")
+            self.assertEqual(os.listdir(self.tmp), [], "what was fetched is gone")
+
+    def test_it_says_what_it_says_of_the_wheel_itself(self):
+        there = self.kshim("scan", "--target", "12.0", "things-2.0-py3-none-any.whl", cwd=self.index)
+        self.assertEqual(self.scan("--target", "12.0", "things==2.0").stdout, there.stdout)
+
+    def test_for_another_python_and_platform(self):
+        done = self.scan("--target", "12.0", "--format", "json", "--python", "3.12", "--platform", "manylinux_2_28_aarch64", "things==2.0")
+        self.assertIn("aarch64", json.loads(done.stdout)["objects"][0]["path"])
+
+    def test_releases(self):
+        done = self.scan("--target", "8.0,12.0", "--releases", "5", "--format", "json", "things")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = json.loads(done.stdout)
+        self.assertEqual([row["release"] for row in rows], ["2.0", "1.0"])
+        self.assertEqual([target["verdict"] for target in rows[0]["targets"]], ["ok", "none"])
+        self.assertRegex(self.scan("--target", "12.0", "--releases", "5", "things").stdout, r"newest with code for 12\.0: 1\.0")
+
+    def test_what_cannot_be_fetched_says_so_in_one_line(self):
+        for words in (["nothing-by-this-name"], ["things==9.9"], ["things==2.0", "--python", "2.7", "--platform", "win_amd64"]):
+            done = self.scan("--target", "12.0", *words)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertEqual(done.stderr.count("kshim: error:"), 1)
+        done = self.scan("--target", "12.0", "--max-download", "10", "things==2.0")
+        self.assertEqual((done.returncode, os.listdir(self.tmp)), (3, []))
+
+    def test_misuse(self):
+        self.assert_says(self.scan("things", str(MISSING)), 2, "package", "path")
+        self.assert_says(self.scan("--releases", "2", "things==1.0", "--target", "8.0"), 2, "--releases")
+        self.assert_says(self.scan("--python", "3.12", str(MISSING)), 2, "--python")
+        self.assert_says(self.scan("--max-download", "many", "things"), 2, "--max-download")
+
+    def test_a_file_by_that_name_is_the_file(self):
+        (self.folder / "things").write_bytes(MISSING.read_bytes())
+        done = self.kshim("scan", "--format", "json", "--target", "8.0", "things", env=self.env, cwd=self.folder)
+        self.assertEqual(json.loads(done.stdout)["objects"][0]["path"], "things")
+
+
+if __name__ == "__main__":
+    e2e.main()
