@@ -4,10 +4,10 @@
 #include <fcntl.h>
 #include <re2/re2.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <csignal>
-#include <fstream>
 #include <thread>
 
 #include "analyzer/core/text.h"
@@ -18,8 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr unsigned kOldestGlibc = 5;  // of manylinux_2_X tags
-constexpr unsigned kPlainFrom = 17;   // manylinux2014 is manylinux_2_17
+constexpr unsigned kOldestGlibc = 5;                    // of manylinux_2_X tags
+constexpr std::size_t kMaxList = std::size_t{1} << 20;  // what `pip index versions` prints
+constexpr unsigned kPlainFrom = 17;                     // manylinux2014 is manylinux_2_17
 
 // pip takes a tag as it stands: a wheel for an older glibc needs its own.
 std::vector<std::string> tags_of(const std::string& platform) {
@@ -49,8 +50,8 @@ std::vector<std::string> choice_of(const FetchRequest& request) {
 std::uint64_t bytes_below(const fs::path& folder) {
   std::uint64_t sum = 0;
   std::error_code error;
-  for (auto at = fs::recursive_directory_iterator(folder, error); !error && at != fs::recursive_directory_iterator();
-       at.increment(error)) {
+  for (auto at = fs::recursive_directory_iterator(folder, error);
+       !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
     std::error_code gone;
     const std::uint64_t size = at->is_regular_file(gone) ? at->file_size(gone) : 0;
     if (!gone) sum += size;
@@ -81,7 +82,7 @@ class InterruptsIgnored {
 }
 
 struct PipRun {
-  const fs::path& folder;  ///< where it fetches to
+  const fs::path& folder;   ///< where it fetches to
   int out = STDERR_FILENO;  ///< what its stdout is
   std::uint64_t max_bytes = 0;
   const std::function<void(std::uint64_t)>& progress;
@@ -115,7 +116,8 @@ int run_pip(const FetchRequest& request, std::vector<std::string> arguments, con
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   const InterruptsIgnored ignored;
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, request.interpreter.c_str(), &files, &attributes, argv.data(), envp.data());
+  const int error =
+      posix_spawn(&pid, request.interpreter.c_str(), &files, &attributes, argv.data(), envp.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (error != 0)
@@ -148,38 +150,39 @@ bool is_requirement(const std::string& word) {
 }
 
 std::string fetch_wheel(const FetchRequest& request, const core::TemporaryFolder& folder) {
-  if (folder.path().empty()) throw UserError("no temporary folder can be made below TMPDIR", exit_status::kNoInput);
-  std::vector<std::string> arguments = {"download", "--no-deps", "--only-binary", ":all:", "--dest",
-                                        folder.path().string()};
+  if (folder.path().empty())
+    throw UserError("no temporary folder can be made below TMPDIR", exit_status::kNoInput);
+  std::vector<std::string> arguments = {"download", "--no-deps", "--only-binary",
+                                        ":all:",    "--dest",    folder.path().string()};
   std::ranges::move(choice_of(request), std::back_inserter(arguments));
   if (::isatty(STDERR_FILENO) != 1) arguments.emplace_back("--quiet");
   arguments.push_back(request.requirement);
-  const int status =
-      run_pip(request, std::move(arguments), {folder.path(), STDERR_FILENO, request.max_bytes, request.progress});
+  const int status = run_pip(request, std::move(arguments),
+                             {folder.path(), STDERR_FILENO, request.max_bytes, request.progress});
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder.path(), error))
     if (status == 0 && entry.path().extension() == ".whl") return entry.path().filename().string();
-  throw UserError(
-      fmt::format("{}: {} -m pip fetched no wheel{}{} (its message is above); a release that has its source alone holds no "
-                  "device code",
-                  sanitize(request.requirement), request.interpreter,
-                  request.python.empty() ? "" : " for Python " + request.python,
-                  request.platform.empty() ? "" : " on " + request.platform),
-      exit_status::kNoInput);
+  throw UserError(fmt::format("{}: {} -m pip fetched no wheel{}{} (its message is above); a release that has "
+                              "its source alone holds no "
+                              "device code",
+                              sanitize(request.requirement), request.interpreter,
+                              request.python.empty() ? "" : " for Python " + request.python,
+                              request.platform.empty() ? "" : " on " + request.platform),
+                  exit_status::kNoInput);
 }
 
 std::vector<std::string> releases_of(const FetchRequest& request, std::size_t most) {
   const core::TemporaryFolder folder;
-  const std::string list = (folder.path() / "versions").string();
-  const int out = ::open(list.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (out < 0) throw UserError("no temporary folder can be made below TMPDIR", exit_status::kNoInput);
+  const int out = ::memfd_create("versions", MFD_CLOEXEC);
+  if (out < 0) throw UserError("no memory for the list of releases", exit_status::kNoInput);
   std::vector<std::string> arguments = {"index", "versions", "--only-binary", ":all:"};
   std::ranges::move(choice_of(request), std::back_inserter(arguments));
   arguments.push_back(request.requirement);
   const int status = run_pip(request, std::move(arguments), {folder.path(), out, 0, {}});
+  std::string text(kMaxList, '\0');
+  const ssize_t got = ::pread(out, text.data(), text.size(), 0);
   ::close(out);
-  std::ifstream in(list);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   static const RE2 kVersions(R"((?s).*Available versions: ([^\n]+).*)");
   std::string versions;
   std::vector<std::string> releases;

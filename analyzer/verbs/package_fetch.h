@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wheel that pip would install, to look at: fetched by the environment's own pip, with its index settings.
+// The wheel that pip would install, to look at: fetched by the environment's own pip, with its index
+// settings.
 #pragma once
 
 #include "analyzer/core/temporary_folder.h"
