@@ -3,8 +3,6 @@
 
 #include <unistd.h>
 
-#include <csignal>
-
 #include "analyzer/advise/advice.h"
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/compilers.h"
@@ -16,7 +14,7 @@ namespace kshim::verbs {
 namespace {
 
 constexpr std::size_t kMaxFailures = 4096;
-constexpr std::size_t kMaxWaiters = 65536;
+constexpr std::size_t kMaxProcesses = 65536;
 
 // A build starts its compilers through these.
 bool is_between(std::string_view program) {
@@ -25,11 +23,12 @@ bool is_between(std::string_view program) {
   return contains(kNames, program);
 }
 
-std::string software_of(const std::vector<PythonFrame>& frames) {
-  for (const PythonFrame& frame : frames) {
-    if (contains(frame.file, "/triton/")) return "triton";
-    if (contains(frame.file, "/cuda/tile/")) return "cuda-tile";
-    if (contains(frame.file, "/jax/")) return "jax";
+// What a process has loaded code of.
+std::string software_of(const Report& report) {
+  for (const ObjectRecord& object : report.objects) {
+    if (contains(object.path, "/triton/")) return "triton";
+    if (contains(object.path, "/cuda/tile/")) return "cuda-tile";
+    if (contains(object.path, "/jaxlib/") || contains(object.path, "/jax_cuda")) return "jax";
   }
   return {};
 }
@@ -55,22 +54,8 @@ std::string version_text(const CompilerFacts& facts) {
 
 void CompilerFailures::note(const Report& report, std::optional<std::uint32_t> process) {
   const ProcessRecord& here = report.process;
-  for (const ChildRecord& child : report.children) {
-    // It could write nothing itself.
-    if (const std::string exe =
-            child.signal && options_.exe_of ? options_.exe_of(static_cast<long>(child.pid)) : "";
-        image::is_compiler_program(basename_of(exe)))
-      notes_.add(exe,
-                 fmt::format("process {} was ended by signal {}{}", child.pid, *child.signal,
-                             *child.signal == SIGKILL ? ", as the system does where memory runs out" : ""));
-    if (waiters_.size() == kMaxWaiters) break;
-    FailureRecord waited;
-    waited.python = child.python;
-    waited.python_main = child.python_main;
-    Waiter waiter{own_places(waited, report, files_), software_of(child.python)};
-    if (waiter.software.empty()) waiter.software = software_of(child.python_main);
-    waiters_.try_emplace({{here.host, here.pid, here.start}, child.pid}, std::move(waiter));
-  }
+  if (std::string software = software_of(report); !software.empty() && software_.size() < kMaxProcesses)
+    software_.try_emplace({here.host, here.pid, here.start}, std::move(software));
   if (!report.compiler || failures_.size() == kMaxFailures) return;
   Failure failure{{}, process};
   failure.report.path = report.path;
@@ -93,22 +78,21 @@ void CompilerFailures::judge(FindingTable& findings) {
   }
 }
 
-const CompilerFailures::Waiter* CompilerFailures::waiter_of(const Report& report,
-                                                            const ProcessEntry*& by) const {
+// What started it: not a shell or a build tool, which only passes the work on.
+const ProcessEntry* CompilerFailures::starter_of(const Report& report) {
   const std::vector<ProcessEntry>& parents = report.compiler->parent;
-  std::uint64_t child = report.process.pid;
-  for (const ProcessEntry& parent : parents) {
-    const auto found = waiters_.find({{report.process.host, parent.pid, parent.start}, child});
-    if (found != waiters_.end()) {
-      by = &parent;
-      return &found->second;
-    }
-    child = parent.pid;
-  }
   const auto starter = std::ranges::find_if(
       parents, [](const ProcessEntry& parent) { return !is_between(basename_of(parent.exe)); });
-  if (!parents.empty()) by = starter == parents.end() ? &parents.front() : &*starter;
-  return nullptr;
+  if (parents.empty()) return nullptr;
+  return starter == parents.end() ? &parents.front() : &*starter;
+}
+
+std::string CompilerFailures::software_above(const Report& report) const {
+  for (const ProcessEntry& parent : report.compiler->parent) {
+    const auto found = software_.find({report.process.host, parent.pid, parent.start});
+    if (found != software_.end()) return found->second;
+  }
+  return {};
 }
 
 // What decides which program is taken; empty where nothing does.
@@ -163,9 +147,9 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
   facts.asked = refused_arch(record, facts);
   const auto match = refused_by_program(facts);
   if (!match) return std::nullopt;
-  const ProcessEntry* by = nullptr;
-  const Waiter* const waiter = waiter_of(report, by);
-  facts.selects = selecting_variable(report, waiter != nullptr ? waiter->software : std::string());
+  const ProcessEntry* const by = starter_of(report);
+  const std::string software = software_above(report);
+  facts.selects = selecting_variable(report, software);
   find_other(report, facts);
 
   Finding out;
@@ -186,7 +170,6 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
   if (row != nullptr)
     out.have = mapped(is_tile_compiler(facts.name) ? row->tile_targets : row->targets,
                       [](image::Arch arch) { return sm_name(arch); });
-  if (waiter != nullptr) out.where = waiter->where;
   const ReportLine line = location(report, record.line);
   out.failures.push_back(line);
   out.evidence.push_back({EvidenceId::compiler_ended,
@@ -215,8 +198,8 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
   at.object = out.object;
   if (!known_project(out.package.name).empty()) at.package = out.package.name;
   at.package_version = out.package.version;
-  at.software = waiter != nullptr ? waiter->software : "";
-  at.python = !out.where.empty() && out.where.front().python;
+  at.software = software;
+  at.python = by != nullptr && basename_of(by->exe).starts_with("python");
   at.compiler = std::move(facts);
   if (!report.foreign) out.about = std::make_shared<const AdviceInput>(std::move(at));
   return out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compilers in processes of their own that failed (ptxas, tileiras, nvcc, cicc, nvlink): what each was asked,
-// put together with the process that waited for it, which has a report of its own.
+// put together with the processes above it, which may have reports of their own.
 #pragma once
 
 #include "analyzer/core/facts.h"
@@ -13,8 +13,7 @@ class CompilerFailures {
  public:
   CompilerFailures(const AnalysisOptions& options, ObjectFiles& files, NoteList& notes)
       : options_(options), files_(files), notes_(notes) {}
-  /// Keeps what the report says of its own failure as a compiler, and of its children's. `process`: its place
-  /// in the list.
+  /// Keeps what the report says of its own failure as a compiler. `process`: its place in the list.
   void note(const Report& report, std::optional<std::uint32_t> process);
   /// Once all reports were read: a finding for each compiler that does not know what it was asked for.
   void judge(FindingTable& findings);
@@ -25,12 +24,9 @@ class CompilerFailures {
     Report report;  ///< of its records only those about the process and the compiler
     std::optional<std::uint32_t> process;
   };
-  struct Waiter {
-    std::vector<Place> where;
-    std::string software;  ///< whose frames are on the stack: triton, jax, cuda-tile
-  };
   std::optional<Finding> finding_of(const Failure& failure);
-  const Waiter* waiter_of(const Report& report, const ProcessEntry*& by) const;
+  static const ProcessEntry* starter_of(const Report& report);
+  std::string software_above(const Report& report) const;
   std::string selecting_variable(const Report& report, const std::string& software) const;
   void find_other(const Report& report, CompilerFacts& facts) const;
 
@@ -38,7 +34,7 @@ class CompilerFailures {
   ObjectFiles& files_;
   NoteList& notes_;
   std::vector<Failure> failures_;
-  std::map<std::pair<Process, std::uint64_t>, Waiter> waiters_;  ///< by the process that waited and its child
+  std::map<Process, std::string> software_;  ///< triton, jax, cuda-tile
 };
 
 }  // namespace kshim::verbs

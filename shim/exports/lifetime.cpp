@@ -34,7 +34,6 @@ void* kshim_real_dlvsym = nullptr;
 
 namespace kshim::shim {
 
-std::atomic<WaitFn> g_next_waitpid{nullptr};
 std::atomic<CloseFn> g_next_dlclose{nullptr};
 
 [[gnu::noinline, gnu::cold]] void* find_next(std::string_view name) noexcept {
@@ -87,7 +86,6 @@ void watch_compiler() noexcept {
 void find_next_functions() noexcept {
   NextFunction next[] = {{"_exit"},
                          {"_Exit"},
-                         {"waitpid"},
                          {"dlsym"},
                          {"dlvsym"},
                          {"dlclose"},
@@ -96,12 +94,11 @@ void find_next_functions() noexcept {
   find_after_shim_at_start(next);
   g_next_exit.store(reinterpret_cast<ExitFn>(next[0].address));
   g_next_c_exit.store(reinterpret_cast<ExitFn>(next[1].address));
-  g_next_waitpid.store(reinterpret_cast<WaitFn>(next[2].address));
-  g_next_dlclose.store(reinterpret_cast<CloseFn>(next[5].address));  // null if libdl is not mapped yet
-  g_errno_location.store(reinterpret_cast<ErrnoFn>(next[6].address), std::memory_order_relaxed);
-  g_libcs_clock.store(reinterpret_cast<ClockFn>(next[7].address), std::memory_order_relaxed);
-  if (next[3].address != nullptr) kshim_real_dlsym = next[3].address;
-  if (next[4].address != nullptr) kshim_real_dlvsym = next[4].address;
+  g_next_dlclose.store(reinterpret_cast<CloseFn>(next[4].address));  // null if libdl is not mapped yet
+  g_errno_location.store(reinterpret_cast<ErrnoFn>(next[5].address), std::memory_order_relaxed);
+  g_libcs_clock.store(reinterpret_cast<ClockFn>(next[6].address), std::memory_order_relaxed);
+  if (next[2].address != nullptr) kshim_real_dlsym = next[2].address;
+  if (next[3].address != nullptr) kshim_real_dlvsym = next[3].address;
 }
 
 [[gnu::constructor]] void start() {

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The next definitions of libc's functions that the shim exports (lifetime.cpp finds them at the start).
 #pragma once
-#include <sys/types.h>
-
 #include <atomic>
 #include <string_view>
 
 namespace kshim::shim {
 
-using WaitFn = pid_t (*)(pid_t, int*, int);
 using CloseFn = int (*)(void*);
-extern std::atomic<WaitFn> g_next_waitpid;
 extern std::atomic<CloseFn> g_next_dlclose;
 
 /// For a call before the shim's constructor ran, or where the file that has it was mapped later. nullptr

@@ -4,7 +4,6 @@
 // takes the lock.
 #pragma once
 #include "cuda/driver_info.h"
-#include "failure/children.h"
 #include "failure/failures.h"
 #include "failure/gaps.h"
 #include "failure/last_error_tracking.h"
@@ -32,7 +31,6 @@ struct State {
   Failures failures;
   ErrorReads error_reads;
   TargetScan target_scan;
-  Children children;
   CompilerProcess compiler;
 
   Gaps::Scene gap_scene() noexcept { return {report, driver, objects, fatbins}; }

@@ -1,56 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that wait for others, and compilers that end."""
+"""Compilers that end."""
 import shutil
 import signal
 
 import e2e
 import hostile
 
-WAITS, COMPILERS = hostile.HERE / "waits", hostile.HERE / "compilers"
-e2e.require(WAITS, COMPILERS / "nvcc", COMPILERS / "own" / "nvcc")
-
-
-class Waits(hostile.Case):
-    def children(self, scenario, program=WAITS):
-        """The statuses of the child records."""
-        self.plain(scenario, program=program)
-        return [-row["signal"] if row["status"] is None else row["status"] for records in self.found() for row in e2e.of_type(records, "child")]
-
-    def test_waitpid_in_a_handler(self):
-        """a SIGCHLD handler that calls waitpid while the program is in malloc and in the driver | nothing, `errno` too | a record of each child, but for those that end while the report is written elsewhere"""
-        found = self.children("handler")
-        self.assertLessEqual(len(found), 40)
-        self.assertGreater(len(found), 0)
-        self.assertEqual(set(found), {3})
-
-    def test_canceled_in_waitpid(self):
-        """a thread that is canceled in waitpid | nothing: its cleanup handlers run | the children that failed"""
-        self.assertEqual(self.children("canceled"), [-signal.SIGKILL, 4])
-
-    def test_children_of_vfork_and_posix_spawn(self):
-        """children of vfork and posix_spawn that fail, in exec and after it | nothing | a record of each"""
-        self.assertEqual(self.children("vfork"), [3, 127, 3])
-
-    def test_odd_calls_of_waitpid(self):
-        """waitpid with WNOHANG, WUNTRACED, without a status, with a bad pointer, after waitid with WNOWAIT | nothing, `errno` too | a record of each child whose status the program got"""
-        self.assertEqual(self.children("odd"), [5, 6, -signal.SIGKILL])
-
-    def test_many_children(self):
-        """480 children that fail under eight threads | nothing | the first 64"""
-        found = self.children("many")
-        self.assertEqual(set(found), {9})
-        self.assertLessEqual(len(found), 64)
-        self.assertGreater(len(found), 8)
-
-    def test_a_waitpid_of_its_own(self):
-        """a program that defines waitpid | its own is called | nothing of the children"""
-        self.assertEqual(self.children("odd", program=hostile.HERE / "own_waitpid"), [])
-
-    def test_waitpid_without_cuda(self):
-        """the same calls in a program that does not use CUDA | nothing | none"""
-        self.plain("idle", program=WAITS)
-        self.assertEqual(self.found(), [])
+COMPILERS = hostile.HERE / "compilers"
+e2e.require(COMPILERS / "nvcc", COMPILERS / "own" / "nvcc")
 
 
 class CompilerEnds(hostile.Case):

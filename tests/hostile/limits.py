@@ -165,15 +165,8 @@ class Stacks(hostile.Case):
 
     def test_exit_on_a_small_stack(self):
         """a fiber with a stack of 1 KiB above an unmapped page calls exit, in a process without CUDA | nothing; at most 2 KiB more of the stack | none"""
-        self.compare_stacks()
-
-    def test_waitpid_on_a_small_stack(self):
-        """a fiber with such a stack calls waitpid for the first time | nothing; at most 2 KiB more of the stack | none"""
-        self.compare_stacks("waitpid")
-
-    def compare_stacks(self, *what):
         def smallest(start):
-            return min(size for size in range(512, 12_288, 512) if start(hostile.HERE / "quick_ends", size, *what).returncode == 3)
+            return min(size for size in range(512, 12_288, 512) if start(hostile.HERE / "quick_ends", size).returncode == 3)
         self.assertLessEqual(smallest(self.shimmed), smallest(self.bare) + MOST)
 
     def test_a_small_limit_for_the_stack(self):

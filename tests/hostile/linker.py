@@ -377,16 +377,14 @@ class Names(hostile.Case):
                         self.assertEqual(done.returncode, 3)
 
     def test_a_preload_behind_with_a_resolver(self):
-        """a preload behind the shim has an `_exit` or a `waitpid` that a resolver chooses (IFUNC) | it is not called | -"""
+        """a preload behind the shim has an `_exit` that a resolver chooses (IFUNC) | it is not called | -"""
         path = hostile.HERE / "libown_resolver.so"
-        for way, own in (("_exit", "own _exit\n"), ("waitpid", "own waitpid\n")):
-            with self.subTest(way):
-                self.assertIn(own, self.bare(hostile.HERE / "quick_ends", way, preload=path).stdout)
-                self.assertEqual(self.shimmed(hostile.HERE / "quick_ends", way, preload=f"{e2e.SHIM}:{path}").stdout, "")
+        self.assertIn("own _exit\n", self.bare(hostile.HERE / "quick_ends", "_exit", preload=path).stdout)
+        self.assertEqual(self.shimmed(hostile.HERE / "quick_ends", "_exit", preload=f"{e2e.SHIM}:{path}").stdout, "")
 
     def test_whose_a_function_is(self):
-        """a program asks in which file a function is (`dladdr`) that the shim hooks, or writes over its beginning | it is the shim's: the driver's functions, and `_exit`, `waitpid` and `dlsym` | -"""
-        names = "cuLaunchKernel", "_exit", "waitpid", "dlsym"
+        """a program asks in which file a function is (`dladdr`) that the shim hooks, or writes over its beginning | it is the shim's: the driver's functions, and `_exit` and `dlsym` | -"""
+        names = "cuLaunchKernel", "_exit", "dlsym"
         bare, shimmed = self.effect(
             "import ctypes, os\n"
             "class Info(ctypes.Structure): _fields_ = [('file', ctypes.c_char_p), ('base', ctypes.c_void_p), ('name', ctypes.c_char_p), ('at', ctypes.c_void_p)]\n"
@@ -420,9 +418,9 @@ class Names(hostile.Case):
         self.assertEqual([e2e.SHIM.name in " ".join(found) for found in (bare, shimmed)], [False, True])
 
     def test_a_version_of_its_own(self):
-        """a library has its own `_exit`, `waitpid` and `dlsym`, with a symbol version of its own | libc's are called, as without the shim | -"""
+        """a library has its own `_exit` and `dlsym`, with a symbol version of its own | libc's are called, as without the shim | -"""
         path = hostile.HERE / "libown_version.so"
-        for way in ("_exit", "waitpid", "dlsym"):
+        for way in ("_exit", "dlsym"):
             with self.subTest(way):
                 done = self.same(hostile.HERE / "quick_ends", way, bare_preload=path, shim_preload=f"{e2e.SHIM}:{path}")
                 self.assertEqual((done.returncode, done.stdout), (3, ""))
@@ -435,7 +433,7 @@ class Names(hostile.Case):
         loader, = (path for path in mapped if os.path.basename(path).startswith("ld-linux-"))
         for path in [loader] + [path for path in mapped if os.path.basename(path).startswith(("libc.so.", "libdl.so."))]:
             shutil.copy(path, folder)
-        for way in ("_exit", "waitpid", "dlsym"):
+        for way in ("_exit", "dlsym"):
             with self.subTest(way):
                 done = self.same(folder / os.path.basename(loader), "--library-path", folder, hostile.HERE / "quick_ends", way)
                 self.assertEqual(done.returncode, 3)

@@ -221,7 +221,7 @@ Alike alike_of(const Report& report, std::string_view lines) {
     Cutter cutter(line, text);
     std::string_view type;
     if (!is_whole(cutter.cut(place_of_t(line, type)))) return {};
-    if (type == "compiler" || type == "child") return {};  // they are about other processes
+    if (type == "compiler") return {};  // it names other processes
     const bool flat = type == "module" || type == "device" || type == "end";
     if (flat && line.find('{', 1) != std::string_view::npos) return {};
     if (type == "module") {

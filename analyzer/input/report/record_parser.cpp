@@ -247,17 +247,12 @@ RecordLimit limit_of(report::RecordType type) {
     RecordType type;
     std::size_t records, mebibytes;
   };
-  static constexpr Row kRows[] = {{RecordType::device, 1024, 2},
-                                  {RecordType::object, 16384, 16},
-                                  {RecordType::module, 65536, 32},
-                                  {RecordType::failure, 4096, 32},
-                                  {RecordType::read, 4096, 16},
-                                  {RecordType::gap, 65536, 32},
-                                  {RecordType::library, 4096, 8},
-                                  {RecordType::bypass, 256, 2},
-                                  {RecordType::child, 256, 2},
-                                  {RecordType::package, 16384, 8},
-                                  {RecordType::coverage, std::size_t{1} << 18, 80}};
+  static constexpr Row kRows[] = {
+      {RecordType::device, 1024, 2},   {RecordType::object, 16384, 16},
+      {RecordType::module, 65536, 32}, {RecordType::failure, 4096, 32},
+      {RecordType::read, 4096, 16},    {RecordType::gap, 65536, 32},
+      {RecordType::library, 4096, 8},  {RecordType::bypass, 256, 2},
+      {RecordType::package, 16384, 8}, {RecordType::coverage, std::size_t{1} << 18, 80}};
   // process, driver, compiler, exit and end come once; repeats are counted with their failures.
   static_assert(std::size(kRows) + 6 == std::size(report::kRecords));
   static constexpr auto kLimits = [] {
@@ -471,10 +466,6 @@ std::string RecordParser::coverage(const Fields& from, std::uint32_t line) {
 
 std::string RecordParser::compiler(const Fields& from, std::uint32_t line) {
   return set<RecordType::compiler>(report_.compiler, from, line);
-}
-
-std::string RecordParser::child(const Fields& from, std::uint32_t line) {
-  return add<RecordType::child>(report_.children, from, line);
 }
 
 std::string RecordParser::end(const Fields& from, std::uint32_t line) {

@@ -84,7 +84,6 @@ using PackageRecord = RecordOf<report::RecordType::package>;
 using ExitRecord = RecordOf<report::RecordType::exit>;
 using CoverageRecord = RecordOf<report::RecordType::coverage>;  ///< one however many lines speak of a kernel
 using CompilerRecord = RecordOf<report::RecordType::compiler>;
-using ChildRecord = RecordOf<report::RecordType::child>;
 using EndRecord = RecordOf<report::RecordType::end>;
 /// Its frames are there where it names another failure for them, too; filled in by the reader
 /// (record_parser.h).
@@ -118,7 +117,6 @@ struct Report {
   std::vector<PackageRecord> packages;
   std::vector<CoverageRecord> coverage;
   std::optional<CompilerRecord> compiler;
-  std::vector<ChildRecord> children;
   std::optional<ExitRecord> exit;
   std::optional<EndRecord> end;
   std::uint64_t missing = 0;      ///< records that its shim wrote and that cannot be read here any more

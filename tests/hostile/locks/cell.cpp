@@ -345,10 +345,6 @@ void enter(const std::string& entry) {
     if (posix_spawn(&child, g_self, nullptr, nullptr, const_cast<char**>(argv), environ) != 0)
       fail("no spawn");
     wait_for(child);
-  } else if (entry == "wait") {
-    const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
-    if (child == 0) syscall(SYS_exit_group, 3);
-    wait_for(child);
   } else if (entry == "thread-end") {
     static pthread_key_t key;
     pthread_t thread{};

@@ -26,7 +26,6 @@ ENTRIES = {  # group, for the page: entries
     "a child of fork": ("fork-exit", "fork-_exit", "fork-quick_exit", "fork-abort", "fork-exec", "fork-exit_group", "fork-call", "fork-call-exit"),
     "a child of vfork, of the system call": ("vfork-_exit", "vfork-exec", "vfork-call", "clone-_exit", "clone-exit", "clone-exec", "clone-call", "clone-exit_group"),
     "another process starts": ("spawn",),
-    "`waitpid` has a child that failed": ("wait",),
     "a thread ends, and a destructor of its storage calls CUDA": ("thread-end",),
     "a signal handler calls CUDA": ("handler-call",),
 }
