@@ -83,7 +83,7 @@ int status_of(const Scan& scan, const std::string& fail_on) {
       std::ranges::any_of(scan.findings, [&](const Finding& finding) { return finding.severity >= limit; });
   // What was not read was not judged: no green light for it.
   const bool strict = scan.held || limit == Severity::warning;
-  const bool unread = scan.named_unread || (strict && scan.incomplete());
+  const bool unread = scan.undecided() || (strict && scan.incomplete());
   return found || unread ? exit_status::kFindings : exit_status::kOk;
 }
 
@@ -163,7 +163,8 @@ void refuse_to_overwrite(const Output& output, const std::string& path) {
   const std::string first = output.first_bytes(kFirstBytes);
   const Bytes bytes{reinterpret_cast<const std::byte*>(first.data()), first.size()};
   // Without its name, which may be foo.ptx.
-  if (file_kind(bytes, {}, true) != FileKind::other)
+  const FileKind kind = file_kind(bytes, {}, bytes.size());
+  if (kind == FileKind::device_code || kind == FileKind::container)
     throw UserError(
         fmt::format("--output {}: holds device code or is an archive; it is not overwritten", path));
 }
@@ -307,7 +308,7 @@ int scan_paths(const ScanOptions& options) {
             exit_status::kNoInput);
   if (expectation.asks()) hold(result, expectation, paths);
   if (result.nothing_readable) {
-    print_errors(mapped(result.notes, &ReadNote::text), options.written.verbose);
+    print_errors(mapped(all_notes(result), &ReadNote::text), options.written.verbose);
     return exit_status::kNoInput;
   }
   RenderOptions how = render_options(output, options.written);

@@ -85,6 +85,8 @@ constexpr std::size_t kMaxDamage = 64;
 // All sections of a cubin are looked at, and cubins of a hostile file share them. ONNX Runtime's 189 have
 // 7,000.
 constexpr std::uint64_t kMaxCubinSections = std::uint64_t{1} << 24;
+// Words `.version` that are no PTX's, beside one for each 4 KiB.
+constexpr std::uint64_t kMaxPtxMisses = 4096;
 // Tools that take code out of a library leave zeros in its place, but a library has no more than 2 GiB. A
 // hole of a terabyte, which takes no room on a disk, would be walked through for an hour.
 constexpr std::uint64_t kMaxPadding = std::uint64_t{1} << 30;
@@ -110,6 +112,8 @@ void leave_bombs_packed(DeviceCode& code) {
 
 DeviceCode find_device_code(Bytes file) {
   DeviceCode out;
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text_of(file).starts_with(kByteOrderMark)) return read_device_code(file, kByteOrderMark.size());
   const BlobKind kind = image::identify(file);
   if (add_by_itself(kind, file, out)) return out;
   switch (kind) {
@@ -127,6 +131,15 @@ DeviceCode find_device_code(Bytes file) {
     default:
       find_in_pe(file, out);
   }
+  leave_bombs_packed(out);
+  return out;
+}
+
+DeviceCode search_device_code(Bytes file) {
+  DeviceCode out;
+  CodeCollector(file, out).collect({{0, file.size(), RangeKind::foreign}});
+  // There is no host file whose runtime would load other modules than these.
+  for (CodeModule& module : out.modules) module.embedded = false;
   leave_bombs_packed(out);
   return out;
 }
@@ -179,10 +192,10 @@ void CodeCollector::collect(std::vector<CodeRange> ranges) {
   std::uint64_t done = 0;
   for (CodeRange range : ranges) {
     range.begin = std::max(range.begin, done);
-    if (range.kind != RangeKind::data) range.begin = aligned(range.begin);
+    if (!is_search(range.kind)) range.begin = aligned(range.begin);
     range.end = std::min<std::uint64_t>(range.end, file_.size());
     if (range.begin >= range.end) continue;
-    range.kind == RangeKind::data ? search(range) : walk(range);
+    is_search(range.kind) ? search(range) : walk(range);
     done = range.end;
   }
 }
@@ -217,15 +230,23 @@ void CodeCollector::search(const CodeRange& range) {
     if (data.begin >= range.end) break;
     at = data.begin;  // a hole begins and ends where blocks do: nothing of ours lies across its end
     const Bytes part = file_.first(static_cast<std::size_t>(std::min(range.end, data.end)));
-    const std::uint64_t found = image::find_fatbin_or_cubin(part, at);
+    const std::uint64_t found = range.kind == RangeKind::foreign ? image::find_device_image(part, at)
+                                                                 : image::find_fatbin_or_cubin(part, at);
     out_.searched += std::min<std::uint64_t>(found, part.size()) - at;
     if (found >= part.size()) {
       at = part.size();
       continue;
     }
-    at = image::identify(part.subspan(static_cast<std::size_t>(found))) == image::BlobKind::cubin
-             ? add_cubin(found, range)
-             : add_fatbin(found, range);
+    switch (part[static_cast<std::size_t>(found)]) {
+      case std::byte{0x7f}:
+        at = add_cubin(found, range);
+        break;
+      case std::byte{'.'}:
+        at = add_ptx(found, range);
+        break;
+      default:
+        at = add_fatbin(found, range);
+    }
   }
 }
 
@@ -233,12 +254,12 @@ std::uint64_t CodeCollector::add_fatbin(std::uint64_t at, const CodeRange& range
   const bool relocatable = range.kind == RangeKind::relocatable;
   const auto behind = [&](std::uint64_t size) {
     const std::uint64_t end = at + std::max<std::uint64_t>(size, 1);
-    return range.kind == RangeKind::data ? end : std::max(at + kAlignment, aligned(end));
+    return is_search(range.kind) ? end : std::max(at + kAlignment, aligned(end));
   };
   const Bytes rest = file_.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(range.end - at));
   const auto opened = FatbinReader::open_damaged(rest);
   if (!opened) {
-    if (range.kind != RangeKind::data)
+    if (!is_search(range.kind))
       damage(at + opened.error().offset, fmt::format("a fatbin {}", describe(opened.error().code)));
     return behind(0);
   }
@@ -246,7 +267,7 @@ std::uint64_t CodeCollector::add_fatbin(std::uint64_t at, const CodeRange& range
   CodeModule group;
   group.first = static_cast<std::uint32_t>(out_.images.size());
   group.offset = at;
-  group.embedded = range.kind == RangeKind::data;
+  group.embedded = is_search(range.kind);
   for (;;) {
     const auto entry = reader.next();
     if (entry) {
@@ -259,7 +280,7 @@ std::uint64_t CodeCollector::add_fatbin(std::uint64_t at, const CodeRange& range
       note_kind(reader.kind(), at + error.offset, group);  // the walk goes on behind it
       continue;
     }
-    if (range.kind == RangeKind::data && out_.images.size() == group.first) return behind(0);
+    if (is_search(range.kind) && out_.images.size() == group.first) return behind(0);
     damage(at + error.offset, fmt::format("a fatbin {}", describe(error.code)), &group);
     add_group(std::move(group), relocatable);
     return behind(reader.whole());
@@ -298,6 +319,38 @@ std::uint64_t CodeCollector::add_cubin(std::uint64_t at, const CodeRange& range)
   if (!add_image(entry, module, false)) return range.end;
   add_module(std::move(module), false);
   return at + size;
+}
+
+std::uint64_t CodeCollector::add_ptx(std::uint64_t at, const CodeRange& range) {
+  constexpr std::size_t kHead = 4096;  // of which version and target are the first words
+  const Bytes rest = file_.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(range.end - at));
+  // A text full of such words costs no more than its size allows.
+  if (ptx_misses_ > kMaxPtxMisses + file_.size() / kHead) return at + 1;
+  if (!image::PtxReader::open(rest.first(std::min(rest.size(), kHead)))) {
+    ++ptx_misses_;
+    return at + 1;
+  }
+  const auto in_text = [](std::byte each) {
+    const auto c = std::to_integer<unsigned char>(each);
+    return (c >= ' ' && c < 0x7f) || (c >= '\t' && c <= '\r');
+  };
+  const Bytes text =
+      rest.first(static_cast<std::size_t>(std::ranges::find_if_not(rest, in_text) - rest.begin()));
+  const auto ptx = image::PtxReader::open(text);
+  if (!ptx) return at + 1;
+  CodeModule module;
+  module.first = static_cast<std::uint32_t>(out_.images.size());
+  module.offset = at;
+  module.embedded = true;
+  image::Image entry;
+  entry.kind = image::ImageKind::ptx;
+  entry.arch = ptx->target();
+  entry.isa = ptx->isa();
+  entry.uncompressed_size = text.size();
+  entry.payload = text;
+  if (!add_image(entry, module, false)) return range.end;
+  add_module(std::move(module), false);
+  return at + text.size();
 }
 
 bool CodeCollector::add_image(const image::Image& entry, CodeModule& group, bool relocatable) {

@@ -71,6 +71,13 @@ struct DeviceCode {
 /// damage.
 DeviceCode find_device_code(Bytes file);
 
+/// Every fatbin, cubin and PTX that lies in a file of any other kind, wherever it begins.
+DeviceCode search_device_code(Bytes file);
+
+/// Where an ELF file ends by its own headers, and whatever was appended begins; file.size() for anything
+/// else.
+std::uint64_t end_of_elf(Bytes file);
+
 /// Which of DeviceCode::modules begins at an offset of the file.
 std::optional<std::size_t> find_module(const DeviceCode& code, std::uint64_t offset);
 

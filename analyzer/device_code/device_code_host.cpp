@@ -245,9 +245,17 @@ void find_in_elf(Bytes file, DeviceCode& out) {
     if (const auto section = elf.section_cut(index)) add_section(elf, *section, collector, places);
   if (elf.section_count() == 0) add_segments(elf, places);
   if (elf.section_count() == 0 && elf.segment_count() == 0) places.code = {{0, file.size(), RangeKind::data}};
+  if (const std::uint64_t end = end_of_elf(file); end < file.size())
+    places.code.push_back({end, file.size(), RangeKind::data});
   collector.collect(std::move(places.code));
   link_parts(
       std::move(places.wrappers), [&] { return PointerMap::of_elf(elf); }, file, collector, out);
+}
+
+std::uint64_t end_of_elf(Bytes file) {
+  // A file whose tables are cut off or wrong says nothing of its end.
+  const auto elf = ElfReader::open(file);
+  return elf ? std::min<std::uint64_t>(elf->extent(), file.size()) : file.size();
 }
 
 bool find_in_pe(Bytes file, DeviceCode& out) {

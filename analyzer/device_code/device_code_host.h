@@ -22,7 +22,10 @@ enum class RangeKind : std::uint8_t {
   fatbins,      ///< .nv_fatbin: one after the other
   relocatable,  ///< __nv_relfatbin: the same, of relocatable parts
   data,         ///< anywhere
+  foreign,      ///< anywhere in a file of another kind: PTX as well
 };
+/// Whether fatbins may begin anywhere, and what only looks like one is passed over.
+constexpr bool is_search(RangeKind kind) { return kind >= RangeKind::data; }
 struct CodeRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -59,6 +62,8 @@ class CodeCollector {
   std::uint64_t add_fatbin(std::uint64_t at, const CodeRange& range);
   /// The same for a cubin in data.
   std::uint64_t add_cubin(std::uint64_t at, const CodeRange& range);
+  /// The same for PTX, which ends where the text does.
+  std::uint64_t add_ptx(std::uint64_t at, const CodeRange& range);
   void note_kind(std::uint16_t kind, std::uint64_t at, CodeModule& group);
   bool add_image(const image::Image& entry, CodeModule& group, bool relocatable);
   void add_group(CodeModule group, bool relocatable);
@@ -68,6 +73,7 @@ class CodeCollector {
   std::vector<CodePart> parts_;
   std::map<std::uint16_t, std::uint32_t> unknown_kinds_;  ///< CodeModule::damage of those that have it
   std::uint64_t cubin_sections_ = 0;                      ///< looked at so far
+  std::uint64_t ptx_misses_ = 0;                          ///< words that PTX could have begun with
 };
 
 // Where the pointers of a host file lead, without loading it: in place, or by relocations, which are indexed

@@ -139,6 +139,9 @@ std::string vendored_library(std::string_view path);
 /// Name and version of a wheel or conda package by its file's name; empty for other names.
 Package package_of_archive(std::string_view path);
 
+/// A conda package by its info/index.json.
+Package package_of_conda_index(std::string_view json);
+
 /// The environment that a file is installed in, which lies in a folder of installed packages. `prefix` is
 /// that of the environment, where it is known; then nothing need be there to look at. `conda`: the package is
 /// one of conda's.

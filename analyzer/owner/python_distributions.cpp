@@ -347,6 +347,19 @@ Package package_of_archive(std::string_view path) {
   return out;
 }
 
+Package package_of_conda_index(std::string_view json) {
+  simdjson::dom::parser parser;
+  element root;
+  Package out;
+  if (parser.parse(json.data(), json.size()).get(root) != simdjson::SUCCESS) return out;
+  out.name = text_in(root, "name");
+  if (!is_package_name(out.name)) return {};
+  out.version = text_in(root, "version");
+  out.build = text_in(root, "build");
+  out.manager = "conda";
+  return out;
+}
+
 std::string source_of_direct_url(std::string_view json) {
   simdjson::dom::parser parser;
   element root;

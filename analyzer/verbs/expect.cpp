@@ -18,8 +18,9 @@ ArchList list_of(const ScannedObject& object) {
   return {out.begin(), out.end()};
 }
 
-bool matches(const Rule& rule, const ScannedObject& object) {
-  const std::string& path = object.member.empty() ? object.path : object.member;
+template <class File>
+bool matches(const Rule& rule, const File& file) {
+  const std::string& path = file.member.empty() ? file.path : file.member;
   const bool whole = contains(rule.pattern, '/');
   return ::fnmatch(rule.pattern.c_str(), whole ? path.c_str() : std::string(basename_of(path)).c_str(), 0) ==
          0;
@@ -123,6 +124,16 @@ void hold_files(Scan& scan, const Expectation& expectation) {
     object.expected = judge_object(object, *rule);
     if (!object.expected->met()) scan.findings.push_back(finding_of(object));
   }
+  // A file that is left out need not be read.
+  std::erase_if(scan.unread, [&](const UnreadFile& file) {
+    const Rule* rule = nullptr;
+    for (std::size_t i = 0; i < expectation.files.size(); ++i) {
+      if (!matches(expectation.files[i], file)) continue;
+      if (expectation.files[i].skip) matched[i] = true;
+      rule = &expectation.files[i];
+    }
+    return rule != nullptr && rule->skip;
+  });
   for (std::size_t i = 0; i < matched.size(); ++i)
     if (!matched[i])
       scan.findings.push_back(

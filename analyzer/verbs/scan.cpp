@@ -45,6 +45,9 @@ constexpr std::uint64_t kMappedAround = std::uint64_t{128} << 10;
 
 // Larger zips are shared by all threads.
 constexpr std::uint64_t kWorthSharing = std::uint64_t{8} << 20;
+// Of a file that was found in a folder and is of no known kind, this much is searched.
+constexpr std::size_t kMostUnasked = std::size_t{256} << 20;
+constexpr std::string_view kCondaIndex = "info/index.json";
 // What threads work in. It is kept while they start: their stacks may take all there is else.
 constexpr std::size_t kRoom = std::size_t{16} << 20;
 
@@ -55,7 +58,8 @@ constexpr std::uint64_t kMinOfThread = std::uint64_t{1} << 20;
 
 /// How far the shares of one file are.
 struct Reading {
-  ByteBudget budget{ContainerLimits{}.total_bytes};  ///< of the layers of an image
+  explicit Reading(std::uint64_t size) : budget(ContainerLimits{}.of(size)) {}
+  ByteBudget budget;  ///< of the layers of an image, and of the shares of a zip
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<unsigned> ended{0};  ///< shares
 };
@@ -63,6 +67,7 @@ struct Reading {
 struct Task {
   std::size_t input = 0;
   unsigned shares = 1;
+  bool first_share = true;
   std::shared_ptr<MemberQueue> queue = {};  ///< where there is more than one share
   std::shared_ptr<Reading> reading = {};    ///< the same for all shares
   const ImageLayer* layer = nullptr;        ///< only this, of an archive of images
@@ -72,6 +77,10 @@ struct Found {
   std::vector<ObjectResult> objects;
   LooseFindings loose;  ///< of images without a host file around them
   std::vector<ReadNote> notes;
+  std::vector<UnreadFile> unread;
+  std::vector<ScannedImage> images;
+  std::map<std::string, PackageName> packages;  ///< by the prefix of the members that they own
+  bool any_read = false;                        ///< a file or member was looked into, whatever was in it
   bool named_unread = false;
   bool no_memory = false;
   LayerFound layer;  ///< of Task::layer
@@ -112,29 +121,13 @@ class Scanner {
 
   std::vector<Found> take() && { return std::move(found_); }
 
-  /// The images, each with its files as the layers leave them.
-  void add_images(Scan& scan) {
-    for (const auto& [index, opened] : images_) {
-      const Input& input = inputs_.files[index];
-      const auto& images = opened.archive.images();
-      for (std::size_t number = 0; number < images.size(); ++number) {
-        const ContainerImage& image = images[number];
-        std::vector<const LayerFound*> layers;
-        for (const ImageLayer& layer : image.layers)
-          layers.push_back(&found_[task_of_.at({index, layer.bytes.data()})].layer);
-        MergedLayers merged = merge_layers(layers);
-        scan.images.push_back({input.shown(), image.name, image.platform,
-                               image.base.empty() ? merged.system : image.base, image.layers.size()});
-        for (ObjectResult& result : merged.objects) {
-          // Several images of one archive may have a file of one name.
-          if (images.size() > 1)
-            result.object.member =
-                fmt::format("{}!{}", image.name.empty() ? fmt::format("image {}", number + 1) : image.name,
-                            result.object.member);
-          keep(std::move(result), found_.front());
-        }
-      }
-    }
+  /// The images that were named, each with its files as the layers leave them.
+  void add_images() {
+    for (const auto& [index, opened] : images_)
+      add_images(inputs_.files[index].shown(), opened.archive, found_.front(),
+                 [&, i = index](const ImageLayer& layer) {
+                   return &found_[task_of_.at({i, layer.bytes.data()})].layer;
+                 });
   }
 
  private:
@@ -170,8 +163,9 @@ class Scanner {
       const bool zip = input.path.extension() == ".whl" || input.path.extension() == ".zip";
       const unsigned shares = zip && input.bytes > kWorthSharing ? jobs_ : 1;
       const auto queue = shares > 1 ? std::make_shared<MemberQueue>() : nullptr;
-      const auto reading = std::make_shared<Reading>();
-      for (unsigned share = 0; share < shares; ++share) tasks_.push_back({index, shares, queue, reading});
+      const auto reading = std::make_shared<Reading>(input.bytes);
+      for (unsigned share = 0; share < shares; ++share)
+        tasks_.push_back({index, shares, share == 0, queue, reading});
     }
   }
 
@@ -183,10 +177,12 @@ class Scanner {
         if (task_of_.emplace(std::pair(index, layer.bytes.data()), 0).second) layers.push_back(&layer);
     std::ranges::stable_sort(
         layers, [](const ImageLayer* a, const ImageLayer* b) { return a->bytes.size() > b->bytes.size(); });
-    const auto reading = std::make_shared<Reading>();
+    std::uint64_t size = 0;
+    for (const ImageLayer* layer : layers) size += layer->bytes.size();
+    const auto reading = std::make_shared<Reading>(size);
     for (const ImageLayer* layer : layers) {
       task_of_[{index, layer->bytes.data()}] = tasks_.size();
-      tasks_.push_back({index, static_cast<unsigned>(layers.size()), nullptr, reading, layer});
+      tasks_.push_back({index, static_cast<unsigned>(layers.size()), true, nullptr, reading, layer});
     }
   }
 
@@ -196,8 +192,9 @@ class Scanner {
     const Task& task = tasks_[index];
     Found found;
     try {
-      look_at(inputs_.files[task.input], {task.input, 1, nullptr, std::make_shared<Reading>(), task.layer},
-              found);
+      const Input& input = inputs_.files[task.input];
+      const std::uint64_t size = task.layer != nullptr ? task.layer->bytes.size() : input.bytes;
+      look_at(input, {task.input, 1, true, nullptr, std::make_shared<Reading>(size), task.layer}, found);
     } catch (const std::bad_alloc&) {
       return false;
     }
@@ -246,62 +243,204 @@ class Scanner {
         if (options_.progress) options_.progress(done_.load(std::memory_order_relaxed), total_);
   }
 
+  static void add_images(const std::string& name, const ImageArchive& archive, Found& out,
+                         const std::function<const LayerFound*(const ImageLayer&)>& found) {
+    const auto& images = archive.images();
+    for (std::size_t number = 0; number < images.size(); ++number) {
+      const ContainerImage& image = images[number];
+      std::vector<const LayerFound*> layers = mapped(image.layers, found);
+      MergedLayers merged = merge_layers(layers);
+      std::ranges::move(merged.unread, std::back_inserter(out.unread));
+      out.images.push_back(
+          {name, image.name, image.platform, image.base.empty() ? merged.system : image.base, layers.size()});
+      for (ObjectResult& result : merged.objects) {
+        // Several images of one archive may have a file of one name.
+        if (images.size() > 1)
+          result.object.member =
+              fmt::format("{}!{}", image.name.empty() ? fmt::format("image {}", number + 1) : image.name,
+                          result.object.member);
+        keep(std::move(result), out);
+      }
+    }
+  }
+
   void look_at(const Input& input, const Task& task, Found& out) {
     const std::string name = input.shown();
-    if (task.layer != nullptr) return look_into_layer(name, task, out);
+    if (task.layer != nullptr) return look_into_layer(name, *task.layer, task, out, out.layer);
     std::array<std::byte, kFirstBytes> buffer;
     std::string note;
     const Bytes first = read_first(input.path, buffer, note);
-    const FileKind kind = file_kind(first, name, input.named);
-    const bool packed = kind == FileKind::other && input.named && is_compressed(first);
-    if (kind != FileKind::other || packed) {
+    const FileKind kind = file_kind(first, name, input.bytes);
+    // Only a zip has shares.
+    if (!task.first_share && container_kind(first, name) != ContainerKind::zip) return;
+    if (kind == FileKind::plain) {
+      if (input.named && note.empty())
+        note = first.empty() ? "is empty" : "is neither a file that can hold device code nor an archive";
+    } else if (!(kind == FileKind::container && !input.named && look_into_images(input, task, out))) {
       auto opened = MappedFile::open(input.path);
       if (auto* why = std::get_if<std::string>(&opened)) {
         note = *why;
       } else {
         const auto& file = std::get<MappedFile>(opened);
-        if (packed && !is_compressed_tar(file.bytes())) {
-          note = "is compressed, and not an archive";
-        } else if (kind == FileKind::container || packed) {
-          look_into(name, file.bytes(), task, packed, out);
-        } else {
-          ScannedObject object;
-          object.path = name;
-          keep(scan_object(std::move(object), file.bytes(), options_), out);
-        }
+        look_into(name, file.bytes(), kind, input.named, task, out);
         if (file.has_shrunk()) {
           out.objects.clear();  // what was read is not what any file has
           note = "became shorter while it was read";
         }
       }
-    } else if (input.named && note.empty()) {
-      note = first.empty() ? "is empty" : "is neither a file that can hold device code nor an archive";
     }
     if (!note.empty()) out.notes.push_back({name, note});
     out.named_unread = out.named_unread || (input.named && !out.notes.empty());
   }
 
-  void look_into_layer(const std::string& name, const Task& task, Found& out) {
-    const std::string label = fmt::format("{}!{}", name, task.layer->name);
-    ContainerVisitor visitor = visitor_of(label, task.layer->bytes, task, out);
-    visitor.budget = &task.reading->budget;
-    visit_layer(visitor, name, options_, out.layer);
-    if (!task.layer->bytes.empty()) each_tar_member(task.layer->bytes, ContainerLimits{}, visitor);
-    out.named_unread = !out.notes.empty();
+  /// An archive of images that was found in a folder: false where it is none.
+  bool look_into_images(const Input& input, const Task& task, Found& out) {
+    const auto opened = open_images(input, out.notes);
+    if (!opened) return false;
+    for (const std::string& note : opened->archive.notes()) out.notes.push_back({input.shown(), note});
+    std::map<const std::byte*, LayerFound> layers;
+    add_images(input.shown(), opened->archive, out, [&](const ImageLayer& layer) {
+      const auto [at, added] = layers.try_emplace(layer.bytes.data());
+      if (added) look_into_layer(input.shown(), layer, task, out, at->second);
+      return &at->second;
+    });
+    return true;
   }
 
-  void look_into(const std::string& name, Bytes bytes, const Task& task, bool tar, Found& out) {
-    ContainerVisitor visitor = visitor_of(name, bytes, task, out);
-    visitor.queue = task.queue.get();
+  void look_into_layer(const std::string& name, const ImageLayer& layer, const Task& task, Found& out,
+                       LayerFound& found) {
+    const std::string label = fmt::format("{}!{}", name, layer.name);
+    ContainerVisitor visitor = visitor_of(label, layer.bytes, task, out);
+    visitor.budget = &task.reading->budget;
+    const Sink sink{[&found](ObjectResult result) { found.objects.push_back(std::move(result)); },
+                    found.unread, out.any_read};
+    std::uint64_t from = 0;
     visitor.visit = [&](const Member& member) {
       ScannedObject object;
       object.path = name;
-      object.member = member.name;
-      object.package = package_name(package_of_archive(name));
-      keep(scan_object(std::move(object), member.bytes, options_), out);
+      object.member = image_path(member.name);
+      from = examine(std::move(object), member.bytes, sink);
     };
-    tar ? each_tar_member(bytes, ContainerLimits{}, visitor)
-        : each_member(bytes, name, ContainerLimits{}, visitor);
+    visitor.look_behind = [&](const Member&) { return std::exchange(from, UINT64_MAX); };
+    visit_layer(visitor, found);
+    if (!layer.bytes.empty()) each_tar_member(layer.bytes, ContainerLimits{}, visitor);
+    out.named_unread = out.named_unread || !out.notes.empty();
+  }
+  /// Where what is found goes.
+  struct Sink {
+    std::function<void(ObjectResult)> take;
+    std::vector<UnreadFile>& unread;
+    bool& any_read;
+  };
+
+  /// One file or member. Returns the byte from which on archives and streams may lie in it without its saying
+  /// so.
+  std::uint64_t examine(ScannedObject object, Bytes bytes, const Sink& sink) const {
+    const auto first_of = [](Bytes part) { return part.first(std::min(part.size(), kFirstBytes)); };
+    const std::string name = object.name();
+    const FileKind kind = file_kind(first_of(bytes), name, bytes.size());
+    if (kind == FileKind::plain) return bytes.size();
+    UnreadFile here{object.path, object.member, {}, bytes.size()};
+    auto result = scan_object(std::move(object), bytes, options_, kind);
+    const bool code = result && result->has_device_code;
+    if (result) sink.take(std::move(*result));
+    if (kind == FileKind::device_code) {
+      sink.any_read = true;
+      const std::uint64_t end = end_of_elf(bytes);
+      const Bytes behind = bytes.subspan(static_cast<std::size_t>(end));
+      if (file_kind(first_of(behind), {}, behind.size()) == FileKind::plain) return bytes.size();
+      here.kind = "data behind a program";
+      here.bytes = behind.size();
+      if (!code && behind.size() >= kFirstBytes) sink.unread.push_back(std::move(here));
+      return end;
+    }
+    DataKind data = data_kind(first_of(bytes), name);
+    sink.any_read = sink.any_read || code || data.searchable;
+    if (code) return bytes.size();
+    here.kind = std::move(data.name);
+    const bool derived = is_embedded(here.member);
+    if (!data.searchable && !derived) sink.unread.push_back(std::move(here));
+    return 0;
+  }
+
+  /// "cache.pkl!@1234": found in a file that is not read by itself.
+  static bool is_embedded(std::string_view member) {
+    const std::size_t last = member.rfind('!');
+    return member.substr(last == std::string_view::npos ? 0 : last + 1).starts_with('@');
+  }
+
+  void look_into(const std::string& name, Bytes bytes, FileKind kind, bool named, const Task& task,
+                 Found& out) {
+    ContainerVisitor visitor = visitor_of(name, bytes, task, out);
+    visitor.queue = task.queue.get();
+    const Sink sink{[&out](ObjectResult result) { keep(std::move(result), out); }, out.unread, out.any_read};
+    std::uint64_t from = 0;
+    visitor.wants_content = [](std::string_view member, Bytes first) {
+      return is_conda_index(member) || may_hold_code(member, first);
+    };
+    visitor.visit = [&](const Member& member) {
+      from = member.bytes.size();
+      if (is_conda_index(member.name)) {
+        out.packages[member.name.substr(0, member.name.size() - kCondaIndex.size())] =
+            package_name(package_of_conda_index(text_of(member.bytes)));
+        return;
+      }
+      ScannedObject object;
+      object.path = name;
+      object.member = member.name;
+      object.package = package_of(name, member.name);
+      if (object.package.empty()) object.package = conda_package(out, member.name);
+      from = examine(std::move(object), member.bytes, sink);
+    };
+    visitor.look_behind = [&](const Member&) { return from; };
+    if (kind == FileKind::container) {
+      each_member(bytes, name, ContainerLimits{}, visitor);
+    } else {
+      // Of a file that nobody named, and that is of no known kind, the beginning.
+      const bool cut = kind == FileKind::data && !named && bytes.size() > kMostUnasked;
+      if (cut) bytes = bytes.first(kMostUnasked);
+      ScannedObject object;
+      object.path = name;
+      from = examine(std::move(object), bytes, sink);
+      if (from < bytes.size()) each_embedded(bytes, from, name, ContainerLimits{}, visitor);
+      if (cut && !out.unread.empty())
+        out.unread.back().kind += fmt::format(" of more than {} MiB", kMostUnasked >> 20);
+      out.named_unread = out.named_unread || (named && !out.unread.empty() && out.objects.empty());
+    }
+    if (out.packages.empty()) return;
+    // Those that stand before it.
+    for (ObjectResult& result : out.objects) {
+      if (!result.object.package.empty()) continue;
+      result.object.package = conda_package(out, result.object.member);
+      for (Finding& finding : result.findings) finding.package = result.object.package;
+    }
+  }
+
+  static PackageName conda_package(const Found& found, std::string_view member) {
+    for (const auto& [prefix, package] : found.packages)
+      if (member.starts_with(prefix)) return package;
+    return {};
+  }
+
+  // Of "a.zip!b-1.0-py3-none-any.whl!b.so" the wheel's.
+  static PackageName package_of(std::string_view path, std::string_view member) {
+    for (std::size_t end = member.rfind('!'); end != std::string_view::npos;
+         end = end == 0 ? end - 1 : member.rfind('!', end - 1)) {
+      const std::string_view outer = member.substr(0, end);
+      const Package package = package_of_archive(outer.substr(outer.rfind('!') + 1));
+      if (!package.name.empty()) return package_name(package);
+    }
+    return package_name(package_of_archive(path));
+  }
+
+  static bool is_conda_index(std::string_view member) {
+    if (!member.ends_with(kCondaIndex)) return false;
+    const std::size_t before = member.size() - kCondaIndex.size();
+    return before == 0 || member[before - 1] == '!';
+  }
+
+  static bool may_hold_code(std::string_view member, Bytes first) {
+    return file_kind(first, member, UINT64_MAX) != FileKind::plain;
   }
 
   ContainerVisitor visitor_of(const std::string& name, Bytes bytes, const Task& task, Found& out) {
@@ -325,22 +464,13 @@ class Scanner {
       const std::uint64_t before = task.reading->bytes.load();
       if (task.shares == 1 && done > before) advance(task, done - before);
     };
-    visitor.wants = [](std::string_view member, std::uint64_t) { return worth_a_look(member); };
-    visitor.wants_content = [](std::string_view member, Bytes first) {
-      return file_kind(first, std::string(member), true) != FileKind::other;
-    };
+    visitor.wants = [](std::string_view, std::uint64_t) { return true; };
+    visitor.wants_content = may_hold_code;
     visitor.damaged = [&name, &out](std::string_view member, std::uint64_t offset, const std::string& what) {
       out.notes.push_back({fmt::format("{}{}{}", name, member.empty() ? "" : "!", member),
                            fmt::format("at offset {}, {}", offset, what)});
     };
     return visitor;
-  }
-
-  // What is never device code by its name needs no decompression to be told.
-  static bool worth_a_look(std::string_view name) {
-    constexpr std::string_view kNever[] = {".py",  ".pyc", ".pyi",  ".h",    ".hpp", ".cuh",
-                                           ".txt", ".md",  ".json", ".html", ".js",  ".png"};
-    return std::ranges::none_of(kNever, [&](std::string_view ending) { return name.ends_with(ending); });
   }
 
   static void keep(std::optional<ObjectResult> result, Found& out) {
@@ -395,6 +525,20 @@ void sort_results(Scan& scan) {
   scan.notes.erase(std::unique(scan.notes.begin(), scan.notes.end(), same), scan.notes.end());
 }
 
+/// What device code was found in, without its saying so, was read.
+void sort_unread(Scan& scan) {
+  std::set<std::string> read;  // "cache.pkl" of "cache.pkl!@12"
+  for (const ScannedObject& object : scan.objects) {
+    const std::string name = object.name();
+    for (std::size_t at = name.find("!@"); at != std::string::npos; at = name.find("!@", at + 1))
+      read.insert(name.substr(0, at));
+  }
+  std::erase_if(scan.unread, [&](const UnreadFile& file) { return read.contains(file.name()); });
+  std::ranges::sort(scan.unread, [](const UnreadFile& a, const UnreadFile& b) {
+    return std::tie(a.kind, a.path, a.member) < std::tie(b.kind, b.path, b.member);
+  });
+}
+
 // A verdict of `ok` depends on them as much as a finding does.
 void note_newer(Scan& scan) {
   image::Version isa;
@@ -439,8 +583,9 @@ Scan scan(const std::vector<fs::path>& paths, const ScanRequest& options) {
   };
   Scanner scanner(inputs, with_owner);
   scanner.run();
-  scanner.add_images(out);
+  scanner.add_images();
   LooseFindings loose;
+  bool any_read = false;
   for (Found& found : std::move(scanner).take()) {
     loose.add(std::move(found.loose));
     for (ObjectResult& result : found.objects) {
@@ -453,12 +598,16 @@ Scan scan(const std::vector<fs::path>& paths, const ScanRequest& options) {
       std::ranges::move(result.findings, std::back_inserter(out.findings));
     }
     std::ranges::move(found.notes, std::back_inserter(out.notes));
+    std::ranges::move(found.unread, std::back_inserter(out.unread));
+    std::ranges::move(found.images, std::back_inserter(out.images));
+    any_read = any_read || found.any_read;
     out.named_unread = out.named_unread || found.named_unread;
   }
   for (Finding& finding : std::move(loose).take()) out.findings.push_back(std::move(finding));
   excuse_files_for_other_gpus(out);
   add_old_driver_findings(out);
   sort_results(out);
+  sort_unread(out);
   note_newer(out);
   const auto groups = of_one_file(out.findings);
   tell_of_each_other(groups, out.findings);
@@ -467,7 +616,22 @@ Scan scan(const std::vector<fs::path>& paths, const ScanRequest& options) {
   merge(groups, out);
   refuse_by_driver(out);
   // A folder without device code was read all right; what was named and cannot be read was not.
-  out.nothing_readable = out.objects.empty() && out.notes.size() >= out.files && !out.notes.empty();
+  out.nothing_readable = out.objects.empty() && ((out.notes.size() >= out.files && !out.notes.empty()) ||
+                                                 (!any_read && !out.unread.empty()));
+  return out;
+}
+
+std::vector<ReadNote> all_notes(const Scan& scan) {
+  std::vector<ReadNote> out = scan.notes;
+  for (auto at = scan.unread.begin(); at != scan.unread.end();) {
+    const auto end =
+        std::find_if(at, scan.unread.end(), [&](const UnreadFile& file) { return file.kind != at->kind; });
+    const auto more = end - at - 1;
+    out.push_back({at->name(), more == 0
+                                   ? fmt::format("is not read: {}", at->kind)
+                                   : fmt::format("and {} more are not read: each is a {}", more, at->kind)});
+    at = end;
+  }
   return out;
 }
 

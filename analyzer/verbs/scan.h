@@ -106,6 +106,15 @@ struct ScannedImage {
   std::size_t layers = 0;
 };
 
+/// A file or member that kshim cannot read: device code may be in it or not.
+struct UnreadFile {
+  std::string path;
+  std::string member;  ///< as ScannedObject::member
+  std::string kind;    ///< "SQLite database", ".engine file"
+  std::uint64_t bytes = 0;
+  std::string name() const { return member.empty() ? path : path + "!" + member; }
+};
+
 struct Scan {
   std::vector<std::string> paths;  ///< that were named
   std::vector<image::Arch> targets;
@@ -115,6 +124,7 @@ struct Scan {
   std::vector<FleetPlan> fleet;        ///< of files that lack code for a target
   std::vector<ScannedImage> images;    ///< of containers
   std::vector<ReadNote> notes;         ///< what could not be read, and where
+  std::vector<UnreadFile> unread;      ///< of kinds that are not read, by kind and name
   std::vector<std::string> newer;      ///< what the answer depends on and the tables do not have yet
   std::uint64_t files = 0;             ///< looked at
   std::uint64_t bytes = 0;             ///< of those
@@ -126,8 +136,13 @@ struct Scan {
   std::vector<BudgetUse> budget;
   /// Something that was named to scan(), or a part of it, could not be read: no verdict on it.
   bool named_unread = false;
-  bool incomplete() const { return !notes.empty(); }
+  bool incomplete() const { return !notes.empty() || !unread.empty(); }
+  /// No verdict on what was named: a part of it was not read, or nothing was found in what was.
+  bool undecided() const { return named_unread || (objects.empty() && !unread.empty()); }
 };
+
+/// Scan::notes, and one for each kind of Scan::unread.
+std::vector<ReadNote> all_notes(const Scan& scan);
 
 /// Files, folders, archives, wheels, Python environments. What cannot be read becomes a note.
 Scan scan(const std::vector<std::filesystem::path>& paths, const ScanRequest& options);

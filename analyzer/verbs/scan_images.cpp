@@ -59,8 +59,7 @@ bool is_package_file(std::string_view path) {
 
 }  // namespace
 
-void visit_layer(ContainerVisitor& visitor, const std::string& name, const ScanRequest& options,
-                 LayerFound& out) {
+void visit_layer(ContainerVisitor& visitor, LayerFound& out) {
   visitor.entry = [&out](std::string_view entry, bool folder) { out.names.add(entry, folder); };
   visitor.wants = [wants = visitor.wants](std::string_view member, std::uint64_t size) {
     return wants(member, size) || is_package_file(image_path(member));
@@ -68,19 +67,12 @@ void visit_layer(ContainerVisitor& visitor, const std::string& name, const ScanR
   visitor.wants_content = [wants = visitor.wants_content](std::string_view member, Bytes first) {
     return wants(member, first) || is_package_file(image_path(member));
   };
-  visitor.visit = [&out, &options, name, left = kMaxPackageBytes](const Member& member) mutable {
+  visitor.visit = [&out, visit = visitor.visit, left = kMaxPackageBytes](const Member& member) mutable {
     const std::string path = image_path(member.name);
-    if (is_package_file(path)) {
-      if (member.bytes.size() > left) return;
-      left -= member.bytes.size();
-      out.packages.push_back({path, std::string(text_of(member.bytes))});
-      return;
-    }
-    ScannedObject object;
-    object.path = name;
-    object.member = path;
-    if (auto result = scan_object(std::move(object), member.bytes, options))
-      out.objects.push_back(std::move(*result));
+    if (!is_package_file(path)) return visit(member);
+    if (member.bytes.size() > left) return;
+    left -= member.bytes.size();
+    out.packages.push_back({path, std::string(text_of(member.bytes))});
   };
 }
 
@@ -95,6 +87,8 @@ MergedLayers merge_layers(const std::vector<const LayerFound*>& layers) {
     };
     for (const ObjectResult& object : layers[at]->objects)
       if (!hidden(file_of(object.object.member))) out.push_back(object);
+    for (const UnreadFile& file : layers[at]->unread)
+      if (!hidden(file_of(file.member))) merged.unread.push_back(file);
     for (const PackageFile& file : layers[at]->packages) {
       if (hidden(file.path)) continue;
       if (is_os_release(file.path)) merged.system = pretty_name(file.text);

@@ -11,7 +11,8 @@
 namespace kshim::verbs {
 namespace {
 
-std::string format_of(const DeviceCode& code, Bytes bytes) {
+std::string format_of(const DeviceCode& code, Bytes bytes, FileKind kind) {
+  if (kind == FileKind::data) return "data";
   if (code.host != HostFormat::none) return (code.host == HostFormat::elf ? "ELF " : "PE ") + code.machine;
   switch (image::identify(bytes)) {
     case image::BlobKind::cubin:
@@ -355,8 +356,9 @@ Finding finding_of(const GpuRow& gpu, image::Version driver) {
 
 std::vector<std::string> ScannedKernel::archs() const { return mapped(images, &KernelNeeds::arch); }
 
-std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const ScanRequest& options) {
-  DeviceCode code = find_device_code(bytes);
+std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const ScanRequest& options,
+                                        FileKind kind) {
+  DeviceCode code = kind == FileKind::data ? search_device_code(bytes) : find_device_code(bytes);
   if (code.images.empty() && code.damage.empty()) return std::nullopt;
   if (!is_of_device_code(code)) {
     ObjectResult result;
@@ -385,7 +387,7 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
     object.package = package_name(owner.package);
     object.requested = owner.package.requested;
   }
-  object.format = format_of(code, bytes);
+  object.format = format_of(code, bytes, kind);
   object.bytes = bytes.size();
   object.fatbins = code.fatbins;
   object.modules = code.modules.size();

@@ -18,8 +18,9 @@ struct ObjectResult {
 };
 
 /// nullopt for bytes without device code, and without damage to any. `object` brings path, member and
-/// package.
-std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const ScanRequest& options);
+/// package. `kind`: FileKind::data is searched.
+std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const ScanRequest& options,
+                                        FileKind kind = FileKind::device_code);
 
 struct ObjectFacts {
   ScannedObject& object;  ///< TargetVerdict::picks is set
@@ -88,13 +89,14 @@ struct PackageFile {
 struct LayerFound {
   LayerNames names;
   std::vector<ObjectResult> objects;  ///< ScannedObject::member is the path in the image
+  std::vector<UnreadFile> unread;     ///< UnreadFile::member alike
   std::vector<PackageFile> packages;
 };
-/// Makes the visitor of a layer's tar fill `out`. `name`: of the archive.
-void visit_layer(ContainerVisitor& visitor, const std::string& name, const ScanRequest& options,
-                 LayerFound& out);
+/// Makes the visitor of a layer's tar keep names and package files in `out`, and visit the others.
+void visit_layer(ContainerVisitor& visitor, LayerFound& out);
 struct MergedLayers {
   std::vector<ObjectResult> objects;  ///< that the image shows, with their packages
+  std::vector<UnreadFile> unread;     ///< alike
   std::string system;                 ///< "Ubuntu 24.04.3 LTS"
 };
 /// `layers`: the lowest first.

@@ -13,6 +13,8 @@ constexpr std::uint64_t kElfStart = 0x0001'0102'464c'457fULL;
 constexpr std::uint64_t kElfStartMask = 0x00ff'ffff'ffff'ffffULL;  // then comes the ABI
 constexpr std::size_t kMachineAt = 18;
 constexpr std::uint16_t kMachineCuda = 190;
+// Of PTX, behind its comments: ".version", in the order of its bytes.
+constexpr std::uint64_t kPtxStart = 0x6e6f'6973'7265'762eULL;
 
 // Compares the first two bytes of a start at every position, 16 positions at a time, with the vector unit
 // that every CPU has (SSE2, Advanced SIMD). A block with a match is then examined. Neither pair is common in
@@ -31,33 +33,38 @@ constexpr Vector every(std::uint64_t start, unsigned byte) noexcept {
   return Vector{} + value;
 }
 
-template <bool kCubins>
+/// What is looked for: each includes the ones before.
+enum class Starts : std::uint8_t { fatbins, cubins, ptx };
+
+template <Starts kStarts>
 bool may_start_in(const std::byte* block) noexcept {
   Vector found{};
   for (std::size_t at = 0; at < kBlock; at += sizeof(Vector)) {
     const Vector first = load(block + at);
     const Vector second = load(block + at + 1);
-    found |= reinterpret_cast<Vector>(first == every(kFatbinStart, 0)) &
-             reinterpret_cast<Vector>(second == every(kFatbinStart, 1));
-    if constexpr (kCubins)
-      found |= reinterpret_cast<Vector>(first == every(kElfStart, 0)) &
-               reinterpret_cast<Vector>(second == every(kElfStart, 1));
+    const auto add = [&](std::uint64_t start) {
+      found |= reinterpret_cast<Vector>(first == every(start, 0)) &
+               reinterpret_cast<Vector>(second == every(start, 1));
+    };
+    add(kFatbinStart);
+    if constexpr (kStarts >= Starts::cubins) add(kElfStart);
+    if constexpr (kStarts >= Starts::ptx) add(kPtxStart);
   }
   std::uint64_t halves[2];
   std::memcpy(halves, &found, sizeof halves);
   return (halves[0] | halves[1]) != 0;
 }
 
-template <bool kCubins>
+template <Starts kStarts>
 bool starts_at(Bytes bytes, std::size_t at) noexcept {
   std::uint64_t word;
   std::memcpy(&word, bytes.data() + at, sizeof word);
-  if (word == kFatbinStart) return true;
-  if (!kCubins || (word & kElfStartMask) != kElfStart) return false;
+  if (word == kFatbinStart || (kStarts >= Starts::ptx && word == kPtxStart)) return true;
+  if (kStarts < Starts::cubins || (word & kElfStartMask) != kElfStart) return false;
   return read_le<std::uint16_t>(bytes, at + kMachineAt).value_or(0) == kMachineCuda;
 }
 
-template <bool kCubins>
+template <Starts kStarts>
 std::uint64_t find(Bytes bytes, std::uint64_t from) noexcept {
   constexpr std::size_t kStartSize = sizeof(std::uint64_t);
   if (from > bytes.size() || bytes.size() < kStartSize) return bytes.size();
@@ -65,13 +72,13 @@ std::uint64_t find(Bytes bytes, std::uint64_t from) noexcept {
   const std::size_t last = bytes.size() - kStartSize;
   while (at <= last) {
     // A block's own last position is asked for two bytes as well.
-    if (bytes.size() - at > kBlock && !may_start_in<kCubins>(bytes.data() + at)) {
+    if (bytes.size() - at > kBlock && !may_start_in<kStarts>(bytes.data() + at)) {
       at += kBlock;
       continue;
     }
     const std::size_t end = last - at < kBlock ? last : at + kBlock - 1;
     for (; at <= end; ++at)
-      if (starts_at<kCubins>(bytes, at)) return at;
+      if (starts_at<kStarts>(bytes, at)) return at;
   }
   return bytes.size();
 }
@@ -96,10 +103,16 @@ SectionRole section_role(const ElfSection& section) noexcept {
   return unwinding ? SectionRole::none : SectionRole::data;
 }
 
-std::uint64_t find_fatbin(Bytes bytes, std::uint64_t from) noexcept { return find<false>(bytes, from); }
+std::uint64_t find_fatbin(Bytes bytes, std::uint64_t from) noexcept {
+  return find<Starts::fatbins>(bytes, from);
+}
 
 std::uint64_t find_fatbin_or_cubin(Bytes bytes, std::uint64_t from) noexcept {
-  return find<true>(bytes, from);
+  return find<Starts::cubins>(bytes, from);
+}
+
+std::uint64_t find_device_image(Bytes bytes, std::uint64_t from) noexcept {
+  return find<Starts::ptx>(bytes, from);
 }
 
 }  // namespace kshim::image

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wheels, tarballs and archives in each other, under small limits.
 #include "analyzer/input/files/container.h"
+#include "analyzer/input/files/file_kind.h"
 #include "fuzz_target.h"
 
 using namespace kshim;
@@ -25,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return name.size() % 8 != 7;
   };
   visitor.wants_content = [&](std::string_view, Bytes first) {
-    fuzz::require(!first.empty() && first.size() <= 64, "a member is judged by its first bytes");
+    fuzz::require(!first.empty() && first.size() <= kFirstBytes, "a member is judged by its first bytes");
     return first.front() != std::byte{'!'};
   };
   visitor.visit = [&](const Member& member) {

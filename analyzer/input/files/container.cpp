@@ -62,12 +62,13 @@ class Utf8Names {
 void each_member(ContainerKind kind, Bytes container, const std::string& name, const ContainerLimits& limits,
                  const ContainerVisitor& visitor) {
   const Utf8Names names;
-  Walk walk(limits, visitor, name);
+  const std::uint64_t most =
+      kind == ContainerKind::thin_ar ? limits.total_bytes : limits.of(container.size());
+  Walk walk(limits, visitor, name, most);
   if (kind != ContainerKind::zip && !walk.takes_whole({})) return;
   walk.container(kind, container, {});
   if (walk.budget.exhausted())
-    walk.note({}, {}, 0,
-              fmt::format("inflates to more than {} bytes: the rest is not read", limits.total_bytes));
+    walk.note({}, {}, 0, fmt::format("inflates to more than {} bytes: the rest is not read", most));
 }
 
 }  // namespace
@@ -86,8 +87,8 @@ ContainerKind container_kind(Bytes first_bytes, std::string_view name) noexcept 
   if (text.size() >= kTarHeader && text.substr(kTarMagicAt, 5) == "ustar") return ContainerKind::tar;
   if (text.size() >= kTarHeader && ends_with_one_of(name, {".tar"}) && has_tar_checksum(text))
     return ContainerKind::tar;
-  return is_compressed(first_bytes) && ends_with_one_of(name, kPackedTars) ? ContainerKind::tar
-                                                                           : ContainerKind::none;
+  if (!is_compressed(first_bytes)) return ContainerKind::none;
+  return ends_with_one_of(name, kPackedTars) ? ContainerKind::tar : ContainerKind::packed;
 }
 
 bool is_compressed(Bytes first_bytes) noexcept {
@@ -101,6 +102,13 @@ void each_member(Bytes container, const std::string& name, const ContainerLimits
                  const ContainerVisitor& visitor) {
   const ContainerKind kind = container_kind(container.first(std::min(container.size(), kTarHeader)), name);
   each_member(kind, container, name, limits, visitor);
+}
+
+void each_embedded(Bytes file, std::uint64_t from, const std::string& name, const ContainerLimits& limits,
+                   const ContainerVisitor& visitor) {
+  const Utf8Names names;
+  Walk walk(limits, visitor, name, limits.of(file.size()));
+  walk_embedded(walk, file, from, {});
 }
 
 void each_tar_member(Bytes tar, const ContainerLimits& limits, const ContainerVisitor& visitor) {

@@ -11,8 +11,9 @@ namespace kshim::input {
 class ByteBudget;
 class MemberQueue;
 
-/// tar: compressed in any way, or not.
-enum class ContainerKind : std::uint8_t { none, ar, thin_ar, zip, tar };
+/// tar: compressed in any way, or not. packed: a compressed stream of which nothing tells whether a tar is in
+/// it.
+enum class ContainerKind : std::uint8_t { none, ar, thin_ar, zip, tar, packed };
 
 constexpr std::size_t kTarHeader = 512;
 
@@ -25,6 +26,13 @@ struct ContainerLimits {
   std::uint64_t total_bytes = 64ULL << 30;  ///< uncompressed, nested ones included: beyond lie bombs
   std::uint64_t members = 1'000'000;        ///< nested ones included
   unsigned depth = 4;                       ///< containers in containers
+  /// Of total_bytes, what a container of a size may inflate to: a small one is not to take long. CUDA wheels
+  /// inflate to 2 to 10 times their size.
+  std::uint64_t of(std::uint64_t size) const noexcept {
+    constexpr std::uint64_t kLeast = std::uint64_t{256} << 20;
+    constexpr std::uint64_t kTimes = 100;
+    return size > total_bytes / kTimes ? total_bytes : std::min(total_bytes, kLeast + size * kTimes);
+  }
 };
 
 struct Member {
@@ -40,9 +48,13 @@ struct ContainerVisitor {
   /// zips that lost their directory. Members with the names of containers (.whl, .tar.gz, .a ...) are looked
   /// into whatever it answers; empty members are not asked about.
   std::function<bool(std::string_view name, std::uint64_t size)> wants;
-  /// Asked next, with up to 64 first bytes, if there is one: false ends the decompression there.
+  /// Asked next, with up to kFirstBytes first bytes, if there is one: false ends the decompression there.
   std::function<bool(std::string_view name, Bytes first)> wants_content;
   std::function<void(const Member&)> visit;
+  /// Asked after visit(), if there is one: from which byte of the member on to look for archives and
+  /// compressed streams that lie in it without saying so; its size: nowhere. What is found are members in it,
+  /// named `@` and the offset.
+  std::function<std::uint64_t(const Member&)> look_behind;
   /// Every entry of the outermost tar, in order, folders and links and empty files too. May be empty.
   std::function<void(std::string_view name, bool folder)> entry;
   /// What could not be read: a member's name (may be empty), the byte offset of its header in its container
@@ -85,5 +97,8 @@ bool is_compressed(Bytes first_bytes) noexcept;
 /// throws for what the bytes hold; what the visitor throws passes through.
 void each_member(Bytes container, const std::string& name, const ContainerLimits& limits,
                  const ContainerVisitor& visitor);
+/// The members that lie in a file of any kind without its saying so, from a byte on.
+void each_embedded(Bytes file, std::uint64_t from, const std::string& name, const ContainerLimits& limits,
+                   const ContainerVisitor& visitor);
 
 }  // namespace kshim::input

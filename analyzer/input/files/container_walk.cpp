@@ -10,9 +10,6 @@
 namespace kshim::input {
 namespace {
 
-constexpr std::size_t kTellsKind = 512;  // a tar's magic is the farthest
-constexpr std::size_t kTellsContent = 64;
-
 std::string full_name(const ContainerPlace& place, std::string_view name) {
   return place.prefix + std::string(name);
 }
@@ -194,14 +191,14 @@ void Walk::member(const ContainerPlace& place, const Candidate& member, Bytes by
 void Walk::member(const ContainerPlace& place, const Candidate& member, Source& source, Buffer& buffer,
                   Bytes whole) {
   buffer.clear();
-  if (whole.empty() && !pull(place, member, source, buffer, kTellsKind)) return;
+  if (whole.empty() && !pull(place, member, source, buffer, kFirstBytes)) return;
   const Bytes head = whole.empty() ? buffer.bytes() : whole;
   if (head.empty()) return;
-  const ContainerKind kind = container_kind(front(head, kTellsKind), member.name);
+  const ContainerKind kind = container_kind(front(head, kFirstBytes), member.name);
   if (kind != ContainerKind::none) return nested(place, member, kind, source, buffer, whole);
   if (is_container_name(member.name) && !asked(place, member)) return;
   const std::string name = full_name(place, member.name);
-  if (visitor.wants_content && !visitor.wants_content(name, front(head, kTellsContent))) return;
+  if (visitor.wants_content && !visitor.wants_content(name, front(head, kFirstBytes))) return;
   if (whole.empty()) {
     if (!pull(place, member, source, buffer, SIZE_MAX)) return;
     whole = buffer.bytes();
@@ -211,6 +208,9 @@ void Walk::member(const ContainerPlace& place, const Candidate& member, Source& 
     if (!source.failure().empty()) return note(place, member.name, member.offset, source.failure());
   }
   if (visitor.visit) visitor.visit({name, whole});
+  if (!visitor.look_behind || place.depth >= limits.depth) return;
+  if (const std::uint64_t from = visitor.look_behind({name, whole}); from < whole.size())
+    walk_embedded(*this, whole, from, {name + "!", place.depth + 1});
 }
 
 void Walk::nested(const ContainerPlace& place, const Candidate& member, ContainerKind kind, Source& source,
@@ -219,6 +219,12 @@ void Walk::nested(const ContainerPlace& place, const Candidate& member, Containe
     return note(place, member.name, member.offset,
                 fmt::format("lies in more than {} containers: not opened", limits.depth));
   const ContainerPlace inner{full_name(place, member.name) + "!", place.depth + 1};
+  if (kind == ContainerKind::packed && whole.empty()) {
+    ResumedSource all(buffer.bytes(), source);
+    walk_packed(*this, member.name, all, inner);
+    if (!source.failure().empty()) note(place, member.name, member.offset, source.failure());
+    return;
+  }
   if (!whole.empty()) return container(kind, whole, inner);
   if (kind != ContainerKind::tar) {
     if (pull(place, member, source, buffer, SIZE_MAX)) container(kind, buffer.bytes(), inner);
@@ -241,6 +247,12 @@ void Walk::container(ContainerKind kind, Bytes bytes, const ContainerPlace& plac
     case ContainerKind::tar: {
       MemorySource source({}, bytes, visitor.passed);
       return walk_stream(*this, Stream::Format::tar, source, bytes, place);
+    }
+    case ContainerKind::packed: {
+      MemorySource source({}, bytes, visitor.passed);
+      std::string_view name = place.prefix.empty() ? std::string_view(path) : place.prefix;
+      if (name.ends_with('!')) name.remove_suffix(1);
+      return walk_packed(*this, name.substr(name.rfind('!') + 1), source, place);
     }
   }
 }

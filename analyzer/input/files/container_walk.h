@@ -27,11 +27,12 @@ bool is_container_name(std::string_view name) noexcept;
 
 class Walk {
  public:
-  Walk(const ContainerLimits& all_limits, const ContainerVisitor& its_visitor, std::string its_path)
+  Walk(const ContainerLimits& all_limits, const ContainerVisitor& its_visitor, std::string its_path,
+       std::uint64_t most)
       : limits(all_limits),
         visitor(its_visitor),
         path(std::move(its_path)),
-        own_budget(limits.total_bytes),
+        own_budget(most),
         budget(visitor.budget != nullptr ? *visitor.budget : own_budget) {}
 
   void container(ContainerKind kind, Bytes bytes, const ContainerPlace& place);
@@ -71,6 +72,12 @@ class Walk {
   bool stopped_ = false;
 };
 
+/// A stream that is compressed as a whole: a tar, or one member.
+void walk_packed(Walk& walk, std::string_view name, Source& input, const ContainerPlace& place);
+/// What lies in other bytes from `from` on, without their saying so.
+void walk_embedded(Walk& walk, Bytes bytes, std::uint64_t from, const ContainerPlace& place);
+/// Whether a zip with a directory ends the bytes.
+bool has_zip_directory(Bytes bytes) noexcept;
 void walk_ar(Walk& walk, Bytes bytes, const ContainerPlace& place);
 void walk_zip(Walk& walk, Bytes bytes, const ContainerPlace& place);
 void list_tar(Bytes tar, const std::function<bool(const TarEntry&)>& visit);

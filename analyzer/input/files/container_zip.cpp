@@ -303,6 +303,8 @@ class ZipWalk {
   std::atomic<std::uint64_t>* read_ = &own_;  // compressed bytes of members so far
 };
 
+bool has_zip_directory(Bytes bytes) noexcept { return ZipIndex::open(bytes).ok(); }
+
 void walk_zip(Walk& walk, Bytes bytes, const ContainerPlace& place) {
   const auto index = ZipIndex::open(bytes);
   if (index) {

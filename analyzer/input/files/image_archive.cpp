@@ -291,8 +291,6 @@ bool LayerNames::hides(std::string_view path) const {
   return files_.contains(hash_of(path));
 }
 
-bool is_compressed_tar(Bytes bytes) { return is_compressed(bytes) && first_name(bytes).has_value(); }
-
 std::optional<OpenImages> open_images(const Input& input, std::vector<ReadNote>& notes) {
   OpenImages out;
   if (input.image_folder) {

@@ -76,7 +76,4 @@ struct OpenImages {
 /// without a name.
 std::optional<OpenImages> open_images(const Input& input, std::vector<ReadNote>& notes);
 
-/// Whether the bytes are a compressed tar, whatever the file is called.
-bool is_compressed_tar(Bytes bytes);
-
 }  // namespace kshim::input

@@ -4,9 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyzer/input/files/container.h"
 #include "analyzer/input/files/image_archive.h"
-#include "kshim/image/image.h"
 
 namespace kshim::input {
 namespace {
@@ -135,13 +133,6 @@ class FolderWalk {
   std::map<std::pair<dev_t, ino_t>, std::pair<std::size_t, Rank>> known_;
 };
 
-// Packages as people ship them; a `.tar.gz` in a folder may as well be a data set of 100 GB.
-constexpr std::array<std::string_view, 5> kPackages = {".whl", ".conda", ".egg", ".zip", ".tar.bz2"};
-
-bool is_package(std::string_view name) {
-  return std::ranges::any_of(kPackages, [&](std::string_view ending) { return name.ends_with(ending); });
-}
-
 }  // namespace
 
 Bytes read_first(const fs::path& path, std::array<std::byte, kFirstBytes>& buffer, std::string& note) {
@@ -159,33 +150,6 @@ Inputs list_inputs(const std::vector<fs::path>& paths) {
   FolderWalk walk;
   for (const fs::path& path : paths) walk.add(path);
   return std::move(walk).take();
-}
-
-FileKind file_kind(Bytes first, const std::string& name, bool named) noexcept {
-  switch (image::identify(first)) {
-    case image::BlobKind::fatbin:
-    case image::BlobKind::fatbin_wrapper:
-    case image::BlobKind::cubin:
-    case image::BlobKind::ptx:
-    case image::BlobKind::ltoir:
-    case image::BlobKind::host_elf:
-      return FileKind::device_code;
-    default:
-      break;
-  }
-  if (text_of(first).starts_with("MZ")) return FileKind::device_code;
-  switch (container_kind(first, name)) {
-    case ContainerKind::none:
-      break;
-    case ContainerKind::ar:
-    case ContainerKind::thin_ar:
-      return FileKind::container;
-    case ContainerKind::zip:
-    case ContainerKind::tar:
-      return named || is_package(name) ? FileKind::container : FileKind::other;
-  }
-  // A PTX file whose comments alone fill the first bytes.
-  return std::string_view(name).ends_with(".ptx") ? FileKind::device_code : FileKind::other;
 }
 
 }  // namespace kshim::input

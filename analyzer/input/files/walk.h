@@ -4,6 +4,7 @@
 
 #include "analyzer/core/prelude.h"
 #include "analyzer/input/files/container_buffer.h"
+#include "analyzer/input/files/file_kind.h"
 
 namespace kshim::input {
 
@@ -34,16 +35,9 @@ struct Inputs {
 /// them are not followed, links to files are.
 Inputs list_inputs(const std::vector<std::filesystem::path>& paths);
 
-/// What a file is, by its first bytes.
-enum class FileKind : std::uint8_t { other, device_code, container };
-/// As much as file_kind() wants to see of a file.
-constexpr std::size_t kFirstBytes = 4096;
 /// The first bytes of a file; fewer where it is shorter, none where it cannot be read, with the reason in
 /// `note`.
 Bytes read_first(const std::filesystem::path& path, std::array<std::byte, kFirstBytes>& buffer,
                  std::string& note);
-/// `named`: a container that was found in a folder is opened only where its name is a package's; tarballs of
-/// data are not.
-FileKind file_kind(Bytes first, const std::string& name, bool named) noexcept;
 
 }  // namespace kshim::input

@@ -209,13 +209,13 @@ std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution) {
 std::string render_sarif(const Scan& scan, Format, const RenderOptions&) {
   SarifRun run{.id = "kshim-scan/"};
   run.findings = placed(scan, run.root);
-  (scan.named_unread ? run.failures : run.notes) = mapped(scan.notes, &ReadNote::text);
+  (scan.undecided() ? run.failures : run.notes) = mapped(all_notes(scan), &ReadNote::text);
   return sarif_log(run);
 }
 
 std::string render_github(const Scan& scan, Format, const RenderOptions&) {
   const auto root = SourceRoot::of_process();
-  return github_commands(placed(scan, root), root, {}, mapped(scan.notes, &ReadNote::text));
+  return github_commands(placed(scan, root), root, {}, mapped(all_notes(scan), &ReadNote::text));
 }
 
 std::string rendered(const Scan& scan, Format format, const RenderOptions& options) {
@@ -230,6 +230,7 @@ std::string rendered(const Scan& scan, Format format, const RenderOptions& optio
 }
 
 KSHIM_JSON(ScannedImage, path, name, platform, base, layers)
+KSHIM_JSON(UnreadFile, path, member, kind, bytes)
 KSHIM_JSON(BudgetUse, name, of, bytes, limit)
 KSHIM_JSON(Expected, list, source, reason, skipped, missing, surplus)
 KSHIM_JSON(ModuleSize, offset, images, stored, bytes, kernel)
@@ -269,9 +270,10 @@ std::string render_json(const Scan& from, Format format, const RenderOptions&) {
   KSHIM_JSON_FIELDS(findings, targets, driver)
   out["totals"] = {{"files", from.files}, {"bytes", from.bytes}, {"duplicates", from.duplicates}};
   out["images"] = json_of(from.images);
+  out["unread_files"] = json_of(from.unread);
   if (!from.budget.empty()) out["budget"] = json_of(from.budget);
-  out["unread"] = from.named_unread;
-  out["notes"] = mapped(from.notes, &ReadNote::text);
+  out["unread"] = from.undecided();
+  out["notes"] = mapped(all_notes(from), &ReadNote::text);
   for (const std::string& note : from.newer) out["notes"].push_back(note);
   out["fleet"] = json_of(from.fleet);
   add_knowledge(out);
@@ -296,11 +298,11 @@ std::string render_junit(const Scan& scan, Format, const RenderOptions&) {
   TestSuite others{.name = "kshim"};
   for (const Finding& finding : scan.findings)
     if (!cases.told(finding)) others.cases.push_back(test_case(finding, "kshim"));
-  for (const ReadNote& note : scan.notes)
+  for (const ReadNote& note : all_notes(scan))
     others.cases.push_back({.group = "kshim",
                             .name = "readable: " + note.place,
-                            .result = scan.named_unread ? TestResult::broken : TestResult::skipped,
-                            .type = scan.named_unread ? "unread" : "",
+                            .result = scan.undecided() ? TestResult::broken : TestResult::skipped,
+                            .type = scan.undecided() ? "unread" : "",
                             .message = note.text()});
   if (!others.cases.empty()) suites.push_back(std::move(others));
   return junit_xml("kshim scan", suites);

@@ -183,7 +183,7 @@ struct ScanWriter {
     if (!scan_.sizes || !doc_.terminal()) kernels();
     budgets();
     totals();
-    auto notes = mapped(scan_.notes, [](const ReadNote& note) { return Note{note.text()}; });
+    auto notes = mapped(all_notes(scan_), [](const ReadNote& note) { return Note{note.text()}; });
     for (const std::string& note : scan_.newer) notes.push_back({note});
     doc_.notes(notes);
   }
@@ -197,11 +197,12 @@ struct ScanWriter {
                                                       : "kshim scan: ok",
                about());
     const bool problems = std::ranges::any_of(scan_.findings, is_problem);
-    if (scan_.incomplete() && !problems) {
+    if (scan_.incomplete() && (!problems || scan_.objects.empty())) {
       // Never "ok": what was not read was not judged.
       doc_.say(Tone::warning, "incomplete:",
                fmt::format("{} could not be read and {} not judged: see the notes below",
-                           counted(scan_.notes.size(), "place"), scan_.notes.size() == 1 ? "is" : "are"));
+                           counted(scan_.notes.size() + scan_.unread.size(), "place"),
+                           scan_.notes.size() + scan_.unread.size() == 1 ? "is" : "are"));
     } else if (scan_.objects.empty()) {
       doc_.say(Tone::strong, "no device code:", fmt::format("in {}", counted(scan_.files, "file")));
     } else if (scan_.held && !problems) {

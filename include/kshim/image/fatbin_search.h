@@ -25,5 +25,7 @@ SectionRole section_role(const ElfSection& section) noexcept;
 std::uint64_t find_fatbin(Bytes bytes, std::uint64_t from) noexcept;
 /// The same for a fatbin header or a cubin's (ELF64, little-endian, machine 190), whichever comes first.
 std::uint64_t find_fatbin_or_cubin(Bytes bytes, std::uint64_t from) noexcept;
+/// The same for one of these or the word `.version`, with which PTX begins.
+std::uint64_t find_device_image(Bytes bytes, std::uint64_t from) noexcept;
 
 }  // namespace kshim::image

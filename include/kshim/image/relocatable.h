@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Relocatable device code (nvcc -rdc=true), which the driver links when it loads it where the linked fatbin
 // has no image that fits: from one image of each part. Libraries bring parts of their own: libcudadevrt has
-// PTX for one architecture and cubins for the others. So the PTX of one part says nothing of the program.
-// No heap.
+// PTX for one architecture and cubins for the others. No heap.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -27,42 +26,29 @@ inline LinkInput link_input(std::span<const Candidate> part, Arch level) noexcep
   return {any.choice == Choice::sass, {}};
 }
 
-inline std::optional<std::size_t> ptx_of(std::span<const Candidate> part, Arch level) noexcept {
-  const auto found = std::find_if(part.begin(), part.end(), [&](const Candidate& image) {
-    return image.kind == ImageKind::ptx && image.arch == level;
-  });
-  if (found == part.end()) return {};
-  return static_cast<std::size_t>(found - part.begin());
-}
-
 /// Calls take(number of the part, number of its image) for the PTX that the program can be compiled from.
 /// `levels`: the architectures of the PTX of all parts, in ascending order. each_part(visit) calls
 /// visit(images) for each part, always in the same order, until it answers false. An image may be taken more
 /// than once.
-/// The lowest architecture for which every part has something makes the first program; a higher one makes
-/// another if each part whose PTX is in the first has PTX of it.
+/// Each level is a GPU for which the driver links one image of each part, its PTX where it has any: where
+/// every part has something, and one of them PTX, there is a program. Parts come from several compilations
+/// (NVSHMEM's device library in cuFFTMp has PTX for 12.0, cuFFTMp's own for 7.5 and 8.6), so their PTX need
+/// not be for one architecture.
 template <class EachPart, class Take>
 void each_linkable_ptx(std::span<const Arch> levels, const EachPart& each_part, const Take& take) {
-  std::optional<Arch> first;
   for (const Arch level : levels) {
     bool whole = true;
-    bool any = false;
     each_part([&](std::span<const Candidate> part) {
-      if (part.empty()) return true;
-      const LinkInput base = link_input(part, first.value_or(level));
-      any = any || base.ptx;
-      whole = first ? !base.ptx || ptx_of(part, level).has_value() : base.fits;
+      whole = part.empty() || link_input(part, level).fits;
       return whole;
     });
-    if (!whole || !any) continue;
+    if (!whole) continue;
     std::size_t number = 0;
     each_part([&](std::span<const Candidate> part) {
-      const LinkInput base = link_input(part, first.value_or(level));
-      if (base.ptx) take(number, first ? *ptx_of(part, level) : *base.ptx);
+      if (const LinkInput input = link_input(part, level); input.ptx) take(number, *input.ptx);
       ++number;
       return true;
     });
-    if (!first) first = level;
   }
 }
 

@@ -63,10 +63,13 @@ TEST(Relocatable, AnEmptyPartIsNone) {
   EXPECT_EQ(linkable({{}, {}}), Names());
 }
 
-TEST(Relocatable, ALibrarysPtxIsNotTheProgramsArchitecture) {
-  EXPECT_EQ(linkable({part_of({"sm_90", "compute_90"}), kDeviceRuntime}), Names({"0: compute_90"}));
-  EXPECT_EQ(linkable({part_of({"compute_75", "compute_90"}), kDeviceRuntime}),
-            Names({"0: compute_75", "0: compute_90"}));
+TEST(Relocatable, ALibrarysPtxIsLinkedWhereItsCubinsEnd) {
+  EXPECT_EQ(linkable({part_of({"sm_90", "compute_90"}), kDeviceRuntime}),
+            Names({"0: compute_90", "1: compute_121"}));
+  // cuFFTMp 12.1 with NVSHMEM's device library.
+  const Part nvshmem = part_of({"sm_75", "sm_80", "sm_89", "sm_90", "sm_100", "compute_120", "sm_120"});
+  EXPECT_EQ(linkable({part_of({"sm_100", "sm_120", "compute_75", "sm_75", "compute_86"}), nvshmem, nvshmem}),
+            Names({"0: compute_75", "0: compute_86", "1: compute_120", "2: compute_120"}));
 }
 
 TEST(Relocatable, TheNewestOfThePartsDecides) {

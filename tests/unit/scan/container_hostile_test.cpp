@@ -372,5 +372,17 @@ TEST(Hostile, AVisitorMayThrow) {
   }
 }
 
+TEST(HostileContainer, ASmallOneDoesNotInflateWithoutEnd) {
+  const ContainerLimits limits;
+  EXPECT_LT(limits.of(13'000), std::uint64_t{300} << 20U);
+  EXPECT_EQ(limits.of(std::uint64_t{2} << 30U), limits.total_bytes);
+  const std::string bomb = pack(Packing::tar_zst, {{"zeros.bin", std::string(300'000'000, '\0')}});
+  ASSERT_LT(limits.of(bomb.size()), 300'000'000U);
+  const Seen seen = visit(bomb, "a.tar.zst");
+  EXPECT_TRUE(seen.members.empty());
+  ASSERT_FALSE(seen.damage.empty());
+  EXPECT_NE(seen.damage.front().find("beyond the limit"), std::string::npos) << seen.damage.front();
+}
+
 }  // namespace
 }  // namespace kshim::test

@@ -144,23 +144,35 @@ TEST_F(Walks, FoldersThatMayNotBeReadAreNotes) {
 Bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
-TEST(FileKinds, ByFirstBytesAndForSomeByName) {
-  EXPECT_EQ(file_kind(bytes_of("\x7f"
-                               "ELF\2\1\1"),
-                      "x", false),
-            FileKind::device_code);
-  EXPECT_EQ(file_kind(bytes_of("MZ\x90"), "x.dll", false), FileKind::device_code);
-  EXPECT_EQ(file_kind(bytes_of("//\n.version 8.0\n"), "x", false), FileKind::device_code);
-  EXPECT_EQ(file_kind(bytes_of("// only a comment so far"), "x.ptx", false), FileKind::device_code);
-  EXPECT_EQ(file_kind(bytes_of("!<arch>\n"), "libx.a", false), FileKind::container);
-  EXPECT_EQ(file_kind(bytes_of("import torch\n"), "x.py", true), FileKind::other);
-  EXPECT_EQ(file_kind({}, "empty", true), FileKind::other);
+FileKind kind_of(std::string_view first, std::string_view name = "x") {
+  return file_kind(bytes_of(first), name, first.size());
 }
-TEST(FileKinds, ContainersOfDataAreOpenedOnlyWhereNamed) {
-  constexpr std::string_view kZip("PK\3\4", 4);
-  EXPECT_EQ(file_kind(bytes_of(kZip), "model.pt", false), FileKind::other);
-  EXPECT_EQ(file_kind(bytes_of(kZip), "model.pt", true), FileKind::container);
-  EXPECT_EQ(file_kind(bytes_of(kZip), "torch.whl", false), FileKind::container);
+TEST(FileKinds, ByFirstBytesAndForSomeByName) {
+  using namespace std::string_view_literals;
+  EXPECT_EQ(kind_of("\x7f"
+                    "ELF\2\1\1"),
+            FileKind::device_code);
+  EXPECT_EQ(kind_of("MZ\x90", "x.dll"), FileKind::device_code);
+  EXPECT_EQ(kind_of("//\n.version 8.0\n"), FileKind::device_code);
+  EXPECT_EQ(kind_of("\xef\xbb\xbf.version 8.0\n"), FileKind::device_code);
+  EXPECT_EQ(kind_of("// only a comment so far", "x.ptx"), FileKind::device_code);
+  for (const std::string_view container : {"!<arch>\n"sv, "PK\3\4"sv, "\x28\xb5\x2f\xfd"sv, "BZh9"sv})
+    EXPECT_EQ(kind_of(container, "model.pt"), FileKind::container);
+  for (const std::string_view plain : {""sv, "import torch\n"sv, "\xff\xfet\0e\0"sv, "\x89PNG\r\n\x1a\n\0"sv,
+                                       "\xa7\r\r\n\0\0\0\0\0\0\0\0\0\0\0\0"sv, "GGUF\3\0"sv})
+    EXPECT_EQ(kind_of(plain, "x.cubin"), FileKind::plain) << plain;
+  for (const std::string_view data : {"\0\1\2"sv, "BC\xc0\xde"sv, "\x93NUMPY\1\0"sv, "text\0more"sv,
+                                      "\xff\xfe.\0v\0e\0r\0s\0i\0o\0n\0"sv})
+    EXPECT_EQ(kind_of(data, "x.txt"), FileKind::data) << data;
+  EXPECT_EQ(file_kind(bytes_of("#!/bin/sh\n"), "x.run", 1U << 30U), FileKind::data) << "extracts itself";
+}
+TEST(FileKinds, OfDataHaveAName) {
+  using namespace std::string_view_literals;
+  EXPECT_EQ(data_kind(bytes_of("BC\xc0\xde"), "libdevice.10.bc").name, "LLVM bitcode");
+  EXPECT_EQ(data_kind(bytes_of("ftrt"), "a.whl!models/x.engine").name, ".engine file");
+  EXPECT_EQ(data_kind(bytes_of("ftrt"), "a.whl!models/x").name, "file without an ending");
+  EXPECT_TRUE(data_kind(bytes_of("\x93NUMPY\1\0"sv), "x.npy").searchable);
+  EXPECT_FALSE(data_kind(bytes_of("ftrt"), "x.engine").searchable);
 }
 
 TEST(Sizes, AreDecimalAndShort) {

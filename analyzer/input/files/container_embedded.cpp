@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compressed streams and archives that are no file of their own: a single compressed file, and what lies in
+// other files (pickles, caches, programs with an archive behind them) without their saying so.
+#include <zlib.h>
+
+#include "analyzer/input/files/container_walk.h"
+#include "analyzer/input/files/file_kind.h"
+#include "kshim/image/fatbin.h"
+#include "kshim/image/image.h"
+
+namespace kshim::input {
+namespace {
+
+using namespace std::string_view_literals;
+
+/// Of "lib.so.gz" "lib.so"; a name that does not tell stays.
+std::string_view unpacked_name(std::string_view name) {
+  name = name.substr(name.rfind('/') + 1);
+  for (const std::string_view ending : {".gz"sv, ".bz2"sv, ".xz"sv, ".zst"sv, ".lzma"sv})
+    if (name.size() > ending.size() && name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
+  return name;
+}
+
+/// What zlib's own format holds, checksum included.
+class ZlibSource final : public Source {
+ public:
+  ZlibSource() {
+    if (::inflateInit(&stream_) != Z_OK) fail("cannot be read (out of memory)");
+  }
+  ZlibSource(const ZlibSource&) = delete;
+  ZlibSource& operator=(const ZlibSource&) = delete;
+  ~ZlibSource() override { ::inflateEnd(&stream_); }
+
+  void restart(Bytes packed) {
+    ::inflateReset(&stream_);
+    stream_.avail_in = 0;
+    rest_ = packed;
+    ended_ = false;
+  }
+  /// Compressed bytes so far.
+  std::uint64_t done() const { return stream_.total_in; }
+  bool ended() const { return ended_; }
+
+  Bytes next() override {
+    stream_.next_out = reinterpret_cast<Bytef*>(block_.data());
+    stream_.avail_out = static_cast<uInt>(block_.size());
+    while (!ended_ && stream_.avail_out != 0) {
+      if (stream_.avail_in == 0) {
+        const Bytes part = rest_.first(std::min<std::size_t>(rest_.size(), 1U << 30));
+        rest_ = rest_.subspan(part.size());
+        stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(part.data()));  // NOLINT: only read
+        stream_.avail_in = static_cast<uInt>(part.size());
+      }
+      const int result = ::inflate(&stream_, Z_NO_FLUSH);
+      ended_ = result == Z_STREAM_END;
+      if (result != Z_OK) break;
+    }
+    return Bytes(block_).first(block_.size() - stream_.avail_out);
+  }
+
+ private:
+  Bytes rest_;
+  z_stream stream_{};
+  bool ended_ = false;
+  std::array<std::byte, 16U << 10> block_{};
+};
+
+constexpr std::string_view kCubin = "\x7f"
+                                    "ELF\2\1\1"sv;
+constexpr std::string_view kFatbin = "P\xc3\xadU\xc2\xba\1"sv;  // each byte from 0x80 on as two
+
+/// Text whose characters are bytes, as UTF-8: what pickle made of bytes before protocol 3. Up to `most`.
+std::vector<std::byte> bytes_of_text(Bytes text, std::size_t most) {
+  std::vector<std::byte> out;
+  for (std::size_t at = 0; at < text.size() && out.size() < most; ++at) {
+    const auto c = std::to_integer<unsigned>(text[at]);
+    if (c < 0x80U) {
+      out.push_back(text[at]);
+      continue;
+    }
+    const unsigned low = at + 1 < text.size() ? std::to_integer<unsigned>(text[at + 1]) : 0U;
+    if ((c & 0xfeU) != 0xc2U || (low & 0xc0U) != 0x80U) break;
+    out.push_back(static_cast<std::byte>((c & 3U) << 6U | (low & 0x3fU)));
+    ++at;
+  }
+  return out;
+}
+
+/// A cubin or a fatbin in such a text, and nowhere but there.
+bool is_code_as_text(Bytes bytes) {
+  constexpr std::size_t kHeader = 24;
+  const auto head = bytes_of_text(bytes.first(std::min(bytes.size(), 2 * kHeader)), kHeader);
+  const image::BlobKind kind = image::identify(head);
+  return (kind == image::BlobKind::cubin || kind == image::BlobKind::fatbin) && image::identify(bytes) != kind;
+}
+
+/// The text behind the mark of one of 16 bits, little-endian, where its characters are of 7.
+std::vector<std::byte> narrow_text(Bytes bytes) {
+  std::vector<std::byte> out;
+  if (!text_of(bytes).starts_with("\xff\xfe"sv)) return out;
+  for (std::size_t at = 2; at + 1 < bytes.size() && bytes[at + 1] == std::byte{0}; at += 2)
+    out.push_back(bytes[at]);
+  return out;
+}
+
+enum class Sign : std::uint8_t { none, zlib, packed, zip, text };
+
+/// The first bytes of those below.
+constexpr auto kFirstOfSigns = [] {
+  std::array<bool, 256> out{};
+  for (const unsigned each : {0x78U, 0x1fU, 0x42U, 0xfdU, 0x28U, 0x50U, 0x7fU}) out[each] = true;
+  return out;
+}();
+
+Sign sign_at(Bytes bytes) {
+  const std::string_view text = text_of(bytes);
+  if (text.size() < 8) return Sign::none;
+  const auto byte = [&](std::size_t at) { return std::to_integer<unsigned>(bytes[at]); };
+  switch (byte(0)) {
+    case 0x78: {  // a window of 32 KiB; both bytes together are a multiple of 31; no type of block is 3
+      const bool zlib = (byte(0) * 256 + byte(1)) % 31 == 0 && (byte(1) & 0x20U) == 0 && (byte(2) & 6U) != 6;
+      return zlib ? Sign::zlib : Sign::none;
+    }
+    case 0x1f:
+      return text.substr(1).starts_with("\x8b\x08") && byte(3) < 0x20 ? Sign::packed : Sign::none;
+    case 0x42:
+      return text.starts_with("BZh") && text.substr(4).starts_with("1AY&") ? Sign::packed : Sign::none;
+    case 0xfd:
+    case 0x28:
+      return is_compressed(bytes) ? Sign::packed : Sign::none;
+    case 0x50:
+      if (text.starts_with("PK\3\4")) return Sign::zip;
+      return text.starts_with(kFatbin) && is_code_as_text(bytes) ? Sign::text : Sign::none;
+    case 0x7f:
+      return text.starts_with(kCubin) && is_code_as_text(bytes) ? Sign::text : Sign::none;
+    default:
+      return Sign::none;
+  }
+}
+
+class EmbeddedWalk {
+ public:
+  EmbeddedWalk(Walk& walk, Bytes bytes, const ContainerPlace& place)
+      : walk_(walk), bytes_(bytes), place_(place), buffer_(walk.visitor.member_memory),
+        work_(kLeastWork + bytes.size() * kWorkPerByte) {}
+
+  void run(std::uint64_t from) {
+    if (from == 0)
+      if (const auto text = narrow_text(bytes_); !text.empty()) member(0, text);
+    for (std::uint64_t at = from; at < bytes_.size() && work_ != 0 && !walk_.stopped();) {
+      if (!kFirstOfSigns[std::to_integer<std::size_t>(bytes_[static_cast<std::size_t>(at)])]) {
+        ++at;
+        continue;
+      }
+      at = look_at(at);
+    }
+  }
+
+ private:
+  // Of streams in other bytes nobody knows how many there are, and most of what looks like the start of one is
+  // none: what they inflate to is limited by the size of the bytes.
+  static constexpr std::uint64_t kLeastWork = std::uint64_t{64} << 20;
+  static constexpr std::uint64_t kWorkPerByte = 16;
+  static constexpr std::uint64_t kAttempt = 256;
+
+  /// Where to go on.
+  std::uint64_t look_at(std::uint64_t at) {
+    const Bytes rest = bytes_.subspan(static_cast<std::size_t>(at));
+    switch (sign_at(rest)) {
+      case Sign::none:
+        return at + 1;
+      case Sign::zlib: {
+        if (!zlib_) zlib_ = std::make_unique<ZlibSource>();
+        zlib_->restart(rest);
+        const bool whole = stream(at, *zlib_);
+        return whole && zlib_->ended() ? at + zlib_->done() : at + 2;
+      }
+      case Sign::packed: {
+        MemorySource input({}, rest);
+        Stream packed(Stream::Format::raw, input);
+        if (packed.next_entry() != Stream::Step::entry) return spend(0), at + 4;
+        EntrySource source(packed, kUnknownSize, walk_.budget);
+        stream(at, source);
+        return at + 4;
+      }
+      case Sign::zip:
+        if (!directory_) directory_ = has_zip_directory(bytes_);
+        if (!*directory_) return at + 4;
+        walk_zip(walk_, bytes_, {fmt::format("{}@{}!", place_.prefix, at), place_.depth + 1});
+        return bytes_.size();  // its directory is the last thing
+      case Sign::text: {
+        const std::vector<std::byte> code = bytes_of_text(rest, rest.size());
+        if (!spend(code.size())) return bytes_.size();
+        // What follows in the text is not the fatbin's.
+        const auto fatbin = image::FatbinReader::open(code);
+        member(at, Bytes(code).first(fatbin ? static_cast<std::size_t>(fatbin->size()) : code.size()));
+        return at + code.size();
+      }
+    }
+    return at + 1;
+  }
+
+  bool spend(std::uint64_t bytes) {
+    bytes += kAttempt;
+    const bool enough = work_ >= bytes;
+    work_ = enough ? work_ - bytes : 0;
+    return enough;
+  }
+
+  /// Whether all of the stream was read: of one that holds nothing of interest, only its beginning is.
+  bool stream(std::uint64_t at, Source& source) {
+    buffer_.clear();
+    if (!pull(source, kFirstBytes) || buffer_.size() == 0) return false;
+    const Bytes first = buffer_.bytes().first(std::min(buffer_.size(), kFirstBytes));
+    const bool wanted = container_kind(first, {}) != ContainerKind::none || !walk_.visitor.wants_content ||
+                        walk_.visitor.wants_content(place_.prefix, first);
+    if (!wanted) return false;
+    // A stream that does not end well only looked like one.
+    if (!pull(source, SIZE_MAX)) return false;
+    if (&source == zlib_.get() && !zlib_->ended()) return false;
+    member(at, buffer_.bytes());
+    return true;
+  }
+
+  bool pull(Source& source, std::size_t until) {
+    while (buffer_.size() < until) {
+      const Bytes block = source.next();
+      if (block.empty()) break;
+      if (!spend(block.size()) || block.size() > walk_.limits.member_bytes - buffer_.size() ||
+          !buffer_.append(block))
+        return false;
+    }
+    return source.failure().empty();
+  }
+
+  void member(std::uint64_t at, Bytes bytes) {
+    if (!walk_.count_member(place_)) return;
+    const std::string name = fmt::format("@{}", at);
+    walk_.member(place_, {name, bytes.size(), at}, bytes);
+  }
+
+  Walk& walk_;
+  Bytes bytes_;
+  const ContainerPlace& place_;
+  Buffer buffer_;
+  std::unique_ptr<ZlibSource> zlib_;
+  std::optional<bool> directory_;  ///< whether a zip ends the bytes
+  std::uint64_t work_;
+};
+
+}  // namespace
+
+void walk_packed(Walk& walk, std::string_view name, Source& input, const ContainerPlace& place) {
+  const std::string_view inner = unpacked_name(name);
+  Stream stream(Stream::Format::raw, input);
+  if (stream.next_entry() != Stream::Step::entry)
+    return walk.note(place, inner, 0, "cannot be read (" + stream.failure() + ")");
+  EntrySource source(stream, kUnknownSize, walk.budget);
+  std::vector<std::byte> head;
+  while (head.size() < kTarHeader) {
+    const Bytes block = source.next();
+    if (block.empty()) break;
+    head.insert(head.end(), block.begin(), block.end());
+  }
+  ResumedSource all(head, source);
+  if (container_kind(Bytes(head).first(std::min(head.size(), kTarHeader)), ".tar") == ContainerKind::tar)
+    return walk_stream(walk, Stream::Format::tar, all, {}, place);
+  if (!walk.count_member(place)) return;
+  Buffer buffer(walk.visitor.member_memory);
+  const Candidate member{inner, kUnknownSize, 0};
+  if (walk.wanted(place, member)) walk.member(place, member, all, buffer);
+}
+
+void walk_embedded(Walk& walk, Bytes bytes, std::uint64_t from, const ContainerPlace& place) {
+  EmbeddedWalk(walk, bytes, place).run(from);
+}
+
+}  // namespace kshim::input
