@@ -17,7 +17,8 @@ using namespace std::string_view_literals;
 std::string_view unpacked_name(std::string_view name) {
   name = name.substr(name.rfind('/') + 1);
   for (const std::string_view ending : {".gz"sv, ".bz2"sv, ".xz"sv, ".zst"sv, ".lzma"sv})
-    if (name.size() > ending.size() && name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
+    if (name.size() > ending.size() && name.ends_with(ending))
+      return name.substr(0, name.size() - ending.size());
   return name;
 }
 
@@ -65,8 +66,9 @@ class ZlibSource final : public Source {
   std::array<std::byte, 16U << 10> block_{};
 };
 
-constexpr std::string_view kCubin = "\x7f"
-                                    "ELF\2\1\1"sv;
+constexpr std::string_view kCubin =
+    "\x7f"
+    "ELF\2\1\1"sv;
 constexpr std::string_view kFatbin = "P\xc3\xadU\xc2\xba\1"sv;  // each byte from 0x80 on as two
 
 /// Text whose characters are bytes, as UTF-8: what pickle made of bytes before protocol 3. Up to `most`.
@@ -91,7 +93,8 @@ bool is_code_as_text(Bytes bytes) {
   constexpr std::size_t kHeader = 24;
   const auto head = bytes_of_text(bytes.first(std::min(bytes.size(), 2 * kHeader)), kHeader);
   const image::BlobKind kind = image::identify(head);
-  return (kind == image::BlobKind::cubin || kind == image::BlobKind::fatbin) && image::identify(bytes) != kind;
+  return (kind == image::BlobKind::cubin || kind == image::BlobKind::fatbin) &&
+         image::identify(bytes) != kind;
 }
 
 /// The text behind the mark of one of 16 bits, little-endian, where its characters are of 7.
@@ -141,7 +144,10 @@ Sign sign_at(Bytes bytes) {
 class EmbeddedWalk {
  public:
   EmbeddedWalk(Walk& walk, Bytes bytes, const ContainerPlace& place)
-      : walk_(walk), bytes_(bytes), place_(place), buffer_(walk.visitor.member_memory),
+      : walk_(walk),
+        bytes_(bytes),
+        place_(place),
+        buffer_(walk.visitor.member_memory),
         work_(kLeastWork + bytes.size() * kWorkPerByte) {}
 
   void run(std::uint64_t from) {
@@ -157,8 +163,8 @@ class EmbeddedWalk {
   }
 
  private:
-  // Of streams in other bytes nobody knows how many there are, and most of what looks like the start of one is
-  // none: what they inflate to is limited by the size of the bytes.
+  // Of streams in other bytes nobody knows how many there are, and most of what looks like the start of one
+  // is none: what they inflate to is limited by the size of the bytes.
   static constexpr std::uint64_t kLeastWork = std::uint64_t{64} << 20;
   static constexpr std::uint64_t kWorkPerByte = 16;
   static constexpr std::uint64_t kAttempt = 256;

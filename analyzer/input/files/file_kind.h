@@ -22,8 +22,9 @@ FileKind file_kind(Bytes first, std::string_view name, std::uint64_t size) noexc
 
 /// What files of FileKind::data are.
 struct DataKind {
-  std::string name;         ///< "SQLite database", ".engine file", "file without an ending"
-  bool searchable = false;  ///< its contents lie in it as they are: where the search finds none, there is none
+  std::string name;  ///< "SQLite database", ".engine file", "file without an ending"
+  bool searchable =
+      false;  ///< its contents lie in it as they are: where the search finds none, there is none
 };
 DataKind data_kind(Bytes first, std::string_view name);
 

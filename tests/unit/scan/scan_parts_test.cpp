@@ -161,8 +161,8 @@ TEST(FileKinds, ByFirstBytesAndForSomeByName) {
   for (const std::string_view plain : {""sv, "import torch\n"sv, "\xff\xfet\0e\0"sv, "\x89PNG\r\n\x1a\n\0"sv,
                                        "\xa7\r\r\n\0\0\0\0\0\0\0\0\0\0\0\0"sv, "GGUF\3\0"sv})
     EXPECT_EQ(kind_of(plain, "x.cubin"), FileKind::plain) << plain;
-  for (const std::string_view data : {"\0\1\2"sv, "BC\xc0\xde"sv, "\x93NUMPY\1\0"sv, "text\0more"sv,
-                                      "\xff\xfe.\0v\0e\0r\0s\0i\0o\0n\0"sv})
+  for (const std::string_view data :
+       {"\0\1\2"sv, "BC\xc0\xde"sv, "\x93NUMPY\1\0"sv, "text\0more"sv, "\xff\xfe.\0v\0e\0r\0s\0i\0o\0n\0"sv})
     EXPECT_EQ(kind_of(data, "x.txt"), FileKind::data) << data;
   EXPECT_EQ(file_kind(bytes_of("#!/bin/sh\n"), "x.run", 1U << 30U), FileKind::data) << "extracts itself";
 }
