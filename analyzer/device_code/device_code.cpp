@@ -322,7 +322,7 @@ std::uint64_t CodeCollector::add_cubin(std::uint64_t at, const CodeRange& range)
 }
 
 std::uint64_t CodeCollector::add_ptx(std::uint64_t at, const CodeRange& range) {
-  constexpr std::size_t kHead = 4096;  // of which version and target are the first words
+  constexpr std::size_t kHead = 4096;  // version and target are its first words
   const Bytes rest = file_.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(range.end - at));
   // A text full of such words costs no more than its size allows.
   if (ptx_misses_ > kMaxPtxMisses + file_.size() / kHead) return at + 1;

@@ -47,6 +47,10 @@ constexpr std::uint64_t kMappedAround = std::uint64_t{128} << 10;
 constexpr std::uint64_t kWorthSharing = std::uint64_t{8} << 20;
 // Of a file that was found in a folder and is of no known kind, this much is searched.
 constexpr std::size_t kMostUnasked = std::size_t{256} << 20;
+// Of an archive that was found in a folder and has no package's name, this much is read until device code is
+// found: it may as well be a data set of 100 GB.
+constexpr std::uint64_t kMostOfArchive = std::uint64_t{1} << 30;
+constexpr std::array<std::string_view, 5> kPackages = {".whl", ".conda", ".egg", ".zip", ".tar.bz2"};
 constexpr std::string_view kCondaIndex = "info/index.json";
 // What threads work in. It is kept while they start: their stacks may take all there is else.
 constexpr std::size_t kRoom = std::size_t{16} << 20;
@@ -267,13 +271,15 @@ class Scanner {
   void look_at(const Input& input, const Task& task, Found& out) {
     const std::string name = input.shown();
     if (task.layer != nullptr) return look_into_layer(name, *task.layer, task, out, out.layer);
+    if (!input.named && unpacked_name(name).size() != name.size() && has_plain_name(name)) return;
     std::array<std::byte, kFirstBytes> buffer;
     std::string note;
     const Bytes first = read_first(input.path, buffer, note);
-    const FileKind kind = file_kind(first, name, input.bytes);
+    FileKind kind = file_kind(first, name, input.bytes);
+    if (input.named && kind == FileKind::plain) kind = FileKind::data;  // searched all the same
     // Only a zip has shares.
     if (!task.first_share && container_kind(first, name) != ContainerKind::zip) return;
-    if (kind == FileKind::plain) {
+    if (!may_hold_code(kind)) {
       if (input.named && note.empty())
         note = first.empty() ? "is empty" : "is neither a file that can hold device code nor an archive";
     } else if (!(kind == FileKind::container && !input.named && look_into_images(input, task, out))) {
@@ -319,7 +325,7 @@ class Scanner {
       ScannedObject object;
       object.path = name;
       object.member = image_path(member.name);
-      from = examine(std::move(object), member.bytes, sink);
+      from = examine(std::move(object), member.bytes, kind_of(member), sink);
     };
     visitor.look_behind = [&](const Member&) { return std::exchange(from, UINT64_MAX); };
     visit_layer(visitor, found);
@@ -331,16 +337,26 @@ class Scanner {
     std::function<void(ObjectResult)> take;
     std::vector<UnreadFile>& unread;
     bool& any_read;
+    bool named = false;  ///< the file, or the archive around it
   };
+
+  static Bytes first_of(Bytes part) { return part.first(std::min(part.size(), kFirstBytes)); }
+  static FileKind kind_of(const Member& member) {
+    return file_kind(first_of(member.bytes), member.name, member.bytes.size());
+  }
 
   /// One file or member. Returns the byte from which on archives and streams may lie in it without its saying
   /// so.
-  std::uint64_t examine(ScannedObject object, Bytes bytes, const Sink& sink) const {
-    const auto first_of = [](Bytes part) { return part.first(std::min(part.size(), kFirstBytes)); };
+  std::uint64_t examine(ScannedObject object, Bytes bytes, FileKind kind, const Sink& sink) const {
+    if (!may_hold_code(kind)) return bytes.size();
     const std::string name = object.name();
-    const FileKind kind = file_kind(first_of(bytes), name, bytes.size());
-    if (kind == FileKind::plain) return bytes.size();
     UnreadFile here{object.path, object.member, {}, bytes.size()};
+    DataKind data = kind == FileKind::data ? data_kind(first_of(bytes), name) : DataKind();
+    if (!sink.named && data.contents == DataKind::Contents::packed) {
+      here.kind = std::move(data.name);
+      sink.unread.push_back(std::move(here));
+      return bytes.size();
+    }
     auto result = scan_object(std::move(object), bytes, options_, kind);
     const bool code = result && result->has_device_code;
     if (result) sink.take(std::move(*result));
@@ -348,18 +364,18 @@ class Scanner {
       sink.any_read = true;
       const std::uint64_t end = end_of_elf(bytes);
       const Bytes behind = bytes.subspan(static_cast<std::size_t>(end));
-      if (file_kind(first_of(behind), {}, behind.size()) == FileKind::plain) return bytes.size();
+      if (!may_hold_code(file_kind(first_of(behind), {}, behind.size()))) return bytes.size();
       here.kind = "data behind a program";
       here.bytes = behind.size();
       if (!code && behind.size() >= kFirstBytes) sink.unread.push_back(std::move(here));
       return end;
     }
-    DataKind data = data_kind(first_of(bytes), name);
-    sink.any_read = sink.any_read || code || data.searchable;
+    const bool open = data.contents == DataKind::Contents::open;
+    sink.any_read = sink.any_read || code || open;
     if (code) return bytes.size();
     here.kind = std::move(data.name);
     const bool derived = is_embedded(here.member);
-    if (!data.searchable && !derived) sink.unread.push_back(std::move(here));
+    if (!open && !derived) sink.unread.push_back(std::move(here));
     return 0;
   }
 
@@ -373,10 +389,19 @@ class Scanner {
                  Found& out) {
     ContainerVisitor visitor = visitor_of(name, bytes, task, out);
     visitor.queue = task.queue.get();
-    const Sink sink{[&out](ObjectResult result) { keep(std::move(result), out); }, out.unread, out.any_read};
+    ByteBudget budget(std::min(kMostOfArchive, ContainerLimits{}.of(bytes.size())));
+    if (!named) {
+      const auto is_end = [&](std::string_view ending) { return name.ends_with(ending); };
+      if (std::ranges::none_of(kPackages, is_end)) visitor.budget = &budget;
+    }
+    const Sink sink{[&](ObjectResult result) {
+                      if (result.has_device_code) budget.raise(ContainerLimits{}.of(bytes.size()));
+                      keep(std::move(result), out);
+                    },
+                    out.unread, out.any_read, named};
     std::uint64_t from = 0;
     visitor.wants_content = [](std::string_view member, Bytes first) {
-      return is_conda_index(member) || may_hold_code(member, first);
+      return is_conda_index(member) || begins_like_code(member, first);
     };
     visitor.visit = [&](const Member& member) {
       from = member.bytes.size();
@@ -390,7 +415,7 @@ class Scanner {
       object.member = member.name;
       object.package = package_of(name, member.name);
       if (object.package.empty()) object.package = conda_package(out, member.name);
-      from = examine(std::move(object), member.bytes, sink);
+      from = examine(std::move(object), member.bytes, kind_of(member), sink);
     };
     visitor.look_behind = [&](const Member&) { return from; };
     if (kind == FileKind::container) {
@@ -401,7 +426,7 @@ class Scanner {
       if (cut) bytes = bytes.first(kMostUnasked);
       ScannedObject object;
       object.path = name;
-      from = examine(std::move(object), bytes, sink);
+      from = examine(std::move(object), bytes, kind, sink);
       if (from < bytes.size()) each_embedded(bytes, from, name, ContainerLimits{}, visitor);
       if (cut && !out.unread.empty())
         out.unread.back().kind += fmt::format(" of more than {} MiB", kMostUnasked >> 20);
@@ -439,8 +464,8 @@ class Scanner {
     return before == 0 || member[before - 1] == '!';
   }
 
-  static bool may_hold_code(std::string_view member, Bytes first) {
-    return file_kind(first, member, UINT64_MAX) != FileKind::plain;
+  static bool begins_like_code(std::string_view member, Bytes first) {
+    return may_hold_code(file_kind(first, member, UINT64_MAX));
   }
 
   ContainerVisitor visitor_of(const std::string& name, Bytes bytes, const Task& task, Found& out) {
@@ -464,8 +489,8 @@ class Scanner {
       const std::uint64_t before = task.reading->bytes.load();
       if (task.shares == 1 && done > before) advance(task, done - before);
     };
-    visitor.wants = [](std::string_view, std::uint64_t) { return true; };
-    visitor.wants_content = may_hold_code;
+    visitor.wants = [](std::string_view member, std::uint64_t) { return !has_plain_name(member); };
+    visitor.wants_content = begins_like_code;
     visitor.damaged = [&name, &out](std::string_view member, std::uint64_t offset, const std::string& what) {
       out.notes.push_back({fmt::format("{}{}{}", name, member.empty() ? "" : "!", member),
                            fmt::format("at offset {}, {}", offset, what)});

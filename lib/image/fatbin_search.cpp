@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kshim/image/fatbin_search.h"
 
+#include "kshim/image/byte_pairs.h"
 #include "kshim/image/fatbin.h"
 
 namespace kshim::image {
@@ -16,44 +17,19 @@ constexpr std::uint16_t kMachineCuda = 190;
 // Of PTX, behind its comments: ".version", in the order of its bytes.
 constexpr std::uint64_t kPtxStart = 0x6e6f'6973'7265'762eULL;
 
-// Compares the first two bytes of a start at every position, 16 positions at a time, with the vector unit
-// that every CPU has (SSE2, Advanced SIMD). A block with a match is then examined. Neither pair is common in
-// code or text.
-using Vector = std::uint8_t __attribute__((vector_size(16)));
-constexpr std::size_t kVectorsPerBlock = 8;
-constexpr std::size_t kBlock = kVectorsPerBlock * sizeof(Vector);
-
-Vector load(const std::byte* at) noexcept {
-  Vector out;
-  std::memcpy(&out, at, sizeof out);  // one unaligned load
-  return out;
-}
-constexpr Vector every(std::uint64_t start, unsigned byte) noexcept {
-  const auto value = static_cast<std::uint8_t>(start >> (8 * byte));
-  return Vector{} + value;
-}
-
 /// What is looked for: each includes the ones before.
 enum class Starts : std::uint8_t { fatbins, cubins, ptx };
 
-template <Starts kStarts>
-bool may_start_in(const std::byte* block) noexcept {
-  Vector found{};
-  for (std::size_t at = 0; at < kBlock; at += sizeof(Vector)) {
-    const Vector first = load(block + at);
-    const Vector second = load(block + at + 1);
-    const auto add = [&](std::uint64_t start) {
-      found |= reinterpret_cast<Vector>(first == every(start, 0)) &
-               reinterpret_cast<Vector>(second == every(start, 1));
-    };
-    add(kFatbinStart);
-    if constexpr (kStarts >= Starts::cubins) add(kElfStart);
-    if constexpr (kStarts >= Starts::ptx) add(kPtxStart);
-  }
-  std::uint64_t halves[2];
-  std::memcpy(halves, &found, sizeof halves);
-  return (halves[0] | halves[1]) != 0;
+constexpr BytePair pair_of(std::uint64_t start) noexcept {
+  return {static_cast<std::uint8_t>(start), static_cast<std::uint8_t>(start >> 8U)};
 }
+// None is common in code or text.
+template <Starts>
+constexpr std::array kPairs = {pair_of(kFatbinStart)};
+template <>
+constexpr std::array kPairs<Starts::cubins> = {pair_of(kFatbinStart), pair_of(kElfStart)};
+template <>
+constexpr std::array kPairs<Starts::ptx> = {pair_of(kFatbinStart), pair_of(kElfStart), pair_of(kPtxStart)};
 
 template <Starts kStarts>
 bool starts_at(Bytes bytes, std::size_t at) noexcept {
@@ -67,20 +43,9 @@ bool starts_at(Bytes bytes, std::size_t at) noexcept {
 template <Starts kStarts>
 std::uint64_t find(Bytes bytes, std::uint64_t from) noexcept {
   constexpr std::size_t kStartSize = sizeof(std::uint64_t);
-  if (from > bytes.size() || bytes.size() < kStartSize) return bytes.size();
-  auto at = static_cast<std::size_t>(from);
-  const std::size_t last = bytes.size() - kStartSize;
-  while (at <= last) {
-    // A block's own last position is asked for two bytes as well.
-    if (bytes.size() - at > kBlock && !may_start_in<kStarts>(bytes.data() + at)) {
-      at += kBlock;
-      continue;
-    }
-    const std::size_t end = last - at < kBlock ? last : at + kBlock - 1;
-    for (; at <= end; ++at)
-      if (starts_at<kStarts>(bytes, at)) return at;
-  }
-  return bytes.size();
+  return find_pair<kPairs<kStarts>>(bytes, from, [&](std::size_t at) {
+    return bytes.size() - at >= kStartSize && starts_at<kStarts>(bytes, at);
+  });
 }
 
 }  // namespace

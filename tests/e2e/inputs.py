@@ -150,6 +150,11 @@ def files_of(code, own):
         "installer.run": (b"#!/bin/sh\n" + b"# nothing\n" * 120_000 + tar_of({"a/libscale.so": program}, "w:gz"), own),
         "marked.ptx": (b"\xef\xbb\xbf" + ptx, text),
         "wide.ptx": (b"\xff\xfe" + ptx.decode().encode("utf-16-le"), text),
+        "wide-be.ptx": (b"\xfe\xff" + ptx.decode().encode("utf-16-be"), text),
+        "native.jar": (zip_of({"META-INF/MANIFEST.MF": b"a: b\n", "a/B.class": b"\xca\xfe\xba\xbe\0\0\0\x3d" + NOISE, "linux/libscale.so": program}), own),
+        "weights.pt2": (zip_of({"m/data/aotinductor/model/x.cubin": cubin, "m/data/weights/w": NOISE, "m/version": b"2"}, zipfile.ZIP_STORED), one),
+        "compressed.joblib": (zlib.compress(pickle.dumps({"a": cubin, "b": NOISE})), one),
+        "inner.pkl": (pickle.dumps({"a": NOISE, "b": zlib.compress(cubin), "c": NOISE}), one),
         "commented.txt": (b"// " + b"-" * 500 + b"\n" + ptx, text),
     }
     if shutil.which("zstd"):
@@ -197,6 +202,25 @@ class Inputs(e2e.Case):
                 with self.subTest(file=name, nesting=nesting):
                     self.assertEqual(self.images(path), sorted(expected))
 
+    def test_what_names_tell(self):
+        """Members that are called a source, a class or a number of PyTorch's are passed over, and so are manual pages in a folder."""
+        for name in ("a/b.class", "a/b.py", "m/data/17", "a/b.ko.xz"):
+            data = {"m/version": b"3\n", name: lzma.compress(self.code["cubin"]) if name.endswith("xz") else self.code["cubin"]}
+            path = self.put(name.replace("/", "_") + "/some.jar", zip_of(data))
+            self.assertEqual((self.images(path), self.images(path.parent)), ([], []), name)
+            path = self.put(name.replace("/", "_") + ".d/" + name.rsplit("/")[-1], data[name])
+            self.assertEqual(self.images(path), ["sm_80"], name)
+        manual = self.put("man/man1/a.1.gz", gzip.compress(self.code["cubin"]))
+        self.assertEqual((self.images(manual), self.images(manual.parent)), (["sm_80"], []))
+
+    def test_a_named_file_is_always_searched(self):
+        """Whatever its first bytes say: of a folder, pictures and the like are passed over, and databases are not read."""
+        path = self.put("some/logo.png", b"\x89PNG\r\n\x1a\n" + NOISE + self.code["cubin"])
+        self.assertEqual((self.images(path), self.images(path.parent)), (["sm_80"], []))
+        path = self.put("other/blocks.h5", b"\x89HDF\r\n\x1a\n" + NOISE + self.code["cubin"])
+        self.assertEqual(self.images(path), ["sm_80"])
+        self.assertIn("HDF5 file", self.kshim("scan", path.parent).stderr)
+
     def test_each_archive_in_each_nesting(self):
         files = {"opt/libscale.so": SCALE.read_bytes(), "opt/cache/3f2a.cubin": b"0" * 40 + self.code["cubin"], "opt/twice.ptx": self.code["ptx"]}
         expected = sorted(["compute_90", "sm_80", *self.images(SCALE)])
@@ -231,7 +255,7 @@ class Inputs(e2e.Case):
     def test_what_is_not_read_is_named(self):
         """Never green: exit status 3 where nothing was read, 1 where something was and nothing is known of the rest."""
         for name, data, kind in (("model.engine", os.urandom(20_000), ".engine file"), ("some.bc", b"BC\xc0\xde" + NOISE, "LLVM bitcode"),
-                                 ("state.db", b"SQLite format 3\0" + NOISE, "SQLite database"), ("blob", b"\0\1\2", "file without an ending")):
+                                 ("state.db", b"SQLite format 3\0" + NOISE, "SQLite database"), ("blob", NOISE[:100], "file without an ending")):
             folder = self.folder / (name + ".d")
             path = self.put("sub/" + name, data, folder)
             self.put("README.md", b"# Read me\n", folder)

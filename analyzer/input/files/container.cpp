@@ -62,13 +62,13 @@ class Utf8Names {
 void each_member(ContainerKind kind, Bytes container, const std::string& name, const ContainerLimits& limits,
                  const ContainerVisitor& visitor) {
   const Utf8Names names;
-  const std::uint64_t most =
-      kind == ContainerKind::thin_ar ? limits.total_bytes : limits.of(container.size());
-  Walk walk(limits, visitor, name, most);
+  Walk walk(limits, visitor, name,
+            kind == ContainerKind::thin_ar ? limits.total_bytes : limits.of(container.size()));
   if (kind != ContainerKind::zip && !walk.takes_whole({})) return;
   walk.container(kind, container, {});
   if (walk.budget.exhausted())
-    walk.note({}, {}, 0, fmt::format("inflates to more than {} bytes: the rest is not read", most));
+    walk.note({}, {}, 0,
+              fmt::format("inflates to more than {} bytes: the rest is not read", walk.budget.all()));
 }
 
 }  // namespace

@@ -11,8 +11,7 @@ namespace kshim::input {
 class ByteBudget;
 class MemberQueue;
 
-/// tar: compressed in any way, or not. packed: a compressed stream of which nothing tells whether a tar is in
-/// it.
+/// tar: compressed in any way, or not. packed: a compressed stream; nothing tells whether a tar is in it.
 enum class ContainerKind : std::uint8_t { none, ar, thin_ar, zip, tar, packed };
 
 constexpr std::size_t kTarHeader = 512;

@@ -5,6 +5,7 @@
 
 #include "analyzer/input/files/container_walk.h"
 #include "analyzer/input/files/file_kind.h"
+#include "kshim/image/byte_pairs.h"
 #include "kshim/image/fatbin.h"
 #include "kshim/image/image.h"
 
@@ -12,15 +13,6 @@ namespace kshim::input {
 namespace {
 
 using namespace std::string_view_literals;
-
-/// Of "lib.so.gz" "lib.so"; a name that does not tell stays.
-std::string_view unpacked_name(std::string_view name) {
-  name = name.substr(name.rfind('/') + 1);
-  for (const std::string_view ending : {".gz"sv, ".bz2"sv, ".xz"sv, ".zst"sv, ".lzma"sv})
-    if (name.size() > ending.size() && name.ends_with(ending))
-      return name.substr(0, name.size() - ending.size());
-  return name;
-}
 
 /// What zlib's own format holds, checksum included.
 class ZlibSource final : public Source {
@@ -97,23 +89,30 @@ bool is_code_as_text(Bytes bytes) {
          image::identify(bytes) != kind;
 }
 
-/// The text behind the mark of one of 16 bits, little-endian, where its characters are of 7.
+/// The text behind the mark of one of 16 bits, where its characters are of 7.
 std::vector<std::byte> narrow_text(Bytes bytes) {
   std::vector<std::byte> out;
-  if (!text_of(bytes).starts_with("\xff\xfe"sv)) return out;
-  for (std::size_t at = 2; at + 1 < bytes.size() && bytes[at + 1] == std::byte{0}; at += 2)
-    out.push_back(bytes[at]);
+  const bool little = text_of(bytes).starts_with("\xff\xfe"sv);
+  if (!little && !text_of(bytes).starts_with("\xfe\xff"sv)) return out;
+  for (std::size_t at = 2; at + 1 < bytes.size() && bytes[at + (little ? 1 : 0)] == std::byte{0}; at += 2)
+    out.push_back(bytes[at + (little ? 0 : 1)]);
   return out;
 }
 
 enum class Sign : std::uint8_t { none, zlib, packed, zip, text };
 
-/// The first bytes of those below.
-constexpr auto kFirstOfSigns = [] {
-  std::array<bool, 256> out{};
-  for (const unsigned each : {0x78U, 0x1fU, 0x42U, 0xfdU, 0x28U, 0x50U, 0x7fU}) out[each] = true;
-  return out;
-}();
+/// How those below begin: zlib at each of its levels, the others.
+constexpr std::array<image::BytePair, 11> kSigns = {{{0x78, 0x01},
+                                                     {0x78, 0x5e},
+                                                     {0x78, 0x9c},
+                                                     {0x78, 0xda},
+                                                     {0x1f, 0x8b},
+                                                     {'B', 'Z'},
+                                                     {0xfd, '7'},
+                                                     {0x28, 0xb5},
+                                                     {'P', 'K'},
+                                                     {'P', 0xc3},
+                                                     {0x7f, 'E'}}};
 
 Sign sign_at(Bytes bytes) {
   const std::string_view text = text_of(bytes);
@@ -153,11 +152,10 @@ class EmbeddedWalk {
   void run(std::uint64_t from) {
     if (from == 0)
       if (const auto text = narrow_text(bytes_); !text.empty()) member(0, text);
-    for (std::uint64_t at = from; at < bytes_.size() && work_ != 0 && !walk_.stopped();) {
-      if (!kFirstOfSigns[std::to_integer<std::size_t>(bytes_[static_cast<std::size_t>(at)])]) {
-        ++at;
-        continue;
-      }
+    for (std::uint64_t at = from; work_ != 0 && !walk_.stopped();) {
+      at = image::find_pair<kSigns>(
+          bytes_, at, [&](std::size_t place) { return sign_at(bytes_.subspan(place)) != Sign::none; });
+      if (at >= bytes_.size()) break;
       at = look_at(at);
     }
   }
@@ -184,7 +182,7 @@ class EmbeddedWalk {
       case Sign::packed: {
         MemorySource input({}, rest);
         Stream packed(Stream::Format::raw, input);
-        if (packed.next_entry() != Stream::Step::entry) return spend(0), at + 4;
+        if (packed.next_entry() != Stream::Step::entry || !packed.compressed()) return spend(0), at + 4;
         EntrySource source(packed, kUnknownSize, walk_.budget);
         stream(at, source);
         return at + 4;
@@ -257,10 +255,12 @@ class EmbeddedWalk {
 }  // namespace
 
 void walk_packed(Walk& walk, std::string_view name, Source& input, const ContainerPlace& place) {
-  const std::string_view inner = unpacked_name(name);
+  const std::string_view inner = unpacked_name(name.substr(name.rfind('/') + 1));
   Stream stream(Stream::Format::raw, input);
   if (stream.next_entry() != Stream::Step::entry)
     return walk.note(place, inner, 0, "cannot be read (" + stream.failure() + ")");
+  // Else the entry is these bytes once more.
+  if (!stream.compressed()) return walk.note(place, inner, 0, "begins like a compressed stream, and is none");
   EntrySource source(stream, kUnknownSize, walk.budget);
   std::vector<std::byte> head;
   while (head.size() < kTarHeader) {
@@ -274,7 +274,7 @@ void walk_packed(Walk& walk, std::string_view name, Source& input, const Contain
   if (!walk.count_member(place)) return;
   Buffer buffer(walk.visitor.member_memory);
   const Candidate member{inner, kUnknownSize, 0};
-  if (walk.wanted(place, member)) walk.member(place, member, all, buffer);
+  walk.member(place, member, all, buffer);  // its name was asked about with the stream's
 }
 
 void walk_embedded(Walk& walk, Bytes bytes, std::uint64_t from, const ContainerPlace& place) {

@@ -14,7 +14,13 @@ namespace kshim::input {
 /// Bytes that may still be read, by several threads.
 class ByteBudget {
  public:
-  explicit ByteBudget(std::uint64_t bytes) : left_(bytes) {}
+  explicit ByteBudget(std::uint64_t bytes) : all_(bytes), left_(bytes) {}
+  std::uint64_t all() const noexcept { return all_; }
+  void raise(std::uint64_t to) noexcept {
+    if (to <= all_) return;
+    left_ += to - all_;
+    all_ = to;
+  }
   bool spend(std::uint64_t bytes) noexcept {
     const bool enough = !exhausted_ && left_.fetch_sub(bytes) >= bytes;
     if (!enough) exhausted_ = true;
@@ -23,6 +29,7 @@ class ByteBudget {
   bool exhausted() const noexcept { return exhausted_; }
 
  private:
+  std::atomic<std::uint64_t> all_;
   std::atomic<std::uint64_t> left_;  ///< of no meaning once it is exhausted
   std::atomic<bool> exhausted_{false};
 };

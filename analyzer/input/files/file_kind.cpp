@@ -17,7 +17,8 @@ struct Magic {
   std::string_view bytes;
 };
 
-// Sound, pictures, fonts, documents, tensors and what version control keeps.
+// Sound, pictures, fonts, documents, tensors, bytecode, catalogs, tables of systems, what version control
+// keeps.
 constexpr Magic kPlain[] = {
     {0, "\x89PNG\r\n\x1a\n"sv},
     {0, "\xff\xd8\xff"sv},  // JPEG
@@ -47,13 +48,36 @@ constexpr Magic kPlain[] = {
     {0, "PACK\0\0\0\2"sv},
     {0, "\xfftOc"sv},
     {0, "DIRC\0\0\0"sv},
+    {0, "JM\1\0"sv},
+    {0, "\xda\xda\xfe\xca"sv},
+    {0, "\xa2\xab\x0b\xf0"sv},  // Java's modules, image and archive of classes
+    {2, "\xda\x27"sv},          // ICU
+    {0, "\x1c\4\x1e\xf1"sv},    // file's
+    {0, "PPU"sv},
+    {0, "Caml1999"sv},
+    {0, "\1\xfa\xce\x64"sv},  // units of Pascal, OCaml, Haskell
+    {0, "rust\0\0\0"sv},
+    {0, "\x1bLua"sv},
+    {0, "FOR1"sv},
+    {0, "GOBJ\nMETADATA"sv},
+    {0, "GVariant"sv},
+    {0, "qres"sv},
+    {0, "\x3c\xb8\x64\x18"sv},  // Qt's translations
+};
+
+// Names that say enough of a member of an archive: with a hundred thousand of them, reading what each begins
+// with is the cost.
+constexpr std::string_view kPlainEndings[] = {
+    ".py",  ".pyc",  ".pyi", ".h",          ".hpp", ".hxx", ".cuh", ".c",   ".cc",  ".cpp", ".inl",  ".go",
+    ".rs",  ".java", ".kt",  ".class",      ".sig", ".res", ".js",  ".ts",  ".css", ".htm", ".html", ".md",
+    ".rst", ".xml",  ".xsd", ".properties", ".svg", ".png", ".jpg", ".gif", ".ttf", ".ko",
 };
 
 // Others that people know by a name.
 struct Known {
   Magic magic;
   const char* name;
-  bool searchable = false;
+  DataKind::Contents contents = DataKind::Contents::packed;
 };
 constexpr Known kKnown[] = {
     {{0, "BC\xc0\xde"sv}, "LLVM bitcode"},
@@ -69,9 +93,9 @@ constexpr Known kKnown[] = {
     {{0, "hsqs"sv}, "SquashFS image"},
     {{0, "\x04\x22\x4d\x18"sv}, "LZ4 stream"},
     {{0, "\x1f\x9d"sv}, "compress stream"},
-    {{0, "\x93NUMPY"sv}, "NumPy array", true},
-    {{0, "\xcf\xfa\xed\xfe"sv}, "Mach-O file", true},
-    {{0, "\xca\xfe\xba\xbe"sv}, "Mach-O or Java file", true},
+    {{0, "\x93NUMPY"sv}, "NumPy array", DataKind::Contents::open},
+    {{0, "\xcf\xfa\xed\xfe"sv}, "Mach-O file", DataKind::Contents::open},
+    {{0, "\xca\xfe\xba\xbe"sv}, "Mach-O file", DataKind::Contents::open},
 };
 
 bool has(Bytes first, const Magic& magic) {
@@ -79,9 +103,31 @@ bool has(Bytes first, const Magic& magic) {
   return text.size() >= magic.at && text.substr(magic.at).starts_with(magic.bytes);
 }
 
+}  // namespace
+
+std::string_view unpacked_name(std::string_view name) noexcept {
+  for (const std::string_view ending : {".gz"sv, ".bz2"sv, ".xz"sv, ".zst"sv, ".lzma"sv})
+    if (name.size() > ending.size() && name.ends_with(ending))
+      return name.substr(0, name.size() - ending.size());
+  return name;
+}
+
+namespace {
+
 /// A number of the compiler, then CR LF.
 bool is_python_bytecode(Bytes first) {
   return first.size() >= 16 && text_of(first).substr(2, 2) == "\r\n" && first[1] <= std::byte{0x0f};
+}
+
+/// Its version is 45 or more. Mach-O files of several architectures count them in its place.
+bool is_java_class(Bytes first) {
+  return text_of(first).starts_with("\xca\xfe\xba\xbe") && first.size() > 7 && first[7] >= std::byte{45};
+}
+
+/// A magic, then sizes of at most a few hundred.
+bool is_terminal(Bytes first) {
+  const bool magic = text_of(first).starts_with("\x1a\1") || text_of(first).starts_with("\x1e\2");
+  return magic && first.size() > 5 && first[3] == std::byte{0} && first[5] == std::byte{0};
 }
 
 /// The size of a JSON header, then the header.
@@ -117,7 +163,7 @@ bool is_packed_plain(Bytes first) {
   if (zlib && (text.starts_with("blob ") || text.starts_with("tree ") || text.starts_with("commit ") ||
                text.starts_with("tag ")))
     return true;
-  return file_kind(*inner, {}, inner->size()) == FileKind::plain;
+  return !may_hold_code(file_kind(*inner, {}, UINT64_MAX));
 }
 
 bool is_wide(Bytes first) {
@@ -126,18 +172,26 @@ bool is_wide(Bytes first) {
 
 /// No text has a NUL, and few have control characters but those for lines, pages and colors.
 bool is_text(Bytes first) {
+  constexpr std::size_t kBeginning = 512;
   constexpr std::ptrdiff_t kOneOf = 64;
-  const std::string_view text = text_of(first);
-  if (text.find('\0') != std::string_view::npos) return false;
+  if (std::memchr(first.data(), 0, first.size()) != nullptr) return false;
+  const std::string_view text = text_of(first).substr(0, kBeginning);
   return std::ranges::count_if(text, [](unsigned char c) {
            return c < ' ' && (c < '\t' || c > '\r') && c != 0x1b;
          }) <= std::ssize(text) / kOneOf;
 }
 
+/// PyTorch's tensors, each by its number.
+bool is_tensor(std::string_view name) {
+  const std::size_t slash = name.rfind('/');
+  return slash != std::string_view::npos && slash + 1 < name.size() &&
+         name.substr(0, slash).ends_with("/data") && std::ranges::all_of(name.substr(slash + 1), is_digit);
+}
+
 }  // namespace
 
 FileKind file_kind(Bytes first, std::string_view name, std::uint64_t size) noexcept {
-  if (first.empty()) return FileKind::plain;
+  if (first.empty()) return FileKind::text;
   const Bytes unmarked = text_of(first).starts_with("\xef\xbb\xbf"sv) ? first.subspan(3) : first;
   switch (image::identify(unmarked)) {
     case image::BlobKind::ltoir:
@@ -158,22 +212,33 @@ FileKind file_kind(Bytes first, std::string_view name, std::uint64_t size) noexc
   if (container_kind(first, name) != ContainerKind::none) return FileKind::container;
   if (is_wide(first)) {
     // PTX that PowerShell wrote; other texts of 16 bits are texts.
+    // Of either order: a NUL stands between two letters.
     return text_of(first).find(".\0v\0e\0r\0s\0i\0o\0n\0"sv) != std::string_view::npos ? FileKind::data
-                                                                                       : FileKind::plain;
+                                                                                       : FileKind::text;
   }
   // A PTX file whose comments alone fill the first bytes.
   if (name.ends_with(".ptx")) return FileKind::device_code;
   constexpr std::uint64_t kLargestScript = 1U << 20;  // a larger one extracts itself
   if (is_text(first))
-    return text_of(first).starts_with("#!") && size > kLargestScript ? FileKind::data : FileKind::plain;
-  if (is_python_bytecode(first) || is_safetensors(first)) return FileKind::plain;
+    return text_of(first).starts_with("#!") && size > kLargestScript ? FileKind::data : FileKind::text;
+  constexpr std::uint64_t kSmallest = 80;  // a fatbin's header and that of an image
+  if (size < kSmallest) return FileKind::plain;
+  if (is_python_bytecode(first) || is_java_class(first) || is_terminal(first) || is_safetensors(first))
+    return FileKind::plain;
   return std::ranges::any_of(kPlain, [&](const Magic& magic) { return has(first, magic); }) ? FileKind::plain
                                                                                             : FileKind::data;
 }
 
+bool has_plain_name(std::string_view name) noexcept {
+  const std::string_view plain = unpacked_name(name);
+  const bool manual = plain.size() != name.size() && plain.find("/man/") != std::string_view::npos;
+  return manual || is_tensor(plain) ||
+         std::ranges::any_of(kPlainEndings, [&](std::string_view ending) { return plain.ends_with(ending); });
+}
+
 DataKind data_kind(Bytes first, std::string_view name) {
   for (const Known& known : kKnown)
-    if (has(first, known.magic)) return {known.name, known.searchable};
+    if (has(first, known.magic)) return {known.name, known.contents};
   const std::string_view file = basename_of(name.substr(name.rfind('!') + 1));
   const std::size_t dot = file.rfind('.');
   constexpr std::size_t kLongest = 16;

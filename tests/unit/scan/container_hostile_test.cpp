@@ -384,5 +384,18 @@ TEST(HostileContainer, ASmallOneDoesNotInflateWithoutEnd) {
   EXPECT_NE(seen.damage.front().find("beyond the limit"), std::string::npos) << seen.damage.front();
 }
 
+// libarchive hands out bytes that none of its filters takes as they are.
+TEST(HostileContainer, WhatOnlyBeginsLikeAStreamIsNotOpenedInItself) {
+  const std::string bytes =
+      std::string("\x1f\x8b\x08\x08", 4) + std::string(100'000, 'x');  // its name has no end
+  const Seen seen = visit(bytes, "a");
+  EXPECT_THAT(seen.members, IsEmpty());
+  EXPECT_THAT(seen.damage, ElementsAre("a@0: begins like a compressed stream, and is none"));
+  Seen within;
+  each_embedded(bytes_of("data" + bytes), 0, "a", {}, visitor_of(within));
+  EXPECT_THAT(within.members, IsEmpty());
+  EXPECT_THAT(within.damage, IsEmpty());
+}
+
 }  // namespace
 }  // namespace kshim::test

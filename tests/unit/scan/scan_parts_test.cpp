@@ -145,7 +145,7 @@ Bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 FileKind kind_of(std::string_view first, std::string_view name = "x") {
-  return file_kind(bytes_of(first), name, first.size());
+  return file_kind(bytes_of(first), name, 1000);
 }
 TEST(FileKinds, ByFirstBytesAndForSomeByName) {
   using namespace std::string_view_literals;
@@ -158,21 +158,35 @@ TEST(FileKinds, ByFirstBytesAndForSomeByName) {
   EXPECT_EQ(kind_of("// only a comment so far", "x.ptx"), FileKind::device_code);
   for (const std::string_view container : {"!<arch>\n"sv, "PK\3\4"sv, "\x28\xb5\x2f\xfd"sv, "BZh9"sv})
     EXPECT_EQ(kind_of(container, "model.pt"), FileKind::container);
-  for (const std::string_view plain : {""sv, "import torch\n"sv, "\xff\xfet\0e\0"sv, "\x89PNG\r\n\x1a\n\0"sv,
-                                       "\xa7\r\r\n\0\0\0\0\0\0\0\0\0\0\0\0"sv, "GGUF\3\0"sv})
+  for (const std::string_view text : {""sv, "import torch\n"sv, "\xff\xfet\0e\0"sv})
+    EXPECT_EQ(kind_of(text, "x.cubin"), FileKind::text) << text;
+  for (const std::string_view plain :
+       {"\x89PNG\r\n\x1a\n\0"sv, "\xa7\r\r\n\0\0\0\0\0\0\0\0\0\0\0\0"sv, "GGUF\3\0"sv,
+        "\xca\xfe\xba\xbe\0\0\0\x3d"sv, "\x1a\1\x19\0\2\0\5\0"sv})
     EXPECT_EQ(kind_of(plain, "x.cubin"), FileKind::plain) << plain;
+  EXPECT_EQ(file_kind(bytes_of("\0\1\2"sv), "x.cubin", 79), FileKind::plain) << "smaller than any image";
   for (const std::string_view data :
-       {"\0\1\2"sv, "BC\xc0\xde"sv, "\x93NUMPY\1\0"sv, "text\0more"sv, "\xff\xfe.\0v\0e\0r\0s\0i\0o\0n\0"sv})
+       {"\0\1\2"sv, "\xca\xfe\xba\xbe\0\0\0\2"sv, "BC\xc0\xde"sv, "\x93NUMPY\1\0"sv, "text\0more"sv,
+        "\xff\xfe.\0v\0e\0r\0s\0i\0o\0n\0"sv})
     EXPECT_EQ(kind_of(data, "x.txt"), FileKind::data) << data;
   EXPECT_EQ(file_kind(bytes_of("#!/bin/sh\n"), "x.run", 1U << 30U), FileKind::data) << "extracts itself";
+}
+TEST(FileKinds, NamesThatSayEnoughOfWhatNobodyNamed) {
+  for (const char* name :
+       {"a/b.class", "a.jar!b/C.java", "x.ko.xz", "/usr/share/man/man1/ls.1.gz", "model/data/17"})
+    EXPECT_TRUE(has_plain_name(name)) << name;
+  for (const char* name : {"a/libx.so", "libx.so.1.gz", "x.cubin", "x.json", "x.txt", "x", "data/17x",
+                           "a/data/x.cubin", "/opt/man/x.cubin", "x.bin.zst"})
+    EXPECT_FALSE(has_plain_name(name)) << name;
 }
 TEST(FileKinds, OfDataHaveAName) {
   using namespace std::string_view_literals;
   EXPECT_EQ(data_kind(bytes_of("BC\xc0\xde"), "libdevice.10.bc").name, "LLVM bitcode");
   EXPECT_EQ(data_kind(bytes_of("ftrt"), "a.whl!models/x.engine").name, ".engine file");
   EXPECT_EQ(data_kind(bytes_of("ftrt"), "a.whl!models/x").name, "file without an ending");
-  EXPECT_TRUE(data_kind(bytes_of("\x93NUMPY\1\0"sv), "x.npy").searchable);
-  EXPECT_FALSE(data_kind(bytes_of("ftrt"), "x.engine").searchable);
+  EXPECT_EQ(data_kind(bytes_of("\x93NUMPY\1\0"sv), "x.npy").contents, DataKind::Contents::open);
+  EXPECT_EQ(data_kind(bytes_of("ftrt"), "x.engine").contents, DataKind::Contents::unknown);
+  EXPECT_EQ(data_kind(bytes_of("PAR1"), "x").contents, DataKind::Contents::packed);
 }
 
 TEST(Sizes, AreDecimalAndShort) {
