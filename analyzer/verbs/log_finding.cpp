@@ -113,6 +113,11 @@ Finding log_finding(const LogFacts& clues, const Judgment& judgment, const std::
     // The program failed visibly, so this is an error rather than a silent wrong result.
     finding.severity = Severity::error;
   }
+  // Its driver's own lines stand above or below.
+  for (const LogMatch& each : clues.hits)
+    if (std::string kernel = group(each, "kernel");
+        !kernel.empty() && finding.failed_kernel.empty() && is_image_cause(finding.cause))
+      finding.failed_kernel = demangle(kernel);
   if (hit != nullptr) add_place(frames_of(clues, *hit), finding);
   finding.about = advice_input(clues, judgment, finding);
   return finding;

@@ -243,6 +243,16 @@ class Words(e2e.Case):
         self.assertIn("ended-silently", ids)
         self.assertEqual(analysis["verdict"], "gap")
 
+    def test_the_drivers_lines_name_the_kernel(self):
+        """As PyTorch 2.15 prints them."""
+        lines = ("RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
+                 "The CUDA driver logged these messages, which may provide useful details:\n"
+                 "[22:21:32.099][25642][CUDA][E] No device code available for GPU ISA 75\n"
+                 "[22:21:32.099][25642][CUDA][E] Kernel (_Z5scalePf) cannot be found in library due to compilation error\n"
+                 "[22:21:32.099][25642][CUDA][E] Returning 209 (CUDA_ERROR_NO_BINARY_FOR_GPU) from cuLibraryGetKernel")
+        finding, = self.said(1, lines)["findings"]
+        self.assertEqual((finding["cause"], finding["code"], finding["failed_kernel"], finding["need"]), ("no-image-for-arch", 209, "scale(float*)", "sm_75"))
+
     def test_an_ending_is_nobodys_fault(self):
         for words in ("dataset is empty", "FileNotFoundError: [Errno 2] No such file or directory: 'train.csv'",
                       "KeyError: 'cuda'", "Killed", "AssertionError"):
