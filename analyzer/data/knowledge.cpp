@@ -124,6 +124,12 @@ bool is_stateless_library(std::string_view family) {
 
 bool is_library(std::string_view path, std::string_view library) {
   std::string_view name = basename_of(path);
+  // A member of a static library is of that one: libcupti_static.a!partial.o.
+  if (const std::size_t mark = name.rfind('!'); mark != std::string_view::npos) {
+    const std::string_view archive = name.substr(0, mark);
+    const bool library_file = archive.ends_with(".a") || archive.ends_with(".lib");
+    name = library_file ? archive.substr(archive.rfind('!') + 1) : name.substr(mark + 1);
+  }
   const bool dll = name.ends_with(".dll");
   if (name.starts_with("lib") && !library.starts_with("lib")) name.remove_prefix(3);
   if (!name.starts_with(library)) return false;

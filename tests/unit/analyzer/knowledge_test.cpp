@@ -183,11 +183,12 @@ TEST(VendorLibraries, AreKnownByTheirWholeNames) {
   for (const char* name :
        {"libcudnn_ops.so.9", "libcublas-1a2b3c4d.so.11", "libnvrtc.alt.so.13", "libnvrtc-builtins.so.13.0",
         "libcufftw.so.12", "libnppial.so.13", "libnvinfer_builder_resource_sm90.so.10.13.0",
-        "cudart64_110.dll", "nvrtc64_130_0.dll"})
+        "cudart64_110.dll", "nvrtc64_130_0.dll", "x.whl!lib/libcupti_static.a!libcupti_partial.o",
+        "x.whl!libnccl.so.2"})
     EXPECT_NE(find_vendor_library(name), nullptr) << name;
-  for (const char* name :
-       {"libcudf.so", "libcustom.so", "libnvidia/libmine.so", "cublas_test", "", "libcufft_wrapper.so",
-        "libcudnn_frontend.so", "libnccl-net-ofi.so", "libcublas_helper.a", "libcusparse_ops.so.1"})
+  for (const char* name : {"libcudf.so", "libcustom.so", "libnvidia/libmine.so", "cublas_test", "",
+                           "libcufft_wrapper.so", "libcudnn_frontend.so", "libnccl-net-ofi.so",
+                           "libcublas_helper.a", "libcusparse_ops.so.1", "libmine.a!libcupti.o"})
     EXPECT_EQ(find_vendor_library(name), nullptr) << name;
   EXPECT_FALSE(find_vendor_library("libcusparseLt.so.0")->part_of_cuda);
   EXPECT_TRUE(find_vendor_library("libcusparse.so.12")->part_of_cuda);
