@@ -5,6 +5,7 @@
 #include "analyzer/cli/arguments.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/render/render.h"
+#include "analyzer/render/share.h"
 #include "analyzer/verbs/analyze_each.h"
 
 namespace kshim::cli {
@@ -35,9 +36,11 @@ int analyze_each(const AnalyzeOptions& options, Output& output) {
     throw UserError("--format jsonl is written as reports are read: redirect stdout in place of --output");
   const RenderOptions how = render_options(output, options.written);
   std::vector<std::string> notes;
-  const EachCounts counts = verbs::analyze_each(
-      {options.paths.begin(), options.paths.end()}, to_analysis(options), options.jobs,
+  const LineMaker maker{
       [&](const Analysis& analysis) { return rendered(analysis, Format::jsonl, how); },
+      [&](const std::vector<std::string>& given) { return how.full ? given : program_and_script(given); }};
+  const EachCounts counts = verbs::analyze_each(
+      {options.paths.begin(), options.paths.end()}, to_analysis(options), options.jobs, maker,
       [&](std::string_view lines) { output.write(lines); }, notes);
   print_errors(notes, options.written.verbose);
   if (counts.reports == counts.rejected) {

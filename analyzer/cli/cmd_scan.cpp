@@ -317,6 +317,32 @@ int scan_paths(const ScanOptions& options) {
   return status_of(result, options.fail_on);
 }
 
+/// The names of code that the newest driver takes for a GPU by itself: as it is, or compiled.
+std::vector<std::string> code_for(image::ComputeCapability gpu, image::Choice how) {
+  std::vector<std::string> out;
+  for (const image::ImageKind kind :
+       {image::ImageKind::cubin, image::ImageKind::ptx, image::ImageKind::ltoir, image::ImageKind::tileir}) {
+    for (const image::PtxTargetRow& row : image::compat_tables().targets) {
+      const image::Arch arch{image::ComputeCapability::from_number(row.number), row.suffix};
+      const std::array one = {image::Candidate{kind, arch, {}}};
+      if (image::select_image(one, {.device = gpu, .driver = {}, .jit = {}}).choice == how)
+        out.emplace_back(image::to_name(kind, arch).view());
+    }
+  }
+  return out;
+}
+
+/// The earliest GPU whose machine code this one runs.
+std::string earliest_for(image::ComputeCapability gpu) {
+  image::ComputeCapability out = gpu;
+  for (const GpuRow& row : gpus()) {
+    const std::array build = {image::Candidate{image::ImageKind::cubin, {row.cc, image::Suffix::none}, {}}};
+    if (image::select_image(build, {.device = gpu, .driver = {}, .jit = {}}).choice == image::Choice::sass)
+      out = std::min(out, row.cc);
+  }
+  return std::string(image::to_name(out).view());
+}
+
 /// With the CUDA releases that drivers serve.
 int list_gpus(const Written& written) {
   Output output(written.output, STDOUT_FILENO, exit_status::kMisuse);
@@ -331,12 +357,20 @@ int list_gpus(const Written& written) {
     rows.push_back({{"compute_capability", cc},
                     {"family", row.family},
                     {"tegra", image::is_tegra(row.cc)},
-                    {"names", names}});
+                    {"names", names},
+                    {"runs", code_for(row.cc, image::Choice::sass)},
+                    {"compiles", code_for(row.cc, image::Choice::jit)},
+                    {"earliest", earliest_for(row.cc)}});
   }
   if (written.format == Format::json) {
     std::vector<std::string> releases;
     for (const image::PtxIsaRow& row : image::compat_tables().isas) releases.push_back(name(row.cuda));
-    text = nlohmann::ordered_json{{"gpus", rows}, {"cuda", releases}}.dump(2) + '\n';
+    nlohmann::ordered_json first;
+    for (const image::PtxTargetRow& row : image::compat_tables().targets) {
+      const image::Arch arch{image::ComputeCapability::from_number(row.number), row.suffix};
+      first[std::string(image::to_name(image::ImageKind::ptx, arch).view())] = image::to_name(row.isa).view();
+    }
+    text = nlohmann::ordered_json{{"gpus", rows}, {"cuda", releases}, {"ptx", first}}.dump(2) + '\n';
   }
   output.write(text);
   return exit_status::kOk;

@@ -65,11 +65,8 @@ using namespace say;
 namespace compare {
 using namespace render;
 }
-namespace exports {
-using namespace compare;
-}
 namespace cli {
-using namespace exports;
+using namespace compare;
 }
 namespace test {
 using namespace cli;

@@ -162,7 +162,9 @@ bool is_variant_of(std::string_view package, std::string_view project) {
   return !own.empty() && name.starts_with(own) && is_variant(std::string_view(name).substr(own.size()));
 }
 
-std::string_view known_project(std::string_view package) {
+namespace {
+
+std::string_view project_of(std::string_view package) {
   const std::string name = normal_name(package);
   std::string_view found;
   const auto look = [&found](std::string_view from, const auto& rows, auto project) {
@@ -179,6 +181,16 @@ std::string_view known_project(std::string_view package) {
     if (name.starts_with(start))
       look(std::string_view(name).substr(start.size()), known.vendor_libraries, &VendorLibraryRow::prefix);
   return found;
+}
+
+}  // namespace
+
+std::string_view known_project(std::string_view package) {
+  constexpr std::size_t kMost = 4096;
+  thread_local std::unordered_map<std::string, std::string_view> answers;
+  if (const auto known = answers.find(std::string(package)); known != answers.end()) return known->second;
+  if (answers.size() == kMost) answers.clear();
+  return answers.emplace(package, project_of(package)).first->second;
 }
 
 std::string_view default_variant(const WheelName& name, std::string_view platform) {

@@ -72,6 +72,9 @@ struct AnalysisOptions {
   bool heard = false;                 ///< whether anybody listened
   std::string driver_log;             ///< what the driver wrote into the file that CUDA_LOG_FILE names
   std::filesystem::path driver_log_path;
+  /// What a sentence says in place of how long these modules of the report took, by their order.
+  using Duration = std::function<std::string(std::span<const std::uint32_t> modules)>;
+  Duration duration = {};
   /// Called between reports, in the caller's thread, with the bytes read so far and those to read in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };

@@ -5,13 +5,14 @@
 #include "analyzer/render/finding_page.h"
 #include "analyzer/render/render.h"
 #include "analyzer/render/share.h"
+#include "analyzer/verbs/report_facts.h"
 
 namespace kshim::render {
 KSHIM_JSON(ImageVerdict, kind, arch, isa, count, fits, reason)
 KSHIM_JSON(SeenIn, host, rank, pid, run, count)
 KSHIM_JSON(DeadEnd, action, why)
 KSHIM_JSON(BlindProcess, pid, exe, reason)
-KSHIM_JSON(RejectedReport, report, reason)
+KSHIM_JSON(RejectedReport, report, reason, owner)
 
 namespace {
 
@@ -34,10 +35,10 @@ std::string sentence(const Evidence& evidence) {
 
 template <>
 inline Json to_json(const Place& from) {
-  Json out = {{"file", json_of(from.file)},
-              {"line", number_or_null(from.line)},
-              {"function", json_of(from.function)},
-              {"language", from.python ? "python" : "native"}};
+  Json out = with_room(6, {{"file", json_of(from.file)},
+                           {"line", number_or_null(from.line)},
+                           {"function", json_of(from.function)},
+                           {"language", from.python ? "python" : "native"}});
   if (!from.python) {
     KSHIM_JSON_FIELDS(object, offset)
   }
@@ -46,7 +47,7 @@ inline Json to_json(const Place& from) {
 
 template <>
 inline Json to_json(const Fix& from) {
-  Json out = {{"kind", to_name(from.kind)}, {"who", to_name(from.actor)}};
+  Json out = with_room(9, {{"kind", to_name(from.kind)}, {"who", to_name(from.actor)}});
   KSHIM_JSON_FIELDS(title, commands, why, caveat, id)
   if (!from.assumed.empty()) out["assumed"] = json_of(from.assumed);
   out["arguments"] = arguments_json(from.arguments);
@@ -56,7 +57,7 @@ inline Json to_json(const Fix& from) {
 template <>
 inline Json to_json(const Device& from) {
   static constexpr const char* kKinds[] = {"present", "assumed", "target", "named"};
-  Json out = {{"kind", kKinds[static_cast<std::size_t>(from.kind)]}};
+  Json out = with_room(5, {{"kind", kKinds[static_cast<std::size_t>(from.kind)]}});
   KSHIM_JSON_FIELDS(ordinal, name)
   out["compute_capability"] = json_of(from.cc);
   out["simulated"] = from.simulated;
@@ -74,7 +75,7 @@ inline Json to_json(const Evidence& from) {
 template <>
 Json to_json(const PackageName& from) {
   if (from.empty()) return nullptr;
-  Json out;
+  Json out = with_room(16);
   KSHIM_JSON_FIELDS(name, version, installer)
   out["project"] = json_of(known_project(from.name));
   return out;
@@ -82,7 +83,7 @@ Json to_json(const PackageName& from) {
 
 template <>
 Json to_json(const Finding& from) {
-  Json out = {{"cause", row_of(from.cause).name}};
+  Json out = with_room(40, {{"cause", row_of(from.cause).name}});
   KSHIM_JSON_FIELDS(severity, confidence, code, code_name)
   out["headline"] = headline_of(from);
   out["object"] = json_of(from.object);
@@ -125,14 +126,14 @@ void add_knowledge(Json& out) {
 
 template <>
 inline Json to_json(const DeviceSummary& from) {
-  Json out;
+  Json out = with_room(16);
   KSHIM_JSON_FIELDS(host, ordinal, name)
   out["compute_capability"] = json_of(from.cc);
   KSHIM_JSON_FIELDS(uuid, pci, driver_cuda, kernel_module, simulated, findings)
   return out;
 }
 inline Json process_json(const ProcessSummary& from, bool full) {
-  Json out;
+  Json out = with_room(16);
   KSHIM_JSON_FIELDS(report, host, pid, rank, exe)
   out["argv"] = full ? from.argv : program_and_script(from.argv);
   KSHIM_JSON_FIELDS(failures, modules, complete, lost, run, sample)
@@ -142,8 +143,33 @@ inline Json process_json(const ProcessSummary& from, bool full) {
 }
 KSHIM_JSON(RunSummary, run, processes, hosts, ranks, failed, incomplete)
 
+KSHIM_JSON(ImageEntry, kind, arch, isa, count, bytes)
+KSHIM_JSON(ReportedLoads, file, content_hash, device, result, jit, selected, count, microseconds)
+KSHIM_JSON(ReportedFailure, id, finding, stage, code, name, kernel, file, compute_capability, python_file,
+           python_line, count)
+KSHIM_JSON(ReportedKernel, kernel, file, content_hash, launches)
+template <>
+inline Json to_json(const ReportNote& from) {
+  return {{"line", number_or_null(from.line)}, {"reason", from.text}};
+}
+template <>
+inline Json to_json(const ReportedFile& from) {
+  Json out = with_room(16);
+  KSHIM_JSON_FIELDS(path, build_id, images)
+  out["package_info"] = to_json(from.package);
+  return out;
+}
+template <>
+inline Json to_json(const ReportFacts& from) {
+  Json out = with_room(24);
+  KSHIM_JSON_FIELDS(time, start, ppid, run, uid, hidden, job, account, queue, shim, driver, kernel_module,
+                    simulated, modules, compiler_status, owner, foreign, changed, arrived, files, loads,
+                    failures, kernels, damage)
+  return out;
+}
+
 std::string render_json(const Analysis& from, Format format, const RenderOptions& options) {
-  Json out = {{"schema", "kshim-analysis/1"}, {"verdict", to_name(from.verdict)}};
+  Json out = with_room(20, {{"schema", "kshim-analysis/1"}, {"verdict", to_name(from.verdict)}});
   out["devices"] = json_of(from.devices);
   out["processes"] = json_list(
       from.processes, [&](const ProcessSummary& process) { return process_json(process, options.full); });
@@ -155,6 +181,7 @@ std::string render_json(const Analysis& from, Format format, const RenderOptions
   });
   KSHIM_JSON_FIELDS(notes, blind, runs, fleet, mapped, exit_status, term_signal)
   if (from.rejected) out["rejected"] = to_json(*from.rejected);
+  if (from.facts) out["facts"] = to_json(*from.facts);
   add_knowledge(out);
   return dumped(out, format);
 }

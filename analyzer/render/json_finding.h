@@ -29,6 +29,12 @@ inline Json to_json(const Assumed& what) {
 /// lost. Bytes that are no UTF-8 become U+FFFD, and `##[` is written so that GitHub's runner sees no command.
 std::string dumped(const Json& json, Format format = Format::json);
 
+/// An object with room for so many members: one that grows copies all that it has.
+inline Json with_room(std::size_t members, Json out = Json::object()) {
+  out.get_ref<Json::object_t&>().reserve(members);
+  return out;
+}
+
 /// A value as JSON: null for what is empty or not known. A struct of ours is what its to_json() makes of it:
 /// a specialization.
 template <class T>
@@ -57,6 +63,7 @@ Json json_of(const T& value) {
 template <class Items, class Make>
 Json json_list(const Items& items, Make&& make) {
   Json out = Json::array();
+  out.get_ref<Json::array_t&>().reserve(items.size());
   for (const auto& item : items) out.push_back(make(item));
   return out;
 }
@@ -67,7 +74,7 @@ Json json_list(const Items& items, Make&& make) {
 #define KSHIM_JSON(Type, ...)             \
   template <>                             \
   inline Json to_json(const Type& from) { \
-    Json out;                             \
+    Json out = with_room(16);             \
     KSHIM_JSON_FIELDS(__VA_ARGS__)        \
     return out;                           \
   }

@@ -15,6 +15,8 @@ namespace kshim::verbs {
 enum class Verdict : std::uint8_t { ok, gap, failure, no_cuda, blind, idle, incomplete };
 std::string_view to_name(Verdict verdict);
 
+struct ReportFacts;
+
 struct DeviceSummary {
   std::string host;
   unsigned ordinal = 0;
@@ -58,8 +60,9 @@ struct RunSummary {
 
 /// A report that could not be read.
 struct RejectedReport {
-  std::string report;  ///< its path
-  std::string reason;  ///< a clause
+  std::string report;       ///< its path
+  std::string reason;       ///< a clause
+  std::uint64_t owner = 0;  ///< of the file: its user id
 };
 
 struct Analysis {
@@ -77,7 +80,8 @@ struct Analysis {
   bool heard = false;  ///< what the program wrote to stderr was read, too
   bool failed() const { return term_signal || exit_status.value_or(0) != 0; }
   bool nothing_readable = false;
-  std::optional<RejectedReport> rejected;  ///< of an analysis of one report
+  std::optional<RejectedReport> rejected;    ///< of an analysis of one report
+  std::shared_ptr<const ReportFacts> facts;  ///< of such, for tables
 };
 
 /// Reads reports and folders of them. What cannot be read becomes a note.
@@ -92,13 +96,14 @@ class EachReport {
   ~EachReport();
   EachReport(const EachReport&) = delete;
   EachReport& operator=(const EachReport&) = delete;
-  Analysis judge(const Report& report);
+  /// `duration`: AnalysisOptions::duration, for this report.
+  Analysis judge(const Report& report, AnalysisOptions::Duration duration = {});
   /// Of the reports judged lately.
   ObjectFiles& files();
 
  private:
   struct Known;
-  const AnalysisOptions& options_;
+  AnalysisOptions options_;
   std::unique_ptr<Known> known_;
   std::size_t reports_ = 0;
 };

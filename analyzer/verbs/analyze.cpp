@@ -363,7 +363,7 @@ class Run {
   void left_out(std::uint64_t count, std::string_view one, std::string_view several) {
     if (count != 0)
       out_.notes.push_back(
-          fmt::format("{} {} {} left out: there are too many; `kshim export` takes any number",
+          fmt::format("{} {} {} left out: there are too many; `--format jsonl` takes any number",
                       grouped_number(count), count == 1 ? one : several, count == 1 ? "was" : "were"));
   }
 
@@ -446,11 +446,12 @@ ObjectFiles& EachReport::files() {
   return known_->files;
 }
 
-Analysis EachReport::judge(const Report& report) {
+Analysis EachReport::judge(const Report& report, AnalysisOptions::Duration duration) {
   // So that memory does not grow with the number of reports.
   constexpr std::size_t kMaxReports = 16384;
   if (reports_++ % kMaxReports == 0) known_ = std::make_unique<Known>(options_);
   known_->files.forget();
+  options_.duration = std::move(duration);
   Analysis out;
   Run run(options_, out, known_->files, &known_->given);
   run.judge(report);

@@ -5,10 +5,10 @@
 #include <mutex>
 #include <thread>
 
-#include "analyzer/input/report/alike.h"
+#include "analyzer/advise/advice.h"
+#include "analyzer/core/memory_limit.h"
+#include "analyzer/diagnose/program.h"
 #include "analyzer/input/report/report_reader.h"
-#include "analyzer/verbs/processes.h"
-#include "analyzer/verbs/report_files.h"
 
 namespace kshim::verbs {
 namespace {
@@ -17,55 +17,49 @@ constexpr std::size_t kMaxReports = 64;                        // of a batch
 constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 10;  // of a batch of several
 constexpr std::size_t kMaxAhead = 2;                           // batches a thread that wait to be written
 
-/// Analyses without a finding, by what their reports have in common: most processes of a fleet fail nowhere,
-/// and write what others of their program wrote.
-class Quiet {
+/// A line, and what the exit status needs of it.
+struct Judged {
+  LinePattern line;
+  bool wrong = false;
+};
+
+/// Lines of reports that were judged, by what others have in common with them: ranks of a job and jobs of a
+/// program write the same but for times and for what tells processes apart. What is judged depends on files
+/// of this machine, too, which are taken to stay as they are.
+class Lines {
  public:
-  std::shared_ptr<const Analysis> find(const Alike& alike) {
+  std::shared_ptr<const Judged> find(const Alike& alike) {
     const std::lock_guard lock(mutex_);
-    const auto row = alike.key ? rows_.find(*alike.key) : rows_.end();
-    return row == rows_.end() ? nullptr : row->second;
+    for (const auto* rows : {&late_, &early_})
+      for (const auto& key : {alike.key, alike.key_with_program})
+        if (const auto row = key ? rows->find(*key) : rows->end(); row != rows->end()) return row->second;
+    return nullptr;
   }
-  void add(const Alike& alike, const Report& report, const Analysis& analysis) {
-    if (!alike.key || !has_places(report, alike) || !analysis.findings.empty() || !analysis.notes.empty() ||
-        !analysis.blind.empty() || analysis.processes.size() != 1 || !report.failures.empty() ||
-        analysis.devices.size() != alike.gpus.size())
-      return;
+  void add(const Alike::Key& key, std::shared_ptr<const Judged> judged) {
+    const std::size_t weight = sizeof(Judged) + judged->line.weight();
     const std::lock_guard lock(mutex_);
-    if (rows_.size() >= kMax) rows_.clear();
-    rows_.emplace(*alike.key, std::make_shared<const Analysis>(analysis));
-  }
-  /// `like` of another process.
-  static Analysis of(const Analysis& like, const Report& report, const Alike& alike) {
-    Analysis out = like;
-    ProcessSummary& process = out.processes.front();
-    identify(report, process);
-    process.sample = report.process.sample.value_or(1);
-    process.run = run_id(report);
-    for (RunSummary& run : out.runs) run.run = process.run;
-    for (std::size_t at = 0; at < out.devices.size(); ++at) {
-      out.devices[at].host = report.process.host;
-      std::tie(out.devices[at].uuid, out.devices[at].pci) = std::tie(alike.gpus[at][0], alike.gpus[at][1]);
-    }
-    return out;
+    if (weight_ + weight > kMaxBytes / 2) early_ = std::exchange(late_, {}), weight_ = 0;
+    if (late_.insert_or_assign(key, std::move(judged)).second) weight_ += weight;
   }
 
  private:
-  static constexpr std::size_t kMax = 8192;
+  static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
   struct Hash {
     std::size_t operator()(const Alike::Key& key) const { return key.front(); }
   };
+  using Rows = std::unordered_map<Alike::Key, std::shared_ptr<const Judged>, Hash>;
   std::mutex mutex_;
-  std::unordered_map<Alike::Key, std::shared_ptr<const Analysis>, Hash> rows_;
+  Rows late_, early_;       ///< the early ones go when there is no room for more
+  std::size_t weight_ = 0;  ///< of the late ones
 };
 
 /// What all threads have in common.
 class Stream {
  public:
   Stream(const std::vector<std::filesystem::path>& paths, const AnalysisOptions& options,
-         const std::function<std::string(const Analysis&)>& line,
-         const std::function<void(std::string_view)>& write, std::vector<std::string>& notes)
-      : walk_(paths, notes), options_(options), line_(line), write_(write) {
+         const LineMaker& maker, const std::function<void(std::string_view)>& write,
+         std::vector<std::string>& notes)
+      : walk_(paths, notes), options_(options), maker_(maker), write_(write) {
     options_.keep_private = true;
   }
 
@@ -75,7 +69,11 @@ class Stream {
     next_ = walk_.next();
     {
       std::vector<std::jthread> threads;
-      for (unsigned i = 1; i < jobs; ++i) threads.emplace_back([this] { work(); });
+      allow_threads(jobs - 1);
+      try {
+        while (threads.size() + 1 < jobs) threads.emplace_back([this] { work(); });
+      } catch (const std::system_error&) {  // no more than these
+      }
       work();
     }
     if (failed_) std::rethrow_exception(failed_);
@@ -94,7 +92,7 @@ class Stream {
         lock.unlock();
         EachCounts counts;
         std::string text;
-        for (const ReportFile& file : batch) text += line_(analysis_of(file, judge, counts));
+        for (const ReportFile& file : batch) text += line_of(file, judge, counts);
         lock.lock();
         counts_.reports += counts.reports;
         counts_.rejected += counts.rejected;
@@ -125,40 +123,67 @@ class Stream {
     return out;
   }
 
-  Analysis analysis_of(const ReportFile& file, EachReport& judge, EachCounts& counts) {
+  std::string line_of(const ReportFile& file, EachReport& judge, EachCounts& counts) {
     ++counts.reports;
     Alike alike;
-    std::shared_ptr<const Analysis> like;
+    std::shared_ptr<const Judged> like;
     auto read =
         read_report(file.path, {}, HomePaths::hidden, [&](const Report& report, std::string_view lines) {
           alike = alike_of(report, lines);
-          like = quiet_.find(alike);
+          like = lines_.find(alike);
           return like != nullptr;
         });
     if (const auto* report = std::get_if<Report>(&read); report != nullptr && report->linked)
       read = "is behind another user's symbolic link";
-    Analysis out;
     if (const auto* why = std::get_if<std::string>(&read)) {
       ++counts.rejected;
+      Analysis out;
       out.verdict = Verdict::incomplete;
-      out.rejected = {{file.path, *why}};
-      return out;
+      out.rejected = {{file.path, *why, file.owner}};
+      return maker_.line(out);
     }
     Report& report = std::get<Report>(read);
-    if (like != nullptr) return Quiet::of(*like, report, alike);
-    if (options_.trust_reports) report.foreign = false;
-    out = judge.judge(report);
-    for (const ReportNote& note : report.notes)
-      out.notes.push_back(fmt::format("{}: {}", place_of(report, note), note.text));
-    quiet_.add(alike, report, out);
-    counts.errors = counts.errors || worst(out) == Severity::error || out.verdict == Verdict::failure;
-    return out;
+    if (like == nullptr) {
+      if (options_.trust_reports) report.foreign = false;
+      Durations durations;
+      const bool shared = alike.key && has_places(report, alike);
+      Analysis analysis =
+          judge.judge(report, shared ? AnalysisOptions::Duration(std::ref(durations)) : nullptr);
+      analysis.facts = std::make_shared<const ReportFacts>(facts_of(report, analysis, file, judge.files()));
+      for (const ReportNote& note : report.notes)
+        analysis.notes.push_back(fmt::format("{}: {}", place_of(report, note), note.text));
+      const bool wrong = worst(analysis) == Severity::error || analysis.verdict == Verdict::failure;
+      if (!shared) {
+        counts.errors = counts.errors || wrong;
+        return maker_.line(analysis);
+      }
+      like = std::make_shared<const Judged>(Judged{LinePattern(analysis, durations, maker_), wrong});
+      alike.gpus.resize(analysis.devices.size());
+      if (can_be_shared(report, analysis, alike))
+        lines_.add(needs_program(report, analysis) ? *alike.key_with_program : *alike.key, like);
+    }
+    counts.errors = counts.errors || like->wrong;
+    return like->line.fill(report, file, alike, maker_);
+  }
+
+  /// What names a process elsewhere than in the places of a pattern is that process' alone.
+  static bool can_be_shared(const Report& report, const Analysis& analysis, const Alike& alike) {
+    return analysis.notes.empty() && analysis.blind.empty() && analysis.facts->damage.empty() &&
+           analysis.devices.size() == report.devices.size() && alike.gpus.size() == report.devices.size();
+  }
+
+  /// Whether the line depends on which program it was.
+  static bool needs_program(const Report& report, const Analysis& analysis) {
+    const std::string program = command_line_of(report.process);
+    return std::ranges::any_of(analysis.findings, [&](const Finding& finding) {
+      return report.foreign || names_program(finding.fixes, program);
+    });
   }
 
   ReportWalk walk_;
   AnalysisOptions options_;
-  Quiet quiet_;
-  const std::function<std::string(const Analysis&)>& line_;
+  Lines lines_;
+  const LineMaker& maker_;
   const std::function<void(std::string_view)>& write_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -173,10 +198,9 @@ class Stream {
 }  // namespace
 
 EachCounts analyze_each(const std::vector<std::filesystem::path>& reports_or_folders,
-                        const AnalysisOptions& options, unsigned jobs,
-                        const std::function<std::string(const Analysis&)>& line,
+                        const AnalysisOptions& options, unsigned jobs, const LineMaker& maker,
                         const std::function<void(std::string_view)>& write, std::vector<std::string>& notes) {
-  return Stream(reports_or_folders, options, line, write, notes).run(jobs);
+  return Stream(reports_or_folders, options, maker, write, notes).run(jobs);
 }
 
 }  // namespace kshim::verbs

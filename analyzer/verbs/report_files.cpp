@@ -34,6 +34,13 @@ bool comes_first(std::string_view a, std::string_view b) {
   return std::ranges::lexicographical_compare(a, b, {}, rank, rank);
 }
 
+/// Whether it is a link of another user, who would choose which file is read with the caller's rights.
+bool is_another_users_link(const fs::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode) &&
+         report::is_another_user(status.st_uid, ::geteuid());
+}
+
 }  // namespace
 
 std::string json_start(const fs::path& path) {
@@ -56,12 +63,6 @@ bool holds_reports(const fs::path& path) {
     if (!file || is_report(file->path)) return file.has_value();
   }
   return false;
-}
-
-bool is_another_users_link(const fs::path& path) {
-  struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode) &&
-         report::is_another_user(status.st_uid, ::geteuid());
 }
 
 struct ReportWalk::Folder {

@@ -20,8 +20,6 @@ std::string json_start(const std::filesystem::path& path);
 bool is_report(const std::filesystem::path& path);
 /// Whether it is a report, or a folder with some.
 bool holds_reports(const std::filesystem::path& path);
-/// Whether it is a link of another user, who would choose which file is read with the caller's rights.
-bool is_another_users_link(const std::filesystem::path& path);
 
 /// The files themselves, and every *.jsonl below the folders, each once, ordered by path within each of the
 /// paths. Memory: the names in the folder at hand and in those above it.

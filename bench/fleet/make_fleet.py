@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the reports of a fleet, to measure `kshim export` and kshim.fleet with. Nothing of what it makes is committed.
+"""Makes the reports of a fleet, to measure `kshim analyze` and kshim.fleet with. Nothing of what it makes is committed.
 
     make_fleet.py [--days D] [--seed S] [--times N[,N...]] PROCESSES FOLDER
 
@@ -9,7 +9,7 @@ are those of a real report (tests/golden/no-image-for-arch), the libraries those
 measured there. Programs, users, GPUs, libraries and the numbers of loads are drawn in Zipf's proportions: the k-th is used 1/k as often as
 the first. A process fails where one of its libraries has nothing for its GPU, by the rules of docs/compatibility.md. As in real reports, no
 list of a file's images is in them. --times: so many times as many loads of each file; with 200 a report has about 1 MB, as the largest of PyTorch have. Of
-several numbers each program draws one: 1,40,200 mixes reports of 5 KB, 0.2 MB and 1 MB. `package` records stand for what `kshim export` finds on a node that has the files.
+several numbers each program draws one: 1,40,200 mixes reports of 5 KB, 0.2 MB and 1 MB. `package` records stand for what `kshim analyze` finds on a node that has the files.
 """
 import argparse
 import bisect

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Whose runs used libraries that have no code for a GPU? XALT's tables, joined to a nightly scan. MariaDB, MySQL, PostgreSQL.
 -- kshim_serves has one row a file and GPU:
---   kshim scan --format json -o scan.json /sw ; kshim export scan.json -o facts ; python -m kshim.fleet ingest facts lake
+--   kshim scan --format json -o scan.json /sw ; python -m kshim.fleet ingest scan.json lake
 --   python -m kshim.fleet sql lake --format csv "SELECT DISTINCT i.path, s.compute_capability, s.how FROM images i JOIN serves s ON s.file_id = i.file_id"
 CREATE TABLE IF NOT EXISTS kshim_serves (
   path varchar(1024) NOT NULL,

@@ -72,7 +72,6 @@ class Reading(e2e.Case):
         yield "explain", "--log", folder / "a/b/f.jsonl"
         yield "explain", "--log", folder / "a/b/s.jsonl"
         yield "explain", folder / "a/b/f.whl"
-        yield "export", folder, "-o", self.folder / "tables"
         yield "analyze", "--format", "jsonl", folder
         yield "scan", "--expect", f"@{folder / 'a/b/f.ptx'}", folder
         yield "scan", "--knowledge", folder / "CMakeCache.txt", folder
@@ -146,7 +145,7 @@ class Reading(e2e.Case):
                 self.assertIn(str(honest), {row["path"] for row in json.loads(done.stdout)["objects"]})
                 said += done.stdout + done.stderr
             for words in (("analyze", folder), ("diff", folder, folder), ("diff", victim, victim), ("explain", "--log", folder / "victim.log"),
-                          ("doctor", victim), ("export", folder, "-o", self.folder / "tables"), ("analyze", "--root", self.folder, folder)) * 4:
+                          ("doctor", victim), ("analyze", "--format", "jsonl", folder), ("analyze", "--root", self.folder, folder)) * 4:
                 done = self.kshim(*words)
                 self.assertIn(done.returncode, (0, 1, 2, 3), (words, done.stderr))
         finally:
@@ -162,7 +161,7 @@ class Reading(e2e.Case):
         rows = (("ALL", ("scan", dead / "lib.so")), ("ALL", ("analyze", dead / "lib.so")), ("ALL", ("scan", dead)),
                 ("READ", ("scan", dead / "lib.so")), ("READ", ("analyze", dead / "lib.so")), ("READ", ("diff", dead / "lib.so", dead / "lib.so")),
                 ("READ", ("explain", "--log", dead / "lib.so")), ("READ", ("doctor", dead / "lib.so")), ("ALL", ("doctor", "--root", dead)),
-                ("READ", ("export", dead / "lib.so", "-o", self.folder / "tables")), ("READ", ("scan", "--knowledge", dead / "lib.so", self.folder)))
+                ("READ", ("analyze", "--format", "jsonl", dead / "lib.so")), ("READ", ("scan", "--knowledge", dead / "lib.so", self.folder)))
 
         def served(row):
             silent, (verb, *words) = row

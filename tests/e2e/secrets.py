@@ -138,10 +138,6 @@ assert cu.cuModuleLoadDataEx(ctypes.byref(out), ptx, len(options), names, values
             done = self.kshim("analyze", "--full", "--format", kind, report)
             self.assertIn(done.returncode, (0, 1), done.stderr)
             self.assert_none(done.stdout + done.stderr, {"report": hidden})
-        out = self.folder / "tables"
-        done = self.kshim("export", report, "-o", out)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assert_none("".join(path.read_text() for path in out.rglob("*") if path.is_file()), {"report": hidden})
 
     def test_folders_of_experiments(self):
         """A sample in folders whose names look as if they announced secrets: the same diagnosis, and no path is cut."""
@@ -196,10 +192,7 @@ assert cu.cuModuleLoadDataEx(ctypes.byref(out), ptx, len(options), names, values
         own = json.loads(self.kshim("analyze", "--format", "json", report, env=e2e.clean_environment(HOME=home)).stdout)
         self.assertIn(home + "/", json.dumps(own["findings"][0]["where"]))
         # What is made to be kept or shared has it not.
-        out = self.folder / "tables"
-        done = self.kshim("export", report, "-o", out, env=e2e.clean_environment(HOME=home))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        kept = "".join(path.read_text() for path in out.rglob("*") if path.is_file())
+        kept = self.kshim("analyze", "--format", "jsonl", "--full", report, env=e2e.clean_environment(HOME=home)).stdout
         self.assertIn("~/", kept)
         # The name of the report's own file is the reader's business.
         self.assertNotIn("alice", kept.replace(str(report), "").replace(str(report.parent), ""))

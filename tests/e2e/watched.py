@@ -89,11 +89,8 @@ class Watched(e2e.Case):
     def test_the_weight_of_a_row(self):
         for arguments, sample in (((), 2), (("fail",), 1)):
             self.reports(*arguments, KSHIM_SAMPLE="2", times=16)
-            shutil.rmtree(self.folder / "facts", ignore_errors=True)
-            done = self.kshim("export", self.folder / "reports", "-o", self.folder / "facts")
-            self.assertEqual(done.returncode, 0, done.stderr)
-            rows = [json.loads(line) for path in (self.folder / "facts/table=processes").rglob("*.ndjson") for line in path.read_text().splitlines()]
-            self.assertEqual({row["sample"] for row in rows}, {sample})
+            said = self.kshim("analyze", "--format", "jsonl", self.folder / "reports").stdout
+            self.assertEqual({json.loads(line)["processes"][0]["sample"] for line in said.splitlines()}, {sample})
 
     def test_bad_values(self):
         report, = self.reports("fail", KSHIM_SAMPLE="-3")
@@ -110,11 +107,7 @@ class Watched(e2e.Case):
                 report, = self.reports(**given)
                 self.assertEqual(report[0]["job"], job)
                 self.assertEqual(report[0]["uid"], str(os.geteuid()))
-                done = self.kshim("export", self.folder / "reports", "-o", self.folder / "facts")
-                self.assertEqual(done.returncode, 0, done.stderr)
-                path, = (self.folder / "facts/table=processes").rglob("*.ndjson")
-                row = json.loads(path.read_text())
-                shutil.rmtree(self.folder / "facts")
+                row = json.loads(self.kshim("analyze", "--format", "jsonl", self.folder / "reports").stdout)["facts"]
                 self.assertEqual((row["job"], row["account"], row["queue"]), tuple((job or {}).get(name) for name in ("id", "account", "queue")))
 
     def test_the_group_may_read(self):

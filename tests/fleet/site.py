@@ -3,6 +3,7 @@
 """What docs/site offers to the administrator of a site: the epilog script is run, the SQL is asked of a MariaDB with XALT's columns, the
 statements for other engines are parsed, the collector's configuration names what is there."""
 import datetime
+import gzip
 import http.server
 import json
 import os
@@ -15,6 +16,8 @@ import tempfile
 import threading
 import time
 import unittest
+
+import fleet
 
 SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["KSHIM_BUILD_DIR"])
@@ -50,12 +53,12 @@ class Site(unittest.TestCase):
 
     def epilog(self, status=0, **changes):
         env = dict(os.environ, PATH=f"{BUILD / 'analyzer'}:{os.environ['PATH']}", KSHIM_SPOOL=str(self.spool), KSHIM_FACTS=str(self.facts),
-                   KSHIM_LOCK=str(self.folder / "lock"), **changes)
+                   KSHIM_LOCK=str(self.folder / "lock"), **{"KSHIM_SETTLE": "0", **changes})
         done = subprocess.run(["bash", SITE / "epilog.sh"], env=env, capture_output=True, text=True, check=False, timeout=100)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
 
     def exported(self):
-        return len(list((self.facts / "table=processes").rglob("*.ndjson.zst")))
+        return len(list(self.facts.glob("*.analyses.jsonl.gz")))
 
     def test_rotation(self):
         old, new = self.put("ada/old.jsonl", days=9), self.put("bob/new file's.jsonl")
@@ -69,18 +72,28 @@ class Site(unittest.TestCase):
         self.assertEqual(self.exported(), 1)
         self.epilog()
         self.assertEqual(self.exported(), 1)
-        left = [next((self.facts / "table=processes").iterdir()) / f".{days}.ndjson.zst.unfinished" for days in (0, 2)]
+        left = [self.facts / f".{days}.unfinished" for days in (0, 2)]
         for days, path in zip((0, 2), left):
             path.touch()
             os.utime(path, (time.time() - days * 86400 - 60,) * 2)
         self.epilog()
         self.assertEqual([path.exists() for path in left], [True, False])
-        left[0].unlink()
-        [manifest] = (self.facts / "manifest").iterdir()
-        for days, there in ((7.5, True), (8.5, False)):
-            os.utime(manifest, (time.time() - days * 86400,) * 2)
+        [lines] = self.facts.glob("*.analyses.jsonl.gz")
+        said = [json.loads(line) for line in gzip.decompress(lines.read_bytes()).splitlines()]
+        self.assertEqual([row["processes"][0]["report"] for row in said], [str(old), str(new)])
+        for days, there in ((13.5, True), (14.5, False)):
+            os.utime(lines, (time.time() - days * 86400,) * 2)
             self.epilog()
-            self.assertEqual(manifest.exists(), there, days)
+            self.assertEqual(lines.exists(), there, days)
+
+    def test_a_report_that_has_just_changed_is_left_for_the_next_time(self):
+        self.put("ada/old.jsonl", days=9)
+        self.epilog(KSHIM_SETTLE="600")
+        self.assertEqual(self.exported(), 0)
+        self.assertTrue((self.spool / "ada/old.jsonl").exists())
+        self.epilog()
+        self.assertEqual(self.exported(), 1)
+        self.assertFalse((self.spool / "ada/old.jsonl").exists())
 
     def test_the_oldest_go_where_the_spool_is_full(self):
         paths = [self.put(f"ada/{number}.jsonl", days=number / 10) for number in range(3)]
@@ -202,7 +215,7 @@ class Site(unittest.TestCase):
         self.assertEqual(set(config["service"]["extensions"]), set(config["extensions"]))
         receiver = config["receivers"]["filelog/kshim"]
         self.assertIn(receiver["storage"], config["extensions"])
-        tables = [re.search(r"table=(\w+)", path)[1] for path in receiver["include"]]
+        tables = [re.search(r"rows/(\w+)\.", path)[1] for path in receiver["include"]]
         columns = {column for table in tables for column in FACTS[table]["properties"]}
         for used in re.findall(r"attributes\.(\w+)", json.dumps(receiver)):
             self.assertIn(used, columns)
@@ -211,9 +224,14 @@ class Site(unittest.TestCase):
     def test_collector(self):
         for case in ("no-image-for-arch", "jit-tax", "launch-resources"):
             self.put(f"{case}.jsonl", case)
-        subprocess.run([BUILD / "analyzer/kshim", "export", self.spool, "-o", self.facts], stdout=subprocess.DEVNULL, check=True)
-        wanted = [json.loads(line) for table in ("findings", "failures") for path in (self.facts / f"table={table}").rglob("*.ndjson")
-                  for line in path.read_text().splitlines()]
+        package = fleet.package(self.folder)
+        fleet.run(package, "ingest", self.spool, self.folder / "lake")
+        (self.folder / "rows").mkdir()
+        wanted = []
+        for table in ("findings", "failures"):
+            said = fleet.run(package, "sql", self.folder / "lake", f"SELECT * FROM {table}", "--format", "jsonl").stdout
+            (self.folder / f"rows/{table}.day.jsonl").write_text(said)
+            wanted += map(json.loads, said.splitlines())
         got = []
 
         class Sink(http.server.BaseHTTPRequestHandler):
@@ -231,7 +249,7 @@ class Site(unittest.TestCase):
 
         config = self.collector_configuration()
         receiver = config["receivers"]["filelog/kshim"]
-        receiver["include"] = [path.replace("/data/kshim/facts", str(self.facts)) for path in receiver["include"]]
+        receiver["include"] = [path.replace("/data/kshim/rows", str(self.folder / "rows")) for path in receiver["include"]]
         del receiver["storage"], config["extensions"], config["service"]["extensions"]
         with http.server.HTTPServer(("127.0.0.1", 0), Sink) as sink:
             threading.Thread(target=sink.serve_forever, daemon=True).start()

@@ -7,8 +7,7 @@ import sys
 
 from tree import ROOT, tracked
 
-LAYERS = ["core", "data", "device_code", "owner", "input", "diagnose", "advise", "verbs", "run", "say", "render", "compare", "export", "cli"]
-NAMESPACES = {"export": "exports"}  # C++ has the word
+LAYERS = ["core", "data", "device_code", "owner", "input", "diagnose", "advise", "verbs", "run", "say", "render", "compare", "cli"]
 PRELUDE = "core/prelude.h"  # the order of LAYERS as namespaces
 EXTENDS = {"core/text.h": "image"}  # names of versions and architectures, found by their argument
 OPENED = re.compile(r"^namespace kshim(?:::(\w+))?[\w:]* \{\n((?:(?:class|struct) \w+;\n)+\})?", re.MULTILINE)
@@ -31,9 +30,9 @@ def check() -> list:
         for target in INCLUDE.findall(text):
             if LAYERS.index(target.split("/")[0]) > LAYERS.index(folder):
                 bad.append(f"analyzer/{name} includes analyzer/{target}: it points up")
-        own = NAMESPACES.get(folder, folder)
+        own = folder
         if name == PRELUDE:
-            spaces = [NAMESPACES.get(layer, layer) for layer in LAYERS] + ["test"]
+            spaces = [*LAYERS] + ["test"]
             if USES.findall(text) != list(zip(spaces[1:], spaces)):
                 bad.append(f"analyzer/{name}: each namespace is to use the one before it in LAYERS")
             continue

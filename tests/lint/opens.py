@@ -12,7 +12,6 @@ PYTHON = re.compile(r"(?<![\w.])(?:io\.|os\.)?open\(")
 WRITES = {
     "analyzer/cli/output.cpp": "writes a result",
     "analyzer/device_code/own_process.cpp": "the null device, for a child",
-    "analyzer/export/table_files.cpp": "writes tables",
     "analyzer/input/files/container_buffer.cpp": "a file without a name, for what is unpacked",
     "analyzer/verbs/scan_images.cpp": "writes into a folder of its own",
     "analyzer/run/stderr_capture.cpp": "a terminal for CMD's stderr",
@@ -23,6 +22,7 @@ WRITES = {
     "python/guard/kshim_guard.py": "one file that projects copy: it shares nothing",
     "python/kshim/_files.py": "the one way",
     "python/kshim/fleet/_command.py": "writes a result",
+    "python/kshim/fleet/_ingest.py": "writes lines and tables",
     "python/kshim/_pytest_journal.py": "writes its journal",
 }
 

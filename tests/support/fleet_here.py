@@ -10,12 +10,16 @@ SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
 KSHIM = pathlib.Path(os.environ["KSHIM_BUILD_DIR"]) / "analyzer/kshim"
 
 
+def package(folder):
+    """Puts the package together in `folder`, beside a version of its own, as a build gives it; where to import it from."""
+    out = pathlib.Path(folder) / "fleet-package"
+    if not out.exists():
+        shutil.copytree(SOURCE / "python/kshim", out / "kshim")
+        (out / "kshim/_version.py").write_text('version = "0.0"\n')
+    return out
+
+
 def run(folder, *arguments, cwd=None):
-    """`folder`: where the package is put together, beside a version of its own, as a build gives it."""
-    package = pathlib.Path(folder) / "fleet-package"
-    if not package.exists():
-        shutil.copytree(SOURCE / "python/kshim", package / "kshim")
-        (package / "kshim/_version.py").write_text('version = "0.0"\n')
-    environment = {**os.environ, "PYTHONPATH": str(package), "PATH": f"{KSHIM.parent}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PYTHONPATH": str(package(folder)), "PATH": f"{KSHIM.parent}:{os.environ['PATH']}"}
     return subprocess.run([sys.executable, "-B", "-m", "kshim.fleet", *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
                           check=False, env=environment, cwd=cwd, timeout=600)

@@ -74,57 +74,7 @@ std::string recorded_environment() {
   return out;
 }
 
-std::string facts_tables() {
-  std::string out;
-#define KSHIM_TABLE(table, meaning)                                              \
-  out += std::string(out.empty() ? "" : "\n") + "**`" #table "`**: " + meaning + \
-         "\n\n| column | type | meaning |\n| --- | --- | --- |\n";
-#define KSHIM_COLUMN(table, column, type, meaning) \
-  out += "| `" #column "` | " #type " | " + cell(meaning) + " |\n";
-#include "analyzer/export/facts.def"
-#undef KSHIM_TABLE
-#undef KSHIM_COLUMN
-  return out;
-}
-
-/// What each type of facts.def is in JSON.
-std::string facts_type(std::string_view column, std::string_view type) {
-  if (column == "row_id") return R"("type": ["string"])";
-  if (type == "text") return R"("type": ["string", "null"])";
-  if (type == "time") return R"("type": ["string", "null"], "format": "date-time")";
-  if (type == "texts") return R"("type": ["array", "null"], "items": {"type": "string"})";
-  return R"("type": [")" + std::string(type) + R"(", "null"])";
-}
-
-// Its texts hold no character that JSON wants escaped.
-std::string facts_schemas() {
-  std::string out;
-  std::string names;
-  std::string columns;
-  const auto end = [&] {
-    if (!names.empty()) out += ", \"required\": [" + names + "], \"properties\": {" + columns + "}}";
-    names = columns = "";
-  };
-#define KSHIM_TABLE(table, meaning)                                                                       \
-  end();                                                                                                  \
-  out += std::string(out.empty() ? "{" : ",") +                                                           \
-         "\n\"" #table R"(": {"$schema": "https://json-schema.org/draft/2020-12/schema", )"               \
-         R"("$comment": "SPDX-License-Identifier: Apache-2.0", "$id": "urn:kshim:schema:facts:1:)" #table \
-         R"(", "title": "kshim-facts/1: )" #table R"(", "description": ")" meaning R"(", "type": "object")";
-#define KSHIM_COLUMN(table, column, type, meaning)                                \
-  names += std::string(names.empty() ? "" : ", ") + "\"" #column "\"";            \
-  columns += std::string(columns.empty() ? "" : ",") + "\n  \"" #column "\": {" + \
-             facts_type(#column, #type) + ", \"description\": \"" meaning "\"}";
-#include "analyzer/export/facts.def"
-#undef KSHIM_TABLE
-#undef KSHIM_COLUMN
-  end();
-  return out + "\n}\n";
-}
-
 const std::map<std::string_view, std::string (*)()> kSections = {
-    {"facts-schemas", facts_schemas},
-    {"facts-tables", facts_tables},
     {"report-records", report_records},
     {"report-schema", report_json_schema},
     {"causes", causes},

@@ -140,6 +140,8 @@ std::size_t place_of_t(std::string_view line, std::string_view& type) {
 using Compiled = std::map<std::uint64_t, double>;
 bool add_to(Compiled& compiled, std::string_view module, double ms) {
   constexpr std::string_view kObject = ",\"object\":";
+  // Those that are named are summed up by folder there.
+  if (contains(module, "\"cuModuleLoad\"") || contains(module, "\"cuLibraryLoadFromFile\"")) return false;
   const std::size_t at = module.find(kObject);
   if (at == std::string_view::npos) return false;
   std::string_view value = module.substr(at + kObject.size());
@@ -257,13 +259,6 @@ Alike alike_of(const Report& report, std::string_view lines) {
   }();
   out.key = SipHash(kSecret).of(text);
   out.key_with_program = SipHash(*out.key).of(program_of(report.process));
-  return out;
-}
-
-Alike values_of(const Report& report) {
-  Alike out;
-  for (const ModuleRecord& module : report.modules) out.ms.push_back(module.ms);
-  for (const DeviceRecord& device : report.devices) out.gpus.push_back({device.uuid, device.pci});
   return out;
 }
 

@@ -22,9 +22,6 @@ struct Alike {
 /// `report`: its process record, read without a note. `lines`: all that come after it.
 Alike alike_of(const Report& report, std::string_view lines);
 
-/// The values of `report` itself, without a key.
-Alike values_of(const Report& report);
-
 /// Whether `report` has a row for each value of `alike`, so that another one's values can take their places.
 bool has_places(const Report& report, const Alike& alike);
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions about a fleet, answered by DuckDB from the tables that `kshim export` writes. Needs the extra kshim[fleet].
+"""Questions about a fleet, answered by DuckDB from tables of what reports say. Needs the extra kshim[fleet].
 
-    python -m kshim.fleet ingest FACTS LAKE              NDJSON of `kshim export` to Parquet, one file per table and day
+    python -m kshim.fleet ingest REPORTS... LAKE         what is new in reports, as Parquet: one file per table and day
     python -m kshim.fleet ask LAKE QUESTION [NAME=VALUE...]
     python -m kshim.fleet sql LAKE "select ..."
     python -m kshim.fleet questions

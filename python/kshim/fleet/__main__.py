@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 from . import __doc__ as WORDS, questions
-from . import _command, _ddl, _duckdb, _openmetrics, _requirements, _write
+from . import _command, _ddl, _duckdb, _ingest, _openmetrics, _requirements, _write
 
 
 def fail(text: str) -> int:
@@ -17,9 +17,11 @@ def fail(text: str) -> int:
 def main(arguments=None) -> int:
     parser = argparse.ArgumentParser(prog="python -m kshim.fleet", description=WORDS, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    ingest = verbs.add_parser("ingest", help="merge tables of `kshim export` into a folder of Parquet files")
-    ingest.add_argument("facts", type=pathlib.Path)
+    ingest = verbs.add_parser("ingest", help="what is new in reports, as tables in a folder of Parquet files")
+    ingest.add_argument("paths", nargs="+", metavar="PATH", help="reports and folders of them; *.analyses.jsonl (also .gz, .zst): lines of `kshim analyze --format jsonl`; "
+                        "*.json: what `kshim scan` or `kshim analyze` wrote")
     ingest.add_argument("lake", type=pathlib.Path)
+    ingest.add_argument("--settle", type=int, default=600, metavar="S", help="leave a report without its end that changed in the last S seconds (600)")
     ask = verbs.add_parser("ask", help="answer one of the questions")
     ask.add_argument("lake", type=pathlib.Path)
     ask.add_argument("question")
@@ -63,8 +65,14 @@ def main(arguments=None) -> int:
         if options.verb == "openmetrics":
             return _openmetrics.run(options.paths, options.output)
         if options.verb == "ingest":
-            rows = _duckdb.ingest(options.facts, options.lake, options.memory)
-            print(", ".join(f"{table} {count:,}" for table, count in rows.items()) or "nothing new")
+            done = _ingest.ingest(options.paths, options.lake, options.memory, options.settle)
+            print(", ".join(f"{table} {count:,}" for table, count in done.rows.items()) or "nothing new")
+            if done.unsettled:
+                print(f"{done.unsettled:,} may still grow and are left for later")
+            if done.rejected:
+                print(f"{done.rejected:,} could not be read: see the table `rejected`")
+            if done.reports + done.known + done.unsettled == done.rejected:
+                raise _command.Refused("there is no report in what was named", 3)
             return 0
         connection = _duckdb.open_lake(options.lake, options.memory)
         if options.verb == "sql":

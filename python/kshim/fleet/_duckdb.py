@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lake: LAKE/TABLE/date=DAY/*.parquet, made and asked by DuckDB."""
+"""The lake: LAKE/TABLE/date=DAY/rows.parquet, asked by DuckDB."""
 import atexit
 import json
 import pathlib
 import re
 import shutil
 import tempfile
-from typing import Dict, Iterable, Optional
+from typing import Dict, Optional
 
 from .. import _files
 from . import TABLES, Question
@@ -22,13 +22,13 @@ class Missing(RuntimeError):
     """DuckDB is not installed, or a folder is not what it should be."""
 
 
-def connect(memory: str = "2GB"):
+def connect(memory: str = "2GB", on_disk: bool = False):
     try:
         import duckdb
     except ImportError:
         raise Missing("DuckDB is not installed: pip install 'kshim[fleet]'") from None
-    connection = duckdb.connect()
     spill = tempfile.mkdtemp(prefix="kshim-fleet-")  # the caller's alone: DuckDB's own names can be guessed
+    connection = duckdb.connect(f"{spill}/made.duckdb" if on_disk else ":memory:")
     atexit.register(shutil.rmtree, spill, ignore_errors=True)
     connection.execute(f"SET memory_limit='{memory}'; SET TimeZone='UTC'; SET preserve_insertion_order=false; "
                        f"SET temp_directory={quoted(spill)}")
@@ -50,66 +50,11 @@ def named(path) -> str:
     return quoted(re.sub(r"([*?\[])", r"[\1]", str(path)))
 
 
-def _columns(table: str) -> str:
-    return "{" + ", ".join(f"{quoted(column)}: {quoted(TYPES[kind])}" for column, kind in schema()[table].items()) + "}"
-
-
-def _source(table: str, files: Iterable[pathlib.Path]) -> str:
-    names = ", ".join(named(file) for file in files)
-    return f"read_json([{names}], format='newline_delimited', columns={_columns(table)}, maximum_object_size=16777216, ignore_errors=true, filename=true)"
-
-
-def ingest(facts: pathlib.Path, lake: pathlib.Path, memory: str = "2GB") -> Dict[str, int]:
-    """Merges the tables of `facts` into the lake, day by day: of rows with one key the newest export's counts. Returns rows by table. A day
-    is written beside, in a folder of its own, and renamed, so that a reader sees the old or the new one and no link is followed. A value
-    that is not of its column's type is null; a line that is no row is left out."""
-    if not any((facts / f"table={table}").is_dir() for table in TABLES):
-        raise Missing(f"{facts}: holds no tables of `kshim export`")
-    connection = connect(memory)
-    rows = {}
-    for table in TABLES:
-        days: Dict[str, Dict[str, pathlib.Path]] = {}
-        for folder in sorted((facts / f"table={table}").glob("date=*")):
-            for path in folder.iterdir():
-                if path.is_file() and not path.is_symlink() and path.name.endswith((".ndjson", ".ndjson.zst")) and not path.name.startswith("."):
-                    days.setdefault("date=all" if table in OF_FILES else folder.name, {})[f"{folder.name}/{path.name}"] = path
-        for name, files in days.items():
-            day = lake / table / name
-            if day.is_symlink() or day.parent.is_symlink():
-                raise Missing(f"{day}: a link leads elsewhere; a lake has none")
-            done = day / "ingested.json"
-            known = set(json.loads(_files.text(str(done)))) if done.exists() else set()
-            fresh = sorted((files[path] for path in set(files) - known), key=lambda path: (path.stat().st_mtime_ns, str(path)))
-            if not fresh:
-                continue
-            day.mkdir(parents=True, exist_ok=True)
-            whole = day / "rows.parquet"
-            ages = ", ".join(f"({quoted(path)}, {age})" for age, path in enumerate(fresh, 1))
-            query = (f"SELECT r.* EXCLUDE (filename), f.newness FROM {_source(table, fresh)} r "
-                     f"JOIN (VALUES {ages}) f(name, newness) ON f.name = r.filename WHERE row_id IS NOT NULL")
-            if whole.exists():
-                query += f" UNION ALL BY NAME SELECT *, 0 AS newness FROM read_parquet({named(whole)}, hive_partitioning=false)"
-            # A report of a file that was scanned before does not have its hash.
-            known_hash = "if(build_id IS NULL, NULL, max(sha256) OVER (PARTITION BY row_id))"
-            columns = "* EXCLUDE (newness)" + (f" REPLACE (coalesce(sha256, {known_hash}) AS sha256)" if table == "images" else "")
-            with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=day) as temporary:
-                partial, beside = pathlib.Path(temporary, "rows.parquet"), pathlib.Path(temporary, "ingested.json")
-                connection.execute(
-                    f"COPY (SELECT {columns} FROM ({query}) QUALIFY row_number() OVER (PARTITION BY row_id ORDER BY newness DESC) = 1) "
-                    f"TO {quoted(partial)} (FORMAT parquet, COMPRESSION zstd)")
-                beside.write_text(json.dumps(sorted(known | set(files))))
-                partial.replace(whole)
-                beside.replace(done)
-            count = connection.execute(f"SELECT count(*) FROM read_parquet({named(whole)}, hive_partitioning=false)").fetchone()[0]
-            rows[table] = rows.get(table, 0) + count
-    return rows
-
-
 def open_lake(lake: pathlib.Path, memory: str = "2GB"):
     """A connection with one view a table."""
     connection = connect(memory)
     if not any((lake / table).is_dir() for table in TABLES):
-        raise Missing(f"{lake}: holds no tables; `python -m kshim.fleet ingest FACTS {lake}` makes them")
+        raise Missing(f"{lake}: holds no tables; `python -m kshim.fleet ingest REPORTS... {lake}` makes them")
     for table in TABLES:
         columns = schema()[table]
         if any((lake / table).glob("date=*/rows.parquet")):

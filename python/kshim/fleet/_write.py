@@ -6,7 +6,7 @@ import io
 import json
 import sys
 
-FORMATS = ("table", "csv", "json", "markdown", "html")
+FORMATS = ("table", "csv", "json", "jsonl", "markdown", "html")
 
 
 def _text(value) -> str:
@@ -19,6 +19,10 @@ def _text(value) -> str:
     return str(value)
 
 
+def _time(value) -> str:
+    return value.isoformat() + "Z" if hasattr(value, "hour") else str(value)
+
+
 def _plain(value) -> str:
     """For a terminal: what a report holds moves no cursor and breaks no line."""
     return "".join(character if character.isprintable() else "?" for character in _text(value))
@@ -29,6 +33,8 @@ def write(title, columns, rows, form, out=None):
     if form == "json":
         json.dump({"question": title, "columns": columns, "rows": [dict(zip(columns, row)) for row in rows]}, out, indent=1, default=str)
         out.write("\n")
+    elif form == "jsonl":
+        out.writelines(json.dumps(dict(zip(columns, row)), default=_time) + "\n" for row in rows)
     elif form == "csv":
         writer = csv.writer(out)
         writer.writerow(map(_plain, columns))

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What is the smallest set of architectures that each file must be built for besides, so that all GPUs of the fleet run its machine code?
--- `plan`: the whole list, as CMAKE_CUDA_ARCHITECTURES, where a scan or an analysis with --target was exported.
+-- `plan`: the whole list, as CMAKE_CUDA_ARCHITECTURES, where a scan or an analysis with --target was ingested.
 SELECT l.path, l.package, l.version,
        MIN_BY(s.compute_capability, CAST(s.compute_capability AS DOUBLE)) AS build_for,
        COUNT(DISTINCT s.compute_capability) AS kinds_of_gpu,

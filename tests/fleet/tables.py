@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""kshim export: rows have the columns of the schema, a second export writes nothing, what cannot be read is a row of `rejected`, and a
-failed export leaves no table."""
+"""python -m kshim.fleet ingest: rows have the columns of the schema and say what `kshim analyze` says, what was taken once is not taken again,
+what cannot be read is a row of `rejected`."""
 import datetime
+import gzip
 import hashlib
 import hmac
 import importlib.util
@@ -10,8 +11,6 @@ import json
 import os
 import pathlib
 import pwd
-import random
-import re
 import shutil
 import signal
 import subprocess
@@ -20,46 +19,66 @@ import tempfile
 import time
 import unittest
 
+import fleet
 import schemas
+from fleet import KSHIM, SOURCE
 
-SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
-KSHIM = pathlib.Path(os.environ["KSHIM_BUILD_DIR"]) / "analyzer/kshim"
 GOLDEN = SOURCE / "tests/golden"
 SCHEMAS = {path.stem: json.loads(path.read_text()) for path in (SOURCE / "docs/schema/facts").glob("*.json")}
 
+if not fleet.usable():
+    print("skipped: no DuckDB in build/deps/venv; tools/setup installs it")
+    sys.exit(77)
 
-class Export(unittest.TestCase):
+
+class Ingest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.of_package = pathlib.Path(tempfile.mkdtemp(prefix="kshim-package-"))
+        cls.package = fleet.package(cls.of_package)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.of_package)
+
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kshim-export-"))
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kshim-ingest-"))
         self.addCleanup(shutil.rmtree, self.folder)
         self.reports = self.folder / "reports"
-        self.out = self.folder / "facts"
+        self.lake = self.folder / "lake"
         self.reports.mkdir()
+        self.processes = 0
+        self.read = {}
 
-    def export(self, *arguments, status=0, **options):
-        done = subprocess.run([KSHIM, "export", *arguments, "-o", self.out], capture_output=True, text=True, check=False, **options)
-        self.assertEqual(done.returncode, status, done.stderr)
-        return done
+    def ingest(self, *arguments, status=0, **options):
+        return fleet.run(self.package, "ingest", *arguments, self.lake, status=status, **options)
 
     def put(self, case, name=None):
         target = self.reports / f"{name or case}.jsonl"
-        shutil.copy(GOLDEN / case / "report.jsonl", target)
+        first, rest = (GOLDEN / case / "report.jsonl").read_text().split("\n", 1)
+        self.processes += 1
+        target.write_text(json.dumps({**json.loads(first), "start": self.processes}) + "\n" + rest)
         return target
 
     def rows(self, table):
-        return [json.loads(line) for path in sorted((self.out / f"table={table}").rglob("*.ndjson")) for line in path.read_text().splitlines()]
+        if not any(self.lake.glob("*/date=*")):
+            return []
+        state = str(self.files())
+        if state not in self.read:
+            self.read[state] = fleet.rows(self.package, self.lake)
+        return self.read[state][table]
 
     def files(self):
-        return {str(path.relative_to(self.out)): path.stat().st_mtime_ns for path in self.out.rglob("*") if path.is_file()}
+        return {str(path.relative_to(self.lake)): path.stat().st_mtime_ns for path in self.lake.rglob("*") if path.is_file()}
 
     def test_rows_have_the_columns_of_the_schema(self):
         plan = self.folder / "plan.json"
         plan.write_text(json.dumps({"schema": "kshim-analysis/1", "fleet": [
             {"object": "/sw/liba.so", "build_id": None, "gpus": ["8.0", "9.0"], "cmake": "80-real;90", "toolkits": ["12.4"],
              "smallest": {"archs": [{"arch": "sm_80"}, {"arch": "sm_90"}]}}, {}, 7]}))
-        self.export("--settle", "0", GOLDEN, plan)
+        self.ingest("--settle", "0", GOLDEN, plan)
         self.assertEqual([(row["file_id"], row["smallest"], row["cmake"]) for row in self.rows("plans")], [("/sw/liba.so", ["sm_80", "sm_90"], "80-real;90")])
-        self.assertEqual({path.name for path in self.out.glob("table=*")}, {f"table={table}" for table in SCHEMAS})
+        self.assertEqual({path.name for path in self.lake.iterdir()} - {".lock", "manifest"}, set(SCHEMAS))
         for table, schema in SCHEMAS.items():
             checker = schemas.validator(f"facts/{table}") if importlib.util.find_spec("jsonschema") else None
             for row in self.rows(table):
@@ -68,7 +87,7 @@ class Export(unittest.TestCase):
 
     def test_what_analyze_says_is_what_the_tables_say(self):
         self.put("no-image-for-arch")
-        self.export(self.reports)
+        self.ingest(self.reports)
         said = json.loads(subprocess.run([KSHIM, "analyze", "--format", "json", self.reports], capture_output=True, check=False).stdout)
         finding, = self.rows("findings")
         self.assertEqual([finding["cause"], finding["need"], finding["path"], finding["fix"]],
@@ -79,67 +98,6 @@ class Export(unittest.TestCase):
             self.assertEqual(failure["process_id"], process["row_id"])
             self.assertEqual([failure["cause"], failure["finding_id"]], [finding["cause"], finding["row_id"]])
 
-    # Spaces make reports that cannot be compared: each is read whole and judged by itself.
-    def test_reports_that_are_alike_are_judged_once_and_say_the_same(self):
-        cases = ["no-image-for-arch", "jit-tax", "healthy", "device-fault", "nvrtc-arch-unsupported", "python-package", "two-gpus"]
-        lines = {case: [json.loads(line) for line in (GOLDEN / case / "report.jsonl").read_text().splitlines()] for case in cases}
-        # Which file's compilation took longest decides the order of findings, all of it how severe they are.
-        again = {"object": {"id": 77, "path": "/sw/again.so", "build_id": "77"}, "module": {"id": 77, "object": 77}}
-        *first, last = lines["jit-tax"]
-        more = [{**row, **again[row["type"]]} for row in first if row["type"] in again] + [{**last, "modules": 2}]
-        lines["several"] = [*first, *({**row, "seq": len(first) + at} for at, row in enumerate(more))]
-        cases.append("several")
-        # Some commands name the program; the release of Python decides which wheels serve it.
-        programs = [("/usr/bin/python3.12", ["python", "train.py"]), ("/usr/bin/python3.8", ["python", "train.py"]), ("/home/ada/fast", ["./fast", "{device}"]),
-                    ("/home/ada/fast", ["PROGRAM"]), ("/home/bob/e/bin/python3.12", ["/home/bob/e/bin/python", "-m", "train"])]
-        draw = random.Random(1)
-        rows = {}
-        reports = []
-        for number in range(1600):
-            case = cases[number % len(cases)]
-            exe, argv = programs[number // len(cases) % len(programs)]
-            changed = []
-            for row in lines[case]:
-                new = {"process": {"pid": number + 1, "host": f"n{number % 3}", "start": number, "rank": None if number % 3 else number % 8,
-                                   "time": f"2026-01-0{1 + number % 9}T00:00:00Z", "sample": number % 4 or None, "exe": exe, "argv": argv},
-                       "module": {"ms": draw.randrange(2 * 10 ** 6) / 1000}, "failure": {"tid": number}, "end": {"time": f"2026-02-0{1 + number % 9}T00:00:00Z"},
-                       "device": {"uuid": f"GPU-{number}" if number % 5 else None, "pci": f"0000:{number % 100:02}:00.0"}}.get(row["type"], {})
-                changed.append({**row, **new, "t": row["t"] and number * 1000})
-            reports.append((self.reports / f"{number:04}.jsonl", changed))
-        for name, separators in (("alike", (",", ":")), ("apart", (", ", ": "))):
-            for path, changed in reports:
-                path.write_text("".join(json.dumps(row, separators=separators) + "\n" for row in changed))
-            self.out = self.folder / name
-            self.export("--settle", "0", self.reports)
-            rows[name] = {table: self.rows(table) for table in SCHEMAS}
-        self.assertEqual(len(rows["alike"]["processes"]), len(reports))
-        for table, about in rows["apart"].items():
-            self.assertEqual(rows["alike"][table], about, table)
-
-    # Reports that are alike, files that several name first, damaged ones and a scan, in far more batches than threads.
-    def test_any_number_of_threads_writes_the_same(self):
-        cases = [case for case in sorted(path.parent for path in GOLDEN.glob("*/report.jsonl")) if case.name != "large"]
-        image = {"kind": "cubin", "arch": "sm_80", "isa": None, "count": 2, "bytes": 4096}
-        for number in range(900):
-            first, *rest = (cases[number % len(cases)] / "report.jsonl").read_text(errors="replace").splitlines()
-            process = {**json.loads(first), "pid": number + 1, "time": f"2026-01-0{1 + number % 3}T00:00:00Z"}
-            file = {"type": "object", "seq": 10 ** 6, "t": 1, "id": 10 ** 6, "path": f"/sw/{number}/lib.so", "build_id": f"b{number % 40}", "images": [image]}
-            lines = [json.dumps(process, separators=(",", ":")), json.dumps(file), *rest]
-            (self.reports / f"{number:04}.jsonl").write_text("\n".join(lines)[:-1 if number % 50 == 0 else None] + "\n")
-        (self.reports / "none.jsonl").write_text("no report\n")
-        (self.folder / "scan.json").write_text(json.dumps({"schema": "kshim-scan/1", "objects": [
-            {"path": "/sw/c.so", "build_id": f"b{number}", "images": [image]} for number in range(3)]}))
-        said = set()
-        for jobs in "1", "2", "7":
-            self.out = self.folder / jobs
-            done = self.export("--settle", "0", "-j", jobs, self.reports, self.folder / "scan.json")
-            content = {path.relative_to(self.out): path.read_bytes() for path in sorted(self.out.rglob("*")) if path.is_file()}
-            said.add((done.stdout, json.dumps({str(path): hashlib.sha256(text).hexdigest() for path, text in content.items()})))
-        self.assertEqual(len(said), 1)
-        self.assertIn("1 rejected", done.stdout)
-        ids = [row["file_id"] for row in self.rows("images")]
-        self.assertEqual(len([id for id in ids if re.fullmatch(r"b\d+", id)]), 40)
-
     def test_a_report_says_the_same_beside_others(self):
         alone = []
         for number in range(12):
@@ -148,52 +106,19 @@ class Export(unittest.TestCase):
             for row in lines:
                 row.update({"process": {"pid": number + 1}, "driver": {"cuda_version": f"{11 + number % 3}.0"}}.get(row["type"], {}))
             path.write_text("".join(json.dumps(row) + "\n" for row in lines))
-            self.out = self.folder / f"{number}"
-            self.export("--settle", "0", path)
+            self.lake = self.folder / f"{number}"
+            self.ingest("--settle", "0", path)
             alone += self.rows("findings")
-        self.out = self.folder / "facts"
-        self.export("--settle", "0", self.reports)
+        self.lake = self.folder / "facts"
+        self.ingest("--settle", "0", self.reports)
         self.assertEqual(sorted(self.rows("findings"), key=str), sorted(alone, key=str))
         self.assertGreater(len({row["command"] for row in alone}), 1)
 
-    def test_a_table_is_rolled(self):
-        lines = (GOLDEN / "healthy/report.jsonl").read_text().splitlines()
-        first = self.folder / "large.jsonl"
-        first.write_text("\n".join([json.dumps({**json.loads(lines[0]), "argv": ["x" * 60000] * 60}), *lines[1:]]) + "\n")
-        for number in range(76):  # 270 MB of rows
-            (self.reports / f"{number}.jsonl").symlink_to(first)
-        self.assertIn("76 reports", self.export(self.reports, "--zstd").stdout)
-        names = [re.sub(r"^\w+", "", path.name) for path in sorted((self.out / "table=processes").rglob("*.zst"))]
-        self.assertEqual(sorted(names), [".1.ndjson.zst", ".ndjson.zst"])
-
-    # shows: `kshim export`: memory for any number of reports
-    def test_memory_does_not_grow_with_the_number_of_reports(self):
-        process, *rest = (GOLDEN / "healthy/report.jsonl").read_text().splitlines()
-
-        def peak_kb(count):
-            """Of exports of so many reports of 28 days: the first one, and one that finds nothing new."""
-            self.out = self.folder / f"facts{count}"
-            for number in range(count):
-                record = {**json.loads(process), "pid": number + 1, "time": f"2026-01-{1 + number % 28:02}T00:00:00Z"}
-                (self.reports / f"{number}.jsonl").write_text("\n".join([json.dumps(record, separators=(",", ":")), *rest]) + "\n")
-            peaks = []
-            for _ in range(2):
-                with subprocess.Popen([KSHIM, "export", "-j", "2", self.reports, "-o", self.out], stdout=subprocess.DEVNULL) as export:
-                    _, status, usage = os.wait4(export.pid, 0)
-                    export.returncode = os.waitstatus_to_exitcode(status)
-                self.assertEqual(export.returncode, 0)
-                peaks.append(usage.ru_maxrss)
-            return peaks
-
-        few, many = 6000, 30000
-        for before, after in zip(peak_kb(few), peak_kb(many)):
-            self.assertLess((after - before) * 1024 / (many - few), 150, f"bytes a report: {before} KB, {after} KB")
-
-    def test_a_second_export_writes_nothing(self):
+    def test_a_second_ingestion_writes_nothing(self):
         self.put("no-image-for-arch")
-        self.export(self.reports)
+        self.ingest(self.reports)
         before = self.files()
-        self.export(self.reports)
+        self.ingest(self.reports)
         self.assertEqual(self.files(), before)
 
     def test_a_folder_and_what_is_in_it_count_once(self):
@@ -201,23 +126,23 @@ class Export(unittest.TestCase):
         (self.reports / "deeper").mkdir()
         shutil.copy(GOLDEN / "several-findings" / "report.jsonl", self.reports / "deeper" / "b.jsonl")
         inside = [self.reports / "deeper", self.reports / "deeper" / "b.jsonl", next(self.reports.glob("*.jsonl"))]
-        self.export("--settle", "0", self.reports, f"{self.reports}/", *inside)
+        self.ingest("--settle", "0", self.reports, f"{self.reports}/", *inside)
         self.assertEqual(len(self.rows("processes")), 2)
 
-    def test_only_what_is_new_is_exported(self):
+    def test_only_what_is_new_is_taken(self):
         self.put("no-image-for-arch")
-        self.export(self.reports)
+        self.ingest(self.reports)
         self.put("two-gpus")
-        self.export(self.reports)
+        self.ingest(self.reports)
         self.assertEqual(len(self.rows("processes")), 2)
 
     def test_a_process_that_may_still_run_waits(self):
         path = self.put("killed")
-        self.export(self.reports)
+        self.ingest(self.reports)
         self.assertEqual(self.rows("processes"), [])
         old = time.time() - 3600
         os.utime(path, (old, old))
-        self.export(self.reports)
+        self.ingest(self.reports)
         self.assertEqual([row["complete"] for row in self.rows("processes")], [False])
 
     def test_a_scan_gives_images(self):
@@ -226,16 +151,16 @@ class Export(unittest.TestCase):
         scan.write_text(json.dumps({"schema": "kshim-scan/1", "findings": [], "objects": [
             {"path": "/sw/lib\"a\n.so", "member": None, "build_id": "aa", "sha256": "1f" * 32, "fatbins": 1, "images": [image], "package": "torch 2.9.1"},
             {"path": "/sw/b.whl", "member": "b/lib.so", "build_id": None, "fatbins": 1, "images": [image], "package": None}, 7, {}]}))
-        self.export(scan)
-        self.assertEqual([(row["path"], row["file_id"], row["package"], row["version"], row["arch"], row["count"]) for row in self.rows("images")],
+        self.ingest(scan)
+        self.assertEqual([(row["path"], row["file_id"], row["package"], row["version"], row["arch"], row["count"]) for row in reversed(self.rows("images"))],
                          [("/sw/lib\"a\n.so", "aa", "torch", "2.9.1", "sm_80", 2), ("/sw/b.whl/b/lib.so", "/sw/b.whl/b/lib.so", None, None, "sm_80", 2)])
-        self.assertEqual([row["sha256"] for row in self.rows("images")], ["1f" * 32, None])
+        self.assertEqual([row["sha256"] for row in self.rows("images")], [None, "1f" * 32])
         how = {(row["file_id"], row["compute_capability"]): (row["how"], row["family"]) for row in self.rows("serves")}
         self.assertEqual([how["aa", gpu] for gpu in ("8.0", "8.6", "9.0", "8.7")], [("sass", "8.0"), ("sass", "8.0"), ("none", "9.0"), ("none", "8.7")])
-        self.assertIn("1 exported before", self.export(scan).stdout)
+        self.assertIn("nothing new", self.ingest(scan).stdout)
 
-    # shows: `kshim export`: user names, with a key that the export alone reads
-    def test_users_are_hashed_with_the_exporters_own_key(self):
+    # shows: `kshim.fleet ingest`: user names, with a key that it alone reads
+    def test_users_are_hashed_with_a_key_of_ones_own(self):
         key = self.folder / "key"
         key.write_bytes(b"0123456789abcdef\n")
         path = self.put("no-image-for-arch")
@@ -250,12 +175,12 @@ class Export(unittest.TestCase):
             (mine / path.name).write_text("".join(json.dumps(record) + "\n" for record in records))
             for private, said in ((str(key), wanted), ("1", None)):
                 with self.subTest(hidden=hidden, private=private):
-                    shutil.rmtree(self.out, ignore_errors=True)
-                    self.export(self.reports, env={**os.environ, "KSHIM_PRIVATE": private})
+                    shutil.rmtree(self.lake, ignore_errors=True)
+                    self.ingest(self.reports, env={"KSHIM_PRIVATE": private})
                     process, = self.rows("processes")
                     self.assertEqual(process["user"], said)
                     self.assertNotIn(user.pw_name, process["report"].split("/"))
-        self.assertIn("KSHIM_PRIVATE", self.export(self.reports, status=2, env={**os.environ, "KSHIM_PRIVATE": str(self.folder / "none")}).stderr)
+        self.assertIn("KSHIM_PRIVATE", self.ingest(self.reports, status=2, env={"KSHIM_PRIVATE": str(self.folder / "none")}).stderr)
 
     # One program's advice for all its reports that say the same; two programs' commands never mix.
     def test_fixes_are_those_of_analyze(self):
@@ -268,7 +193,7 @@ class Export(unittest.TestCase):
             for finding in said["findings"]:
                 fix = finding["fixes"][0] if finding["fixes"] else {"id": None, "commands": []}
                 wanted[str(path), finding["cause"]] = fix["id"], "\n".join(fix["commands"]) or None
-        self.export(self.reports)
+        self.ingest(self.reports)
         reports = {row["row_id"]: row["report"] for row in self.rows("processes")}
         self.assertEqual({(reports[row["process_id"]], row["cause"]): (row["fix"], row["command"]) for row in self.rows("findings")}, wanted)
 
@@ -277,20 +202,21 @@ class Export(unittest.TestCase):
             self.skipTest("only root can mount a small file system")
         for number in range(60):
             self.put("several-findings", f"r{number}")
-        self.out.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", self.out], capture_output=True, check=False).returncode != 0:
+        self.lake.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24k", "tmpfs", self.lake], capture_output=True, check=False).returncode != 0:
             self.skipTest("mount of a tmpfs is not allowed here")
-        self.addCleanup(subprocess.run, ["umount", self.out], check=False)
-        done = self.export(self.reports, status=2)
+        self.addCleanup(subprocess.run, ["umount", self.lake], check=False)
+        done = self.ingest(self.reports, status=2)
         self.assertIn("No space left on device", done.stderr)
-        self.assertIn("facts", done.stderr)
-        self.assertEqual([path for path in self.out.rglob("*") if path.is_file()], [])
+        for path in self.lake.rglob("*"):
+            if path.is_file() and path.name != ".lock":
+                self.assertEqual((path.name, path.read_bytes()[-4:]), ("rows.parquet", b"PAR1"))
 
     def test_what_is_no_report_is_rejected(self):
         self.put("no-image-for-arch")
         (self.reports / "letter.jsonl").write_text("Dear Ada,\n")
         os.mkfifo(self.reports / "pipe.jsonl")
-        self.export(self.reports, timeout=60)
+        self.ingest(self.reports, timeout=60)
         self.assertEqual(len(self.rows("processes")), 1)
         self.assertEqual({pathlib.Path(row["path"]).name for row in self.rows("rejected")}, {"letter.jsonl", "pipe.jsonl"})
 
@@ -300,11 +226,11 @@ class Export(unittest.TestCase):
         process = json.loads(lines[0])
         process["exe"], process["time"] = evil, "../../../../etc/x"
         (self.reports / "evil.jsonl").write_text("\n".join([json.dumps(process), *lines[1:]]) + "\n")
-        self.export(self.reports)
+        self.ingest(self.reports)
         row, = self.rows("processes")
         self.assertEqual(row["exe"], evil)
         # But those of the last month.
-        self.assertLess(len(list((self.out / "table=processes").iterdir())), 4)
+        self.assertLess(len(list((self.lake / "processes").iterdir())), 4)
 
     def test_values_that_no_column_holds(self):
         lines = (GOLDEN / "no-image-for-arch/report.jsonl").read_text().splitlines()
@@ -312,7 +238,7 @@ class Export(unittest.TestCase):
         for number, text in enumerate([*times, "2026-02-28T23:59:59Z"]):
             process, end = {**json.loads(lines[0]), "pid": number + 1, "time": text}, {**json.loads(lines[-1]), "dropped": 2**64 - 1}
             (self.reports / f"{number}.jsonl").write_text("\n".join([json.dumps(process), *lines[1:-1], json.dumps(end)]) + "\n")
-        self.export(self.reports)
+        self.ingest(self.reports)
         rows = {row["pid"]: row for row in self.rows("processes")}
         self.assertEqual([rows[pid]["time"] for pid in sorted(rows)], [None] * len(times) + ["2026-02-28T23:59:59Z"])
         self.assertEqual({row["dropped"] for row in rows.values()}, {None})
@@ -325,7 +251,7 @@ class Export(unittest.TestCase):
             first, rest = path.read_text().split("\n", 1)
             path.write_text(json.dumps({**json.loads(first), "uid": "0"}) + "\n" + rest)
         os.chown(paths[1], 12345, -1)
-        self.export(self.reports)
+        self.ingest(self.reports)
         rows = {pathlib.Path(row["report"]).stem: row for row in self.rows("processes")}
         self.assertEqual([rows["root"]["user"], rows["other"]["user"]], ["root", "12345"])
         self.assertNotEqual(rows["root"]["row_id"], rows["other"]["row_id"])
@@ -348,12 +274,12 @@ class Export(unittest.TestCase):
             {"path": "/sw/libtorch.so", "member": None, "build_id": "ab" * 20, "sha256": "cd" * 32, "images": [{"kind": "cubin", "arch": "sm_90", "count": 1, "bytes": 9}]}]}))
         write("a_forged", "sm_120", "/home/u/payload.so", 4711)
         write("b_other", "sm_80", "/sw/libtorch.so", 4712)
-        self.export(scan, self.reports)
+        self.ingest(scan, self.reports)
         other = self.folder / "theirs.json"
         shutil.copy(scan, other)
         other.write_text(other.read_text().replace("sm_90", "sm_121").replace("/sw/libtorch.so", "/home/u/scanned.so"))
         os.chown(other, 4711, 4711)
-        self.export(other)
+        self.ingest(other)
         images = self.rows("images")
         self.assertEqual({(row["file_id"], row["arch"], row["path"]) for row in images}, {
             ("ab" * 20, "sm_90", "/sw/libtorch.so"), ("ab" * 20 + ".4711", "sm_120", "/home/u/payload.so"),
@@ -373,18 +299,18 @@ class Export(unittest.TestCase):
         for day in range(400):
             time_of = datetime.date(1990, 1, 1) + datetime.timedelta(days=33 * day)
             (self.reports / f"{day}.jsonl").write_text(json.dumps({**json.loads(first), "pid": day + 1, "time": f"{time_of}T00:00:00Z"}) + "\n" + rest)
-        self.export(self.reports)
+        self.ingest(self.reports)
         rows = self.rows("processes")
         self.assertEqual((len({row["row_id"] for row in rows}), len({row["time"] for row in rows})), (400, 400))
-        self.assertLess(len({path.name for path in self.out.glob("table=*/date=*")}), 150)
+        self.assertLess(len({path.name for path in self.lake.glob("*/date=*")}), 150)
         if os.geteuid() != 0:
             return
-        shutil.rmtree(self.out)
+        shutil.rmtree(self.lake)
         for path in self.reports.iterdir():
             os.chown(path, 4711, 4711)
-        self.export(self.reports)
+        self.ingest(self.reports)
         # But those of the last month.
-        self.assertLess(len(list((self.out / "table=processes").iterdir())), 4)
+        self.assertLess(len(list((self.lake / "processes").iterdir())), 4)
 
     # What the reports of one export share is read once: no report gets another one's answer.
     def test_reports_that_are_alike(self):
@@ -400,7 +326,7 @@ class Export(unittest.TestCase):
             fixes = [(finding["fixes"] or [{"id": None, "commands": []}])[0] for finding in analysis["findings"]]
             said[str(path)] = [analysis["verdict"], *[[finding["cause"], finding["need"], fix["id"], "\n".join(fix["commands"]) or None]
                                                       for finding, fix in zip(analysis["findings"], fixes)]]
-        self.export(self.reports)
+        self.ingest(self.reports)
         findings = self.rows("findings")
         self.assertEqual({row["report"]: [row["verdict"], *[[finding["cause"], finding["need"], finding["fix"], finding["command"]]
                                                             for finding in findings if finding["process_id"] == row["row_id"]]]
@@ -429,8 +355,8 @@ class Export(unittest.TestCase):
         for number, arguments in enumerate((["0"], ["3"], ["segfault"], ["0", "with a child"])):
             folder = self.reports / f"{number}"
             subprocess.run([KSHIM, "run", "--simulate", "9.0", "--report", folder, "--", program, *arguments], stderr=subprocess.PIPE, check=False)
-            self.out = self.folder / f"{number}"
-            self.export("--settle", "0", folder)
+            self.lake = self.folder / f"{number}"
+            self.ingest("--settle", "0", folder)
             ended = [json.loads(line) for path in folder.iterdir() for line in path.read_text().splitlines() if '"type":"exit"' in line]
             wanted = {"0": (0, None), "3": (3, None), "segfault": (None, signal.SIGSEGV)}[arguments[0]]
             self.assertEqual([(row["status"], row["signal"]) for row in ended], [wanted])
@@ -438,31 +364,12 @@ class Export(unittest.TestCase):
             self.assertEqual(sorted([row["exit"] for row in self.rows("processes")], key=str), [status] + [None] * (len(arguments) - 1))
             self.assertEqual(self.rows("rejected"), [])
 
-    def test_compressed(self):
-        self.put("no-image-for-arch")
-        self.export("--zstd", self.reports)
-        path, = (self.out / "table=processes").rglob("*.zst")
-        self.assertEqual(path.read_bytes()[:4], b"\x28\xb5\x2f\xfd")
-
     def test_a_folder_that_takes_nothing(self):
         self.put("no-image-for-arch")
-        self.out.write_text("a file")
-        self.assertIn("facts", self.export(self.reports, status=2).stderr)
+        self.lake.write_text("a file")
+        self.assertIn("lake", self.ingest(self.reports, status=2).stderr)
 
-    def test_no_half_table_when_the_disk_is_full(self):
-        for number in range(40):
-            self.put("several-findings", f"r{number}")
-
-        def limited():
-            import resource
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-
-        done = self.export(self.reports, status=2, preexec_fn=limited)
-        self.assertIn("too large", done.stderr)
-        self.assertEqual([path for path in self.out.rglob("*") if path.is_file()], [])
-
-    # shows: `kshim export`: a user's folders within each other, deeper than descriptors reach
+    # shows: `kshim.fleet ingest`: a user's folders within each other, deeper than descriptors reach
     def test_a_deep_folder_costs_itself_alone(self):
         import resource
         deep = self.reports / "a"
@@ -472,11 +379,10 @@ class Export(unittest.TestCase):
         for number in range(20):  # folders have no order
             (self.reports / str(number)).mkdir()
             self.put("no-image-for-arch", f"{number}/r")
-        done = self.export("--settle", "0", self.reports, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+        done = self.ingest("--settle", "0", self.reports, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
         self.assertEqual(len(self.rows("processes")), 20, done.stderr)
-        self.assertIn(str(self.reports), done.stderr)
 
-    # shows: `kshim export`: links of another user among the reports and in the folder of the tables
+    # shows: `kshim.fleet ingest`: links of another user among the reports and in the folder of the tables
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to make what is another user's")
     def test_links_of_another_user(self):
         somebody = 4711
@@ -488,73 +394,77 @@ class Export(unittest.TestCase):
         private = self.folder / "private.jsonl"
         shutil.copy(GOLDEN / "no-image-for-arch" / "report.jsonl", private)
         link(self.reports / "a.jsonl", private)
-        done = self.export("--settle", "0", self.reports, status=3)
-        self.assertIn("another user", done.stderr)
-        self.assertFalse(self.rows("processes"))
-        self.export("--settle", "0", self.reports / "a.jsonl", status=3)
-        self.assertFalse(self.rows("processes"))
-        self.assertEqual(len(self.rows("rejected")), 1)
+        for path in (self.reports, self.reports / "a.jsonl"):
+            self.ingest("--settle", "0", path, status=0 if path.is_file() else 3)
+            self.assertFalse(self.rows("processes"))
+            self.assertEqual(len(self.rows("rejected")), 1)
         own = self.put("no-image-for-arch")
         victim = self.folder / "victim"
         victim.mkdir()
-        for name in ("manifest", "table=processes"):
-            shutil.rmtree(self.out)
-            self.out.mkdir()
-            link(self.out / name, victim)
-            self.export("--settle", "0", own, status=2)
+        for name in ("manifest", "processes"):
+            shutil.rmtree(self.lake)
+            self.lake.mkdir()
+            link(self.lake / name, victim)
+            self.ingest("--settle", "0", own, status=2)
             self.assertEqual(list(victim.iterdir()), [], name)
-        (self.out / "table=processes").unlink()
-        link(self.folder / "way", self.out)
-        self.out = self.folder / "way"
-        self.export("--settle", "0", own, status=2)
-        self.out = self.folder / "facts"
-        self.export("--settle", "0", own)
-        [manifest] = (self.out / "manifest").iterdir()
-        shutil.rmtree(self.out / "table=processes")
+        (self.lake / "processes").unlink()
+        link(self.folder / "way", self.lake)
+        self.lake = self.folder / "way"
+        self.ingest("--settle", "0", own, status=2)
+        self.lake = self.folder / "lake"
+        shutil.rmtree(self.lake)
+        self.ingest("--settle", "0", own)
+        [manifest] = (self.lake / "manifest").iterdir()
+        shutil.rmtree(self.lake / "processes")
         os.chown(manifest, somebody, somebody)  # another user says that all is known
-        self.export("--settle", "0", own)
+        self.ingest("--settle", "0", own)
         self.assertTrue(self.rows("processes"))
 
-    # A reader looks all the time while six hosts write; one more writer is killed on the way.
-    def test_many_write_into_one_folder(self):
+    # A reader looks all the time while hosts write; one more writer is killed on the way.
+    def test_many_write_into_one_lake(self):
         writers = []
-        for number in range(7):
+        for number in range(4):
             folder = self.folder / f"host{number}"
             folder.mkdir()
             for report in range(150):
                 process, *rest = (GOLDEN / "several-findings/report.jsonl").read_text().splitlines()
                 (folder / f"{report}.jsonl").write_text("\n".join([json.dumps({**json.loads(process), "host": f"n{number}", "pid": report + 1}), *rest]) + "\n")
-            writers.append(subprocess.Popen([KSHIM, "export", "--settle", "0", folder, "-o", self.out], stdout=subprocess.DEVNULL))
-        time.sleep(0.05)
+            writers.append(subprocess.Popen(fleet.command("ingest", "--settle", "0", folder, self.lake), stdout=subprocess.DEVNULL, cwd=self.package,
+                                            env=fleet.environment()))
+        while not self.lake.exists():
+            time.sleep(0.02)
         writers[-1].kill()
-        looks = 0
-        while True:
-            running = any(writer.poll() is None for writer in writers)
-            for path in self.out.rglob("*.ndjson"):
-                text = path.read_text()
-                self.assertTrue(text.endswith("\n"), path)
-                for line in text.splitlines():
-                    json.loads(line)
-                looks += 1
-            if not running:
-                break
-        self.assertEqual([writer.wait() for writer in writers[:-1]], [0] * 6)
-        self.assertGreater(looks, 6)
-        rows = [row["row_id"] for row in self.rows("processes") if not row["row_id"].startswith("n6.")]
-        self.assertEqual([len(rows), len(set(rows))], [900, 900])
-        self.export("--settle", "0", *(self.folder / f"host{number}" for number in range(7)))
-        self.assertEqual(len({row["row_id"] for row in self.rows("processes")}), 1050)
+        while any(writer.poll() is None for writer in writers):
+            for path in self.lake.glob("*/date=*/rows.parquet"):
+                self.assertEqual(path.read_bytes()[-4:], b"PAR1", path)
+        self.assertEqual([writer.wait() for writer in writers[:-1]], [0] * 3)
+        rows = [row["row_id"] for row in self.rows("processes") if not row["row_id"].startswith("n3.")]
+        self.assertEqual([len(rows), len(set(rows))], [450, 450])
+        self.ingest("--settle", "0", *(self.folder / f"host{number}" for number in range(4)))
+        self.assertEqual(len(self.rows("processes")), 600)
+
+    # As a node of a site writes them, for the host that has the lake.
+    def test_lines_say_the_same(self):
+        for case in ("no-image-for-arch", "healthy", "killed", "two-gpus"):
+            path = self.put(case)
+            process, *rest = path.read_text().splitlines()
+            path.write_text("\n".join([json.dumps({**json.loads(process), "host": case}), *rest]) + "\n")
+        self.ingest("--settle", "0", self.reports)
+        wanted = {table: self.rows(table) for table in SCHEMAS}
+        lines = subprocess.run([KSHIM, "analyze", "--format", "jsonl", "--full", self.reports], stdout=subprocess.PIPE, check=False).stdout
+        facts = self.folder / "facts"
+        facts.mkdir()
+        with gzip.open(facts / "node7.analyses.jsonl.gz", "wb") as file:
+            file.write(lines + b'{"schema": "kshim-analysis/1", "verd')
+        self.lake = self.folder / "other"
+        self.ingest(facts)
+        found = {table: self.rows(table) for table in SCHEMAS}
+        torn = [row for row in found["rejected"] if row["path"] == str(facts / "node7.analyses.jsonl.gz")]
+        self.assertEqual(len(torn), 1)
+        self.assertEqual({**found, "rejected": [row for row in found["rejected"] if row not in torn]}, wanted)
 
     def test_nothing_there(self):
-        self.export(self.reports, status=3)
-
-    def test_watch_ends_when_it_is_told(self):
-        self.put("no-image-for-arch")
-        with subprocess.Popen([KSHIM, "export", "--watch", self.reports, "-o", self.out], stdout=subprocess.PIPE, text=True) as watch:
-            self.assertIn("1 reports", watch.stdout.readline())
-            watch.terminate()
-            self.assertEqual(watch.wait(60), 0)
-
+        self.ingest(self.reports, status=3)
 
 if __name__ == "__main__":
     sys.exit(unittest.main())
