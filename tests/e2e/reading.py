@@ -161,7 +161,7 @@ class Reading(e2e.Case):
         rows = (("ALL", ("scan", dead / "lib.so")), ("ALL", ("analyze", dead / "lib.so")), ("ALL", ("scan", dead)),
                 ("READ", ("scan", dead / "lib.so")), ("READ", ("analyze", dead / "lib.so")), ("READ", ("diff", dead / "lib.so", dead / "lib.so")),
                 ("READ", ("explain", "--log", dead / "lib.so")), ("READ", ("doctor", dead / "lib.so")), ("ALL", ("doctor", "--root", dead)),
-                ("READ", ("analyze", "--format", "jsonl", dead / "lib.so")), ("READ", ("scan", "--knowledge", dead / "lib.so", self.folder)))
+                ("READ", ("scan", "--knowledge", dead / "lib.so", self.folder)))
 
         def served(row):
             silent, (verb, *words) = row
