@@ -172,18 +172,19 @@ void refuse_to_overwrite(const Output& output, const std::string& path) {
 /// Packages to fetch. A word that names a file is that file; both kinds in one question would mix what is
 /// here with what is not.
 bool asks_for_packages(const ScanOptions& options) {
-  const auto packages = std::ranges::count_if(options.paths, is_requirement);
+  const bool asked = !options.python.empty() || !options.platform.empty() || options.releases != 0;
+  const auto is_package = [asked](const std::string& word) { return is_requirement(word, asked); };
+  const auto packages = std::ranges::count_if(options.paths, is_package);
   if (packages == 0) {
-    if (!options.python.empty() || !options.platform.empty() || options.releases != 0)
+    if (asked)
       throw UserError(
           "--python, --platform and --releases are for packages that are fetched: kshim scan NAME");
     return false;
   }
   if (static_cast<std::size_t>(packages) == options.paths.size()) return true;
-  const auto file = std::ranges::find_if_not(options.paths, is_requirement);
+  const auto file = std::ranges::find_if_not(options.paths, is_package);
   throw UserError(fmt::format("{} is a package to fetch and {} is a path: ask for them one after the other",
-                              sanitize(*std::ranges::find_if(options.paths, is_requirement)),
-                              sanitize(*file)));
+                              sanitize(*std::ranges::find_if(options.paths, is_package)), sanitize(*file)));
 }
 
 FetchRequest to_fetch(const ScanOptions& options) {

@@ -5,6 +5,7 @@
 #include <re2/re2.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -12,6 +13,7 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
+#include "analyzer/data/wheels.h"
 
 namespace kshim::verbs {
 namespace {
@@ -142,11 +144,15 @@ int run_pip(const FetchRequest& request, std::vector<std::string> arguments, con
 
 }  // namespace
 
-bool is_requirement(const std::string& word) {
+bool is_requirement(const std::string& word, bool asked) {
   static const RE2 kRequirement(
-      R"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\[[A-Za-z0-9._, -]*\])?(?:==[A-Za-z0-9.!+*_-]+)?)");
+      R"(([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)((?:\[[A-Za-z0-9._, -]*\])?(?:==[A-Za-z0-9.!+*_-]+)?))");
   std::error_code error;
-  return RE2::FullMatch(word, kRequirement) && !fs::exists(word, error);
+  std::string name;
+  std::string rest;
+  if (!RE2::FullMatch(word, kRequirement, &name, &rest) || fs::exists(word, error)) return false;
+  // A folder that is not there, "dist" or "build", is no package by that name.
+  return asked || !rest.empty() || knows_wheels_of(wheel_name(name).distribution);
 }
 
 std::string fetch_wheel(const FetchRequest& request, const core::TemporaryFolder& folder) {
@@ -173,7 +179,7 @@ std::string fetch_wheel(const FetchRequest& request, const core::TemporaryFolder
 
 std::vector<std::string> releases_of(const FetchRequest& request, std::size_t most) {
   const core::TemporaryFolder folder;
-  const int out = ::memfd_create("versions", MFD_CLOEXEC);
+  const int out = static_cast<int>(::syscall(SYS_memfd_create, "versions", MFD_CLOEXEC));
   if (out < 0) throw UserError("no memory for the list of releases", exit_status::kNoInput);
   std::vector<std::string> arguments = {"index", "versions", "--only-binary", ":all:"};
   std::ranges::move(choice_of(request), std::back_inserter(arguments));

@@ -7,8 +7,9 @@
 
 namespace kshim::verbs {
 
-/// Whether `word` is "NAME", "NAME[extra]" or "NAME==VERSION" as pip reads it, and names no file.
-bool is_requirement(const std::string& word);
+/// Whether `word` is "NAME[extra]" or "NAME==VERSION" as pip reads it, or the name of a project that the
+/// tables know, and names no file. `asked`: an option says that packages are meant, so any name is one.
+bool is_requirement(const std::string& word, bool asked);
 
 struct FetchRequest {
   std::string requirement;

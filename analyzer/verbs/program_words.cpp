@@ -171,7 +171,8 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
   Finding* same = nullptr;
   Finding* better = nullptr;
   for (Finding& known : findings) {
-    if (known.severity < Severity::warning) continue;
+    // What a program handled is a note on both sides.
+    if (known.severity < Severity::warning && (failed || known.cause != said.cause)) continue;
     if (same == nullptr && is_same_failure(said, known)) same = &known;
     if (better == nullptr && known.severity == Severity::error && known.confidence >= said.confidence)
       better = &known;

@@ -51,7 +51,7 @@ class Package(e2e.Case):
         return self.kshim("scan", *arguments, env=self.env)
 
     def test_the_wheel_that_pip_would_install_is_judged_and_removed(self):
-        for words, status in ((["things"], 1), (["things==2.0"], 1), (["things==1.0"], 0)):
+        for words, status in ((["things==2.0"], 1), (["things==1.0"], 0)):
             done = self.scan("--target", "12.0", "--format", "json", *words)
             self.assertEqual(done.returncode, status, done.stderr)
             scan = json.loads(done.stdout)
@@ -76,7 +76,7 @@ class Package(e2e.Case):
         self.assertRegex(self.scan("--target", "12.0", "--releases", "5", "things").stdout, r"newest with code for 12\.0: 1\.0")
 
     def test_what_cannot_be_fetched_says_so_in_one_line(self):
-        for words in (["nothing-by-this-name"], ["things==9.9"], ["things==2.0", "--python", "2.7", "--platform", "win_amd64"]):
+        for words in (["nothing-by-this-name==1"], ["things==9.9"], ["things==2.0", "--python", "2.7", "--platform", "win_amd64"]):
             done = self.scan("--target", "12.0", *words)
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertEqual(done.stderr.count("kshim: error:"), 1)
@@ -84,10 +84,11 @@ class Package(e2e.Case):
         self.assertEqual((done.returncode, os.listdir(self.tmp)), (3, []))
 
     def test_misuse(self):
-        self.assert_says(self.scan("things", str(MISSING)), 2, "package", "path")
+        self.assertEqual(self.scan("--target", "8.0", "things").returncode, 3, "a folder that is missing is no package")
+        self.assert_says(self.scan("things==2.0", str(MISSING)), 2, "package", "path")
         self.assert_says(self.scan("--releases", "2", "things==1.0", "--target", "8.0"), 2, "--releases")
         self.assert_says(self.scan("--python", "3.12", str(MISSING)), 2, "--python")
-        self.assert_says(self.scan("--max-download", "many", "things"), 2, "--max-download")
+        self.assert_says(self.scan("--max-download", "many", "things==2.0"), 2, "--max-download")
 
     def test_a_file_by_that_name_is_the_file(self):
         (self.folder / "things").write_bytes(MISSING.read_bytes())

@@ -92,7 +92,7 @@ def test_it():
         # What it names can be done.
         again = self.kshim("analyze", ours[0].rpartition("kshim analyze ")[2])
         self.assertEqual(again.returncode, 1)
-        self.assertIn("no-image-for-arch", again.stdout)
+        self.assertIn("Do this [you]", again.stdout)
         folder = pathlib.Path(ours[0].rpartition("kshim analyze ")[2])
         analysis = json.loads(self.kshim("analyze", "--verbose", "--format", "json", folder).stdout)
         jsonschema.validate(analysis, json.loads((e2e.SOURCE / "docs" / "schema" / "analysis.json").read_text()))
@@ -247,7 +247,7 @@ def test_it():
         self.assert_status(done, 0)
         found, _ = findings_in(done.stdout)
         self.assertEqual(found[0][1]["tests"], ["test_a.py::test_it"], done.stdout)
-        self.assertIn("no-image-for-arch", done.stderr)
+        self.assertIn("Do this [you]", done.stderr)
 
     def test_misuse(self):
         self.write(test_a="def test_it(): pass\n")

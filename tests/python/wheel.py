@@ -126,7 +126,7 @@ class Wheels(e2e.Case):
             self.skipTest("the samples were not built")
         done = self.kshim_in(self.venv, "run", "--simulate", "sm_120", "--", SAXPY)
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("no-image-for-arch", done.stderr)
+        self.assertIn("Do this [you]", done.stderr)
 
     def test_pytest_finds_the_plugin(self):
         (self.folder / "test_a.py").write_text("def test_it(): pass\n")

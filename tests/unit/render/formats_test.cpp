@@ -207,10 +207,11 @@ TEST(FormatGithub, PropertiesAndMessagesAreEscaped) {
   const std::string text = rendered(analysis_of({one}), Format::github, {});
   unsetenv("GITHUB_WORKSPACE");
   EXPECT_EQ(text,
-            "::error file=a%2Cb%3Ac%25.py,line=17,title=kshim%3A the evidence does not decide::"
+            "::error file=a%2Cb%3Ac%25.py,line=17,title=kshim%3A a failure of CUDA's whose cause nothing "
+            "here shows::"
             "50%25 a:b,c.%0AFix: Rebuild%0A    nvcc -o libx.so SOURCES\n");
   EXPECT_EQ(rendered(analysis_of({one}), Format::github, {}),
-            "::error title=kshim%3A the evidence does not decide::"
+            "::error title=kshim%3A a failure of CUDA's whose cause nothing here shows::"
             "50%25 a:b,c.%0AFix: Rebuild%0A    nvcc -o libx.so SOURCES%0AFile: /src/a,b:c%25.py:17\n");
   EXPECT_EQ(rendered(analysis_of({}), Format::github, {}), "");
 }
