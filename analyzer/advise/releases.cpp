@@ -45,6 +45,16 @@ bool range_tells(const AdviceInput& at, bool part_of_cuda) {
   return own == nullptr || !builds_for(*own, {*at.device, image::Suffix::none});
 }
 
+// The tables have the package's releases, and each leaves the GPU out.
+bool no_release_serves(const AdviceInput& at) {
+  const std::string distribution = wheel_of(at).distribution;
+  const std::string platform = platform_of(at);
+  return knows_wheels_of(distribution, platform) && std::ranges::none_of(wheels(), [&](const WheelRow& row) {
+           return row.distribution == distribution && row.platform == platform &&
+                  serves(row, *at.device) != image::Choice::none;
+         });
+}
+
 // The GPU and all others that the file has nothing for.
 std::vector<image::Arch> asked_archs(const AdviceInput& at) {
   std::vector<image::Arch> out{{*at.device, image::Suffix::none}};
@@ -128,11 +138,17 @@ void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
                    {"cuda", range.empty() ? std::string() : name(range_of(archs).last->version)}};
   fix.kind = FixKind::reinstall;
   if (range.empty() && add_sibling_fix(at, fixes)) return;
+  if (range.empty() && no_release_serves(at))
+    return fixes.push_back(
+        fix_of("do-without-library",
+               {{"library", std::string(file)},
+                {"why", fmt::format("none of its releases that kshim knows has code for {}", target)},
+                {"note", ""}}));
   if (range.empty()) {
     fix.title = fmt::format("Use a version of {} that has {}", file, target);
     fix.why = part_of_cuda && at.toolkit.known()
-                  ? fmt::format("it comes built, and leaves {} out though CUDA {} knows {}", target,
-                                name(at.toolkit), names.size() == 1 ? "it" : "them")
+                  ? fmt::format("the package comes built, without {}, although CUDA {} can build for {}",
+                                target, name(at.toolkit), names.size() == 1 ? "it" : "them")
                   : "it ships prebuilt, and its own release, not CUDA's, decides which GPUs it supports";
   } else {
     const unsigned older = older_major(at, archs);

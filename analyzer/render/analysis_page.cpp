@@ -220,7 +220,7 @@ struct AnalysisWriter {
         apart = true;
         doc_.heading(2, {{"What would fail on the targets; nothing of it has failed yet"}});
       }
-      write_finding(finding, i + 1, doc_.terminal() ? Detail::everything : Detail::full, doc_);
+      write_finding(finding, i + 1, doc_);
     }
     write_left_out(analysis_.findings.size() - most, "more finding", doc_);
   }

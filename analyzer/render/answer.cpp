@@ -11,7 +11,6 @@ constexpr double kSureEnough = 0.8;        // below, the answer says how sure it
 constexpr double kKnown = 0.5;             // below, an unknown cause has no fix
 constexpr std::size_t kBlocks = 2;         // answers on one screen
 constexpr std::size_t kQuoted = 76;        // columns of a log's line
-constexpr std::size_t kReason = 150;       // columns of a reason; a longer one ends at a clause
 constexpr std::size_t kOtherCommands = 1;  // of the other way: more are on the page of --verbose
 constexpr std::size_t kNotThis = 2;
 
@@ -40,15 +39,6 @@ std::string around_error(std::string_view line) {
   while (to < line.size() && (static_cast<unsigned char>(line[to]) & 0xC0U) == 0x80U) --to;
   return fmt::format("{}{}{}", from == 0 ? "" : "...", line.substr(from, to - from),
                      to == line.size() ? "" : "...");
-}
-
-// A reason on a screen: whole where it is short, else its first clause.
-std::string clause_of(const std::string& why) {
-  if (why.size() <= kReason) return why;
-  for (const std::string_view end : {". ", "; ", ": "})
-    if (const std::size_t at = why.find(end); at != std::string::npos && at <= kReason)
-      return why.substr(0, at);
-  return why;
 }
 
 struct AnswerWriter {
@@ -94,7 +84,7 @@ struct AnswerWriter {
     doc_.gap();
     doc_.say(Tone::good, fmt::format("Do this [{}]:", words_of(fix.actor)), fix.title, Tone::strong);
     doc_.commands(fix.commands);
-    if (!fix.why.empty()) doc_.paragraph({{"Why: " + clause_of(fix.why)}}, 2, 5);
+    if (!fix.why.empty()) doc_.paragraph({{"Why: " + fix.why}}, 2, 5);
     std::vector<std::string> assumed;
     for (const Assumed what : fix.assumed)
       if (decides(what)) assumed.emplace_back(words_of(what));

@@ -398,7 +398,7 @@ std::string junit_xml(std::string_view name, const std::vector<TestSuite>& suite
 
 TestCase test_case(const Finding& finding, std::string group) {
   const auto page = text_page({.unicode = true, .width = kWidth});
-  write_finding(finding, 1, Detail::full, *page);
+  write_finding(finding, 1, *page);
   const bool error = finding.severity == Severity::error;
   const std::string cause(row_of(finding.cause).name);
   return {std::move(group),  title_of(finding), error ? TestResult::failed : TestResult::passed, cause,

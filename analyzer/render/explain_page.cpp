@@ -13,7 +13,7 @@ struct ExplanationWriter {
     head();
     if (!explanation_.recognized) not_recognized();
     facts();
-    write_findings(explanation_.findings, Detail::everything, doc_);
+    write_findings(explanation_.findings, doc_);
     also();
     next();
     doc_.notes(mapped(explanation_.notes, [](const std::string& note) { return Note{note}; }));

@@ -94,22 +94,17 @@ std::string filled_title(const Finding& finding, std::string_view pattern) {
                           {"owner", owner.empty() ? "the library itself" : owner}});
 }
 
-// Of a terminal's screen, unless all is asked for.
-constexpr std::size_t kKernels = 3;
-constexpr std::size_t kImages = 9;
-constexpr std::size_t kEvidence = 3;
-constexpr std::size_t kPlaces = 2;
-constexpr std::size_t kDevices = 4;
-constexpr std::size_t kDeadEnds = 4;
+constexpr std::size_t kKernels = 3;  // the others are folded away, where a page can fold
 constexpr double kSure = 0.9;
 
 struct FindingWriter {
+  /// Of a file that another finding on the page is about, too: the place and the first fix.
+  void write_shortly() {
+    doc_.facts({{"seen in", {{finding_.seen_in}}}, {"where", first_place()}});
+    if (!finding_.fixes.empty()) fix(0);
+  }
+
   void write() {
-    if (detail_ == Detail::brief) {
-      doc_.facts({{"seen in", {{finding_.seen_in}}}, {"where", first_place()}});
-      if (!finding_.fixes.empty()) fix(0);
-      return;
-    }
     // What to do stands under what is wrong; what proves it comes after.
     if (!finding_.fixes.empty()) fix(0);
     doc_.gap();
@@ -143,10 +138,8 @@ struct FindingWriter {
     other_fixes();
   }
 
-  /// How many of a list: on a screen `few`, unless all is asked for.
-  std::size_t most(std::size_t few) const {
-    return doc_.terminal() && detail_ != Detail::everything ? few : doc_.limits().rows;
-  }
+  /// A screen that is to have everything.
+  bool whole() const { return doc_.terminal() && !doc_.brief(); }
   void add(std::string label, Line text) { facts_.push_back({std::move(label), std::move(text)}); }
   void add_more(std::size_t count, std::string_view unsure = {}) {
     if (count != 0) add("", {{fmt::format("and {} more{}", count, unsure)}});
@@ -162,7 +155,7 @@ struct FindingWriter {
   void devices() {
     if (const auto targets = targets_of(finding_); targets.size() > 1)
       return add("targets", {{join(targets, ", ")}});
-    const std::size_t shown = shown_of(finding_.devices.size(), most(kDevices));
+    const std::size_t shown = shown_of(finding_.devices.size(), doc_.limits().rows);
     for (std::size_t i = 0; i < shown; ++i) {
       const Device& device = finding_.devices[i];
       const bool target = device.kind == Device::Kind::target && device.cc;
@@ -180,7 +173,7 @@ struct FindingWriter {
     std::vector<std::string> rows;
     for (const Place& place : finding_.where) {
       std::string row = place_text(place);
-      if (rows.size() < most(kPlaces) && !contains(rows, row)) rows.push_back(std::move(row));
+      if (rows.size() < doc_.limits().rows && !contains(rows, row)) rows.push_back(std::move(row));
     }
     for (const std::string& row : rows) add(&row == rows.data() ? "where" : "", {code(row)});
   }
@@ -192,7 +185,7 @@ struct FindingWriter {
     const auto add = [&](const std::string& name) {
       // The kernel that failed may take two lines.
       const std::size_t room = doc_.limits().columns;
-      std::string row = detail_ == Detail::everything ? name : shorten(name, rows.empty() ? 2 * room : room);
+      std::string row = whole() ? name : shorten(name, rows.empty() ? 2 * room : room);
       if (known.insert(row).second) rows.push_back(std::move(row));
     };
     if (!finding_.failed_kernel.empty()) add(finding_.failed_kernel);
@@ -205,8 +198,7 @@ struct FindingWriter {
     if (kernels_.empty()) return;
     const std::size_t total =
         std::max({std::size_t{finding_.kernels_total}, finding_.kernels.size(), std::size_t{1}});
-    const std::size_t shown = shown_of(
-        kernels_.size(), detail_ == Detail::everything && doc_.terminal() ? kernels_.size() : kKernels);
+    const std::size_t shown = shown_of(kernels_.size(), whole() ? kernels_.size() : kKernels);
     for (std::size_t i = 0; i < shown; ++i) {
       add(i != 0 ? "" : total == 1 ? "kernel" : "kernels", {code(kernels_[i])});
       if (i == 0 && !finding_.kernel_source.file.empty())
@@ -229,7 +221,7 @@ struct FindingWriter {
                       {mark(image.fits)},
                       {{image.reason}}});
     }
-    doc_.table({"Image", "For", "Count", "Fits", "Why"}, std::move(rows), "built for", most(kImages));
+    doc_.table({"Image", "For", "Count", "Fits", "Why"}, std::move(rows), "built for", doc_.limits().rows);
   }
 
   // What would run is worth saying only where it is known what there is, and none of it would.
@@ -261,7 +253,7 @@ struct FindingWriter {
     if (finding_.dead_ends.empty()) return;
     doc_.heading(3, {{"Will not help"}});
     const std::size_t all = finding_.dead_ends.size();
-    const std::size_t shown = shown_of(all, most(kDeadEnds));
+    const std::size_t shown = shown_of(all, doc_.limits().rows);
     std::vector<Line> items;
     for (const DeadEnd& end : std::span(finding_.dead_ends).first(shown))
       items.push_back({strong(end.action), {": " + end.why}});
@@ -283,31 +275,25 @@ struct FindingWriter {
   // Report and line first, so that they can be found at a glance; the folder once, where it is the same for
   // all.
   void evidence() {
-    std::vector<const Evidence*> rows;
-    for (const Evidence& evidence : finding_.evidence) {
-      // What a fact says in the same words needs no proof on a screen.
-      const bool told = doc_.terminal() && detail_ != Detail::everything && evidence.id == EvidenceId::device;
-      if (!told) rows.push_back(&evidence);
-    }
+    const std::vector<Evidence>& rows = finding_.evidence;
     if (rows.empty()) return;
     const auto folder_of = [](const std::string& file) { return file.substr(0, file.rfind('/') + 1); };
-    const std::string folder = folder_of(rows.front()->at.file);
-    const bool common = std::ranges::all_of(rows, [&](const Evidence* evidence) {
-      return evidence->at.empty() || folder_of(evidence->at.file) == folder;
+    const std::string folder = folder_of(rows.front().at.file);
+    const bool common = std::ranges::all_of(rows, [&](const Evidence& evidence) {
+      return evidence.at.empty() || folder_of(evidence.at.file) == folder;
     });
     doc_.open_details(common && !folder.empty() ? "Evidence in " + folder : "Evidence");
     std::vector<Line> items;
-    for (const Evidence* row : rows) {
-      const std::string location = row->at.text();
+    for (const Evidence& row : rows) {
+      const std::string location = row.at.text();
       const std::string place(common ? basename_of(location) : std::string_view(location));
-      items.push_back(place.empty() ? Line{{row->text}} : Line{code(place), {": " + row->text}});
+      items.push_back(place.empty() ? Line{{row.text}} : Line{code(place), {": " + row.text}});
     }
-    doc_.list(std::move(items), most(kEvidence));
+    doc_.list(std::move(items));
     doc_.close_details();
   }
 
   const Finding& finding_;
-  Detail detail_;
   Document& doc_;
   std::vector<Fact> facts_ = {};
   std::vector<std::string> kernels_ = {};
@@ -439,15 +425,13 @@ std::string message_text(const Finding& finding) {
   return text;
 }
 
-void write_finding(const Finding& finding, std::size_t number, Detail detail, Document& document) {
+void write_finding(const Finding& finding, std::size_t number, Document& document) {
   document.open_finding(number, kind_of(finding), title_of(finding));
-  FindingWriter{finding, detail, document}.write();
+  FindingWriter{finding, document}.write();
   document.close_finding();
 }
 
-void write_fixes(const Finding& finding, Document& document) {
-  FindingWriter{finding, Detail::full, document}.fixes();
-}
+void write_fixes(const Finding& finding, Document& document) { FindingWriter{finding, document}.fixes(); }
 
 void write_contents(std::span<const Finding> findings, const std::string& head, Document& document) {
   std::vector<std::pair<std::string_view, std::string>> contents;
@@ -456,7 +440,7 @@ void write_contents(std::span<const Finding> findings, const std::string& head, 
   if (contents.size() > 1) document.contents(head, std::move(contents));
 }
 
-void write_findings(std::span<const Finding> findings, Detail detail, Document& document) {
+void write_findings(std::span<const Finding> findings, Document& document) {
   const std::size_t shown = std::min(findings.size(), document.limits().findings);
   for (std::size_t i = 0; i < shown;) {
     // A card of a page is about one file: what else is wrong with it comes with its own fix.
@@ -467,10 +451,10 @@ void write_findings(std::span<const Finding> findings, Detail detail, Document& 
     std::string title = title_of(findings[i]);
     if (end != i + 1) title += fmt::format(" (and {} more)", end - i - 1);
     document.open_finding(i + 1, kind_of(findings[i]), title);
-    FindingWriter{findings[i], detail, document}.write();
+    FindingWriter{findings[i], document}.write();
     for (++i; i < end; ++i) {
       document.open_finding(i + 1, kind_of(findings[i]), title_of(findings[i]), true);
-      FindingWriter{findings[i], Detail::brief, document}.write();
+      FindingWriter{findings[i], document}.write_shortly();
       document.close_finding();
     }
     document.close_finding();

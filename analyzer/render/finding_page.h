@@ -31,15 +31,14 @@ std::string counted_findings(std::span<const Finding> findings);
 /// The title and the fixes as plain lines.
 std::string message_text(const Finding& finding);
 
-/// brief: place and the first fix. full: all a person needs. everything: without limits on lists.
-enum class Detail : std::uint8_t { brief, full, everything };
-void write_finding(const Finding& finding, std::size_t number, Detail detail, Document& document);
+/// All of it: what is wrong, what to do, the facts, the evidence.
+void write_finding(const Finding& finding, std::size_t number, Document& document);
 /// The fixes, each with a heading, and what will not help.
 void write_fixes(const Finding& finding, Document& document);
 /// The titles of the findings, as many as the document has sections for.
 void write_contents(std::span<const Finding> findings, const std::string& head, Document& document);
 /// All of them with all there is to them, as many as the document takes.
-void write_findings(std::span<const Finding> findings, Detail detail, Document& document);
+void write_findings(std::span<const Finding> findings, Document& document);
 /// "and 3 more findings: --format json has them all".
 void write_left_out(std::size_t count, std::string_view noun, Document& document);
 

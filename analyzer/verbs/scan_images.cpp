@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fstream>
 
+#include "analyzer/core/temporary_folder.h"
 #include "analyzer/input/machine/facts.h"
 #include "analyzer/owner/finder.h"
 #include "analyzer/verbs/scan_parts.h"
@@ -13,31 +14,12 @@ namespace fs = std::filesystem;
 // Of what tells an image's packages, a layer: RECORD files and databases.
 constexpr std::uint64_t kMaxPackageBytes = std::uint64_t{256} << 20;
 
-/// A folder of this process alone, removed with all that is in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::error_code error;
-    std::string name = (fs::temp_directory_path(error) / "kshim-XXXXXX").string();
-    if (!error && ::mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code error;
-    if (!path_.empty()) fs::remove_all(path_, error);
-  }
-  const fs::path& path() const { return path_; }
-  /// `name` leads nowhere outside: image_path() made it, and no links are ever in here.
-  void write(const std::string& name, const std::string& text) const {
-    std::error_code error;
-    fs::create_directories((path_ / name).parent_path(), error);
-    if (!error) std::ofstream(path_ / name, std::ios::binary) << text;
-  }
-
- private:
-  fs::path path_;
-};
+/// `name` leads nowhere outside: image_path() made it, and no links are ever in there.
+void write_below(const fs::path& folder, const std::string& name, const std::string& text) {
+  std::error_code error;
+  fs::create_directories((folder / name).parent_path(), error);
+  if (!error) std::ofstream(folder / name, std::ios::binary) << text;
+}
 
 /// The file in an archive that an object comes from: of "a.whl!lib.so", the wheel.
 std::string_view file_of(std::string_view member) { return member.substr(0, member.find('!')); }
@@ -92,7 +74,7 @@ MergedLayers merge_layers(const std::vector<const LayerFound*>& layers) {
     for (const PackageFile& file : layers[at]->packages) {
       if (hidden(file.path)) continue;
       if (is_os_release(file.path)) merged.system = pretty_name(file.text);
-      if (!root.path().empty()) root.write(file.path, file.text);
+      if (!root.path().empty()) write_below(root.path(), file.path, file.text);
     }
   }
   if (out.empty() || root.path().empty()) return merged;

@@ -45,6 +45,9 @@ class Served(unittest.TestCase):
     def test_kernels_that_each_are_a_file_count_all(self):
         self.assertEqual(TOOL.served(images(sm_100f=12000, sm_103a=40), 0), ("100f 103a", ""))
 
+    def test_modules_that_each_are_for_one_gpu_count_by_their_share(self):
+        self.assertEqual(TOOL.served(images(sm_52=1, sm_80=39, sm_100=599, sm_120=134, compute_80=2), 25), ("80 100 120", ""))
+
     def test_nothing(self):
         self.assertEqual(TOOL.served([]), ("", ""))
 

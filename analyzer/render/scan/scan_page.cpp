@@ -234,8 +234,7 @@ struct ScanWriter {
   }
 
   void findings() {
-    if (!doc_.brief())
-      return write_findings(scan_.findings, doc_.terminal() ? Detail::everything : Detail::full, doc_);
+    if (!doc_.brief()) return write_findings(scan_.findings, doc_);
     // The most severe come first; anything but a problem is left to --verbose.
     const auto total = static_cast<std::size_t>(std::ranges::count_if(scan_.findings, is_problem));
     if (total == 0) return;

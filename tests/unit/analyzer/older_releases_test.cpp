@@ -290,6 +290,19 @@ TEST(OlderReleases, OfTwoOlderCudasThatWhichGoesOnIsTaken) {
   EXPECT_NE(commands_of(advise_on(at)).find("/whl/cu118"), std::string::npos) << commands_of(advise_on(at));
 }
 
+// Of a closed library, a version that has the GPU's code is no advice where each known one leaves it out.
+TEST(OlderReleases, OfALibraryWithoutAReleaseForTheGpuNoneIsAsked) {
+  AdviceInput at = installed("nvidia-cusparselt-cu12", "0.6.2", {7, 5});
+  at.object = "/venv/site-packages/nvidia/cusparselt/lib/libcusparseLt.so.0";
+  const Advice none = advise_on(at);
+  ASSERT_FALSE(none.fixes.empty());
+  EXPECT_EQ(none.fixes.front().id, "do-without-library");
+  at.device = {8, 9};  // that of 8.6 runs there
+  const Advice some = advise_on(at);
+  EXPECT_TRUE(
+      std::ranges::none_of(some.fixes, [](const Fix& fix) { return fix.id == "do-without-library"; }));
+}
+
 TEST(OlderReleases, AReleaseThatIsNewerThanTheTablesIsNamedSo) {
   const auto said = [](const char* version) {
     const Advice advice = advise_on(installed("torch", version, {6, 1}));
