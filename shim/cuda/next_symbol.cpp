@@ -329,9 +329,12 @@ void publish_again() noexcept {
   if (is_anything_known() && g_closing.load() == 0) publish_unless_busy(is_surely_loaded);
 }
 
-/// Takes no lock and makes no system call: the next step is the program's dlclose.
+/// Takes no lock and makes no system call: the next step is the program's dlclose. A thread that finds
+/// nothing published goes on to unload the driver, so the tables are empty before that is said.
 void unpublish() noexcept {
-  if (g_published.exchange(false)) clear_tables();
+  if (!g_published.load()) return;
+  clear_tables();
+  g_published.store(false);
 }
 
 /// Reads what is known in one piece. False if it changed meanwhile, or if read() answers false.
