@@ -11,6 +11,7 @@
 
 #include <atomic>
 
+#include "cuda/driver_log.h"
 #include "cuda/next_symbol.h"
 #include "cuda/own_references.h"
 #include "cuda/symbol_lookup.h"
@@ -23,6 +24,7 @@
 #include "guest/scratch_stack.h"
 #include "guest/syscalls.h"
 #include "process/link_map.h"
+#include "process/stack/native.h"
 #include "report/run_socket.h"
 #include "report/stderr_log.h"
 #include "track/bypass.h"
@@ -136,6 +138,11 @@ bool has_report() noexcept { return is_state_mapped() && current_report() != 0; 
   if (!has_report() && (process_generation() != g_first.load() || !may_be_bypassed())) return;
   const bool forked = g_process.load() != raw::process();
   if (forked && !has_report()) return;
+  if (!forked && options().driver_log) {
+    bool in_handler = true;
+    SlowPath().run([&](State&) { in_handler = is_in_signal_handler(); });
+    stop_listening(in_handler);
+  }
   const SlowPath path;
   if (!path) {  // a handler that has interrupted the shim calls exit()
     Report::end_immediately();

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "failure/driver_words.h"
 #include "failure/failure_info.h"
 #include "failure/gaps.h"
+#include "failure/jit_log.h"
 #include "failure/known_stacks.h"
 #include "process/python/frames.h"
 #include "process/stack/native.h"

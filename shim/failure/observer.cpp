@@ -5,10 +5,10 @@
 
 #include "cuda/cuda_libraries.h"
 #include "cuda/driver_info.h"
+#include "cuda/driver_log.h"
 #include "cuda/driver_table.h"
 #include "cuda/next_symbol.h"
 #include "failure/cudart_frame.h"
-#include "failure/driver_words.h"
 #include "failure/launch_syntax.h"
 #include "failure/state.h"
 #include "guest/clock.h"
@@ -18,7 +18,6 @@
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
 #include "process/loaded_objects.h"
-#include "process/stack/native.h"
 #include "report/stderr_log.h"
 #include "track/bypass.h"
 #include "track/coverage.h"
@@ -53,7 +52,9 @@ bool extract_pending(DriverFailure& out) noexcept {
 }
 
 void add_failure(State& state, const DriverFailure* driver, const CallArgs* runtime, Device device,
-                 std::string_view log) noexcept {
+                 DriverLines& lines) noexcept {
+  const std::string_view log =
+      driver != nullptr ? lines.of(row_of(driver->facts.hook).name) : lines.returning(runtime->code);
   state.report.begin_at_failure();  // without a report, stderr still has the failure
   state.driver.announce(state.report);
   state.failures.add(state.failure_scene(), driver, runtime, device, log);
@@ -61,34 +62,33 @@ void add_failure(State& state, const DriverFailure* driver, const CallArgs* runt
 
 /// `frame`: an address in the frame of the call's wrapper.
 void add_driver_failure(State& state, const DriverFailure& failure, std::uintptr_t frame,
-                        std::string_view log) noexcept {
+                        DriverLines& lines) noexcept {
   if (failure.facts.code == kDeinitialized) return;
   if (!is_shared_runtime(find_object_in_use(failure.facts.caller).path) ||
       !called_from_cudart(failure.facts.caller, frame)) {
-    add_failure(state, &failure, nullptr, failure.device, log);
+    add_failure(state, &failure, nullptr, failure.device, lines);
     return;
   }
   if (t_pending.facts.code == failure.facts.code) return;  // the same error, asked for again
   DriverFailure before;
-  if (extract_pending(before)) add_failure(state, &before, nullptr, before.device, {});
+  if (extract_pending(before)) add_failure(state, &before, nullptr, before.device, lines);
   t_pending = failure;
   t_pending.facts.jit_count = 0;  // what the runtime gave the driver is gone when it returns
   g_pending.fetch_add(1, std::memory_order_relaxed);
 }
 
-void add_runtime_return(State& state, const CallArgs& returned, Device device,
-                        std::string_view log) noexcept {
+void add_runtime_return(State& state, const CallArgs& returned, Device device, DriverLines& lines) noexcept {
   DriverFailure driver;
   const bool waited = extract_pending(driver);
   CallArgs facts = returned;
   const bool failed =
       facts.code != 0 && facts.code != kDeinitialized && complete_launch(facts, state.fatbins);
   if (waited && failed && driver.facts.code == facts.code) {
-    add_failure(state, &driver, &facts, device, log);
+    add_failure(state, &driver, &facts, device, lines);
     return;
   }
-  if (waited) add_failure(state, &driver, nullptr, driver.device, {});
-  if (failed) add_failure(state, nullptr, &facts, device, log);
+  if (waited) add_failure(state, &driver, nullptr, driver.device, lines);
+  if (failed) add_failure(state, nullptr, &facts, device, lines);
 }
 
 /// What learn_driver() could not find out where there was no memory, or another thread had the lock for long.
@@ -133,14 +133,6 @@ void learn_what_was_missed() noexcept {
     make_room_and_register(registration);
 }
 
-/// For DriverLog alone: the walk of the stack takes microseconds.
-bool is_in_handler() noexcept {
-  bool in_handler = false;
-  if (!options().driver_log) return in_handler;
-  SlowPath().run([&](State&) { in_handler = is_in_signal_handler(); });
-  return in_handler;
-}
-
 /// At its exit a runtime unloads what it has loaded. In a child of fork, which does not use CUDA otherwise,
 /// the driver refuses, and the child may have forbidden itself the system calls of a record.
 bool is_release_at_exit(const CallArgs& facts) noexcept {
@@ -163,13 +155,15 @@ void on_init(const CallArgs& facts, bool begun) noexcept {
   // A library's own cuInit, which opens the driver: there is none, or its call has been recorded.
   if (!begun && facts.code != 0 && (current_driver() == 0 || current_report() != 0)) return;
   learn_driver(facts.code == 0);
+  if (facts.code == 0) listen_to_driver();
+  DriverLines lines;
   SlowPath().run([&](State& state) {
     state.report.begin();
     state.driver.announce(state.report);
     state.objects.announce_libraries(state.report);
     write_unwatched_runtime(state.report);
     state.target_scan.run(state.gap_scene(), state.gaps);
-    if (facts.code != 0) add_driver_failure(state, {facts, 0, {}}, address_of(&facts), {});
+    if (facts.code != 0) add_driver_failure(state, {facts, 0, {}}, address_of(&facts), lines);
   });
 }
 
@@ -177,9 +171,9 @@ void on_call_failed(const CallArgs& facts) noexcept {
   if (!is_recording(facts.caller) || is_release_at_exit(facts)) return;
   learn_what_was_missed();
   const Device asked = ask_current_device();
-  const DriverLog log(facts.code, is_in_handler());
+  DriverLines lines;
   SlowPath().run([&](State& state) {
-    add_driver_failure(state, {facts, 0, state.driver.device_or_only(asked)}, address_of(&facts), log.text());
+    add_driver_failure(state, {facts, 0, state.driver.device_or_only(asked)}, address_of(&facts), lines);
   });
 }
 
@@ -189,10 +183,9 @@ void on_runtime_returned(const CallArgs& returned) noexcept {
   // The runtime has asked the driver for its version and for nothing else.
   if (returned.code == kInsufficientDriver && current_driver() != 0) learn_driver(false);
   const Device asked = ask_current_device();
-  const DriverLog log(returned.code, is_in_handler());
-  SlowPath().run([&](State& state) {
-    add_runtime_return(state, returned, state.driver.device_or_only(asked), log.text());
-  });
+  DriverLines lines;
+  SlowPath().run(
+      [&](State& state) { add_runtime_return(state, returned, state.driver.device_or_only(asked), lines); });
 }
 
 std::uint64_t load_begins() noexcept { return options().enabled ? now_nanoseconds() : 0; }
@@ -202,8 +195,7 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
   const Period period{begin, now_nanoseconds()};
   learn_what_was_missed();
   const Device asked = ask_current_device();
-  std::optional<DriverLog> log;
-  if (facts.code != 0) log.emplace(facts.code, is_in_handler());
+  DriverLines lines;
   SlowPath().run([&](State& state) {
     state.report.begin();
     const Device device = state.driver.device_or_only(asked);
@@ -212,7 +204,7 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
     state.modules.add(facts, period, device, state.report, state.driver, state.objects, module);
     if (remember_load(handle, module.number)) forget_launches(handle);
     state.gaps.note_load(state.gap_scene(), module.code, device, facts.caller);
-    if (log) add_driver_failure(state, {facts, module.number, device}, address_of(&facts), log->text());
+    if (facts.code != 0) add_driver_failure(state, {facts, module.number, device}, address_of(&facts), lines);
   });
 }
 

@@ -27,7 +27,6 @@ using report::RecordType;
 std::atomic<std::uint32_t> g_process{0};
 std::atomic<std::uint32_t> g_number{0};      // 0 if no report could be made
 std::atomic<std::uint32_t> g_process_id{0};  ///< of the process that began the report
-std::atomic<bool> g_forked{false};           ///< a parent had a report before
 std::atomic<std::uint32_t> g_reports{0};     ///< begun in this process and its ancestors
 std::atomic<std::uint64_t> g_dropped{0};
 std::atomic<std::uint32_t> g_dropped_in{0};  ///< the process_generation() that g_dropped belongs to
@@ -73,10 +72,6 @@ std::uint32_t current_report() noexcept {
 bool has_parents_report() noexcept {
   const std::uint32_t process = g_process.load(std::memory_order_acquire);
   return process != 0 && process != process_generation();
-}
-
-bool is_forked_from_report() noexcept {
-  return g_forked.load(std::memory_order_relaxed) || has_parents_report();
 }
 
 bool is_process_of_report() noexcept {
@@ -178,7 +173,6 @@ void Report::start(std::uint32_t process) noexcept {
     g_number.store(0, std::memory_order_relaxed);
   else
     open(options().sample);
-  if (has_parents_report()) g_forked.store(true, std::memory_order_relaxed);
   g_process_id.store(raw::process(), std::memory_order_relaxed);
   g_process.store(process, std::memory_order_release);
 }

@@ -21,9 +21,6 @@ namespace kshim::shim {
 std::uint32_t current_report() noexcept;
 /// Whether this is a child of fork that has begun no report, and its parent had. Needs no lock.
 bool has_parents_report() noexcept;
-/// The same, also once the child has a report of its own: another thread of the parent may have held a lock
-/// of the driver, which nobody releases in the child.
-bool is_forked_from_report() noexcept;
 /// False in a child of vfork, which shares its parent's report. Needs no lock.
 bool is_process_of_report() noexcept;
 /// One record that could not be written. Needs no lock.

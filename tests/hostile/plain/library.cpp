@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A driver (libcuda.so.1) or a runtime (libcudart.so.12) that takes no lock, allocates nothing, waits for
 // nothing and calls no other library: whatever blocks or ends a program that uses it comes from elsewhere. It
-// exports every hooked function. One call of it can be made to never return. Its error log alone has a lock,
-// which a call holds while it calls PlainSettings::calls.
+// exports every hooked function. One call of it can be made to never return. The driver's error log has no
+// lock either: it says the function's name to one callback.
 #include <poll.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -23,7 +23,8 @@ PlainSettings PLAIN_SETTINGS;
 namespace {
 
 using Word = long;
-volatile bool g_locked = false;
+using Callback = void (*)(void*, unsigned, char*, unsigned long);
+[[maybe_unused]] volatile Callback g_callback = nullptr;
 
 bool same(const char* a, const char* b) {
   for (; *a != 0 && *a == *b; ++a, ++b) {
@@ -73,6 +74,16 @@ Word handle() {
   return 0;
 }
 
+void say(const char* name) {
+  const Callback callback = g_callback;
+  if (callback == nullptr) return;
+  char line[128] = "[12:00:00.000][1][CUDA][E][";
+  unsigned long size = 27;
+  while (*name != 0 && size + 12 < sizeof line) line[size++] = *name++;
+  for (const char* rest = "] refused"; *rest != 0;) line[size++] = *rest++;
+  callback(nullptr, 0, line, size);
+}
+
 Word answer(const char* name, Word a, Word b, Word c, bool hooked) {
   PLAIN_SETTINGS.entered = PLAIN_SETTINGS.entered + 1;
   const char* const stuck = PLAIN_SETTINGS.stuck_in;
@@ -81,11 +92,12 @@ Word answer(const char* name, Word a, Word b, Word c, bool hooked) {
     for (;;) syscall(SYS_ppoll, nullptr, 0, nullptr, nullptr, 8);
   }
   if (const auto call = PLAIN_SETTINGS.calls; call != nullptr) {
-    g_locked = true;
     call(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-    g_locked = false;
   }
-  if (hooked && PLAIN_SETTINGS.answer != 0) return PLAIN_SETTINGS.answer;
+  if (hooked && PLAIN_SETTINGS.answer != 0) {
+    say(name);
+    return PLAIN_SETTINGS.answer;
+  }
 #if defined(PLAIN_DRIVER)
   return work(name, a, b, c);
 #else
@@ -103,12 +115,14 @@ Word answer(const char* name, Word a, Word b, Word c, bool hooked) {
 #if defined(PLAIN_DRIVER)
 #define PLAIN_ROW_driver(name) PLAIN_FUNCTION(name, true)
 #define PLAIN_ROW_runtime(name)
-PLAIN_EXPORT int cuLogsDumpToMemory(unsigned*, char* to, unsigned long* size, unsigned);
-int cuLogsDumpToMemory(unsigned*, char* to, unsigned long* size, unsigned) {
-  constexpr timespec kMoment{0, 1'000'000};
-  while (g_locked) syscall(SYS_nanosleep, &kMoment, nullptr);
-  for (const char* from = "a line"; *size > 1 && *from != 0; --*size) *to++ = *from++;
-  *to = 0;
+PLAIN_EXPORT int cuLogsRegisterCallback(Callback callback, void*, void** handle);
+int cuLogsRegisterCallback(Callback callback, void*, void** handle) {
+  g_callback = callback;
+  return static_cast<int>(put(reinterpret_cast<Word>(handle), 1L));
+}
+PLAIN_EXPORT int cuLogsUnregisterCallback(void*);
+int cuLogsUnregisterCallback(void*) {
+  g_callback = nullptr;
   return 0;
 }
 PLAIN_FUNCTION(cuCtxGetDevice, false)

@@ -447,7 +447,7 @@ int interrupted() {
   return 0;
 }
 
-/// A process forks while the driver holds the lock of its log, and a call fails in the child.
+/// A process forks in a call that is going to fail, and another call fails in the child.
 int forked_in_log() {
   start();
   fail_as("before");

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "failure/driver_words.h"
+#include "failure/jit_log.h"
 
 #include <algorithm>
 
-#include "cuda/next_symbol.h"
-#include "guest/options.h"
-#include "guest/reentry_guard.h"
 #include "guest/safe_memory.h"
-#include "guest/syscalls.h"
-#include "report/report_file.h"
-#include "track/device_code.h"
 
 namespace kshim::shim {
 
@@ -38,27 +32,6 @@ void read_jit_log(const CallArgs& call, JitLog& out) noexcept {
     out << text.substr(0, end);
     if (end != std::string_view::npos) return;
   }
-}
-
-DriverLog::DriverLog(abi::Result code, bool in_handler) noexcept {
-  using Dump = int (*)(unsigned* iterator, char* buffer, std::size_t* size, unsigned flags);
-  if (!options().driver_log || load_result(code) == LoadResult::refused || in_handler ||
-      is_forked_from_report())
-    return;
-  const ScopedQuestion question;
-  if (!question) return;
-  const auto dump = reinterpret_cast<Dump>(driver_function("cuLogsDumpToMemory"));
-  if (dump == nullptr) return;
-  memory_ = static_cast<char*>(raw::map_memory(kRoom));
-  if (memory_ == nullptr) return;
-  // Without an iterator all of it; where the room is too small, the newest.
-  std::size_t size = kRoom - 1;
-  if (dump(nullptr, memory_, &size, 0) != 0) return;
-  size_ = std::min(std::string_view(memory_, kRoom).find('\0'), std::min(size, kRoom));
-}
-
-DriverLog::~DriverLog() {
-  if (memory_ != nullptr) raw::unmap_memory(memory_, kRoom);
 }
 
 }  // namespace kshim::shim
