@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Section names, attribute numbers and record layouts as measured on the output of ptxas 12.4, 12.9 and 13.0:
-// docs/image-format.md.
+// docs/internals/image-format.md.
 #include "kshim/image/cubin.h"
 
 #include "cubin_info.h"

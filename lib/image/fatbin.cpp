@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Field offsets and their evidence: docs/image-format.md.
+// Field offsets and their evidence: docs/internals/image-format.md.
 #include "kshim/image/fatbin.h"
 
 #include "cubin_info.h"

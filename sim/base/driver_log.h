@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver's error log (CUDA 12.9): why a call failed, in words. Each exported function reports its failure
 // once, with what was explained on the same thread meanwhile. Which words and forms are documented, reported
-// or assumed: docs/simulator.md, "Error log".
+// or assumed: docs/internals/simulator.md, "Error log".
 #pragma once
 #include <string>
 

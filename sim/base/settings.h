@@ -17,7 +17,7 @@ struct RequestedDevice {
 };
 
 /// The call that fails for a library without an image for the device. No document states it: see
-/// docs/simulator.md, "no image".
+/// docs/internals/simulator.md, "no image".
 enum class LibraryRule : std::uint8_t {
   load,        ///< cuLibraryLoadData
   get_kernel,  ///< cuLibraryGetKernel, GetModule, GetGlobal

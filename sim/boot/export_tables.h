@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of functions without names that the runtime and NVIDIA's libraries ask for by UUID
 // (cuGetExportTable). The function of each slot is known from public work and from the behavior of callers:
-// docs/simulator.md, "Export tables".
+// docs/internals/simulator.md, "Export tables".
 #pragma once
 #include "base/driver_api.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The check by which the runtime verifies a driver before it uses it. Layout and key are public:
-// docs/simulator.md, "The handshake".
+// docs/internals/simulator.md, "The handshake".
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches are accepted and not executed. The checks that a driver makes before it submits work are made
-// here; order and codes are those of cuda.h, and docs/simulator.md says which are assumed.
+// here; order and codes are those of cuda.h, and docs/internals/simulator.md says which are assumed.
 #pragma once
 #include <cstddef>
 #include <cstdint>

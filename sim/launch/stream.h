@@ -17,7 +17,8 @@ namespace kshim::sim {
 struct Context;
 struct Capture;
 
-// cuCtxGetStreamPriorityRange: what drivers of CUDA 11 and later report (assumed: docs/simulator.md).
+// cuCtxGetStreamPriorityRange: what drivers of CUDA 11 and later report (assumed:
+// docs/internals/simulator.md).
 constexpr int kMinPriority = 0;
 constexpr int kGreatestPriority = -5;
 

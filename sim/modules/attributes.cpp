@@ -11,7 +11,8 @@ namespace {
 constexpr int kDefaultShared = 48 * 1024;  // bytes a block without opt-in, static and dynamic together
 constexpr int kWarp = 32;
 
-/// What PTX compiled at load would use is not known: 32, a common figure, stated in docs/simulator.md.
+/// What PTX compiled at load would use is not known: 32, a common figure, stated in
+/// docs/internals/simulator.md.
 constexpr int kAssumedRegisters = 32;
 
 int known(std::uint32_t value, int otherwise) noexcept {

@@ -103,8 +103,8 @@ struct Library : Handled<Kind::library> {
 
   /// The module in a context, made at the first request; else why there is none (209 ...).
   CUresult module_in(Context& context, Module*& out);
-  /// 500 where no device of the process has the kernel in its image; see docs/simulator.md for a missing
-  /// image.
+  /// 500 where no device of the process has the kernel in its image; see docs/internals/simulator.md for a
+  /// missing image.
   CUresult kernel(std::string_view name, Kernel*& out);
   /// The one object for this name, whether any image has it or not.
   Kernel& kernel_named(std::string_view name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulator does not compile. It rejects PTX that no compiler accepts: truncated text, and text with
-// unmatched brackets. Everything else is accepted (docs/simulator.md).
+// unmatched brackets. Everything else is accepted (docs/internals/simulator.md).
 #pragma once
 #include <cstddef>
 #include <string_view>

@@ -9,7 +9,7 @@ from shim_file import dynamic_symbols, hook_rows, machine, output
 MOST_POLL = 14          # GNU 12: 12
 MOST_INSTRUCTIONS = 36  # cuLaunchKernel passes eleven arguments, five of them on the stack
 MOST_BRANCHES = {"launch": 2, "poll": 3}  # is the real function known; did it succeed; is it not ready
-MEASURED = {"GNU 12": 29, "Clang": 33}  # cuLaunchKernel by the development build's compiler and the release build's: docs/cost.md
+MEASURED = {"GNU 12": 29, "Clang": 33}  # cuLaunchKernel by the development build's compiler and the release build's: bench/overhead prints them
 
 
 def success_path(path, address):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds `kshim explain` to situations: python cases.py --kshim KSHIM [--table docs/cases.md] [-v]
+"""Holds `kshim explain` to situations: python cases.py --kshim KSHIM [--table docs/internals/cases.md] [-v]
 
 situations.jsonl has one a line: its category (judge.py has the causes that are right for it), the log that a user could paste
 (software, GPU, driver, toolkit, what a look into the file shows, and the message of the program; never what was found out
@@ -54,7 +54,7 @@ def summary(rows):
 def table(rows):
     count, sure, fixes = summary(rows)
     lines = ["# Held to situations", "",
-             "<!-- SPDX-License-Identifier: Apache-2.0. Written by `python tests/cases/cases.py --table docs/cases.md`. -->", "",
+             "<!-- SPDX-License-Identifier: Apache-2.0. Written by `python tests/cases/cases.py --table docs/internals/cases.md`. -->", "",
              "What users meet, each as the log that they could paste (tests/cases/situations.jsonl: software, GPU, driver, toolkit, the",
              "architectures that were read from the file, and the message; never what was found out afterwards), and given to",
              "`kshim explain --log`. A cause is right by the table in tests/cases/judge.py. `unknown` is right too, but counted by itself.",

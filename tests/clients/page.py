@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/routes.md has a line for each row of route_table.py and no other, so that no row stands there without a run and none that
+"""docs/internals/routes.md has a line for each row of route_table.py and no other, so that no row stands there without a run and none that
 runs is left out."""
 import sys
 
@@ -14,14 +14,14 @@ def rows_of(text):
 
 
 def main():
-    page = rows_of((route_table.SOURCE / "docs/routes.md").read_text(encoding="utf-8"))
+    page = rows_of((route_table.SOURCE / "docs/internals/routes.md").read_text(encoding="utf-8"))
     rows = [(route.name, route.client) for route in route_table.routes(route_table.wanted_runtimes())]
     for row in rows:
         if page.count(row) != rows.count(row):
-            print(f"docs/routes.md: {page.count(row)} lines for {row}; `{route_page.COMMAND}` makes the page")
+            print(f"docs/internals/routes.md: {page.count(row)} lines for {row}; `{route_page.COMMAND}` makes the page")
     for row in page:
         if row not in rows:
-            print(f"docs/routes.md: {row} is no row of tests/clients/route_table.py")
+            print(f"docs/internals/routes.md: {row} is no row of tests/clients/route_table.py")
     return 0 if sorted(page) == sorted(rows) else 1
 
 

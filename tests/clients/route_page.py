@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/routes.md: the table of the routes, and with what it was made."""
+"""docs/internals/routes.md: the table of the routes, and with what it was made."""
 import ctypes
 import datetime
 import pathlib

@@ -6,7 +6,7 @@ of its script, and that the client saw nothing of the shim: same output, same ex
 results (several threads: see client_runs.differences()).
 
   ctest --test-dir build/dev -R clients.routes -V                         as a test
-  tools/clients --torch --table                                                 makes docs/routes.md
+  tools/clients --torch --table                                                 makes docs/internals/routes.md
 """
 import argparse
 import os
@@ -43,7 +43,7 @@ def missing_parts(route):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--table", action="store_true", help="docs/routes.md on stdout")
+    parser.add_argument("--table", action="store_true", help="docs/internals/routes.md on stdout")
     parser.add_argument("--cuda-lib", help="folder of the toolkit's libraries")
     parser.add_argument("--nvcc", default="nvcc", help="the toolkit's compiler, for its version")
     parser.add_argument("--only", default="", help="rows whose route or client has this text")

@@ -106,7 +106,7 @@ class Site(unittest.TestCase):
         self.assertEqual({page: titles for page, (_, titles) in widths.items() if titles != 1}, {})
         self.assertEqual(len(contrast), 2 * len(READ))
         for page, (texts, weak) in contrast.items():
-            self.assertGreater(texts, 100, page)
+            self.assertGreater(texts, 50, page)
             self.assertEqual(weak, [], page)
 
 

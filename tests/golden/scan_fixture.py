@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the folder that golden.scan looks at: device code written byte by byte (docs/image-format.md), so that no toolkit is needed
+"""Makes the folder that golden.scan looks at: device code written byte by byte (docs/internals/image-format.md), so that no toolkit is needed
 and every run has the same.
 
 scale.fatbin     PTX for compute_80 alone

@@ -42,7 +42,7 @@ def real(program: str, images: str) -> int:
             if device.get(name) != simulated.get(name) and name not in INCIDENTAL:
                 print(f"{switches or 'default'}: {name}: real {device.get(name)}, simulated {simulated.get(name)}")
                 differences += 1
-    print(f"{differences} differences: each is a line for the ledger (docs/simulator.md) and a change of the simulator")
+    print(f"{differences} differences: each is a line for the ledger (docs/internals/simulator.md) and a change of the simulator")
     return 1 if differences else 0
 
 

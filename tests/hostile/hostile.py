@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of hostile hosts share. A test method's docstring is a row of docs/hostile-hosts.md: three parts between bars, the
-situation, what the host sees of the shim, and what the report has."""
+"""What the tests of hostile hosts share. A test method's docstring has three parts between bars: the situation, what the host
+sees of the shim, and what the report has. docs/hostile-hosts.md has the tests of software that has a name."""
 import os
 import pathlib
 import select

@@ -6,7 +6,7 @@
 
 A program makes 300 failing calls that differ, in one thread and in eight, and says of each on a pipe when it has come back. It is killed
 at a random moment between its start and a little after its last call. Then: each line of its report but the last is whole and right,
-and each failure that it spoke of is there. docs/hostile-hosts.md keeps the figures of the longest run."""
+and each failure that it spoke of is there."""
 import argparse
 import json
 import os

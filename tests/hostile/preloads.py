@@ -28,7 +28,7 @@ class Preloads(hostile.Case):
     def orders(self, path, first=True, **more):
         """In front of the shim and behind it."""
         if path is None:
-            self.skipTest("not installed (docs/hostile-hosts.md)")
+            self.skipTest("not installed: apt install libjemalloc2 libgoogle-perftools4 libmimalloc2.0 libfaketime libheaptrack heaptrack")
         orders = ((path, e2e.SHIM), (e2e.SHIM, path)) if first else ((path, e2e.SHIM),)
         for order in orders:
             for name, codes in self.SCENARIOS.items():
@@ -79,7 +79,7 @@ class Preloads(hostile.Case):
     def test_the_heaptrack_command(self):
         """the command heaptrack | nothing | all of it"""
         if shutil.which("heaptrack") is None:
-            self.skipTest("not installed")
+            self.skipTest("not installed: apt install libjemalloc2 libgoogle-perftools4 libmimalloc2.0 libfaketime libheaptrack heaptrack")
         done = self.shimmed("heaptrack", "-o", self.folder / "heap", *self.scenario("once"))
         self.assertIn("0 0 500 209", done.stdout)
         self.assertEqual([self.codes(records) for records in self.found()], [BOTH])
@@ -91,7 +91,7 @@ class Preloads(hostile.Case):
     def test_the_valgrind_command(self):
         """the command valgrind (memcheck) | no error that the program has not by itself | all of it"""
         if shutil.which("valgrind") is None:
-            self.skipTest("not installed")
+            self.skipTest("not installed: apt install libjemalloc2 libgoogle-perftools4 libmimalloc2.0 libfaketime libheaptrack heaptrack")
         argv = ("valgrind", "-q", "--error-exitcode=99", *self.scenario("once"))
         done = self.same(*argv)
         self.assertEqual(done.returncode, 3, done.stderr)
@@ -100,7 +100,7 @@ class Preloads(hostile.Case):
     def test_race_detectors(self):
         """valgrind's race detectors (helgrind, drd), which know no atomic operations, with `share/kshim/valgrind.supp` | no error in libkshim.so; many without that file | all of it"""
         if shutil.which("valgrind") is None:
-            self.skipTest("not installed")
+            self.skipTest("not installed: apt install libjemalloc2 libgoogle-perftools4 libmimalloc2.0 libfaketime libheaptrack heaptrack")
         others = self.folder / "others.supp"  # the program's own atomic operations, and the plain driver's counter
         others.write_text("".join(f"{{\n{kind}\n{kind}\nobj:*/{name}\n}}\n" for kind in ("Helgrind:Race", "drd:ConflictingAccess") for name in ("plain_host", "libcuda.so*")))
         for tool in ("helgrind", "drd"):
@@ -115,7 +115,7 @@ class Preloads(hostile.Case):
         """mimalloc, the shim and libfaketime at once | nothing | all of it"""
         allocator, clock = library("libmimalloc.so.2*"), library("libfaketime.so.1")
         if allocator is None or clock is None:
-            self.skipTest("not installed")
+            self.skipTest("not installed: apt install libjemalloc2 libgoogle-perftools4 libmimalloc2.0 libfaketime libheaptrack heaptrack")
         self.same(*self.scenario("once"), bare_preload=f"{allocator}:{clock}", shim_preload=f"{allocator}:{e2e.SHIM}:{clock}")
         self.assertEqual(self.codes(self.only()), BOTH)
 

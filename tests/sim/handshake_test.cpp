@@ -48,7 +48,7 @@ TEST(Md2, DoesNotDependOnHowTheMessageIsCut) {
   EXPECT_EQ(hex(hash.finish()), "4e8ddff3650292ab5a4108c3aa47940b");
 }
 
-// Two questions have one answer everywhere (docs/simulator.md, "The handshake").
+// Two questions have one answer everywhere (docs/internals/simulator.md, "The handshake").
 TEST(Handshake, AnswersTheFixedQuestions) {
   const auto zero = answer_handshake(13000, 1, {}, {});
   EXPECT_EQ(zero[0], 0x3341181C03CB675CU);

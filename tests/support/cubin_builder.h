@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Composes small cubins (ELF, machine 190) in test code, with the sections that kshim reads. Layout:
-// docs/image-format.md.
+// docs/internals/image-format.md.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composes byte-exact fatbins, whole or broken, in test code. Layout: docs/image-format.md. Compressed
-// payloads are given as compressed bytes, so that this header needs neither zstd nor LZ4.
+// Composes byte-exact fatbins, whole or broken, in test code. Layout: docs/internals/image-format.md.
+// Compressed payloads are given as compressed bytes, so that this header needs neither zstd nor LZ4.
 #pragma once
 #include <string_view>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fatbins: the container nvcc puts device code into. Layout and evidence: docs/image-format.md. Listing
-// images touches entry headers only, never payloads. No heap, no exceptions.
+// Fatbins: the container nvcc puts device code into. Layout and evidence: docs/internals/image-format.md.
+// Listing images touches entry headers only, never payloads. No heap, no exceptions.
 #pragma once
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lock-hostile matrix: what another thread holds forever, and what is entered meanwhile. run.py runs each cell without the shim and
-with it; page.py makes docs/hostile-hosts.md's table of it. cell.cpp says what each name does."""
+with it. cell.cpp says what each name does."""
 
-HOLDS = {  # name: what is held, for the page
+HOLDS = {  # name: what is held
     "load": "ld.so's load lock: a constructor in `dlopen` that does not return",
     "iterate": "ld.so's lock of the list of objects: a `dl_iterate_phdr` callback that does not return",
     "audit": "an auditor (`LD_AUDIT`) that does not return from `la_objopen`",
@@ -17,7 +17,7 @@ HOLDS = {  # name: what is held, for the page
     "gil": "Python's global interpreter lock",
 }
 
-ENTRIES = {  # group, for the page: entries
+ENTRIES = {  # group: entries
     "each exported function": ("calls",),
     "`dlsym`, `dlvsym`": ("dlsym-handle", "dlsym-default", "dlsym-next", "dlsym-other", "dlvsym"),
     "`dlclose`": ("dlclose",),
