@@ -354,6 +354,18 @@ void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes) {
               {"range", toolkit_range(*plan)}}));
 }
 
+// Code of a static library of NVIDIA's comes as NVIDIA built it.
+Fix other_library_to_link(const AdviceInput& at) {
+  AdviceInput library;
+  library.device = at.device;
+  library.software = at.linked_library;
+  const std::string range = release_range(library);
+  return fix_of("link-other-library", {{"file", std::string(basename_of(at.object))},
+                                       {"library", fmt::format("lib{}", at.linked_library)},
+                                       {"gpu", sm_name(*at.device)},
+                                       {"releases", range.empty() ? "" : fmt::format(" ({})", range)}});
+}
+
 void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (!at.device) return;
   if (at.loose) return add_compiler_fix(at, fixes);
@@ -380,6 +392,10 @@ void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   // What links against PyTorch is an extension, whose source is public as a rule.
   if ((!at.builds && !comes_built(at)) || (!is_source_known(at) && !at.links_torch))
     add_other_build_fix(at, fixes);
+  if (!at.linked_library.empty()) {
+    fixes.push_back(other_library_to_link(at));
+    return add_package_fix(at, fixes);
+  }
   const auto have = list_to_keep(at);
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   const ToolkitRow* other = recommend_toolkit(

@@ -182,6 +182,17 @@ const VendorLibraryRow* find_vendor_library(std::string_view path) {
                    [&](const VendorLibraryRow& row) { return is_library(path, row.prefix); });
 }
 
+const VendorLibraryRow* library_of_kernel(std::string_view mangled) {
+  const VendorLibraryRow* best = nullptr;
+  for (const VendorLibraryRow& row : vendor_libraries()) {
+    if (best != nullptr && row.prefix.size() <= best->prefix.size()) continue;
+    for (std::size_t at = mangled.find(row.prefix); at != std::string_view::npos;
+         at = mangled.find(row.prefix, at + 1))
+      if (at == 0 || is_digit(mangled[at - 1])) best = &row;
+  }
+  return best;
+}
+
 const BuildRow* find_build(std::string_view package, std::string_view path) {
   return first_row(builds(), [&](const BuildRow& row) {
     return (!row.file.empty() && basename_of(path).starts_with(row.file)) ||

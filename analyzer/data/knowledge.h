@@ -53,6 +53,11 @@ bool is_stateless_library(std::string_view family);
 const ProbingLibraryRow* find_probing_library(std::string_view path);
 /// Of the file's name alone: libcublas.so.12, cublas64_12.dll, libcublas_static.a.
 const VendorLibraryRow* find_vendor_library(std::string_view path);
+/// The library whose name begins an identifier of a kernel's mangled name: of
+/// `_ZN27cutensor_internal_namespace…`, of `ncclDevKernel_AllReduce…`, of a parameter of type
+/// `17cudnnTensorStruct`. Null = none. A kernel of the user's that takes a type of a library's header
+/// (cuRAND's states, NPP's sizes) answers with that library too.
+const VendorLibraryRow* library_of_kernel(std::string_view mangled);
 /// Whether a file is a library of this name, or one of its parts: libcudnn.so.9, libcudnn_ops.so.9 and
 /// cudnn64_9.dll are of cudnn, libcudnn_frontend.so is not.
 bool is_library(std::string_view path, std::string_view library);

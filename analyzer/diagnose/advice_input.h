@@ -25,14 +25,15 @@ struct AdviceInput : Facts {
   std::string object;            ///< path, empty for a loose image
   Origin origin = Origin::program;
   bool shared_library = false;
-  bool relocatable = false;  ///< linked from relocatable device code
-  bool bare = false;         ///< a fatbin, cubin or PTX by itself, in a file or in memory
-  bool object_file = false;  ///< a .o, by itself or in an archive: nvcc -c made it
-  bool links_torch = false;  ///< is built by PyTorch's extension builder, as far as can be told
-  bool guarded = false;      ///< every module is served, and the image taken lacks the kernel
-  std::string archive;       ///< what `object` is a member of; empty otherwise
-  std::string build_folder;  ///< Origin::cmake
-  ProjectName package;       ///< as its manager calls it, where known
+  bool relocatable = false;         ///< linked from relocatable device code
+  bool bare = false;                ///< a fatbin, cubin or PTX by itself, in a file or in memory
+  bool object_file = false;         ///< a .o, by itself or in an archive: nvcc -c made it
+  bool links_torch = false;         ///< is built by PyTorch's extension builder, as far as can be told
+  bool guarded = false;             ///< every module is served, and the image taken lacks the kernel
+  std::string archive;              ///< what `object` is a member of; empty otherwise
+  std::string_view linked_library;  ///< whose code lacks the architecture, of NVIDIA's static ones; or empty
+  std::string build_folder;         ///< Origin::cmake
+  ProjectName package;              ///< as its manager calls it, where known
   std::string package_version;
   std::string manager;      ///< pip, conda, dpkg, rpm; empty = pip where it is Python's, else not known
   std::string environment;  ///< prefix of the conda or virtual environment that the file lies in

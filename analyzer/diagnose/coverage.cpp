@@ -159,37 +159,51 @@ class Coverer {
         if (image.candidate.kind == ImageKind::cubin) cubins.push_back(&image);
       });
     }
-    return builder_of(all, newest_toolkit(std::move(cubins))).toolkit;
+    return builder_of(all, makers_of(std::move(cubins)).toolkit).toolkit;
   }
 
-  /// What built the modules that lack code, by target.
-  void add_toolkits() {
+  /// The origin of the modules that lack code, by target.
+  void add_makers() {
     for (const std::vector<std::uint32_t>& lacking : out_.lacking) {
       std::vector<const CodeImage*> cubins;
       for (const std::uint32_t module : lacking)
         each_image_of(code_.modules[module], [&](std::uint32_t i) {
           if (code_.images[i].candidate.kind == ImageKind::cubin) cubins.push_back(&code_.images[i]);
         });
-      out_.toolkits.push_back(newest_toolkit(std::move(cubins)));
+      out_.makers.push_back(makers_of(std::move(cubins)));
     }
   }
 
  private:
-  image::Version newest_toolkit(std::vector<const CodeImage*> cubins) {
+  FileCoverage::Makers makers_of(std::vector<const CodeImage*> cubins) {
     const auto end = cubins.begin() + std::min(kAsked, std::ssize(cubins));
     std::partial_sort(cubins.begin(), end, cubins.end(), [](const CodeImage* a, const CodeImage* b) {
       return std::tuple(a->bytes, a->offset) < std::tuple(b->bytes, b->offset);
     });
-    image::Version newest;
+    FileCoverage::Makers out;
+    std::map<std::string_view, std::ptrdiff_t> images;  // by library
     std::vector<std::string> unread;  // dropped: the judge of the images reports what it cannot read
     Payloads payloads(unread);
     for (auto at = cubins.begin(); at != end; ++at) {
-      const auto [known, first] = toolkits_.try_emplace(*at);
+      const auto [known, first] = makers_.try_emplace(*at);
       if (first)
-        if (const auto clear = payloads.read(**at)) known->second = toolkit_of(ImageKind::cubin, *clear);
-      newest = std::max(newest, known->second);
+        if (const auto clear = payloads.read(**at))
+          known->second = {toolkit_of(ImageKind::cubin, *clear), library_of(*clear)};
+      out.toolkit = std::max(out.toolkit, known->second.toolkit);
+      const std::string_view library = known->second.library;
+      if (!library.empty() && 2 * ++images[library] > end - cubins.begin()) out.library = library;
     }
-    return newest;
+    return out;
+  }
+
+  static std::string_view library_of(Bytes cubin) {
+    std::string_view out;
+    each_kernel_name(ImageKind::cubin, cubin, [&](std::string_view kernel) {
+      const VendorLibraryRow* row = library_of_kernel(kernel);
+      if (row != nullptr && !row->part_of_cuda) out = row->prefix;
+      return out.empty();
+    });
+    return out;
   }
 
   enum class Kernels : std::uint8_t { no, yes, assumed };
@@ -315,7 +329,7 @@ class Coverer {
   Payloads payloads_;
   KernelLister lister_;
   std::map<std::tuple<ImageKind, unsigned, image::Suffix>, std::uint16_t> labels_;
-  std::map<const CodeImage*, image::Version> toolkits_;
+  std::map<const CodeImage*, FileCoverage::Makers> makers_;
   std::vector<Kernels> kernels_;             ///< by module
   std::map<std::uint32_t, bool> confirmed_;  ///< by module: what confirm() saw
   std::uint64_t looked_at_ = 0;              ///< bytes, decompressed
@@ -409,7 +423,7 @@ FileCoverage cover(const DeviceCode& code, const std::vector<image::Arch>& targe
   } else {
     coverer.by_headers();
   }
-  coverer.add_toolkits();
+  coverer.add_makers();
   constexpr std::string_view kRuntime = "libcudart.so.";
   for (const std::string& library : needed) {
     if (!library.starts_with(kRuntime)) continue;

@@ -108,11 +108,18 @@ struct TargetVerdict {
 struct FileCoverage {
   std::vector<TargetVerdict> targets;
   std::vector<std::vector<std::uint32_t>>
-      lacking;                           ///< by target: modules with kernels for which nothing fits
-  std::vector<std::string> damage;       ///< payloads that could not be read: clauses with offsets
-  std::vector<image::Version> toolkits;  ///< by target: the newest that built a cubin of a lacking module
-  std::uint64_t modules = 0;             ///< with kernels that a driver is to load, whatever the target
-  image::Version runtime;                ///< major version of the CUDA runtime that it runs with, where known
+      lacking;                      ///< by target: modules with kernels for which nothing fits
+  std::vector<std::string> damage;  ///< payloads that could not be read: clauses with offsets
+  /// The origin of the modules that lack code.
+  struct Makers {
+    image::Version toolkit;  ///< the newest that built a cubin of them
+    /// The library of NVIDIA's whose code most of them are, linked in from its static archive: "cudnn"; empty
+    /// = none. Of CUDA's own libraries the toolkit tells more.
+    std::string_view library;
+  };
+  std::vector<Makers> makers;  ///< by target
+  std::uint64_t modules = 0;   ///< with kernels that a driver is to load, whatever the target
+  image::Version runtime;      ///< major version of the CUDA runtime that it runs with, where known
 };
 
 /// Masks of KernelCoverage have so many bits.

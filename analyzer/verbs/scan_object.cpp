@@ -176,6 +176,9 @@ void set_advice_input(const ObjectFacts& at, const Facts& facts, Finding& findin
     set_package(owner, &owner, input);
   }
   if (at.object.path.ends_with(".whl")) input.origin = Origin::python_extension;
+  for (std::size_t i = 0; i < at.coverage.targets.size(); ++i)
+    if (at.coverage.targets[i].target.cc == facts.device)
+      input.linked_library = at.coverage.makers[i].library;
   input.python_env = at.owner.python;
   for (const TargetVerdict& row : at.coverage.targets)
     if (row.target.cc != facts.device) input.other_devices.push_back(row.target.cc);
@@ -279,7 +282,7 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
       missed_modules(at.object.name(), at.code, at.coverage.lacking[target], verdict.sass + verdict.jit);
   facts.images = images_of(at.code, missed.modules.empty() ? at.coverage.lacking[target] : missed.modules);
   facts.scope = ImageScope::module;
-  for (ImageFact& image : facts.images) image.toolkit = at.coverage.toolkits[target];
+  for (ImageFact& image : facts.images) image.toolkit = at.coverage.makers[target].toolkit;
   std::optional<Finding> finding;
   std::vector<std::string> kernels;
   if (at.kernels != nullptr) {

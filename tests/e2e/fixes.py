@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The rebuild command that kshim prints works: copied, with the sources' names filled in, it makes a program that runs."""
+import json
 import os
 import pathlib
 import shlex
@@ -53,6 +54,37 @@ class Fixes(e2e.Case):
 
     def test_second_gpu(self):
         self.assert_fixed("07_two_gpus", "reduce", "reduce", "reduce.cu", "sm_86", "sm_75")
+
+    def scanned(self, name, *sources):
+        """What is said of a library for 12.0; each source has its text and its architectures."""
+        objects = []
+        for number, (text, *architectures) in enumerate(sources):
+            source = self.folder / f"{name}{number}.cu"
+            source.write_text(text)
+            objects.append(source.with_suffix(".o"))
+            self.assert_ran(NVCC / "nvcc", "-Xcompiler", "-fPIC", "-c", source, "-o", objects[-1],
+                            *(word for each in architectures for word in ("-gencode", f"arch=compute_{each},code=sm_{each}")))
+        library = self.folder / f"lib{name}.so"
+        self.assert_ran(NVCC / "nvcc", "-shared", *objects, "-o", library, f"-L{CUDA_LIB}", f"-L{CUDA_STUBS}")
+        scan = json.loads(self.run_program(e2e.KSHIM, "scan", "--target", "12.0", "--format", "json", library).stdout)
+        return [fix["id"] for fix in scan["findings"][0]["fixes"]]
+
+    def assert_ran(self, *command):
+        done = self.run_program(*command)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_static_library(self):
+        # No -gencode adds an architecture to what NVIDIA compiled; a type of a header proves nothing.
+        own = ("__global__ void scale(float* x) { *x *= 2; }", 75, 120)
+        for name, text, fix in (
+                ("tensor", "namespace cutensor_internal_namespace { struct Plan; __global__ void run(Plan*, int* n) { *n = 1; } }",
+                 "link-other-library"),
+                ("dnn", "struct cudnnTensorStruct { int n; }; __global__ void pool(cudnnTensorStruct t, int* n) { *n = t.n; }",
+                 "link-other-library"),
+                ("rand", "struct curandStateXORWOW { int n; }; __global__ void draw(curandStateXORWOW* s) { s->n = 1; }", "rebuild"),
+                ("own", "struct mycudnn { int n; }; __global__ void pool(mycudnn t, int* n) { *n = t.n; }", "rebuild")):
+            with self.subTest(name):
+                self.assertEqual(self.scanned(name, own, (text, 75))[0], fix)
 
 
 if __name__ == "__main__":
