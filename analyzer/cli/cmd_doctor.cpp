@@ -17,6 +17,7 @@ struct DoctorOptions {
   std::string root = "/";
   std::vector<std::string> variables;
   std::string program;
+  std::optional<std::string> pid;  ///< an empty one is a mistake
 };
 
 /// Of another root nobody knows the variables, and ours are not its: what a login there begins with.
@@ -37,6 +38,9 @@ std::string program_path(const DoctorOptions& options) {
 }
 
 int examine(const DoctorOptions& options) {
+  if (options.pid && (options.root != "/" || !options.variables.empty() || !options.program.empty()))
+    throw UserError(
+        "--pid names the process, with its files and variables: give no PROGRAM, --root or --env");
   const fs::path root = parse_root(options.root);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   auto variables = root == "/" ? own_environment() : foreign_environment();
@@ -47,7 +51,8 @@ int examine(const DoctorOptions& options) {
     variables[row.substr(0, equals)] = row.substr(equals + 1);
   }
   const Machine machine(root, std::move(variables));
-  const verbs::Examination found = verbs::examine(machine, program_path(options));
+  const verbs::Examination found = options.pid ? verbs::examine(LiveProcess(*options.pid), {})
+                                               : verbs::examine(machine, program_path(options));
   output.write(rendered(found, options.written.format, render_options(output, options.written)));
   const bool wrong = std::ranges::any_of(
       found.machine.checks, [](const Check& check) { return check.severity == Severity::error; });
@@ -60,6 +65,7 @@ std::function<int()> set_up_doctor(Arguments& arguments) {
   auto options = std::make_shared<DoctorOptions>();
   arguments.add_rest("PROGRAM", options->program);
   arguments.add(options->written, kDoctorFormats);
+  arguments.add("--pid", options->pid);
   arguments.add("--root", options->root);
   arguments.add("--env", options->variables);
   arguments.add("--full", options->written.full);

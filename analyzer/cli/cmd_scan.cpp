@@ -10,6 +10,7 @@
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/input/machine/facts.h"
 #include "analyzer/render/scan/render.h"
+#include "analyzer/verbs/doctor.h"
 #include "analyzer/verbs/expect.h"
 #include "analyzer/verbs/package_fetch.h"
 #include "analyzer/verbs/report_files.h"
@@ -39,7 +40,8 @@ struct ScanOptions {
   std::string python;    ///< of a package that is fetched
   std::string platform;  ///< the same
   std::string max_download = "4G";
-  std::size_t releases = 0;  ///< 0: the one that pip would install
+  std::size_t releases = 0;        ///< 0: the one that pip would install
+  std::optional<std::string> pid;  ///< an empty one is a mistake
   std::vector<std::string> paths;
 };
 
@@ -80,7 +82,8 @@ ScanRequest to_scan(const ScanOptions& options) {
 int status_of(const Scan& scan, const std::string& fail_on) {
   const auto limit = fail_on == "warning" ? Severity::warning : Severity::error;
   const bool found =
-      std::ranges::any_of(scan.findings, [&](const Finding& finding) { return finding.severity >= limit; });
+      std::ranges::any_of(scan.findings, [&](const Finding& each) { return each.severity >= limit; }) ||
+      std::ranges::any_of(scan.checks, [&](const Check& each) { return each.severity >= limit; });
   // What was not read was not judged: no green light for it.
   const bool strict = scan.held || limit == Severity::warning;
   const bool unread = scan.undecided() || (strict && scan.incomplete());
@@ -133,6 +136,14 @@ std::vector<std::filesystem::path> paths_of(const ScanOptions& options) {
   }
   throw UserError("no PATH is given, and no Python with packages is active; see `kshim scan --help`",
                   exit_status::kNoInput);
+}
+
+/// The files that a process has mapped.
+Scan scan_process(const ScanOptions& options, ScanRequest request) {
+  if (!options.paths.empty()) throw UserError("--pid names the files: those of the process; give no PATH");
+  ProgressBar bar("scanning");
+  request.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+  return examine(LiveProcess(*options.pid), std::move(request)).packages;
 }
 
 /// Those of this machine whose compute capability is known, each once, and its driver.
@@ -273,8 +284,8 @@ int scan_paths(const ScanOptions& options) {
   ScanRequest scan_options = to_scan(options);
   const Expectation expectation = expectation_of(options);
   std::vector<std::filesystem::path> paths =
-      fetches ? std::vector<std::filesystem::path>() : paths_of(options);
-  if (options.targets.empty() && !expectation.asks()) use_gpus_here(options, scan_options);
+      fetches || options.pid ? std::vector<std::filesystem::path>() : paths_of(options);
+  if (options.targets.empty() && !expectation.asks() && !options.pid) use_gpus_here(options, scan_options);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs(options.paths, "the files to scan");
   refuse_to_overwrite(output, options.written.output);
@@ -290,7 +301,9 @@ int scan_paths(const ScanOptions& options) {
       throw UserError("the temporary folder is gone", exit_status::kNoInput);
   }
   Scan result;
-  {
+  if (options.pid) {
+    result = scan_process(options, scan_options);
+  } else {
     ProgressBar bar("scanning");
     scan_options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     result = verbs::scan(paths, scan_options);
@@ -401,6 +414,7 @@ std::function<int()> set_up_scan(Arguments& arguments) {
   arguments.add("--platform", options->platform);
   arguments.add("--max-download", options->max_download);
   arguments.add("--releases", options->releases);
+  arguments.add("--pid", options->pid);
   arguments.add("--fail-on", options->fail_on)->check(one_of({"error", "warning"}));
   arguments.add("-j,--jobs", options->jobs);
   arguments.add("--full", options->written.full);

@@ -126,6 +126,41 @@ void check_wheels(MachineFacts& facts) {
   }
 }
 
+/// Several majors of a CUDA library in one program.
+void check_majors(const std::string& program, const std::vector<Library>& libraries, MachineFacts& facts) {
+  std::map<std::string, std::map<std::string, std::string>> majors;
+  for (const Library& library : libraries) {
+    const auto [name, major] = parts_of(library.name);
+    if (!major.empty()) majors[name].emplace(major, library.file.path);
+  }
+  for (const auto& [name, found] : majors) {
+    if (found.size() < 2) continue;
+    std::vector<std::string> files;
+    for (const auto& [major, path] : found) files.push_back(path);
+    add_check(facts.process ? "mixed-cuda-libraries/process" : "mixed-cuda-libraries", facts,
+              {{"program", program}, {"name", name}, {"files", enumerate(files)}});
+  }
+}
+
+/// The first file whose name begins like that; nullptr where none does.
+const std::string* first_mapped(const std::vector<std::string>& files, std::string_view name) {
+  return first_row(files, [&](const std::string& file) { return basename_of(file).starts_with(name); });
+}
+
+/// A library whose name begins like that, in the folder of `file` or one folder deeper; empty where there is
+/// none.
+std::string near(const Machine& machine, const std::string& file, std::string_view name) {
+  const std::string folder = file.substr(0, file.rfind('/'));
+  std::vector<std::string> folders = {folder};
+  for (const std::string& below : machine.names(folder)) folders.push_back(join_path(folder, below));
+  for (const std::string& each : folders) {
+    if (!machine.is_folder(each)) continue;
+    for (const std::string& found : machine.names(each))
+      if (found.starts_with(name) && contains(found, ".so")) return join_path(each, found);
+  }
+  return {};
+}
+
 void check_preloads(MachineFacts& facts) {
   for (const Preload& preload : facts.preloads) {
     if (!preload.there) add_check("preload-missing", facts, {{"file", preload.path}});
@@ -140,7 +175,9 @@ void check_driver(const Loader& loader, MachineFacts& facts) {
   const Library* driver =
       first_row(facts.libraries, [](const Library& library) { return library.name == "libcuda.so.1"; });
   check_stub(loader, driver, facts);
-  if (driver == nullptr) {
+  if (driver == nullptr && facts.process) {
+    add_check("no-libcuda/process", facts, {{"pid", std::to_string(facts.process->pid)}});
+  } else if (driver == nullptr) {
     const bool hardware = !facts.place.pci.empty() || facts.place.module_loaded || !facts.gpus.empty();
     add_check(hardware ? "no-libcuda/gpu" : "no-libcuda/none", facts);
   } else {
@@ -274,17 +311,37 @@ void check_program(MachineFacts& facts) {
   if (!program.blind.empty()) add_check("blind", facts, {{"program", program.path}, {"why", program.blind}});
   for (const Missing& missing : program.missing)
     add_check("library-not-found", facts, {{"name", missing.text()}});
-  std::map<std::string, std::map<std::string, std::string>> majors;
-  for (const Library& library : program.libraries) {
-    const auto [name, major] = parts_of(library.name);
-    if (!major.empty()) majors[name].emplace(major, library.file.path);
-  }
-  for (const auto& [name, found] : majors) {
-    if (found.size() < 2) continue;
-    std::vector<std::string> files;
-    for (const auto& [major, path] : found) files.push_back(path);
-    add_check("mixed-cuda-libraries", facts,
-              {{"program", program.path}, {"name", name}, {"files", enumerate(files)}});
+  check_majors(program.path, program.libraries, facts);
+}
+
+void check_process(const Machine& machine, const Loader& loader, MachineFacts& facts) {
+  const RunningProcess process = *facts.process;
+  check_majors(process.program, facts.libraries, facts);
+  for (const GpuLibraryRow& row : gpu_libraries()) {
+    const std::string* library = first_mapped(process.mapped, row.library);
+    // One that has its kernels inside needs no other.
+    if (library == nullptr || contains(process.with_code, *library)) continue;
+    if (std::ranges::any_of(
+            row.gpu, [&](std::string_view name) { return first_mapped(process.mapped, name) != nullptr; }))
+      continue;
+    TemplateWords words = {{"pid", std::to_string(process.pid)},
+                           {"name", std::string(row.name)},
+                           {"library", std::string(basename_of(*library))},
+                           {"gpu", std::string(row.gpu.front())}};
+    const std::string file = near(machine, *library, row.gpu.front());
+    if (file.empty()) {
+      words.emplace_back("install", row.install);
+      add_check("gpu-library-not-mapped/absent", facts, words);
+      continue;
+    }
+    words.emplace_back("file", file);
+    words.emplace_back("told", row.told);
+    std::vector<std::string> missing;
+    for (const Missing& each : look_at_program(machine, loader, file).missing)
+      if (first_mapped(process.mapped, each.name) == nullptr) missing.push_back(each.name);
+    words.emplace_back("missing", enumerate(missing));
+    add_check(missing.empty() ? "gpu-library-not-mapped/there" : "gpu-library-not-mapped/missing", facts,
+              words);
   }
 }
 

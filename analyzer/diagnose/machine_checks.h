@@ -11,5 +11,7 @@ void check_visible_devices(const Machine& machine, MachineFacts& facts);
 void check_toolkits(const Machine& machine, MachineFacts& facts);
 void check_libraries(const Machine& machine, const Loader& loader, MachineFacts& facts);
 void check_program(MachineFacts& facts);
+/// Of a running process, whose libraries are those that it has mapped.
+void check_process(const Machine& machine, const Loader& loader, MachineFacts& facts);
 
 }  // namespace kshim::diagnose

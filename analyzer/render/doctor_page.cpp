@@ -26,9 +26,23 @@ std::vector<std::string> archs_of(const MatrixRow& row) {
                 [](const ImageCount& image) { return name(image.candidate.kind, image.candidate.arch); });
 }
 
+}  // namespace
+
+void write_checks(const std::vector<Check>& checks, Document& to) {
+  for (const Check& check : checks) {
+    const bool note = check.severity == Severity::info;
+    const Tone tone = note ? Tone::strong : check.severity == Severity::error ? Tone::error : Tone::warning;
+    to.say(tone, note ? "note:" : fmt::format("{}:", to_name(check.severity)), check.text);
+    if (!check.advice.empty()) to.paragraph({{check.advice}}, 2);
+  }
+}
+
+namespace {
+
 struct MachineWriter {
   void write() {
     doc_.title("kshim doctor");
+    if (facts_.process) row("process", fmt::format("{}: {}", facts_.process->pid, facts_.process->program));
     checks();
     system();
     gpus();
@@ -36,8 +50,10 @@ struct MachineWriter {
     toolkits();
     pythons();
     coverage();
-    for (const Library& found : facts_.libraries) library("loads", found);
-    if (facts_.libraries.empty()) row("loads", "none of CUDA's libraries by name alone");
+    const char* const loads = facts_.process ? "mapped" : "loads";
+    for (const Library& found : facts_.libraries) library(loads, found);
+    if (facts_.libraries.empty())
+      row(loads, facts_.process ? "none of CUDA's libraries" : "none of CUDA's libraries by name alone");
     for (const Preload& preload : facts_.preloads)
       row("preload", preload.path + (preload.note.empty() ? "" : ": " + preload.note));
     if (facts_.program) program(*facts_.program);
@@ -61,12 +77,7 @@ struct MachineWriter {
                "no GPU:", "CUDA programs find no GPU on this machine; `kshim run --simulate` gives them one");
     else if (!wrong)
       doc_.say(Tone::good, "ok:", "nothing here gets in the way of CUDA programs or of libkshim.so");
-    for (const Check& check : facts_.checks) {
-      const bool note = check.severity == Severity::info;
-      const Tone tone = note ? Tone::strong : check.severity == Severity::error ? Tone::error : Tone::warning;
-      doc_.say(tone, note ? "note:" : fmt::format("{}:", to_name(check.severity)), check.text);
-      if (!check.advice.empty()) doc_.paragraph({{check.advice}}, 2);
-    }
+    write_checks(facts_.checks, doc_);
   }
   void system() {
     const System& system = facts_.system;
@@ -156,7 +167,6 @@ KSHIM_JSON(Compiler, program, path, version, known_by)
 KSHIM_JSON(System, os, kernel, machine, glibc)
 KSHIM_JSON(MachineEnvironment, container, wsl, device_nodes, pci)
 KSHIM_JSON(Preload, path, there, note)
-KSHIM_JSON(Check, id, severity, text, advice)
 
 template <>
 inline Json to_json(const RowVerdict& from) {
@@ -236,6 +246,7 @@ std::string rendered(const verbs::Examination& examined, Format format, const Re
   KSHIM_JSON_FIELDS(gpus, driver, toolkits, compilers, pythons, system)
   out["coverage"] = json_of(packages);
   KSHIM_JSON_FIELDS(libraries, preloads, place, program)
+  if (from.process) out["process"] = json_of(*from.process);
   out["findings"] = json_of(from.checks);
   add_knowledge(out);
   return dumped(out);

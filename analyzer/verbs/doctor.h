@@ -3,7 +3,7 @@
 // shim.
 #pragma once
 
-#include "analyzer/input/machine/facts.h"
+#include "analyzer/input/machine/process.h"
 #include "analyzer/verbs/scan.h"
 
 namespace kshim::verbs {
@@ -16,5 +16,8 @@ struct Examination {
 /// `program` is empty where none is named. An environment, or an interpreter or script in one, has its
 /// packages looked at, and no others.
 Examination examine(const Machine& machine, const std::string& program);
+/// The same of a process: the libraries and the device code are those that it has mapped, judged as `request`
+/// says or, where it names no targets, for the GPUs of this machine.
+Examination examine(const LiveProcess& process, ScanRequest request);
 
 }  // namespace kshim::verbs

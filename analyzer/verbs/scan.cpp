@@ -577,18 +577,7 @@ void note_newer(Scan& scan) {
 }  // namespace
 
 Scan scan(const std::vector<fs::path>& paths, const ScanRequest& options) {
-  Scan out;
-  out.targets = options.targets;
-  out.driver = options.driver;
-  out.sizes = options.sizes;
-  Inputs inputs = list_inputs(paths);
-  out.files = inputs.files.size();
-  out.duplicates = inputs.duplicates;
-  for (const Input& input : inputs.files) {
-    out.bytes += input.bytes;
-    if (!input.image_folder) out.file_bytes.emplace(input.shown(), input.bytes);
-  }
-  out.notes = std::move(inputs.notes);
+  Scan out = scan(list_inputs(paths), options);
   for (const fs::path& path : paths) {
     out.paths.push_back(path == "-" ? "standard input" : path.string());
     if (path == "-") continue;
@@ -596,11 +585,28 @@ Scan scan(const std::vector<fs::path>& paths, const ScanRequest& options) {
     const fs::file_status status = fs::status(path, error);
     out.named_unread = out.named_unread || !fs::exists(status) || fs::is_other(status);
   }
-  Finder packages;
+  return out;
+}
+
+Scan scan(Inputs inputs, const ScanRequest& options) {
+  Scan out;
+  out.targets = options.targets;
+  out.driver = options.driver;
+  out.sizes = options.sizes;
+  out.files = inputs.files.size();
+  out.duplicates = inputs.duplicates;
+  for (const Input& input : inputs.files) {
+    out.bytes += input.bytes;
+    if (!input.image_folder) out.file_bytes.emplace(input.shown(), input.bytes);
+  }
+  out.notes = std::move(inputs.notes);
+  Finder packages(options.root);
   std::mutex one_at_a_time;
   ScanRequest with_owner = options;
   with_owner.owner = [&](const std::string& path) -> Owner {
     const std::lock_guard lock(one_at_a_time);
+    if (options.root != "/")
+      return {packages.in_root(fs::path(path).relative_path().string()).value_or(Package()), {}};
     const std::string absolute = fs::absolute(path).string();
     const auto& package = packages.of(absolute);
     if (!package) return {};

@@ -7,6 +7,7 @@
 #include "analyzer/device_code/object_file.h"
 #include "analyzer/diagnose/coverage.h"
 #include "analyzer/input/files/walk.h"
+#include "analyzer/input/machine/facts.h"
 #include "analyzer/owner/package.h"
 
 namespace kshim::verbs {
@@ -24,6 +25,8 @@ struct ScanRequest {
   bool sizes = false;                ///< say what takes the bytes; asks for kernels too
   bool sha256 = false;               ///< hash files with device code, which reads all of them
   unsigned jobs = 0;                 ///< threads; 0 = one a core
+  std::filesystem::path root =
+      "/";  ///< whose packages the files belong to; another one than ours of a process
   /// Whose file it is: asked of each file with device code that is in no archive, from one thread at a time.
   std::function<Owner(const std::string& path)> owner;
   /// Called now and then, from one thread at a time, with bytes done and in all.
@@ -119,15 +122,17 @@ struct Scan {
   std::vector<std::string> paths;  ///< that were named
   std::vector<image::Arch> targets;
   image::Version driver;
-  std::vector<ScannedObject> objects;  ///< with device code only, by name
-  std::vector<Finding> findings;       ///< most severe first; Finding::object is ScannedObject::name()
-  std::vector<FleetPlan> fleet;        ///< of files that lack code for a target
-  std::vector<ScannedImage> images;    ///< of containers
-  std::vector<ReadNote> notes;         ///< what could not be read, and where
-  std::vector<UnreadFile> unread;      ///< of kinds that are not read, by kind and name
-  std::vector<std::string> newer;      ///< what the answer depends on and the tables do not have yet
-  std::uint64_t files = 0;             ///< looked at
-  std::uint64_t bytes = 0;             ///< of those
+  std::vector<ScannedObject> objects;     ///< with device code only, by name
+  std::vector<Finding> findings;          ///< most severe first; Finding::object is ScannedObject::name()
+  std::vector<FleetPlan> fleet;           ///< of files that lack code for a target
+  std::vector<ScannedImage> images;       ///< of containers
+  std::vector<ReadNote> notes;            ///< what could not be read, and where
+  std::vector<UnreadFile> unread;         ///< of kinds that are not read, by kind and name
+  std::optional<RunningProcess> process;  ///< whose mapped files they are
+  std::vector<Check> checks;              ///< what is wrong with it, besides its files
+  std::vector<std::string> newer;         ///< what the answer depends on and the tables do not have yet
+  std::uint64_t files = 0;                ///< looked at
+  std::uint64_t bytes = 0;                ///< of those
   std::map<std::string, std::uint64_t> file_bytes;  ///< of each, by ScannedObject::path; no folders
   std::uint64_t duplicates = 0;                     ///< other names of files already counted
   bool nothing_readable = false;
@@ -146,5 +151,7 @@ std::vector<ReadNote> all_notes(const Scan& scan);
 
 /// Files, folders, archives, wheels, Python environments. What cannot be read becomes a note.
 Scan scan(const std::vector<std::filesystem::path>& paths, const ScanRequest& options);
+/// Files that were chosen already.
+Scan scan(Inputs inputs, const ScanRequest& options);
 
 }  // namespace kshim::verbs

@@ -146,6 +146,14 @@ struct System {
   std::string glibc;    ///< "2.36"
 };
 
+/// One that is looked at while it runs.
+struct RunningProcess {
+  int pid = 0;
+  std::string program;                 ///< "/usr/bin/python3.11", as it sees it
+  std::vector<std::string> mapped;     ///< files, as it sees them
+  std::vector<std::string> with_code;  ///< of those, the ones with device code
+};
+
 struct MachineFacts {
   System system;
   MachineEnvironment place;
@@ -157,6 +165,7 @@ struct MachineFacts {
   std::vector<Compiler> compilers;
   std::vector<Preload> preloads;
   std::optional<Program> program;
+  std::optional<RunningProcess> process;
   std::vector<Check> checks;
 };
 
@@ -179,6 +188,8 @@ std::vector<Python> find_pythons(const Machine& machine, const std::string& envi
 /// of /opt/venv/bin/python, "/usr" of python3. Empty for anything else.
 std::string environment_of(const Machine& machine, const std::string& name);
 std::vector<Library> find_libraries(const Machine& machine, const Loader& loader);
+/// CUDA's libraries that a process has mapped, each file once.
+std::vector<Library> mapped_libraries(const Machine& machine, const RunningProcess& process);
 std::vector<Preload> find_preloads(const Machine& machine);
 /// `name` as a shell would find it.
 Program look_at_program(const Machine& machine, const Loader& loader, const std::string& name);

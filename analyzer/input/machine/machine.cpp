@@ -204,6 +204,17 @@ std::vector<Library> find_libraries(const Machine& machine, const Loader& loader
   return out;
 }
 
+std::vector<Library> mapped_libraries(const Machine& machine, const RunningProcess& process) {
+  std::vector<Library> out;
+  for (const std::string& path : process.mapped) {
+    if (!is_cuda_library(basename_of(path))) continue;
+    const auto file = elf_facts(machine.at(path));
+    std::string soname = file && !file->soname.empty() ? file->soname : std::string(basename_of(path));
+    out.push_back({std::move(soname), {path, path, "mapped"}, version_in_name(path)});
+  }
+  return out;
+}
+
 std::vector<Preload> find_preloads(const Machine& machine) {
   std::vector<Preload> out;
   std::vector<std::string> entries = split(machine.env("LD_PRELOAD"), ": ");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "analyzer/core/text.h"
+#include "analyzer/render/document.h"
 #include "analyzer/render/formats.h"
 #include "analyzer/render/json_finding.h"
 #include "analyzer/verbs/scan.h"
@@ -28,6 +29,19 @@ struct RowVerdict : TargetVerdict {
   bool mixed() const noexcept { return files_none != 0 && files_none < files; }
 };
 
+/// Of a process, in both JSON documents.
+template <>
+inline Json to_json(const RunningProcess& from) {
+  return {{"pid", from.pid}, {"program", json_of(from.program)}, {"mapped", from.mapped.size()}};
+}
+template <>
+inline Json to_json(const Check& from) {
+  return {{"id", from.id},
+          {"severity", to_name(from.severity)},
+          {"text", from.text},
+          {"advice", json_of(from.advice)}};
+}
+
 /// One line of the matrix: an object, or all objects of a distribution.
 struct MatrixRow {
   std::string name;
@@ -43,6 +57,7 @@ struct MatrixRow {
 /// Objects by themselves, or summed by distribution where that makes fewer lines.
 std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution);
 
+void write_checks(const std::vector<Check>& checks, Document& to);
 /// Without what it takes in the file.
 Json image_json(const ImageCount& image);
 std::string rendered(const Scan& scan, Format format, const RenderOptions& options);

@@ -171,6 +171,7 @@ class FindingNumbers {
 struct ScanWriter {
   void write() {
     headline();
+    write_checks(scan_.checks, doc_);
     if (!doc_.terminal()) {
       write_contents(scan_.findings, {}, doc_);
       expected();
