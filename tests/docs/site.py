@@ -18,7 +18,8 @@ SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["KSHIM_BUILD_DIR"])
 SITE = pathlib.Path(tempfile.mkdtemp(prefix="kshim-site-")) / "site"
 
-# Of every page how wide it is on a telephone, and how many titles it has. Of some, both themes: texts with less than WCAG's contrast.
+# Of every page how wide it is on a telephone, and how many titles it has. Of some, both themes: texts with less than WCAG's contrast, and code
+# that is wider than its column.
 MEASURE = """(async () => {
 const numbers = color => color.match(/[\\d.]+/g).map(Number);
 const light = color => color.map(part => part / 255).map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
@@ -42,7 +43,7 @@ function weak(view) {
   }
   return [texts, found];
 }
-  const widths = {}, contrast = {};
+  const widths = {}, contrast = {}, scrolls = {};
   const open = async (page, width) => {
     const frame = document.createElement("iframe");
     frame.width = width; frame.height = 900; frame.src = page;
@@ -55,18 +56,19 @@ function weak(view) {
     frame.remove();
   }
   for (const page of %s) {
-    const frame = await open(page, 1300), still = frame.contentDocument.createElement("style");
+    const frame = await open(page, 1280), still = frame.contentDocument.createElement("style");
     still.textContent = "* { transition: none !important }";
     frame.contentDocument.head.append(still);
     for (const theme of ["default", "slate"]) {
       frame.contentDocument.body.dataset.mdColorScheme = theme;
       contrast[page + " " + theme] = weak(frame.contentWindow);
     }
+    scrolls[page] = [...frame.contentDocument.querySelectorAll("pre code")].filter(code => code.scrollWidth > code.clientWidth).map(code => code.textContent.slice(0, 80));
     frame.remove();
   }
-  return [widths, contrast];
+  return [widths, contrast, scrolls];
 })()"""
-READ = ("index.html", "messages/no-kernel-image-is-available.html", "comparison.html", "hacking.html")
+READ = ("index.html", "messages/no-kernel-image-is-available.html", "comparison.html", "scan.html")
 
 
 def causes():
@@ -100,11 +102,12 @@ class Site(unittest.TestCase):
         pages = [str(page.relative_to(SITE)) for page in sorted(SITE.rglob("*.html")) if page.name != "404.html"]
         (SITE / "measure.html").write_text("<!DOCTYPE html><meta charset=utf-8><body>")
         with browser.Browser(240) as chromium:
-            widths, contrast = chromium.value((SITE / "measure.html").as_uri(), MEASURE % (json.dumps(pages), json.dumps(READ)))
+            widths, contrast, scrolls = chromium.value((SITE / "measure.html").as_uri(), MEASURE % (json.dumps(pages), json.dumps(READ)))
         self.assertEqual(set(widths), set(pages))
         self.assertEqual({page: width for page, (width, _) in widths.items() if width > 400}, {})
         self.assertEqual({page: titles for page, (_, titles) in widths.items() if titles != 1}, {})
         self.assertEqual(len(contrast), 2 * len(READ))
+        self.assertEqual(scrolls, {page: [] for page in READ})  # on a screen of 1280
         for page, (texts, weak) in contrast.items():
             self.assertGreater(texts, 50, page)
             self.assertEqual(weak, [], page)

@@ -12,7 +12,7 @@ LARGEST_FILE = 100 * 1024
 # Rows of what kshim knows, a line each. A section stands in one file: a user's file replaces a section as a whole.
 LARGEST_TABLE = 400 * 1024
 TABLES = {"knowledge/wheels.json", "knowledge/messages.json", "knowledge/fixes.json", "tests/cases/threads_2025.jsonl"}
-NO_COMMENTS = {".json", ".jsonl", ".values", ".txt", ".svg", ".bin", ""}
+NO_COMMENTS = {".json", ".jsonl", ".log", ".values", ".txt", ".svg", ".bin", ""}
 # Homes, and the folder of this very checkout: what a path copied from a terminal begins with. Not where that is /src.
 HOME_PATH = re.compile(r"/(?:home|Users)/[a-z]\w*/|/root/" + (f"|{re.escape(str(ROOT))}\\b" if len(ROOT.parts) > 2 else ""))
 MADE_UP_HOMES = {"/home/u/", "/home/me/", "/home/ada/", "/Users/ada/", "/home/bob/", "/home/lib/"}  # of our tests' people
