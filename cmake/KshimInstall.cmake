@@ -12,7 +12,7 @@ if(TARGET kshim)
 endif()
 if(TARGET kshim_shim)
   # Into the library folder itself and not below it, so that the bare name in LD_PRELOAD=libkshim.so is found.
-  install(TARGETS kshim_shim kshim_audit LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT kshim)
+  install(TARGETS kshim_shim kshim_audit kshim_injection LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT kshim)
 endif()
 if(TARGET kshim_sim)
   install(TARGETS kshim_sim kshim_sim_nvml LIBRARY DESTINATION "${KSHIM_INSTALL_SIMDIR}" COMPONENT simulator)

@@ -29,6 +29,7 @@ struct RunOptions {
   std::string timeout;
   Written written;
   bool audit = false;
+  bool injection = false;
   bool no_capture = false;
   bool no_driver_log = false;
   std::vector<std::string> command;
@@ -143,8 +144,21 @@ void add_simulator(const Simulation& simulation, Environment& environment) {
   if (environment.get("KSHIM_PATCH_TABLE").empty()) environment.set("KSHIM_PATCH_TABLE", "1");
 }
 
-Environment make_environment(const fs::path& program, const RunFolder& folder, const Watch& watch,
-                             bool audit) {
+/// The driver takes one library: the one that was named before is loaded by ours.
+void add_injection(Environment& environment) {
+  constexpr std::string_view kVariable = "CUDA_INJECTION64_PATH";
+  const std::string path = require(find_injection(), "libkshim-injection.so", "", "").string();
+  const std::string before(environment.get(kVariable));
+  if (before == path) return;
+  if (before.empty())
+    environment.remove("KSHIM_INJECTION_NEXT");
+  else
+    environment.set("KSHIM_INJECTION_NEXT", before);
+  environment.set(kVariable, path);
+}
+
+Environment make_environment(const fs::path& program, const RunFolder& folder, const Watch& watch, bool audit,
+                             bool injection) {
   Environment environment = Environment::current();
   const fs::path shim = require(find_shim(), "libkshim.so", ": ", "");
   if (!must_not_preload(program)) {
@@ -152,6 +166,7 @@ Environment make_environment(const fs::path& program, const RunFolder& folder, c
     if (audit)
       environment.append("LD_AUDIT", require(find_audit(), "libkshim-audit.so", ":", "").string(), ':');
   }
+  if (injection) add_injection(environment);
   // gcc's AddressSanitizer ends a program whose first library is not its own runtime, unless told otherwise.
   if (wants_asan(program)) environment.append("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
   environment.set("KSHIM_REPORT", folder.pattern());
@@ -210,7 +225,7 @@ int run(const RunOptions& options) {
     print_warning(
         "no folder takes a socket, neither /tmp nor TMPDIR, XDG_RUNTIME_DIR and that of the reports: "
         "processes that end at once are not watched");
-  Environment environment = make_environment(child.program, folder, watch, options.audit);
+  Environment environment = make_environment(child.program, folder, watch, options.audit, options.injection);
   if (!analysis_options.targets.empty())
     environment.set(
         "KSHIM_TARGET",
@@ -296,6 +311,7 @@ std::function<int()> set_up_run(Arguments& arguments) {
   arguments.add("--timeout", options->timeout);
   arguments.add(options->written);
   arguments.add("--audit", options->audit);
+  arguments.add("--injection", options->injection);
   arguments.add("--no-capture", options->no_capture);
   arguments.add("--no-driver-log", options->no_driver_log);
   arguments.add("--full", options->written.full);

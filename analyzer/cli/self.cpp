@@ -63,6 +63,7 @@ fs::path shim_or_refuse() {
                   exit_status::kNoInput);
 }
 Located find_audit() { return find_beside_shim("libkshim-audit.so"); }
+Located find_injection() { return find_beside_shim("libkshim-injection.so"); }
 
 Located find_simulator() {
   // The wheels are two distributions: the folder beside ours, or where Python says that it is.

@@ -20,6 +20,8 @@ Located find_shim();
 std::filesystem::path shim_or_refuse();
 /// libkshim-audit.so.
 Located find_audit();
+/// libkshim-injection.so.
+Located find_injection();
 /// The folder that holds the simulated libcuda.so.1.
 Located find_simulator();
 

@@ -192,7 +192,8 @@ class Run {
   void judge(const Report& report) {
     const ReportIndex index(report);
     files_.learn(report);
-    if (auto blind = blind_by_bypass(report)) {
+    const bool watched = !is_without_shim(report);
+    if (auto blind = blind_by_bypass(report); blind && (watched || !is_known_blind(blind->pid))) {
       if (out_.blind.size() < kMaxBlind)
         out_.blind.push_back(std::move(*blind));
       else
@@ -201,7 +202,8 @@ class Run {
     const auto parent = initialized_.find(key_of(report, report.process.ppid));
     const bool child = parent != initialized_.end() && parent->second == program_of(report);
     const Scene scene{report, index, files_, options_, advised_, file_gaps_, child};
-    std::vector<Finding> findings = findings_of(scene);
+    std::vector<Finding> findings;
+    if (watched) findings = findings_of(scene);
     if (report.foreign)
       mark_foreign(report, findings);
     else
@@ -226,12 +228,14 @@ class Run {
 
   /// What the driver refused where no shim saw it.
   void judge_driver_log() {
-    for (const Report& report : witness_.unseen(files_)) {
+    for (const auto& [report, deciding] : witness_.unseen(files_)) {
       const ReportIndex index(report);
       const Scene scene{report, index, files_, options_, advised_, file_gaps_, false};
       for (Finding& finding : findings_of(scene)) {
         if (!is_image_cause(finding.cause) || finding.cause == Cause::latent_gap) continue;
-        if (!ending_of(report, options_).failed()) finding.severity = Severity::info;
+        const bool ended_it = std::ranges::any_of(
+            finding.failures, [&](const ReportLine& at) { return deciding.contains(at.line); });
+        if (!ended_it || !ending_of(report, options_).failed()) finding.severity = Severity::info;
         finding.evidence.push_back(witness_.unseen_refusals(report, finding.count));
         findings_.add(std::move(finding), {});
       }
@@ -270,6 +274,10 @@ class Run {
   }
 
  private:
+  bool is_known_blind(long pid) const {
+    return std::ranges::any_of(out_.blind, [&](const BlindProcess& row) { return row.pid == pid; });
+  }
+
   void note_ending(const Ending& ending) {
     if (out_.failed() || !ending.known()) return;
     out_.exit_status = ending.status;
@@ -455,6 +463,7 @@ Analysis EachReport::judge(const Report& report, AnalysisOptions::Duration durat
   Analysis out;
   Run run(options_, out, known_->files, &known_->given);
   run.judge(report);
+  run.judge_driver_log();
   run.finish();
   return out;
 }

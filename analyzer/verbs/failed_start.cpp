@@ -111,6 +111,8 @@ std::optional<BlindProcess> blind_by_bypass(const Report& report) {
         "(KSHIM_PATCH_TABLE=1 records them)",
         files);
   }
+  if (!files_loaded(report, "absent").empty())
+    reason = "libkshim.so was not in it: libkshim-injection.so recorded what the driver's error log says";
   if (reason.empty()) return std::nullopt;
   return BlindProcess{
       .pid = static_cast<long>(report.process.pid), .exe = report.process.exe, .reason = std::move(reason)};

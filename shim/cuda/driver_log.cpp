@@ -62,24 +62,10 @@ Buffer* take_buffer(bool make) noexcept {
   return nullptr;
 }
 
-/// The driver may hold locks here, and a handler may be running: this copies bytes and does nothing else.
 void on_message(void* /*data*/, abi::Enum /*level*/, char* message, std::size_t length) noexcept {
   // What the shim itself asks is no failure of the program.
-  if (message == nullptr || t_asking || g_listening.load(std::memory_order_relaxed) == 0) return;
-  Buffer* const buffer = take_buffer(true);
-  if (buffer == nullptr) return;
-  std::string_view line(message, length);
-  while (!line.empty() && (line.back() == '\n' || line.back() == '\0')) line.remove_suffix(1);
-  line = line.substr(0, sizeof buffer->text - 1);
-  while (buffer->size + line.size() + 1 > sizeof buffer->text) {  // the oldest lines go
-    const std::size_t end = buffer->lines().find('\n') + 1;
-    std::memmove(buffer->text, buffer->text + end, buffer->size - end);
-    buffer->size -= end;
-  }
-  line.copy(buffer->text + buffer->size, line.size());
-  buffer->size += line.size();
-  buffer->text[buffer->size++] = '\n';
-  give_back(*buffer, true);
+  if (message != nullptr && !t_asking && g_listening.load(std::memory_order_relaxed) != 0)
+    keep_line({message, length});
 }
 
 std::string_view until(std::string_view text, std::string_view end) noexcept {
@@ -143,6 +129,40 @@ bool is_same_function(std::string_view one, std::string_view other) noexcept {
 
 }  // namespace
 
+// The driver may hold locks here, and a handler may be running: this copies bytes and does nothing else.
+bool keep_line(std::string_view line) noexcept {
+  Buffer* const buffer = take_buffer(true);
+  if (buffer == nullptr) return false;
+  while (!line.empty() && (line.back() == '\n' || line.back() == '\0')) line.remove_suffix(1);
+  line = line.substr(0, sizeof buffer->text - 1);
+  while (buffer->size + line.size() + 1 > sizeof buffer->text) {  // the oldest lines go
+    const std::size_t end = buffer->lines().find('\n') + 1;
+    std::memmove(buffer->text, buffer->text + end, buffer->size - end);
+    buffer->size -= end;
+  }
+  line.copy(buffer->text + buffer->size, line.size());
+  buffer->size += line.size();
+  buffer->text[buffer->size++] = '\n';
+  give_back(*buffer, true);
+  return !function_in(line).empty();
+}
+
+std::string_view message_of(std::string_view line) noexcept {
+  for (int field = 0; field < 2; ++field)
+    if (const std::size_t end = line.find("]["); end != std::string_view::npos) line.remove_prefix(end + 1);
+  return line;
+}
+
+bool prepare_lines() noexcept {
+  if (g_buffers.load() != nullptr) return true;
+  void* const memory = raw::map_memory(kBuffers * sizeof(Buffer));
+  if (memory == nullptr) return false;
+  Buffer* none = nullptr;
+  if (!g_buffers.compare_exchange_strong(none, static_cast<Buffer*>(memory)))
+    raw::unmap_memory(memory, kBuffers * sizeof(Buffer));
+  return true;
+}
+
 void listen_to_driver() noexcept {
   using Register = abi::Result (*)(LogCallback, void*, void** handle);
   if (!options().enabled || !options().driver_log) return;
@@ -151,14 +171,7 @@ void listen_to_driver() noexcept {
   const ScopedQuestion question;
   if (!question) return;
   const auto call = reinterpret_cast<Register>(driver_function("cuLogsRegisterCallback"));
-  if (call == nullptr) return;
-  if (g_buffers.load() == nullptr) {
-    void* const memory = raw::map_memory(kBuffers * sizeof(Buffer));
-    Buffer* none = nullptr;
-    if (memory == nullptr) return;
-    if (!g_buffers.compare_exchange_strong(none, static_cast<Buffer*>(memory)))
-      raw::unmap_memory(memory, kBuffers * sizeof(Buffer));
-  }
+  if (call == nullptr || !prepare_lines()) return;
   std::uint64_t before = g_listening.load();
   if (before == driver || !g_listening.compare_exchange_strong(before, driver)) return;
   void* handle = nullptr;
@@ -193,6 +206,13 @@ std::string_view DriverLines::of(std::string_view function) noexcept {
     lines.remove_suffix(call.size());
   }
   return {};
+}
+
+std::string_view DriverLines::last() noexcept {
+  if (buffer_ == nullptr || buffer_->size == 0) return {};
+  taken_ = true;
+  const std::string_view call = last_call_in(buffer_->lines());
+  return call.substr(0, call.size() - 1);
 }
 
 std::string_view DriverLines::returning(abi::Result code) noexcept {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "failure/failure_info.h"
 
+#include <algorithm>
+
 #include "cuda/call_args.h"
 #include "cuda/cuda_libraries.h"
 #include "cuda/driver_info.h"
+#include "cuda/driver_log.h"
 #include "cuda/driver_table.h"
 #include "guest/safe_memory.h"
 #include "kshim/base/cuda_error.h"
@@ -116,7 +119,16 @@ std::uint64_t key_of(const FailureInfo& facts) noexcept {
   const auto mix = [](std::uint64_t hash, std::uint64_t value) {
     return key_hash(std::as_bytes(std::span(&value, 1)), hash);
   };
-  std::uint64_t key = mix(kHashSeed, static_cast<std::uint64_t>(facts.code));
+  std::uint64_t key = kHashSeed;
+  if (facts.layer_count == 0) {
+    for (std::string_view left = facts.driver_log; !left.empty();) {
+      const std::string_view line = left.substr(0, left.find('\n'));
+      key = key_hash(bytes_of(message_of(line)), key);
+      left.remove_prefix(std::min(line.size() + 1, left.size()));
+    }
+    return key;
+  }
+  key = mix(kHashSeed, static_cast<std::uint64_t>(facts.code));
   key = mix(key, facts.device.value_or(~0ULL));
   if (is_sticky(facts.code)) return key;
   key = mix(key, static_cast<std::uint64_t>(facts.stage));

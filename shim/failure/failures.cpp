@@ -209,6 +209,14 @@ void Failures::add(const Scene& scene, const Refusal& refusal, std::optional<std
   record(scene, facts);
 }
 
+void Failures::add(const Scene& scene, std::string_view driver_log) noexcept {
+  FailureInfo facts;
+  jit_log_.shrink(0);
+  facts.stage = Stage::other;
+  facts.driver_log = driver_log;
+  record(scene, facts);
+}
+
 void Failures::add(const Scene& scene, const DriverFailure* driver, const CallArgs* runtime,
                    std::optional<std::uint64_t> device, std::string_view driver_log) noexcept {
   FailureInfo facts;

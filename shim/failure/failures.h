@@ -30,6 +30,8 @@ class Failures {
            std::optional<std::uint64_t> device, std::string_view driver_log) noexcept;
   /// A compiler library refused an architecture.
   void add(const Scene& scene, const Refusal& refusal, std::optional<std::uint64_t> device) noexcept;
+  /// Lines of the driver's error log, which are all that is known of a call.
+  void add(const Scene& scene, std::string_view driver_log) noexcept;
   /// Writes the repetitions that the report does not have yet.
   void flush_repeats(Report& report) noexcept;
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first calls of a program: initialization, version, error texts, entry points by name.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdlib>
+
 #include "base/settings.h"
 #include "boot/export_tables.h"
 #include "context/context.h"
@@ -12,9 +17,26 @@ namespace kshim::sim {
 
 int driver_version() noexcept { return settings().driver.major * 1000 + settings().driver.minor * 10; }
 
+namespace {
+
+/// CUDA_INJECTION64_PATH. What cannot be opened or has no such function changes nothing.
+void inject() {
+  static std::atomic<bool> g_done{false};  // the library itself may call cuInit
+  const char* const path = secure_getenv("CUDA_INJECTION64_PATH");
+  if (path == nullptr || *path == '\0' || g_done.exchange(true)) return;
+  void* const library = dlopen(path, RTLD_NOW);
+  void* const start = library == nullptr ? nullptr : dlsym(library, "InitializeInjection");
+  dlerror();
+  if (start != nullptr) reinterpret_cast<int (*)()>(start)();
+}
+
+}  // namespace
+
 CUresult entry::cuInit(unsigned flags) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  return initialize();
+  const CUresult result = initialize();
+  if (result == CUDA_SUCCESS) inject();
+  return result;
 }
 
 CUresult entry::cuDriverGetVersion(int* version) {

@@ -81,7 +81,7 @@ def main():
         faults = list(everywhere(path))
         if name == "kshim":
             faults += command(path, optimized)
-        elif name in ("libkshim.so", "libkshim-audit.so", "libkshim-query.so.1"):
+        elif name in ("libkshim.so", "libkshim-audit.so", "libkshim-injection.so", "libkshim-query.so.1"):
             faults += guest(path, release)
         if name == "libkshim.so":
             faults += control_flow(path, release)

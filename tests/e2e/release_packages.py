@@ -19,7 +19,7 @@ import zipfile
 SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
 FLOOR = SOURCE / "build/floor"
 MACHINES = {"x86_64": ("amd64", 62), "aarch64": ("arm64", 183)}  # Debian's name, e_machine
-WANTED = {"kshim": {"bin/kshim", "lib/libkshim.so", "lib/libkshim-audit.so", "lib/libkshim-query.so.1", "include/kshim/query.h", "share/doc/kshim/LICENSES.md", "share/doc/kshim/NOTICES"},
+WANTED = {"kshim": {"bin/kshim", "lib/libkshim.so", "lib/libkshim-audit.so", "lib/libkshim-injection.so", "lib/libkshim-query.so.1", "include/kshim/query.h", "share/doc/kshim/LICENSES.md", "share/doc/kshim/NOTICES"},
           "kshim-simulator": {"lib/kshim/sim/libcuda.so.1", "lib/kshim/sim/libnvidia-ml.so.1", "share/doc/kshim-simulator/LICENSES.md"}}
 
 

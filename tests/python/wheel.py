@@ -24,7 +24,7 @@ SAXPY = e2e.SAMPLES / "01_missing_architecture" / "saxpy"
 SIMULATOR = e2e.SOURCE / "python" / "simulator"
 PACKAGE_FILES = {f"kshim/{path.name}" for path in staged.PACKAGE.iterdir() if path.is_file()} | {
     f"kshim/{path.relative_to(staged.PACKAGE)}" for path in (staged.PACKAGE / "fleet").rglob("*") if path.suffix in (".py", ".sql", ".json")} | {
-    "kshim/_version.py", "kshim/bin/kshim", "kshim/lib/libkshim.so", "kshim/lib/libkshim-audit.so", "kshim/lib/libkshim-query.so.1"}
+    "kshim/_version.py", "kshim/bin/kshim", "kshim/lib/libkshim.so", "kshim/lib/libkshim-audit.so", "kshim/lib/libkshim-injection.so", "kshim/lib/libkshim-query.so.1"}
 
 
 def pip(*argv, **environment):
