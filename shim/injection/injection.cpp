@@ -24,7 +24,8 @@ extern "C" void* __real_dlsym(void* library, const char* name);
 
 namespace kshim::shim {
 
-/// The section that the runtime's wrappers have in libkshim.so (failure/cudart_frame.cpp): here there are none.
+/// The section that the runtime's wrappers have in libkshim.so (failure/cudart_frame.cpp): here there are
+/// none.
 [[gnu::used, gnu::section("kshim_runtime")]] void no_wrappers() noexcept {}
 
 namespace {
@@ -48,8 +49,8 @@ int start_next() noexcept {
   return start == nullptr ? 1 : reinterpret_cast<int (*)()>(start)();
 }
 
-/// The list of loaded files is that of the program's namespace. Where this file is not in it, it is in another
-/// one, or the program is static: libkshim.so is in neither.
+/// The list of loaded files is that of the program's namespace. Where this file is not in it, it is in
+/// another one, or the program is static: libkshim.so is in neither.
 bool has_shim() noexcept {
   bool found = false;
   on_new_stack([&] {
@@ -68,7 +69,8 @@ void write_absence(Report& report) noexcept {
   char exe[4096];
   const long size = raw::read_link_at(AT_FDCWD, "/proc/self/exe", exe, sizeof exe);
   report.write<RecordType::bypass>([&](auto& record) {
-    record.template add<Field::bypass_path>(std::string_view(exe, size > 0 ? static_cast<std::size_t>(size) : 0));
+    record.template add<Field::bypass_path>(
+        std::string_view(exe, size > 0 ? static_cast<std::size_t>(size) : 0));
     record.template add<Field::bypass_how>(std::string_view("absent"));
     record.template add<Field::bypass_names>(std::span<const std::string_view>());
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A static program, linked with -static, that uses the driver: IMAGE TIMES. It asks for a kernel of the image, prints what the
-// driver answers, and ends with 1 where that is an error.
+// A static program, linked with -static, that uses the driver: IMAGE TIMES. It asks for a kernel of the
+// image, prints what the driver answers, and ends with 1 where that is an error.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
