@@ -46,6 +46,9 @@ bool add_sibling_fix(const AdviceInput& at, std::vector<Fix>& fixes);
 /// The release of cuDNN or TensorRT that serves the GPU, where the one that is there does not.
 void add_listed_release_fix(const AdviceInput& at, std::vector<Fix>& fixes);
 
+/// Where the library's releases that serve the GPU were built for an older CUDA alone: no package of them
+/// belongs beside what is there. nullopt elsewhere. `there`: the CUDA of what is there, 0 = not known.
+std::optional<Fix> older_cuda_fix(std::string_view library, image::ComputeCapability device, unsigned there);
 /// "cuDNN", "TensorRT": the library whose releases the table library_support knows; empty where it knows
 /// none.
 std::string_view listed_library(const AdviceInput& at);
@@ -78,6 +81,9 @@ image::Version source_asks_beyond(const AdviceInput& at);
 /// known, not second hand, to have machine code for the GPU, and known to be another than the one that is
 /// there.
 bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_view distribution = {});
+/// Whether the PyTorch that is installed has code for the GPU, by the tables; nullopt where they do not tell.
+/// NVIDIA's libraries beside it are those that its build asks for.
+std::optional<bool> torch_serves(const AdviceInput& at);
 /// 35: a build that the driver runs. False where none is known.
 bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes);
 /// For a package whose installed release has code for the GPU: names the file without code and how to rebuild

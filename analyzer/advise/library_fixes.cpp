@@ -102,6 +102,8 @@ void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapa
   const auto* last = last_library_for("cuDNN", *device);
   const auto* first = first_library_for("cuDNN", *device);
   if (last == nullptr || first == nullptr) return;
+  if (auto older = older_cuda_fix("cuDNN", *device, cudnn.cuda.value_or(0)))
+    return out.fixes.push_back(std::move(*older));
   const bool newer = last->last == "0";
   Fix fix;
   fix.id = "use-other-cudnn";
@@ -110,17 +112,7 @@ void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapa
                     : fmt::format("Use cuDNN {} or older", last->last);
   fix.why = "what a release of cuDNN serves is fixed in it";
   fix.arguments = {{"package", cudnn.package}, {"release", std::string(newer ? first->first : last->last)}};
-  const ToolkitRow* toolkit = last_toolkit_for({*device, image::Suffix::none});
-  if (!newer && toolkit != nullptr && cudnn.cuda && toolkit->version.major < *cudnn.cuda) {
-    // nvidia-cudnn-cu13 began after the releases that serve such a GPU.
-    fix.title = fmt::format("Use a build of the program for CUDA {}, with cuDNN {} or older",
-                            toolkit->version.major, last->last);
-    if (!cudnn.package.empty())
-      fix.commands = {
-          fmt::format("python -m pip install 'nvidia-cudnn-cu{}=={}.*'", toolkit->version.major, last->last)};
-    fix.caveat = fmt::format("no cuDNN for CUDA {} serves this GPU: CUDA {}.{} is the last with code for it",
-                             *cudnn.cuda, toolkit->version.major, toolkit->version.minor);
-  } else if (!cudnn.package.empty()) {
+  if (!cudnn.package.empty()) {
     // "9.10" is all of its patch releases: ==9.10.*
     fix.commands = {newer ? fmt::format("python -m pip install '{}>={}'", cudnn.package, first->first)
                           : fmt::format("python -m pip install '{}=={}.*'", cudnn.package, last->last)};
@@ -166,7 +158,9 @@ void add_missing_library_advice(const MissingLibrary& missing, Advice& out) {
 void add_library_advice(const AdviceInput& input, Advice& out) {
   const LibraryConflict& at = *input.conflict;
   add_search_path(at, out);
-  add_cudnn(at, input.device, out);
+  if (at.kind == LibraryConflictKind::dropped && torch_serves(input) == false)
+    add_wheel_fix(input, out.fixes, "torch");
+  if (out.fixes.empty() || at.kind != LibraryConflictKind::dropped) add_cudnn(at, input.device, out);
   add_conda(at, out);
   add_reinstall(at, out);
   add_majors(at, out);

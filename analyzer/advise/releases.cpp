@@ -109,10 +109,27 @@ bool is_vendors(const AdviceInput& at) {
   return vendor_of(at) != nullptr || find_probing_library(file) != nullptr || at.package.is_nvidias();
 }
 
+std::optional<Fix> older_cuda_fix(std::string_view library, ComputeCapability device, unsigned there) {
+  const LibrarySupportRow* last = last_library_for(library, device);
+  const ToolkitRow* toolkit = last_toolkit_for({device, image::Suffix::none});
+  if (last == nullptr || last->last == "0" || toolkit == nullptr || toolkit->version.major >= there)
+    return std::nullopt;
+  return fix_of("use-older-cuda-build", {{"cuda", std::to_string(toolkit->version.major)},
+                                         {"minor", name(toolkit->version)},
+                                         {"there", std::to_string(there)},
+                                         {"library", std::string(library)},
+                                         {"release", std::string(last->last)}});
+}
+
 void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+  const std::optional<bool> torch = at.origin == Origin::installed ? torch_serves(at) : std::nullopt;
+  if (torch == false) {
+    add_wheel_fix(at, fixes, "torch");
+    if (!fixes.empty()) return;
+  }
   if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
   // NVIDIA's libraries in a Python environment are those that PyTorch's build asks for.
-  if (at.torch && at.origin == Origin::installed) add_wheel_fix(at, fixes, "torch");
+  if (at.torch && at.origin == Origin::installed && !torch) add_wheel_fix(at, fixes, "torch");
   // What loaded it, where a release of that serves the GPU.
   if (const std::string owner = wheel_name(at.extension).distribution; fixes.empty() && !owner.empty())
     add_wheel_fix(at, fixes, owner);
@@ -249,6 +266,14 @@ void add_listed_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const InstallerRow* installer = find_installer(library, "pip");
   if (range.empty()) return;
   const bool older = range.front() == '<';
+  const std::string& package = at.package.normal();
+  const std::size_t word = package.rfind("-cu");
+  const unsigned there = word == std::string::npos
+                             ? 0
+                             : first_number<unsigned>(std::string_view(package).substr(word + 3)).value_or(0);
+  if (older)
+    if (std::optional<Fix> fix = older_cuda_fix(library, *at.device, there))
+      return fixes.push_back(std::move(*fix));
   const LibrarySupportRow* row =
       older ? last_library_for(library, *at.device) : first_library_for(library, *at.device);
   Fix fix;

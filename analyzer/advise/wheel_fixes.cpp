@@ -300,6 +300,15 @@ bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_v
   return choice->row->basis != Basis::declared && !compiled && is_plain(wheel.version);
 }
 
+std::optional<bool> torch_serves(const AdviceInput& at) {
+  if (!at.device) return std::nullopt;
+  const WheelName torch = leader_of(at, "torch");
+  if (torch.version.empty()) return std::nullopt;
+  const WheelRow* row = find_wheel(torch.distribution, torch.version, torch.variant, platform_of(at));
+  if (row == nullptr) return std::nullopt;
+  return serves(*row, *at.device) != image::Choice::none;
+}
+
 bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (at.from_source || !at.driver.known() || at.manager == "dpkg" || at.manager == "rpm") return false;
   WheelName wheel = wanted(at, {});

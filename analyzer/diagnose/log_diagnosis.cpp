@@ -314,11 +314,32 @@ std::optional<Judgment> judge_without_failure(const LogFacts& clues) {
   return std::nullopt;
 }
 
+// What is listed as built in proves more than the words of a refusal.
+bool is_proved(const Judgment& judged) {
+  return is_image_cause(judged.suspect.cause) && judged.hit->hint && !judged.facts.images.empty();
+}
+
+bool is_refusal_of_gpu(Cause cause) {
+  return cause == Cause::library_refuses || cause == Cause::cudnn_mismatch;
+}
+
 // An earlier warning about the same problem confirms the diagnosis.
 void join_hint(const Judgment& hint, Judgment& decided) {
   const bool same = hint.suspect.cause == decided.suspect.cause ||
                     (is_image_cause(hint.suspect.cause) && is_image_cause(decided.suspect.cause));
   const std::string said = fmt::format("line {}: {}", hint.hit->line, hint.hit->quote);
+  // A framework without code for the GPU: its libraries refuse it for the same reason, and others in their
+  // place would not help.
+  if (is_proved(hint) && is_refusal_of_gpu(decided.suspect.cause)) {
+    const LogMatch* failed = decided.hit;
+    std::vector<CauseCandidate> others = {{decided.suspect.cause, decided.suspect.confidence,
+                                           fmt::format("line {}: {}", failed->line, failed->quote)}};
+    decided = hint;
+    decided.went_on.clear();
+    decided.suspect.confidence = std::max(decided.suspect.confidence, hint.hit->confidence);
+    decided.others = std::move(others);
+    return;
+  }
   if (same && hint.facts.images.empty()) {
     // What the warning foretold has come true.
     decided.suspect.confidence = std::max(decided.suspect.confidence, hint.hit->confidence);
@@ -371,11 +392,6 @@ bool is_requirement(const LogFacts& clues, const Judgment& decided) {
 bool is_bare(const Judgment& judged) {
   return judged.suspect.cause == Cause::unknown && !judged.facts.codes.empty() &&
          judged.facts.codes.front() == 999;
-}
-
-// What is listed as built in proves more than the words of a refusal.
-bool is_proved(const Judgment& judged) {
-  return is_image_cause(judged.suspect.cause) && judged.hit->hint && !judged.facts.images.empty();
 }
 
 // What a program says of the GPU on its way, where it need not be what ended it.

@@ -328,6 +328,31 @@ TEST(AdviceKnown, ThatTheDriverIsFineAndThatNobodyCanRebuildIt) {
   EXPECT_NE(lines_of(advice.fixes.front()).find("nvidia-cudnn-cu12<9.11"), std::string::npos);
 }
 
+// nvidia-cudnn-cu12 and -cu13 share a folder: one installed over the other breaks what worked.
+TEST(AdviceKnown, NoLibraryOfAnotherCudaBesideTheOneThatIsThere) {
+  AdviceInput at;
+  at.cause = Cause::no_image_for_arch;
+  at.object = "/v/lib/python3.11/site-packages/nvidia/cudnn/lib/libcudnn_engines_precompiled.so.9";
+  at.origin = Origin::installed;
+  at.package = "nvidia-cudnn-cu13";
+  at.package_version = "9.26.0.51";
+  at.manager = "pip";
+  at.device = ComputeCapability{7, 0};
+  const auto names_cu12 = [](const Advice& advice) {
+    return std::ranges::any_of(advice.fixes, [](const Fix& fix) { return contains(lines_of(fix), "-cu12"); });
+  };
+  EXPECT_EQ(advise_on(at).fixes.front().id, "use-older-cuda-build");
+  EXPECT_FALSE(names_cu12(advise_on(at)));
+  at.torch = true;
+  at.python_env.installed = {{"torch", "2.15.0+cu130"}};
+  EXPECT_EQ(advise_on(at).fixes.front().arguments.front().second, "torch");
+  EXPECT_FALSE(names_cu12(advise_on(at)));
+  at.package = "nvidia-cudnn-cu12";
+  at.python_env.installed.clear();
+  at.torch = false;
+  EXPECT_TRUE(names_cu12(advise_on(at)));
+}
+
 TEST(AdviceKnown, ToDeleteAnExtensionThatPyTorchCompiled) {
   AdviceInput at;
   at.cause = Cause::no_image_for_arch;

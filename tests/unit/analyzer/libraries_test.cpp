@@ -160,12 +160,17 @@ TEST_F(Mixed, NoCudnnForThisCudaEverServedTheGpu) {
   const Advice advice = advise_on(at);
   ASSERT_THAT(advice.fixes, Not(IsEmpty()));
   const Fix& fix = advice.fixes.back();
-  EXPECT_EQ(fix.title, "Use a build of the program for CUDA 12, with cuDNN 9.10 or older");
-  EXPECT_THAT(fix.commands, ElementsAre("python -m pip install 'nvidia-cudnn-cu12==9.10.*'"));
-  EXPECT_THAT(fix.caveat, HasSubstr("CUDA 12.9 is the last"));
+  EXPECT_EQ(fix.id, "use-older-cuda-build");
+  EXPECT_THAT(fix.commands, IsEmpty()) << "a package for another CUDA would overwrite the one that is there";
+  EXPECT_THAT(fix.why, HasSubstr("CUDA 12.9 is the last"));
   at.conflict->libraries[0].cuda = 12;
   at.conflict->libraries[0].package = "nvidia-cudnn-cu12";
   EXPECT_EQ(advise_on(at).fixes.back().title, "Use cuDNN 9.10 or older");
+  // What PyTorch lacks itself, no cuDNN beside it makes good.
+  at.python_env.installed = {{"torch", "2.15.0+cu130"}};
+  EXPECT_THAT(advise_on(at).fixes.front().arguments, Contains(::testing::Pair("package", "torch")));
+  at.device = image::ComputeCapability{7, 5};
+  EXPECT_THAT(advise_on(at).fixes.front().arguments, Not(Contains(::testing::Pair("package", "torch"))));
 }
 
 TEST_F(Mixed, AFailureOutOfTheLibraryIsItsOwn) {
