@@ -55,6 +55,11 @@ def main():
             wrong.append(f"knowledge/gpus.json: {gpu['cc']}: the forms of `first_isa` are not those that toolkits.json has as targets: {sorted(forms)}")
         if ("f" in forms) != (gpu["cc"] in gpu["family"]):
             wrong.append(f"knowledge/gpus.json: {gpu['cc']}: `family` holds it where there is a target {number}f, and only there")
+        # A later GPU of the same generation of the instruction set runs its f images. 10.1 (Thor, now 11.0) stands alone.
+        major, minor = (int(part) for part in gpu["cc"].split("."))
+        later = [each["cc"] for each in gpus if each["cc"].startswith(f"{major}.") and int(each["cc"].split(".")[1]) > minor and each["cc"] != "10.1"]
+        if gpu["family"] and gpu["cc"] != "10.1" and set(later) - set(gpu["family"]):
+            wrong.append(f"knowledge/gpus.json: {gpu['cc']}: `family` lacks {' '.join(sorted(set(later) - set(gpu['family'])))}, which runs its f images")
         # Where a release is not published (12.7), its ISA may be the first one.
         for form, isa in gpu["first_isa"].items():
             first = next((at for at, row in enumerate(toolkits) if number + form.replace("base", "") in row["targets"].split()), 0)
