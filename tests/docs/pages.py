@@ -195,6 +195,16 @@ class Commands(unittest.TestCase):
         self.assertGreater(looked, 30)
 
 
+class Paths(unittest.TestCase):
+    def test_paths_in_the_text_are_there(self):
+        looked = 0
+        for page in PAGES:
+            for path in re.findall(r"`((?:analyzer|bench|cmake|docs|include|knowledge|lib|python|query|samples|shim|sim|tests|tools)/[\w./-]+)`", page.read_text()):
+                looked += 1
+                self.assertTrue("NAME" in path or (e2e.SOURCE / path).exists(), f"{page.relative_to(e2e.SOURCE)}: {path}")
+        self.assertGreater(looked, 60)
+
+
 class Words(unittest.TestCase):
     """A page answers one question: what is longer is two pages, or for a maintainer."""
 
@@ -211,6 +221,12 @@ class Words(unittest.TestCase):
                 self.assertLessEqual(words, 1200)
         self.assertLessEqual(whole, 30000)
         self.assertGreater(whole, 10000)
+
+    def test_limitations_are_25_at_most(self):
+        """What a user meets, in one or two sentences each."""
+        bullets = re.findall(r"^- ((?:.+\n(?!- ))*.+)", (e2e.SOURCE / "docs/limitations.md").read_text(), re.M)
+        self.assertIn(len(bullets), range(15, 26))
+        self.assertEqual([bullet for bullet in bullets if len(bullet.split()) > 60], [])
 
 
 if __name__ == "__main__":
