@@ -22,28 +22,11 @@ std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
 namespace {
 
-/// What the tables have while no library is being closed. g_driver_low, g_runtime_objects and so on say whose
-/// functions these are.
-std::atomic<AnyFunction> g_known_rtld_next[kHookCount];
-std::atomic<AnyFunction> g_known_libcuda_entry[kHookCount];
-std::atomic<AnyFunction> g_known_runtime[kRuntimeCount][kHookCount];
-std::atomic<std::uint32_t> g_known_changes{0};  ///< odd while these change
-TimedLock g_changing;                           ///< of what is known
-TimedLock g_filling;                            ///< of filling the tables; nobody waits for it
-std::atomic<bool> g_published{false};           ///< the tables may be filled
-std::atomic<std::uint64_t> g_closes{0};         ///< how often a dlclose has begun
-std::atomic<std::uint32_t> g_closing{0};        ///< threads in dlclose
-
-}  // namespace
-
-std::uint64_t count_closes() noexcept {
-  const std::uint64_t begun = g_closes.load();
-  constexpr std::uint64_t kNone = ~std::uint64_t{0};
-  static std::atomic<std::uint64_t> g_unended{kNone};
-  return g_closing.load() == 0 ? begun : g_unended.fetch_sub(1);
-}
-
-namespace {
+/// Of all that is known of the driver and the runtimes, and of filling and emptying the tables.
+TimedLock g_lock;
+std::atomic<bool> g_filled{false};        ///< the tables may have entries
+std::atomic<std::uint32_t> g_closing{0};  ///< threads in dlclose
+std::atomic<std::uint64_t> g_closes{0};   ///< beginnings and ends of dlclose
 
 // Rows by the address of libcuda's function, row + 1; open addressing, insert only. An entry is valid only if
 // g_driver_address has the same address, so entries of a driver that was unloaded do no harm.
@@ -58,8 +41,10 @@ std::size_t home_of(AnyFunction address) noexcept {
                                   (64U - kAddressBits));
 }
 
-std::atomic<AnyFunction>
-    g_driver_rtld_next_address[kHookCount];  // as g_driver_address, of the next definition
+// What was found, whether a library is being closed or not. g_driver_low, g_runtime_objects and so on say
+// whose functions these and those of g_driver_address are.
+std::atomic<AnyFunction> g_driver_rtld_next_address[kHookCount];
+std::atomic<AnyFunction> g_runtime_address[kRuntimeCount][kHookCount];
 
 std::atomic<std::uintptr_t> g_driver_low{0};
 std::atomic<std::uintptr_t> g_driver_high{0};
@@ -169,7 +154,7 @@ struct SearchedInVain {
   }
   /// From where on a search may still find something; false: from the beginning.
   bool find_end(MapNode& out) const noexcept {
-    if (closes.load(std::memory_order_relaxed) == count_closes() &&
+    if (nothing_closed_since(closes.load(std::memory_order_relaxed)) &&
         find_marked({node.load(std::memory_order_relaxed), hash.load(std::memory_order_relaxed)}, out))
       return true;
     return start.load(std::memory_order_relaxed) && read_node(last_map_at_start(), out);
@@ -268,93 +253,55 @@ void clear(Table& table) noexcept {
   for (auto& function : table) function.store(nullptr, std::memory_order_release);
 }
 
-void clear_tables() noexcept {
-  clear(g_driver_rtld_next);
-  clear(g_libcuda_entry);
-  for (Table& table : g_runtime_real) clear(table);
-}
-
-using IsLoaded = bool (*)(std::uintptr_t address, std::uint64_t load) noexcept;
-
-/// Fills the tables with what is known and still mapped, unless a library is being closed. Under g_filling.
-/// A thread that goes into dlclose does not wait for that: the tables are filled only while none has gone.
-void fill_tables(IsLoaded is_loaded) noexcept {
-  const std::uint64_t closes = g_closes.load();
-  const std::uint32_t changes = g_known_changes.load();
-  g_published.store(true);  // before the threads in dlclose are counted: one of the two sees the other
-  if (changes % 2 != 0 || g_closing.load() != 0) return;
-  const auto holds = [&] { return g_closes.load() == closes && g_known_changes.load() == changes; };
-  const auto copy = [&](const Table& from, Table& to) {
-    for (std::size_t i = 0; i < kHookCount && holds(); ++i)
-      to[i].store(from[i].load(std::memory_order_relaxed), std::memory_order_release);
-  };
-  // What came with the program stays, where there is no libcuda, too.
-  const std::uintptr_t driver = g_driver_low.load(std::memory_order_acquire);
-  if (driver == 0 || is_loaded(driver, g_driver_load.load(std::memory_order_relaxed))) {
-    copy(g_known_rtld_next, g_driver_rtld_next);
-    copy(g_known_libcuda_entry, g_libcuda_entry);
+void fill_driver_tables() noexcept {
+  for (std::size_t i = 0; i < kHookCount; ++i) {
+    const auto hook = static_cast<Hook>(i);
+    g_driver_rtld_next[i].store(wrap_for_counting(hook, true, g_driver_rtld_next_address[i].load()),
+                                std::memory_order_release);
+    g_libcuda_entry[i].store(wrap_for_counting(hook, false, g_driver_address[i].load()),
+                             std::memory_order_release);
   }
-  for (std::size_t i = 0; i < kRuntimeCount; ++i) {
-    const std::uintptr_t runtime = g_runtime_objects[i].low.load(std::memory_order_acquire);
-    if (runtime == 0 || is_loaded(runtime, g_runtime_objects[i].load.load(std::memory_order_relaxed)))
-      copy(g_known_runtime[i], g_runtime_real[i]);
-  }
-  if (!holds()) clear_tables();
 }
 
-/// Does not wait: where another thread fills them, or was stopped while it did, this call goes on without.
-void publish_unless_busy(IsLoaded is_loaded) noexcept {
-  bool inherited = false;
-  if (!g_filling.try_acquire(inherited)) return;
-  fill_tables(is_loaded);
-  g_filling.release();
+void fill_runtime_table(std::size_t runtime) noexcept {
+  for (std::size_t i = 0; i < kHookCount; ++i)
+    g_runtime_real[runtime][i].store(g_runtime_address[runtime][i].load(), std::memory_order_release);
 }
 
-/// For a call that has found its function: the next ones take it from the tables.
+/// For a call that has found its function: the next ones take it from the tables. Fills them with what is
+/// known and still mapped, unless a library is being closed.
 void publish() noexcept {
   if (g_closing.load() != 0) return;
   const ScopedBlockSignals held;
-  publish_unless_busy(is_still_loaded);
-}
-
-bool is_anything_known() noexcept {
-  return g_driver_low.load(std::memory_order_relaxed) != 0 ||
-         std::any_of(std::begin(g_runtime_objects), std::end(g_runtime_objects),
-                     [](const RuntimeObject& object) { return object.low.load() != 0; });
-}
-
-/// After the last dlclose, for a process that then forbids itself system calls: makes none. What it cannot
-/// tell stays empty, and the next call fills it.
-void publish_again() noexcept {
-  if (is_anything_known() && g_closing.load() == 0) publish_unless_busy(is_surely_loaded);
-}
-
-/// Takes no lock and makes no system call: the next step is the program's dlclose. A thread that finds
-/// nothing published goes on to unload the driver, so the tables are empty before that is said.
-void unpublish() noexcept {
-  if (!g_published.load()) return;
-  clear_tables();
-  g_published.store(false);
-}
-
-/// Reads what is known in one piece. False if it changed meanwhile, or if read() answers false.
-template <class Read>
-bool read_known(const Read& read) noexcept {
-  const std::uint32_t before = g_known_changes.load(std::memory_order_acquire);
-  if (before % 2 != 0 || !read()) return false;
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return g_known_changes.load(std::memory_order_relaxed) == before;
+  const LockGuard lock(g_lock);
+  if (!lock) return;
+  // Set before g_closing is read, and read after g_closing is set: either this thread sees the one that goes
+  // into dlclose, or that one waits for the lock and empties the tables.
+  g_filled.store(true);
+  if (g_closing.load() != 0) return;
+  // What came with the program stays, where there is no libcuda, too.
+  if (g_driver_low.load() == 0 || is_driver_there()) fill_driver_tables();
+  for (std::size_t i = 0; i < kRuntimeCount; ++i)
+    if (g_runtime_objects[i].low.load() == 0 || is_there(g_runtime_objects[i])) fill_runtime_table(i);
 }
 
 /// change() changes what is known, if is_newer() then: another thread's search may have ended before.
 template <class IsNewer, class Change>
 void change_known(const IsNewer& is_newer, const Change& change) noexcept {
   const ScopedBlockSignals held;
-  const LockGuard lock(g_changing);
-  if (!lock || !is_newer()) return;
-  if (g_known_changes.load() % 2 == 0) g_known_changes.fetch_add(1);  // else a thread of the parent's left it
-  change();
-  g_known_changes.fetch_add(1);
+  const LockGuard lock(g_lock);
+  if (lock && is_newer()) change();
+}
+
+/// What was found of the driver, if that is still mapped.
+AnyFunction known_driver(Hook hook, bool exported) noexcept {
+  const std::uintptr_t low = g_driver_low.load(std::memory_order_acquire);
+  const std::uint64_t load = g_driver_load.load(std::memory_order_acquire);
+  const auto& table = exported ? g_driver_rtld_next_address : g_driver_address;
+  const AnyFunction address = table[index_of(hook)].load(std::memory_order_acquire);
+  return address != nullptr && low != 0 && is_still_loaded(low, load)
+             ? wrap_for_counting(hook, exported, address)
+             : nullptr;
 }
 
 struct Wanted {
@@ -390,8 +337,6 @@ bool fill_driver(std::uint64_t load, Wanted* wanted = nullptr) noexcept {
               for (std::size_t i = 0; i < kHookCount; ++i)
                 if (kHooks[i].layer == Layer::driver) {
                   const auto hook = static_cast<Hook>(i);
-                  g_known_rtld_next[i].store(wrap_for_counting(hook, true, definitions.found[i]),
-                                             std::memory_order_relaxed);
                   g_driver_rtld_next_address[i].store(definitions.found[i], std::memory_order_release);
                   set_driver_own(hook, own[i]);
                 }
@@ -432,8 +377,6 @@ bool is_driver_next(Hook hook) noexcept {
 }
 
 void set_driver_own(Hook hook, AnyFunction address) noexcept {
-  const AnyFunction counted = wrap_for_counting(hook, false, address);
-  g_known_libcuda_entry[index_of(hook)].store(counted, std::memory_order_release);
   g_driver_address[index_of(hook)].store(address, std::memory_order_release);
   if (address == nullptr) return;
   const auto entry = static_cast<std::uint16_t>(index_of(hook) + 1);
@@ -499,18 +442,13 @@ bool adopt_driver(const LoadedObject& object) noexcept {
 void find_driver() noexcept { fill_driver(0); }
 
 AnyFunction find_driver(Hook hook, bool exported) noexcept {
-  std::atomic<AnyFunction>& known = (exported ? g_known_rtld_next : g_known_libcuda_entry)[index_of(hook)];
-  Wanted wanted{hook, exported};
-  if (read_known([&] {
-        wanted.function = known.load(std::memory_order_relaxed);
-        return wanted.function != nullptr && is_driver_there();
-      })) {
-    publish();
-  } else if (!fill_driver(0, &wanted) && wanted.function == nullptr) {
-    wanted.function = wrap_for_counting(hook, exported, find_without_memory(hook, 0));
-    known.store(wanted.function, std::memory_order_release);
-    publish();
+  Wanted wanted{hook, exported, known_driver(hook, exported)};
+  if (wanted.function == nullptr && !fill_driver(0, &wanted) && wanted.function == nullptr) {
+    const AnyFunction found = find_without_memory(hook, 0);
+    (exported ? g_driver_rtld_next_address : g_driver_address)[index_of(hook)].store(found);
+    wanted.function = wrap_for_counting(hook, exported, found);
   }
+  if (wanted.function != nullptr) publish();
   return wanted.function;
 }
 
@@ -531,8 +469,7 @@ AnyFunction find_own(Hook hook, const void* caller) noexcept {
   AnyFunction found = nullptr;
   on_new_stack([&] {
     Own own{row_of(hook)};
-    own.asking = find_elf_by_linker(caller, own.pages);
-    if (own.asking.high() == 0) own.asking = find_object_in_use(caller).elf;
+    own.asking = find_object_in_use(caller).elf.through(own.pages);
     if (is_shim(own.asking.base())) return;
     own.found = own.asking.find_function(own.row.name, own.row.gnu_hash);
     if (own.found == nullptr && g_plugins.load(std::memory_order_relaxed))
@@ -544,17 +481,14 @@ AnyFunction find_own(Hook hook, const void* caller) noexcept {
 
 AnyFunction known_runtime(Runtime runtime, Hook hook) noexcept {
   const auto index = static_cast<std::size_t>(runtime);
-  AnyFunction function = nullptr;
-  const bool known = read_known([&] {
-    function = g_known_runtime[index][index_of(hook)].load(std::memory_order_relaxed);
-    return function != nullptr && is_there(g_runtime_objects[index]);
-  });
-  return known ? function : nullptr;
+  const RuntimeObject& object = g_runtime_objects[index];
+  const std::uintptr_t low = object.low.load(std::memory_order_acquire);
+  const std::uint64_t load = object.load.load(std::memory_order_acquire);
+  const AnyFunction address = g_runtime_address[index][index_of(hook)].load(std::memory_order_acquire);
+  return address != nullptr && is_still_loaded(low, load) ? address : nullptr;
 }
 
-AnyFunction known_routed(Hook hook) noexcept {
-  return is_driver_there() ? g_known_libcuda_entry[index_of(hook)].load(std::memory_order_acquire) : nullptr;
-}
+AnyFunction known_routed(Hook hook) noexcept { return known_driver(hook, false); }
 
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
   const auto index = static_cast<std::size_t>(runtime);
@@ -571,15 +505,15 @@ AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
         [&] {
           for (std::size_t i = 0; i < kHookCount; ++i)
             if (kHooks[i].layer == Layer::runtime)
-              g_known_runtime[index][i].store(definitions.lasting[i] ? definitions.found[i] : nullptr,
-                                              std::memory_order_relaxed);
+              g_runtime_address[index][i].store(definitions.lasting[i] ? definitions.found[i] : nullptr,
+                                                std::memory_order_relaxed);
           object.load.store(library.load, std::memory_order_relaxed);
           object.low.store(library.elf.low(), std::memory_order_release);
         });
   };
   if (function == nullptr && !with_search(Layer::runtime, index, 0, keep)) {
     function = find_without_memory(hook, index);
-    g_known_runtime[index][index_of(hook)].store(function, std::memory_order_release);
+    g_runtime_address[index][index_of(hook)].store(function, std::memory_order_release);
   }
   if (function != nullptr) publish();
   return function;
@@ -604,16 +538,29 @@ LoadedObject runtime_object(Runtime runtime) noexcept {
 void close_begins() noexcept {
   g_closing.fetch_add(1);
   g_closes.fetch_add(1);
-  unpublish();
+  if (!g_filled.load()) return;
+  const ScopedBlockSignals held;
+  const LockGuard lock(g_lock);
+  clear(g_driver_rtld_next);
+  clear(g_libcuda_entry);
+  for (Table& table : g_runtime_real) clear(table);
 }
 
 void close_ends() noexcept {
+  g_closes.fetch_add(1);
   std::uint32_t threads = g_closing.load();
   while (threads != 0 && !g_closing.compare_exchange_weak(threads, threads - 1)) continue;
-  if (threads <= 1) publish_again();
+  // A child of fork that forbids itself system calls may call the driver while it ends.
+  if (threads <= 1 && g_filled.load()) publish();
 }
 
 void forget_closing_threads() noexcept { g_closing.store(0); }
+
+std::uint64_t count_closes() noexcept { return g_closes.load(); }
+
+bool nothing_closed_since(std::uint64_t closes) noexcept {
+  return g_closing.load() == 0 && g_closes.load() == closes;
+}
 
 AnyFunction driver_function(const char* name, PageCache* pages) noexcept {
   const LoadedObject driver = driver_object();

@@ -12,8 +12,8 @@ namespace kshim::shim {
 
 using AnyFunction = void*;
 
-/// Constant-initialized; read on the launch path with one load. Empty while a library is being closed: a
-/// thread that calls then finds out whether it is one of these (close_begins()).
+/// Constant-initialized; read on the launch path with one load. Empty while any thread is in dlclose: a call
+/// in that time asks whether the function is still mapped.
 extern std::atomic<AnyFunction> g_driver_rtld_next[kHookCount];  ///< the next definition in link order
 extern std::atomic<AnyFunction> g_libcuda_entry[kHookCount];     ///< libcuda's, whatever stands before it
 /// libcuda's functions. They differ from g_libcuda_entry only if launches are counted (coverage.h).
@@ -28,7 +28,7 @@ bool has_next_at_start(Hook hook) noexcept;
 inline AnyFunction driver_export(Hook hook) noexcept {
   return g_driver_rtld_next[index_of(hook)].load(std::memory_order_relaxed);
 }
-/// What the tables have when no library is being closed.
+/// What was found, if it is still mapped; nullptr if not.
 AnyFunction known_runtime(Runtime runtime, Hook hook) noexcept;
 AnyFunction known_routed(Hook hook) noexcept;
 inline AnyFunction driver_routed(Hook hook) noexcept {
@@ -63,14 +63,13 @@ LoadedObject runtime_object(Runtime runtime) noexcept;
 /// Where it begins, also where it was closed and has come back there.
 std::uintptr_t runtime_address(Runtime runtime) noexcept;
 /// Around a dlclose of the program, which may unload the driver or a runtime. Another thread may open it
-/// again at once, at another address, and call it: so the tables are empty meanwhile, and each call asks
-/// whether what it goes on to is still mapped.
+/// again at once, at another address, and call it, so the tables are empty meanwhile.
 void close_begins() noexcept;
 void close_ends() noexcept;
 /// In a child of fork, which does not have the threads of its parent that are in dlclose.
 void forget_closing_threads() noexcept;
-/// How often a dlclose has begun; a number of its own while one has not ended. As long as it is the same, no
-/// library was closed.
+/// Whether no thread is in dlclose, or was since count_closes() had that answer.
+bool nothing_closed_since(std::uint64_t closes) noexcept;
 std::uint64_t count_closes() noexcept;
 
 /// The driver hands out this address for a function: the wrapper goes on to it.

@@ -318,7 +318,7 @@ AnyFunction search_again(const Find& find) noexcept {
   for (int tries = 1;; ++tries) {
     const std::uint64_t closes = count_closes();
     const AnyFunction found = find();
-    if (found != nullptr || closes == count_closes() || tries == kMaxTries) return found;
+    if (found != nullptr || nothing_closed_since(closes) || tries == kMaxTries) return found;
     raw::sleep_for(kPause);
   }
 }
