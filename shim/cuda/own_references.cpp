@@ -191,25 +191,14 @@ bool is_new(const LoadedObject& library) noexcept {
 }
 
 /// Another thread of the library waits until it is done.
-[[gnu::noinline]] void unshadow(const LoadedObject& library, const void* asking,
-                                std::string_view name) noexcept {
+[[gnu::noinline]] void unshadow(const LoadedObject& library, std::string_view name) noexcept {
   const ScopedBlockSignals held;  // a handler that jumps away, or stops this thread, would keep the lock
   const LockGuard lock(g_lock);
   if (!lock || is_done(library)) return;
   on_new_stack([&] {
-    // By the linker's own look-up: the index may still have another library in that place.
     PageCache pages;
-    LoadedElf elf = find_elf_by_linker(asking, pages);
-    if (elf.high() == 0) elf = library.elf.through(pages);
-    seen_of(library) = {library.load, unshadow(elf, name)};
+    seen_of(library) = {library.load, unshadow(library.elf.through(pages), name)};
   });
-}
-
-/// Where the index of loaded files cannot tell, because other threads load and unload libraries.
-[[gnu::noinline]] void unshadow_unknown(const void* asking, std::string_view name) noexcept {
-  const LockGuard lock(g_lock);
-  PageCache pages;
-  if (lock) unshadow(find_elf_by_linker(asking, pages), name);
 }
 
 }  // namespace
@@ -220,11 +209,9 @@ void unshadow_variables_at_start() noexcept {
 
 void unshadow_variables(const void* asking, std::string_view name) noexcept {
   const LoadedObject library = find_object_in_use(asking);
-  if (!library)
-    on_new_stack([&] { unshadow_unknown(asking, name); });
-  else
-    unshadow(library, asking, name);
-  if (library && !library.at_start && is_new(library)) bind_users(library);
+  if (!library) return;
+  unshadow(library, name);
+  if (!library.at_start && is_new(library)) bind_users(library);
 }
 
 namespace {
@@ -275,19 +262,13 @@ AnyFunction own_runtime_function(Runtime runtime, Hook hook, const void* caller)
       g_same[kRuntimeCount];  // the last library that calls the wrappers' runtime
   std::atomic<std::uint64_t>& same = g_same[static_cast<std::size_t>(runtime)];
   const LoadedObject library = find_object_in_use(caller);
-  const bool known = library && is_still_loaded(reinterpret_cast<std::uintptr_t>(caller), library.load);
-  const std::uint64_t moment[] = {library.load, count_closes()};
+  const std::uint64_t closes = count_closes();
+  const std::uint64_t moment[] = {library.load, closes};
   const std::uint64_t key = key_hash(std::as_bytes(std::span(moment)));
-  if (known && (library.at_start || same.load(std::memory_order_relaxed) == key)) return nullptr;
-  LoadedElf elf = library.elf;
-  if (!known)  // other threads load and unload libraries
-    on_new_stack([&] {
-      PageCache pages;
-      elf = find_elf_by_linker(caller, pages).without_cache();
-    });
-  if (elf.high() == 0) return nullptr;
-  const AnyFunction found = bind_to_own(runtime, hook, elf);
-  if (found == nullptr && known) same.store(key, std::memory_order_relaxed);
+  if (!library || library.at_start) return nullptr;
+  if (same.load(std::memory_order_relaxed) == key && nothing_closed_since(closes)) return nullptr;
+  const AnyFunction found = bind_to_own(runtime, hook, library.elf);
+  if (found == nullptr) same.store(key, std::memory_order_relaxed);
   return found;
 }
 

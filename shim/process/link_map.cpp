@@ -242,17 +242,6 @@ LoadedElf read_elf(const MapNode& node, const char* name, PageCache* pages) noex
           own ? LoadedElf::Access::direct : LoadedElf::Access::guarded, pages};
 }
 
-LoadedElf find_elf_by_linker(const void* address, PageCache& pages) noexcept {
-  const FindByLinker find = linkers_look_up();
-  FoundByLinker found{};
-  MapNode node;
-  char path[512];
-  if (find == nullptr || find(const_cast<void*>(address), &found) != 0 || !read_node(found.map, node) ||
-      !read_name(node, path, sizeof path))
-    return {};
-  return read_elf(node, path, &pages).through(pages);
-}
-
 namespace {
 
 /// In a constructor of the start: whether nothing changes the list meanwhile. The dynamic linker calls these

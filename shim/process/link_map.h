@@ -89,8 +89,5 @@ void each_library_at_start(void (*visit)(const LoadedElf& elf)) noexcept;
 /// Headers and tables of the file. One without a segment when its headers are not where they belong.
 /// `pages`: what is read through, or nullptr.
 LoadedElf read_elf(const MapNode& node, const char* name, PageCache* pages) noexcept;
-/// The file that holds an address in use, by the linker's own look-up, also while other threads load and
-/// unload libraries. One without a segment if the C library has no such look-up.
-LoadedElf find_elf_by_linker(const void* address, PageCache& pages) noexcept;
 
 }  // namespace kshim::shim

@@ -18,7 +18,6 @@
 #include "guest/timed_lock.h"
 #include "kshim/base/gnu_hash.h"
 #include "kshim/base/hash.h"
-#include "process/growing_array.h"
 #include "process/link_map.h"
 #include "process/scattered_read.h"
 
@@ -44,15 +43,9 @@ struct Record {
   LoadedObject object;
   MapNode node;
   Proof proof;
-  bool permanent = false;  ///< the program, the shim, the vdso: never unmapped
-  bool visible = false;    ///< a file; not the vdso, nor a node whose file could not be read
-};
-
-/// A piece of an object in the address space. Pieces do not overlap.
-struct Range {
-  std::uintptr_t low = 0;
-  std::uintptr_t high = 0;
-  std::uint32_t record = 0;
+  bool permanent = false;    ///< the program, the shim, the vdso: never unmapped
+  bool visible = false;      ///< a file; not the vdso, nor a node whose file could not be read
+  std::uint64_t listed = 0;  ///< the last walk that met it
 };
 
 struct Identity {
@@ -62,35 +55,63 @@ struct Identity {
   std::uintptr_t address = 0;  ///< in the object that was mapped last
 };
 
+/// A mapping as the linker's own look-up knows it. The address of a node alone is not enough: an object that
+/// is loaded again, a few pages off, may get the node of the old one, and another one its place, too.
+struct Mapping {
+  std::atomic<std::uint64_t> load;  ///< 0 while the rest is written
+  std::atomic<const link_map*> node;
+  std::atomic<std::uintptr_t> low;
+  std::atomic<std::uintptr_t> unwind_header;
+};
+
+/// Lies in zeroed memory. Room for more files than a process can have mapped (vm.max_map_count).
 struct Index {
+  static constexpr std::size_t kRecords = 16384;
+  static constexpr std::size_t kSlots = 2 * kRecords;
+  static constexpr std::size_t kIdentitySlots = 2 * kMaxIdentities;
+  struct Block {
+    static constexpr std::size_t kSize = 256;
+    struct {
+      std::uintptr_t low, high;
+    } spans[kSize];  ///< of the files' addresses
+    Record records[kSize];
+    Mapping mappings[kSize];  ///< of the same numbers; read without the lock
+  };
+
   Stack<std::size_t{256} << 10U> stack;  ///< first: its end is a page of its own
 
-  GrowingArray<Record> records;
-  GrowingArray<std::uint32_t> free_records;
-  GrowingArray<Range> ranges;  ///< from high to low: new libraries are mapped below older ones
-  std::uint64_t last_load = 0;
-  bool changing = false;  ///< set during a change; a child of fork may inherit an unfinished one
-  std::atomic<std::uint64_t> version = 0;  ///< odd while `changing`
-  bool walked = false;                     ///< the whole list was read once
+  std::atomic<Block*> blocks[kRecords / Block::kSize];
+  std::size_t count;              ///< of records, with those that were given up
+  std::uint16_t by_node[kSlots];  ///< open addressing; record + 1
+  ListMark end;                   ///< of the list that was read, for C libraries without _dl_find_object
 
-  GrowingArray<Identity> identities;
-  GrowingArray<std::uint32_t> identity_slots;  ///< open addressing by hash; identity, 0 = empty
-  std::uint32_t loose_files = 0;
+  Record& record(std::size_t number) noexcept {
+    return blocks[number / Block::kSize].load(std::memory_order_relaxed)->records[number % Block::kSize];
+  }
+  bool may_hold(std::size_t number, std::uintptr_t address) noexcept {
+    const auto& span =
+        blocks[number / Block::kSize].load(std::memory_order_relaxed)->spans[number % Block::kSize];
+    return address >= span.low && address < span.high;
+  }
+  /// nullptr where there is no such record.
+  Mapping* mapping_of(std::uint64_t load) noexcept {
+    Block* const block = blocks[load % kRecords / Block::kSize].load(std::memory_order_acquire);
+    return block == nullptr ? nullptr : &block->mappings[load % Block::kSize];
+  }
+  std::uint64_t last_load;  ///< a load's number is a multiple of kRecords and the number of its record
+  std::uint64_t walks;      ///< of the whole list
 
-  FindByLinker find_by_linker = nullptr;
-  /// For C libraries without _dl_find_object: nodes near the end of the list, so that a walk need not start
-  /// at the program.
-  static constexpr std::size_t kAnchors = 8;
-  const link_map* anchors[kAnchors] = {};
-  std::uint32_t misses = 0;
+  Identity identities[kMaxIdentities];
+  std::uint32_t identity_count;
+  std::uint16_t identity_slots[kIdentitySlots];  ///< open addressing by hash; identity
+  std::uint32_t loose_files;
 
-  std::uint32_t number_of(const Record& of) noexcept { return static_cast<std::uint32_t>(&of - &records[0]); }
-  bool walks_again = false;  ///< the list changed while it was read, and is read from its beginning
-  bool temporary = false;    ///< of one call: knows no identities
+  FindByLinker find_by_linker;
+  bool temporary;  ///< of one call: knows no identities
 
   static constexpr std::size_t kTexts = std::size_t{1} << 20U;
-  char* texts = nullptr;  ///< of a temporary index
-  std::size_t texts_used = 0;
+  char* texts;  ///< of a temporary index
+  std::size_t texts_used;
   std::string_view store(std::string_view text) noexcept {
     if (texts == nullptr || text.size() > kTexts - texts_used) return {};
     std::memcpy(texts + texts_used, text.data(), text.size());
@@ -100,22 +121,63 @@ struct Index {
 
   // Buffers that are too large for the stack of a host's thread.
   PageCache pages;
-  Record record;
+  Record fresh;
   PathText path;
   char name[4096];
 };
+static_assert(kMaxIdentities <= UINT16_MAX && Index::kRecords <= UINT16_MAX);
 
 TimedLock g_lock;
 std::atomic<Index*> g_index{nullptr};
 std::atomic<bool> g_ignore_linkers_look_up{false};
 std::atomic<bool> g_unnumbered_files{false};
 
+/// nullptr without memory.
+Index* make_index(std::size_t texts) noexcept {
+  void* const memory = raw::map_memory(sizeof(Index), MAP_NORESERVE);
+  if (memory == nullptr) return nullptr;
+  auto* const index = static_cast<Index*>(memory);
+  ::new (&index->pages) PageCache;
+  index->texts = texts == 0 ? nullptr : static_cast<char*>(raw::map_memory(texts, MAP_NORESERVE));
+  index->temporary = texts != 0;
+  if (!g_ignore_linkers_look_up) index->find_by_linker = linkers_look_up();
+  return index;
+}
+
+/// A thread of the parent may have been changing it during fork.
+void forget(Index& index) noexcept {
+  index.count = index.identity_count = index.loose_files = 0;
+  index.walks = 0;
+  std::memset(index.by_node, 0, sizeof index.by_node);
+  std::memset(index.identity_slots, 0, sizeof index.identity_slots);
+}
+
 /// Signals are blocked while the lock is held, so a signal handler never interrupts the owner.
 class Access {
  public:
-  Access() noexcept : guard_(g_lock), index_(guard_ ? open() : nullptr) {}
+  Access() noexcept {
+    bool inherited = false;
+    held_lock_ = g_lock.acquire(inherited);
+    if (!held_lock_) return;
+    index_ = g_index.load(std::memory_order_acquire);
+    if (index_ == nullptr) {
+      index_ = make_index(0);
+      if (index_ != nullptr) index_->stack.prepare();
+      g_index.store(index_, std::memory_order_release);
+    } else if (inherited) {
+      forget(*index_);
+    }
+    if (index_ != nullptr && index_->find_by_linker == nullptr && !g_ignore_linkers_look_up)
+      index_->find_by_linker = linkers_look_up();
+  }
+  ~Access() {
+    if (held_lock_) g_lock.release();
+  }
+  Access(const Access&) = delete;
+  Access& operator=(const Access&) = delete;
   explicit operator bool() const noexcept { return index_ != nullptr; }
   Index& operator*() const noexcept { return *index_; }
+  Index* operator->() const noexcept { return index_; }
   /// Calls work() on a stack of the shim. A thread that is on one stays on it: Valgrind mistakes a change to
   /// a nearby stack for a frame.
   template <class Work>
@@ -126,25 +188,11 @@ class Access {
     else
       index_->stack.call([](const void* context) { (*static_cast<const Work*>(context))(); }, &work);
   }
-  Index* operator->() const noexcept { return index_; }
 
  private:
-  static Index* open() noexcept {
-    Index* index = g_index.load(std::memory_order_acquire);
-    if (index == nullptr) {
-      void* const memory = raw::map_memory(sizeof(Index));
-      if (memory == nullptr) return nullptr;
-      index = ::new (memory) Index;
-      index->stack.prepare();
-      g_index.store(index, std::memory_order_release);
-    }
-    if (index->find_by_linker == nullptr && !g_ignore_linkers_look_up)
-      index->find_by_linker = linkers_look_up();
-    return index;
-  }
   const ScopedBlockSignals held_{!t_inside};  // a thread inside the shim has blocked them
-  const LockGuard guard_;
-  Index* index_;
+  bool held_lock_ = false;
+  Index* index_ = nullptr;
 };
 
 // --- identities
@@ -154,38 +202,25 @@ std::uint64_t identity_key(std::string_view path, Bytes build_id) noexcept {
 }
 
 /// The slot of a file, or the empty one where it belongs.
-std::uint32_t& slot_of(Index& index, std::string_view path, Bytes build_id) noexcept {
-  const std::size_t mask = index.identity_slots.size() - 1;
-  for (std::size_t at = identity_key(path, build_id) & mask;; at = (at + 1) & mask) {
-    std::uint32_t& slot = index.identity_slots[at];
+std::uint16_t& slot_of(Index& index, std::string_view path, Bytes build_id) noexcept {
+  constexpr std::size_t kSlots = Index::kIdentitySlots;
+  for (std::size_t at = identity_key(path, build_id) % kSlots;; at = (at + 1) % kSlots) {
+    std::uint16_t& slot = index.identity_slots[at];
     if (slot == 0) return slot;
     const Identity& known = index.identities[slot - 1];
     if (known.path == path && text_of(known.build_id.view()) == text_of(build_id)) return slot;
   }
 }
 
-bool make_room_for_identity(Index& index) noexcept {
-  constexpr std::size_t kFirst = 1024;
-  const std::size_t slots = index.identity_slots.size();
-  if ((index.identities.size() + 1) * 2 <= slots) return true;
-  if (!index.identity_slots.assign_zero(slots == 0 ? kFirst : slots * 2)) return false;
-  for (std::size_t i = 0; i < index.identities.size(); ++i) {
-    const Identity& known = index.identities[i];
-    slot_of(index, known.path, known.build_id.view()) = static_cast<std::uint32_t>(i + 1);
-  }
-  return true;
-}
-
 /// Gives the same number to the same file (path and build id), however often it is mapped. 0 = no room.
 std::uint32_t identify(Index& index, std::string_view path, const BuildId& build_id) noexcept {
-  if (!make_room_for_identity(index)) return 0;
-  if (const std::uint32_t known = slot_of(index, path, build_id.view()); known != 0) return known;
+  std::uint16_t& slot = slot_of(index, path, build_id.view());
+  if (slot != 0) return slot;
   const std::string_view kept = copy_to_storage(path);
-  if (kept.empty() || index.identities.size() + 1 >= kMaxIdentities) return 0;
-  if (!index.identities.push({kept, {}, build_id, 0})) return 0;
-  const auto identity = static_cast<std::uint32_t>(index.identities.size());
-  slot_of(index, kept, build_id.view()) = identity;
-  return identity;
+  if (kept.empty() || index.identity_count + 1 >= kMaxIdentities) return 0;
+  index.identities[index.identity_count++] = {kept, {}, build_id, 0};
+  slot = static_cast<std::uint16_t>(index.identity_count);
+  return slot;
 }
 
 void make_absolute(std::string_view name, PathText& out) noexcept {
@@ -266,62 +301,6 @@ bool is_current(const Index& index, const Record& record, MapNode& node, MapNode
   return read && hash == record.proof.hash && is_in_use(index, record, node);
 }
 
-/// Index of the range that may contain `address`: the last one that starts at or below it.
-std::size_t range_at(Index& index, std::uintptr_t address) noexcept {
-  std::size_t low = 0;
-  std::size_t high = index.ranges.size();
-  while (low < high) {
-    const std::size_t middle = low + (high - low) / 2;
-    Range range;
-    if (!index.ranges.copy(middle, range)) return low;  // another thread removed some
-    if (range.low > address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-void retire(Index& index, std::uint32_t number) noexcept {
-  Record& record = index.records[number];
-  record.object.elf.each_segment([&](std::uintptr_t start, std::uintptr_t) {
-    const std::size_t at = range_at(index, start);
-    if (at < index.ranges.size() && index.ranges[at].record == number) index.ranges.erase(at);
-  });
-  record.visible = false;
-  index.free_records.push(number);
-}
-
-void add_range(Index& index, std::uintptr_t low, std::uintptr_t high, std::uint32_t number) noexcept {
-  // An older record of the same addresses is of an unloaded object.
-  for (;;) {
-    const std::size_t at = range_at(index, high - 1);
-    if (at >= index.ranges.size() || index.ranges[at].high <= low || index.ranges[at].record == number) break;
-    if (index.records[index.ranges[at].record].permanent) return;
-    retire(index, index.ranges[at].record);
-  }
-  index.ranges.insert(range_at(index, low), {low, high, number});
-}
-
-/// Segments that follow each other are one range. Between others something else may be mapped: the kernel,
-/// which loads the program and the dynamic linker, reserves nothing there.
-void add_ranges(Index& index, std::uint32_t number) noexcept {
-  constexpr std::uintptr_t kMaxPageBytes = 65536;
-  std::uintptr_t low = 0;
-  std::uintptr_t high = 0;
-  const LoadedElf elf = index.records[number].object.elf;
-  elf.each_segment([&](std::uintptr_t start, std::uintptr_t end) {
-    if (high != 0 && start >= high && start - high <= kMaxPageBytes) {
-      high = end;
-      return;
-    }
-    if (high != 0) add_range(index, low, high, number);
-    low = start;
-    high = end;
-  });
-  if (high > low) add_range(index, low, high, number);
-}
-
 void executable_path(PathText& out) noexcept {
   char path[2048];
   if (const std::size_t size = read_program_path(path, sizeof path); size != 0) {
@@ -357,7 +336,6 @@ void read_record(Index& index, const MapNode& node, bool first, Record& record, 
   PathText& path = index.path;
   const std::string_view given(name);
   record.node = node;
-  record.object.load = ++index.last_load;
   record.object.elf = read_elf(node, name, &index.pages);
   LoadedElf& elf = record.object.elf;
   const LoadedElf cached = elf.through(index.pages);
@@ -397,74 +375,95 @@ void read_record(Index& index, const MapNode& node, bool first, Record& record, 
   record.object.soname = known.soname;
 }
 
+/// The slot of a node's record, or the empty one where it belongs.
+std::uint16_t& slot_of(Index& index, const link_map* node) noexcept {
+  const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(node) * 0x9e3779b97f4a7c15ULL;
+  for (std::size_t at = (mixed >> 32U) % Index::kSlots;; at = (at + 1) % Index::kSlots) {
+    std::uint16_t& slot = index.by_node[at];
+    if (slot == 0 || index.record(slot - 1U).node.address == node) return slot;
+  }
+}
+
 /// The record of a node, or nullptr. Not checked.
-Record* record_of(Index& index, const MapNode& node) noexcept {
-  const auto dynamic = reinterpret_cast<std::uintptr_t>(node.map.l_ld);
-  const std::size_t at = range_at(index, dynamic);
-  if (at >= index.ranges.size() || dynamic >= index.ranges[at].high) return nullptr;
-  Record& record = index.records[index.ranges[at].record];
-  return record.node.address == node.address ? &record : nullptr;
+Record* record_of(Index& index, const link_map* node) noexcept {
+  const std::uint16_t slot = slot_of(index, node);
+  return slot == 0 ? nullptr : &index.record(slot - 1U);
+}
+
+/// Gives up the records of files that are gone.
+void sweep(Index& index) noexcept {
+  std::memset(index.by_node, 0, sizeof index.by_node);
+  for (std::size_t i = 0; i < index.count; ++i) {
+    Record& record = index.record(i);
+    MapNode now;
+    if (record.object.load != 0 && is_current(index, record, now))
+      slot_of(index, record.node.address) = static_cast<std::uint16_t>(i + 1);
+    else
+      record = Record();
+  }
+}
+
+/// Makes room for a node's record: that of the same node before, or a free one. nullptr without memory.
+Record* make_room(Index& index, const link_map* node, std::uint64_t& number) noexcept {
+  if (Record* const before = record_of(index, node); before != nullptr) {
+    number = slot_of(index, node) - 1U;
+    return before;
+  }
+  number = index.count;
+  if (number == Index::kRecords) {
+    sweep(index);
+    for (number = 0; number < index.count && index.record(number).object.load != 0;) ++number;
+    if (number == index.count) return nullptr;
+  }
+  std::atomic<Index::Block*>& block = index.blocks[number / Index::Block::kSize];
+  if (block.load(std::memory_order_relaxed) == nullptr)
+    block.store(static_cast<Index::Block*>(raw::map_memory(sizeof(Index::Block), MAP_NORESERVE)),
+                std::memory_order_release);
+  if (block.load(std::memory_order_relaxed) == nullptr) return nullptr;
+  if (number == index.count) ++index.count;
+  slot_of(index, node) = static_cast<std::uint16_t>(number + 1);
+  return &index.record(number);
+}
+
+void note_mapping(Index& index, const Record& record) noexcept {
+  Mapping& mapping = *index.mapping_of(record.object.load);
+  mapping.load.store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  mapping.node.store(record.node.address, std::memory_order_relaxed);
+  mapping.low.store(record.object.elf.low(), std::memory_order_relaxed);
+  mapping.unwind_header.store(record.object.elf.unwind_header(), std::memory_order_relaxed);
+  mapping.load.store(record.object.load, std::memory_order_release);
 }
 
 /// Makes a record for a node; nullptr where its file could not be read, or where the linker has given the
 /// node away meanwhile.
 Record* add(Index& index, const MapNode& node, bool first) noexcept {
   if (!read_beginning(index, node)) return nullptr;
-  Record& record = index.record;
-  record = Record();
+  index.fresh = Record();
   MapNode now = node;
-  read_record(index, node, first, record, now);
-  if (record.object.elf.high() == 0) return nullptr;
-  std::uint32_t number = 0;
-  if (!index.free_records.empty()) {
-    number = index.free_records.back();
-    index.free_records.pop();
-    std::memcpy(static_cast<void*>(&index.records[number]), &record, sizeof record);
-  } else {
-    number = static_cast<std::uint32_t>(index.records.size());
-    if (!index.records.push(record)) return nullptr;
-  }
-  add_ranges(index, number);
-  Record& kept = index.records[number];
+  read_record(index, node, first, index.fresh, now);
+  if (index.fresh.object.elf.high() == 0) return nullptr;
+  std::uint64_t number = 0;
+  Record* const room = make_room(index, node.address, number);
+  if (room == nullptr) return nullptr;
+  Record& kept = *room;
+  kept = index.fresh;
+  index.last_load += Index::kRecords;
+  kept.object.load = index.last_load + number;
+  note_mapping(index, kept);
+  index.blocks[number / Index::Block::kSize].load()->spans[number % Index::Block::kSize] = {
+      kept.object.elf.low(), kept.object.elf.high()};
   return kept.permanent || (kept.visible && is_in_use(index, kept, now)) ? &kept : nullptr;
 }
 
 /// The checked record of a node, made where there is none. `next`: as is_current() has it.
 Record* get(Index& index, const MapNode& node, bool first, MapNode* next = nullptr) noexcept {
   MapNode now;
-  Record* const known = record_of(index, node);
+  Record* const known = record_of(index, node.address);
   if (known != nullptr && is_current(index, *known, now, next)) return known;
   if (next != nullptr) next->address = nullptr;
   return add(index, node, first);
 }
-
-/// Marks the index while it changes. Empties it if a change was left unfinished by a thread that a child of
-/// fork does not have.
-class Change {
- public:
-  explicit Change(Index& index) noexcept : index_(index) {
-    if (index.changing) {
-      index.records.clear();
-      index.free_records.clear();
-      index.ranges.clear();
-      index.identities.clear();
-      index.identity_slots.clear();
-      index.walked = false;
-    }
-    index.changing = true;
-    index.version.fetch_or(1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
-  }
-  ~Change() {
-    index_.changing = false;
-    index_.version.fetch_add(1, std::memory_order_release);
-  }
-  Change(const Change&) = delete;
-  Change& operator=(const Change&) = delete;
-
- private:
-  Index& index_;
-};
 
 /// Calls visit(record) for each object in link order; no longer than until `end`.
 template <class Visit>
@@ -473,13 +472,13 @@ void walk(Index& index, const Visit& visit, std::uint64_t end = kNoEnd) noexcept
   constexpr std::size_t kMaxNodes = 1U << 20U;
   const link_map* const last_at_start = last_map_at_start();
   const std::size_t count_at_start = map_count_at_start();
-  index.walked = true;
+  ++index.walks;
   bool broken = true;
   for (int i = 0; broken && i < kTries; ++i) {
     MapNode node;
+    MapNode last;
     bool at_start = true;
     if (!read_node(link_map_head(), node)) return;
-    index.walks_again = i > 0;
     broken = false;
     for (std::size_t position = 0; node && position < kMaxNodes; ++position) {
       if (end != kNoEnd && now_nanoseconds() >= end) return;
@@ -487,10 +486,11 @@ void walk(Index& index, const Visit& visit, std::uint64_t end = kNoEnd) noexcept
       MapNode next{node.map.l_next};
       if (Record* record = get(index, node, position == 0, &next); record != nullptr) {
         record->object.at_start = at_start;
-        visit(*record);
+        if (record->listed != index.walks) visit(*record);  // the list may be read again from its beginning
+        record->listed = index.walks;
       }
       at_start = at_start && node.address != last_at_start;
-      index.anchors[position % Index::kAnchors] = node.address;
+      last = node;
       if (!next) {
         next_node(node, broken);
         continue;
@@ -498,210 +498,127 @@ void walk(Index& index, const Visit& visit, std::uint64_t end = kNoEnd) noexcept
       broken = next.map.l_prev != node.address;
       node = broken ? MapNode() : next;
     }
+    if (index.find_by_linker == nullptr) index.end = broken ? ListMark() : mark_of(last);
   }
 }
 
-/// Without the linker's own look-up: reads the end of the list, where new libraries are, back to some that
-/// are known. False when it could not be found.
-bool read_end(Index& index) noexcept {
-  constexpr std::size_t kKnownInRow = 16;
-  constexpr std::size_t kMaxNodes = 1U << 20U;
+/// For C libraries without _dl_find_object: new libraries are at the end of the list.
+void read_new(Index& index) noexcept {
   MapNode node;
-  bool found = false;
-  for (const link_map* anchor : index.anchors)
-    if (!found && read_node(anchor, node)) {
-      const Record* record = record_of(index, node);
-      MapNode now;
-      found = record != nullptr && is_current(index, *record, now);
-    }
-  if (!found) return false;
+  bool broken = !find_marked(index.end, node);
   MapNode last = node;
-  bool broken = false;
-  for (std::size_t i = 0; node && i < kMaxNodes; ++i) {
+  while (!broken && next_node(node, broken)) {
+    get(index, node, false);
     last = node;
-    next_node(node, broken);
   }
-  if (broken) return false;
-  std::size_t known = 0;
-  for (std::size_t i = 0; last && known < kKnownInRow && i < kMaxNodes; ++i) {
-    if (i < Index::kAnchors) index.anchors[i] = last.address;
-    MapNode now;
-    const Record* record = record_of(index, last);
-    if (record != nullptr && is_current(index, *record, now)) {
-      ++known;
-    } else {
-      known = 0;
-      get(index, last, last.map.l_prev == nullptr);
-    }
-    const link_map* const here = last.address;
-    if (last.map.l_prev == nullptr) break;
-    if (!read_node(last.map.l_prev, last) || last.map.l_next != here) return false;
-  }
-  return true;
+  if (broken)
+    walk(index, [](const Record&) {});
+  else if (last.address != index.end.node)
+    index.end = mark_of(last);
 }
 
-/// The record whose file holds the address, checked; nullptr when the index has none.
-const Record* find_record(Index& index, std::uintptr_t address) noexcept {
-  if (index.changing) return nullptr;
-  const std::size_t at = range_at(index, address);
-  if (at >= index.ranges.size() || address >= index.ranges[at].high) return nullptr;
-  const std::uint32_t number = index.ranges[at].record;
-  const Record& record = index.records[number];
-  MapNode node;
-  if (record.permanent || is_current(index, record, node))
-    return record.object.elf.contains(address) ? &record : nullptr;
-  const Change change(index);
-  retire(index, number);
+/// The same: the record whose file holds the address, checked; nullptr where it is not known.
+Record* find_known(Index& index, std::uintptr_t address) noexcept {
+  for (std::size_t i = 0; i < index.count; ++i) {
+    if (!index.may_hold(i, address)) continue;
+    Record& record = index.record(i);
+    MapNode now;
+    if (record.object.elf.contains(address) && is_current(index, record, now)) return &record;
+  }
   return nullptr;
 }
 
-const Record* look_up(Index& index, std::uintptr_t address) noexcept {
-  constexpr std::uint32_t kMissesBetweenWalks = 64;
-  const auto nothing = [](const Record&) {};
-  if (const Record* record = find_record(index, address); record != nullptr) return record;
-  if (!index.walked || index.changing) {
-    const Change change(index);
-    walk(index, nothing);
-  } else if (index.find_by_linker != nullptr) {
-    FoundByLinker found{};
-    MapNode node;
-    if (index.find_by_linker(reinterpret_cast<void*>(address), &found) != 0 || !read_node(found.map, node))
-      return nullptr;
-    const Change change(index);
-    get(index, node, false);
-  } else {
-    const Change change(index);
-    if (++index.misses % kMissesBetweenWalks == 0 || !read_end(index)) walk(index, nothing);
+bool is_linkers(const Record& record, const FoundByLinker& found) noexcept {
+  return found.map == record.node.address &&
+         reinterpret_cast<std::uintptr_t>(found.map_start) == record.object.elf.low() &&
+         reinterpret_cast<std::uintptr_t>(found.eh_frame) == record.object.elf.unwind_header();
+}
+
+/// Whether a record that the linker's look-up leads to is still right, for an object in use: its build id can
+/// be read in place. An object without one is verified in full.
+bool is_same(const Record& record, const FoundByLinker& found) noexcept {
+  const BuildId& id = record.object.build_id;
+  return record.permanent || (id.size != 0 && record.visible && is_linkers(record, found) &&
+                              std::memcmp(reinterpret_cast<const void*>(id.address), id.bytes, id.size) == 0);
+}
+
+Record* look_up(Index& index, std::uintptr_t address, bool in_use) noexcept {
+  if (index.walks == 0) walk(index, [](const Record&) {});
+  if (index.find_by_linker == nullptr) {
+    if (Record* const known = find_known(index, address); known != nullptr) return known;
+    read_new(index);
+    return find_known(index, address);
   }
-  return find_record(index, address);
+  FoundByLinker found{};
+  if (index.find_by_linker(reinterpret_cast<void*>(address), &found) != 0) return nullptr;
+  Record* record = record_of(index, found.map);
+  if (record == nullptr || !in_use || !is_same(*record, found)) {
+    MapNode node;
+    record = read_node(found.map, node) ? get(index, node, false) : nullptr;
+  }
+  return record != nullptr && record->object.elf.contains(address) ? record : nullptr;
+}
+
+/// Copies what is known of the object to `out`, unless it is the vdso and that is not wanted.
+template <class Out>
+void find(std::uintptr_t address, bool in_use, const Out& out) noexcept {
+  if (address == 0) return;
+  const Access index;
+  if (!index) return;
+  const Record* record = nullptr;
+  index.run([&] { record = look_up(*index, address, in_use); });
+  if (record != nullptr) out(*record);
 }
 
 }  // namespace
 
 LoadedObject find_loaded_object(std::uintptr_t address) noexcept {
-  const Access index;
-  if (!index || address == 0) return {};
-  const Record* record = nullptr;
-  index.run([&] { record = look_up(*index, address); });
-  return record != nullptr && record->visible ? record->object : LoadedObject();
+  LoadedObject out;
+  find(address, false, [&](const Record& record) {
+    if (record.visible) out = record.object;
+  });
+  return out;
 }
-
-namespace {
-
-/// A copy of the record for an address, read while another thread may change the index. False where there is
-/// none, or where it was changed.
-bool copy_record(Index& index, std::uintptr_t address, Record& out) noexcept {
-  const std::uint64_t version = index.version.load(std::memory_order_acquire);
-  if ((version & 1U) != 0) return false;
-  const std::size_t at = range_at(index, address);
-  Range range;
-  const bool found =
-      index.ranges.copy(at, range) && address < range.high && index.records.copy(range.record, out);
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return found && index.version.load(std::memory_order_relaxed) == version;
-}
-
-/// An object as the linker's own look-up knows it. The address of a node alone is not enough: an object that
-/// is loaded again, a few pages off, may get the node of the old one, and another one its place, too.
-struct Mapped {
-  const link_map* node = nullptr;
-  std::uintptr_t low = 0;
-  std::uintptr_t unwind_header = 0;
-};
-
-bool is_linkers(FindByLinker find_by_linker, const Mapped& object, std::uintptr_t address) noexcept {
-  FoundByLinker found{};
-  return find_by_linker(reinterpret_cast<void*>(address), &found) == 0 && found.map == object.node &&
-         reinterpret_cast<std::uintptr_t>(found.map_start) == object.low &&
-         reinterpret_cast<std::uintptr_t>(found.eh_frame) == object.unwind_header;
-}
-
-/// The object of the record for an address, if that record has that number: read as copy_record() reads,
-/// without the copy.
-Mapped find_load(Index& index, std::uintptr_t address, std::uint64_t load) noexcept {
-  const std::uint64_t version = index.version.load(std::memory_order_acquire);
-  Range range;
-  if ((version & 1U) != 0 || !index.ranges.copy(range_at(index, address), range) || address >= range.high)
-    return {};
-  const Record* const record = index.records.peek(range.record);
-  Mapped object;
-  if (record != nullptr && record->object.load == load)
-    object = {record->node.address, record->object.elf.low(), record->object.elf.unwind_header()};
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return index.version.load(std::memory_order_relaxed) == version ? object : Mapped();
-}
-
-enum class InUse : std::uint8_t { found, nothing, unknown };
-
-/// The record for an address that this thread is using. `unknown`: it has to be looked up under the lock.
-InUse find_in_use(std::uintptr_t address, Record& out) noexcept {
-  Index* const index = g_index.load(std::memory_order_acquire);
-  const FindByLinker find_by_linker = index == nullptr ? nullptr : index->find_by_linker;
-  if (find_by_linker == nullptr) return InUse::unknown;
-  if (!copy_record(*index, address, out) || !out.object.elf.contains(address)) {
-    FoundByLinker found{};
-    const bool mapped = find_by_linker(reinterpret_cast<void*>(address), &found) == 0;
-    return mapped ? InUse::unknown : InUse::nothing;
-  }
-  if (out.permanent) return InUse::found;
-  // The object is in use, so its build id can be read. An object without one is verified in full.
-  const BuildId& id = out.object.build_id;
-  const bool same =
-      id.size != 0 &&
-      is_linkers(find_by_linker, {out.node.address, out.object.elf.low(), out.object.elf.unwind_header()},
-                 address) &&
-      std::memcmp(reinterpret_cast<const void*>(id.address), id.bytes, id.size) == 0;
-  return same ? InUse::found : InUse::unknown;
-}
-
-}  // namespace
 
 LoadedObject find_object_in_use(const void* address) noexcept {
-  const auto place = reinterpret_cast<std::uintptr_t>(address);
-  Record record;
-  switch (find_in_use(place, record)) {
-    case InUse::found:
-      return record.visible ? record.object : LoadedObject();
-    case InUse::nothing:
-      return {};
-    case InUse::unknown:
-      break;
-  }
-  return find_loaded_object(place);
+  LoadedObject out;
+  find(reinterpret_cast<std::uintptr_t>(address), true, [&](const Record& record) {
+    if (record.visible) out = record.object;
+  });
+  return out;
 }
 
 LoadedElf find_elf_in_use(std::uintptr_t address) noexcept {
-  Record record;
-  switch (find_in_use(address, record)) {
-    case InUse::found:
-      return record.object.elf;
-    case InUse::nothing:
-      return {};
-    case InUse::unknown:
-      break;
-  }
-  const Access index;
-  if (!index || address == 0) return {};
-  const Record* known = nullptr;
-  index.run([&] { known = look_up(*index, address); });
-  return known != nullptr ? known->object.elf : LoadedElf();
-}
-
-bool is_surely_loaded(std::uintptr_t address, std::uint64_t load) noexcept {
-  Index* const known = g_index.load(std::memory_order_acquire);
-  if (known == nullptr || load == 0 || known->find_by_linker == nullptr) return false;
-  const Mapped object = find_load(*known, address, load);
-  return object.node != nullptr && is_linkers(known->find_by_linker, object, address);
+  LoadedElf out;
+  find(address, true, [&](const Record& record) { out = record.object.elf; });
+  return out;
 }
 
 bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept {
-  if (is_surely_loaded(address, load)) return true;
+  Index* const known = g_index.load(std::memory_order_acquire);
+  if (known == nullptr || load == 0) return false;
+  const Mapping* const found = known->mapping_of(load);
+  if (found == nullptr) return false;
+  const Mapping& mapping = *found;
+  if (mapping.load.load(std::memory_order_acquire) != load) return false;
+  const link_map* const node = mapping.node.load(std::memory_order_relaxed);
+  const std::uintptr_t low = mapping.low.load(std::memory_order_relaxed);
+  const std::uintptr_t unwind_header = mapping.unwind_header.load(std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (mapping.load.load(std::memory_order_relaxed) != load) return false;
+  if (known->find_by_linker != nullptr) {
+    FoundByLinker answer{};
+    return known->find_by_linker(reinterpret_cast<void*>(address), &answer) == 0 && answer.map == node &&
+           reinterpret_cast<std::uintptr_t>(answer.map_start) == low &&
+           reinterpret_cast<std::uintptr_t>(answer.eh_frame) == unwind_header;
+  }
   const Access index;
-  if (!index || load == 0) return false;
+  if (!index) return false;
   bool same = false;
   index.run([&] {
-    const Record* record = find_record(*index, address);
-    same = record != nullptr && record->object.load == load;
+    const Record& record = index->record(load % Index::kRecords);
+    MapNode now;
+    same = record.object.load == load && is_current(*index, record, now);
   });
   return same;
 }
@@ -712,54 +629,37 @@ void ignore_linkers_look_up() noexcept {
   if (index) index->find_by_linker = nullptr;
 }
 
-namespace {
-
-struct Visited {
-  std::uint32_t number = 0;
-  std::uint64_t load = 0;
-};
-
-}  // namespace
-
 std::uint64_t for_each_loaded_object(bool (*visit)(void*, const LoadedObject&), void* context,
                                      const ListPart& part) noexcept {
-  GrowingArray<Visited> list;
-  const std::uint64_t after = part.after;
-  std::uint64_t last = after;
-  {
-    const Access index;
-    if (!index) return after;
-    const auto visit_record = [&](const Record& record) {
-      const Visited visited{index->number_of(record), record.object.load};
-      bool known = !record.visible || visited.load <= after;
-      for (std::size_t i = list.size(); !known && index->walks_again && i > 0; --i)
-        known = list[i - 1].load == visited.load;
-      if (!known) list.push(visited);
+  constexpr std::size_t kBytes = Index::kRecords * sizeof(std::uint64_t);
+  auto* const list = static_cast<std::uint64_t*>(raw::map_memory(kBytes, MAP_NORESERVE));
+  if (list == nullptr) return part.after;
+  std::size_t count = 0;
+  std::uint64_t last = part.after;
+  if (const Access index; index) {
+    const auto note = [&](const Record& record) {
+      if (record.visible && record.object.load > part.after && count < Index::kRecords)
+        list[count++] = record.object.load;
     };
-    if (part.known_only) {
-      for (std::size_t i = 0; i < index->records.size(); ++i) visit_record(index->records[i]);
-    } else {
-      index.run([&] {
-        const Change change(*index);
-        walk(*index, visit_record, part.end);
-      });
-    }
-    last = index->last_load;
+    if (part.known_only)
+      for (std::size_t i = 0; i < index->count; ++i) note(index->record(i));
+    else
+      index.run([&] { walk(*index, note, part.end); });
+    last = index->last_load + Index::kRecords - 1;
   }
-  for (std::size_t i = 0; i < list.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     if (part.end != kNoEnd && now_nanoseconds() >= part.end) break;
     LoadedObject object;
     {
       const Access index;
       if (!index) break;
-      if (list[i].number >= index->records.size()) continue;
-      const Record& record = index->records[list[i].number];
-      if (record.object.load != list[i].load) continue;  // gone
+      const Record& record = index->record(list[i] % Index::kRecords);
+      if (record.object.load != list[i]) continue;  // gone
       object = record.object;
     }
     if (!visit(context, object)) break;
   }
-  list.release();
+  raw::unmap_memory(list, kBytes);
   return last;
 }
 
@@ -767,22 +667,18 @@ namespace {
 
 /// Reads the list without the shared index: no lock, and nothing is kept.
 void visit_without_index(bool (*visit)(void*, const LoadedObject&), void* context) noexcept {
-  void* const memory = raw::map_memory(sizeof(Index), MAP_NORESERVE);
-  if (memory == nullptr) return;
-  auto* const index = ::new (memory) Index;
-  index->temporary = true;
-  index->find_by_linker = linkers_look_up();
-  index->texts = static_cast<char*>(raw::map_memory(Index::kTexts, MAP_NORESERVE));
+  Index* const index = make_index(Index::kTexts);
+  if (index == nullptr) return;
   bool more = true;
   walk(*index, [&](const Record& record) {
-    if (record.visible && more && !index->walks_again) more = visit(context, record.object);
+    if (record.visible && more) more = visit(context, record.object);
   });
   if (index->texts != nullptr) raw::unmap_memory(index->texts, Index::kTexts);
-  index->records.release();
-  index->free_records.release();
-  index->ranges.release();
-  index->~Index();
-  raw::unmap_memory(memory, sizeof(Index));
+  for (const auto& block : index->blocks)
+    if (block.load(std::memory_order_relaxed) != nullptr)
+      raw::unmap_memory(block.load(std::memory_order_relaxed), sizeof(Index::Block));
+  index->pages.~PageCache();
+  raw::unmap_memory(index, sizeof(Index));
 }
 
 }  // namespace
@@ -808,16 +704,16 @@ bool has_unnumbered_files() noexcept { return g_unnumbered_files.load(std::memor
 
 FileInfo file_of_identity(std::uint32_t identity) noexcept {
   const Access index;
-  if (!index || identity == 0 || identity > index->identities.size()) return {};
+  if (!index || identity == 0 || identity > index->identity_count) return {};
   const Identity& known = index->identities[identity - 1];
   return {known.path, to_hex(known.build_id.view())};
 }
 
 LoadedObject find_object_of_identity(std::uint32_t identity) noexcept {
   const Access index;
-  if (!index || identity == 0 || identity > index->identities.size()) return {};
+  if (!index || identity == 0 || identity > index->identity_count) return {};
   const Record* record = nullptr;
-  index.run([&] { record = find_record(*index, index->identities[identity - 1].address); });
+  index.run([&] { record = look_up(*index, index->identities[identity - 1].address, false); });
   return record != nullptr && record->object.identity == identity ? record->object : LoadedObject();
 }
 
@@ -827,13 +723,10 @@ std::uint32_t identity_of_file(std::string_view path) noexcept {
   if (!index || path.empty()) return 0;
   PathText& absolute = index->path;
   make_absolute(path, absolute);
-  if (index->loose_files >= kMaxLooseFiles &&
-      (index->identity_slots.size() == 0 || slot_of(*index, absolute.view(), {}) == 0))
-    return 0;
-  const std::size_t before = index->identities.size();
-  const Change change(*index);
+  if (index->loose_files >= kMaxLooseFiles && slot_of(*index, absolute.view(), {}) == 0) return 0;
+  const std::uint32_t before = index->identity_count;
   const std::uint32_t identity = identify(*index, absolute.view(), {});
-  if (index->identities.size() != before) ++index->loose_files;
+  if (index->identity_count != before) ++index->loose_files;
   return identity;
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the loaded file that holds an address. The index follows the dynamic linker's list (link_map.h)
-// without taking the linker's lock. An entry is verified before each use, so a library is never mistaken for
-// one that was mapped at the same address before. The cost of a look-up does not depend on the number of
-// libraries.
+// Finds the loaded file that holds an address, by _dl_find_object (glibc 2.35 and later), else by the dynamic
+// linker's list (link_map.h), without taking the linker's lock. What was read of a file is kept, and verified
+// before each use, so a library is never mistaken for one that was mapped at the same address before.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -33,8 +32,7 @@ inline LoadedObject find_loaded_object(const void* address) noexcept {
   return find_loaded_object(reinterpret_cast<std::uintptr_t>(address));
 }
 /// The same for an address that this thread is using: its caller's, or the result of a look-up. That object
-/// cannot be unloaded meanwhile, so less is verified. With glibc 2.35 or later it takes no lock and makes no
-/// system call.
+/// cannot be unloaded meanwhile, so less is verified.
 LoadedObject find_object_in_use(const void* address) noexcept;
 inline LoadedObject find_object_in_use(std::uintptr_t address) noexcept {
   return find_object_in_use(reinterpret_cast<const void*>(address));
@@ -54,11 +52,9 @@ std::uint64_t for_each_loaded_object(bool (*visit)(void* context, const LoadedOb
 /// stopped it): the list is read again, and `path`, `soname` and `load` mean nothing after visit().
 void for_each_loaded_object_at_once(bool (*visit)(void* context, const LoadedObject& object),
                                     void* context) noexcept;
-/// Whether the mapping with that number still holds the address.
+/// Whether the mapping with that number still holds the address. With glibc 2.35 or later it takes no lock
+/// and makes no system call.
 bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept;
-/// The same without a system call and without a lock, where the dynamic linker can be asked (glibc 2.35);
-/// false also where that does not say it.
-bool is_surely_loaded(std::uintptr_t address, std::uint64_t load) noexcept;
 
 /// For tests: behaves from now on as with a C library that has no _dl_find_object.
 void ignore_linkers_look_up() noexcept;
