@@ -15,7 +15,7 @@ TOLERATED = {"__cxa_finalize", "__gmon_start__", "_ITM_deregisterTMCloneTable", 
 
 # All that is asked of libc by name. Hosts define functions of libc themselves, allocators, sandboxes and clocks stand in for more: what is
 # not here is a system call (system_calls.h), or has a stand-in of the shim's (stack/walk.cpp, plain_memory.c).
-ASKED_OF_LIBC = {"__environ", "environ", "__errno_location", "__stack_chk_fail", "clock_gettime", "getauxval", "pthread_self", "sigaddset",
+ASKED_OF_LIBC = {"__environ", "environ", "__errno_location", "__stack_chk_fail", "clock_gettime", "__getauxval", "pthread_self", "sigaddset",
                  "sigemptyset", "sigismember", "snprintf", "stderr", "syscall", "uname", "__tls_get_addr", "_dl_find_object",
                  "__register_atfork"}
 
