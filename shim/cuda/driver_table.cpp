@@ -79,7 +79,7 @@ std::string_view watch_table(std::uintptr_t table) noexcept {
   if (present == kTableRows) return {};
   // The wrappers call one driver.
   if (g_table != table && is_still_watched(g_table)) return "it is a second driver's";
-  const ScopedWritable writable(table, table + sizeof words);
+  const ScopedWritable writable(driver.elf, table, table + sizeof words);
   if (!writable) return writable.refusal();
   auto* slots = reinterpret_cast<AnyFunction*>(table);
   for (std::size_t row = 0; row < kTableRows; ++row) {

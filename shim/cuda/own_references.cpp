@@ -42,20 +42,22 @@ bool is_done(const LoadedObject& library) noexcept {
 /// Writes to pages that are read-only after relocation.
 class Slots {
  public:
+  explicit Slots(const LoadedElf& elf) noexcept : elf_(elf) {}
   void set(std::uintptr_t slot, std::uintptr_t value) noexcept {
     constexpr std::uintptr_t kPage = 4096;
     if (slot % sizeof value != 0) return;
     if (!page_ || slot / kPage != number_) {
       page_.reset();
       number_ = slot / kPage;
-      page_.emplace(slot, slot + sizeof value);
+      page_.emplace(elf_, slot, slot + sizeof value);
     }
     if (*page_) std::atomic_ref(*reinterpret_cast<std::uintptr_t*>(slot)).store(value);
   }
 
  private:
+  const LoadedElf& elf_;
   std::uintptr_t number_ = 0;
-  std::optional<ScopedWritable> page_;
+  std::optional<ScopedWritable> page_{};
 };
 
 /// The library's variable of that name (empty: of none), else its `cuInit`; 0 = none.
@@ -70,9 +72,9 @@ std::uintptr_t variable_of(const LoadedElf& elf, std::string_view name) noexcept
 std::uintptr_t unshadow(const LoadedElf& library, std::string_view name) noexcept {
   struct Work {
     std::uintptr_t variable;
+    Slots slots;
     std::uintptr_t reference = 0;
-    Slots slots{};
-  } work{variable_of(library, name)};
+  } work{variable_of(library, name), Slots(library)};
   if (work.variable == 0) return 0;
   library.each_own_variable(
       [](void* context, const LoadedElf::Binding& reference) {
@@ -132,8 +134,8 @@ void bind_to_runtime(const LoadedElf& library, const LoadedElf& own, std::string
     const LoadedElf& library;
     const LoadedElf& own;
     std::string_view node;
-    Slots slots{};
-  } work{library, own, node};
+    Slots slots;
+  } work{library, own, node, Slots(library)};
   const ScopedBlockSignals held;
   const LockGuard lock(g_lock);
   if (!lock) return;
@@ -204,7 +206,12 @@ bool is_new(const LoadedObject& library) noexcept {
 }  // namespace
 
 void unshadow_variables_at_start() noexcept {
-  each_library_at_start([](const LoadedElf& library) { unshadow(library, {}); });
+  each_library_at_start([](const LoadedElf& library) {
+    if (variable_of(library, {}) == 0) return;
+    // With its headers, which say what is read-only.
+    const LoadedObject object = find_object_in_use(library.dynamic());
+    unshadow(object.elf, {});
+  });
 }
 
 void unshadow_variables(const void* asking, std::string_view name) noexcept {

@@ -39,6 +39,10 @@ LoadedElf::LoadedElf(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t co
         dynamic_ = start;
         dynamic_size_ = header.p_memsz;
         break;
+      case PT_GNU_RELRO:
+        relro_begin_ = start;
+        relro_end_ = start + header.p_memsz;
+        break;
       case PT_GNU_EH_FRAME:
         unwind_header_ = start;
         unwind_header_size_ = header.p_memsz;

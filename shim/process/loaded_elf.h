@@ -59,6 +59,9 @@ class LoadedElf {
   bool contains(std::uintptr_t address) const noexcept;  ///< in one of its loaded segments
   bool is_code(std::uintptr_t address) const noexcept;   ///< in one that can be executed
   bool is_writable(std::uintptr_t address) const noexcept;
+  /// What the linker makes read-only after relocation, but for a page that this ends in.
+  std::uintptr_t relro_begin() const noexcept { return relro_begin_; }
+  std::uintptr_t relro_end() const noexcept { return relro_end_; }
   /// Loaded bytes from `address` to the end of its segment; empty when it is not inside. The caller knows
   /// that the file stays mapped, or reads them with copy().
   Bytes bytes_from(std::uintptr_t address) const noexcept;
@@ -164,6 +167,8 @@ class LoadedElf {
   PageCache* pages_ = nullptr;
   std::uintptr_t dynamic_ = 0;
   std::uint64_t dynamic_size_ = 0;
+  std::uintptr_t relro_begin_ = 0;
+  std::uintptr_t relro_end_ = 0;
   std::uintptr_t unwind_header_ = 0;
   std::uint64_t unwind_header_size_ = 0;
   std::uintptr_t symbols_ = 0;

@@ -94,10 +94,8 @@ class Table(e2e.Case):
         # What is writable needs no right.
         self.assertEqual(self.steps("deny", "ask", table="writable").stdout, f"rw-p rw-p {OURS}\n")
 
-    def test_rights_cannot_be_learned(self):
-        done = self.steps("blind", "ask", "call")
-        self.assertEqual(done.stdout, f"r--p r--p {THEIRS}\n")
-        self.assertIn("rights of its pages are not known", done.stderr)
+    def test_rights_are_known_without_proc(self):
+        self.assertEqual(self.steps("blind", "ask", "call").stdout, f"r--p r--p {OURS}\n")
 
     def test_a_child_goes_on(self):
         self.assertEqual(self.steps("ask", "fork", "ask", "call").stdout, f"r--p r--p {OURS}\n" * 2)

@@ -1,48 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <algorithm>
 
 #include "process/page_protection.h"
 
 namespace kshim::shim {
 namespace {
-
-std::optional<int> search(std::string_view text, std::uintptr_t begin, std::uintptr_t end,
-                          std::size_t piece = 1) {
-  MappingSearch search(begin, end);
-  while (!text.empty() && search.feed(text.substr(0, piece)))
-    text.remove_prefix(std::min(piece, text.size()));
-  return search.rights();
-}
-
-constexpr std::string_view kMaps =
-    "1000-3000 r--p 00000000 fe:01 77 /a name\n"
-    "3000-4000 rw-p 00000000 00:00 0 \n"
-    "4000-5000 r-xs 00000000 fe:01 78 /9000-a000 rwxp\n"
-    "7f0000001000-7f0000002000 r--p 00000000 00:00 0\n"
-    "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n";
-
-TEST(MappingSearch, FindsTheMappingThatHoldsAll) {
-  for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, kMaps.size()}) {
-    EXPECT_EQ(search(kMaps, 0x1000, 0x3000, piece), PROT_READ);
-    EXPECT_EQ(search(kMaps, 0x3ff8, 0x4000, piece), PROT_READ | PROT_WRITE);
-    EXPECT_EQ(search(kMaps, 0x7f0000001008, 0x7f0000001048, piece), PROT_READ);
-    EXPECT_EQ(search(kMaps, 0xffffffffff600000, 0xffffffffff600008, piece), PROT_EXEC);
-  }
-}
-
-TEST(MappingSearch, FindsNothingElsewhere) {
-  EXPECT_EQ(search(kMaps, 0x0ff8, 0x1008), std::nullopt);
-  EXPECT_EQ(search(kMaps, 0x2ff8, 0x3008), std::nullopt);  // two mappings
-  EXPECT_EQ(search(kMaps, 0x4000, 0x4008), std::nullopt);  // shared
-  EXPECT_EQ(search(kMaps, 0x9000, 0x9008), std::nullopt);  // a file's name
-  EXPECT_EQ(search("", 0x1000, 0x1008), std::nullopt);
-  EXPECT_EQ(search("1000-3000 r--p", 0x1000, 0x1008), std::nullopt);  // cut off
-  EXPECT_EQ(search("1000-3000\n1000 r\n\n-\nz-z ----\n", 0x1000, 0x1008), std::nullopt);
-}
 
 /// Three pages: the middle one has other rights.
 class Pages {
@@ -56,6 +21,7 @@ class Pages {
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
   std::uintptr_t middle() const { return start_ + size_; }
+  std::size_t size() const { return size_; }
   bool writable() const {
     // The kernel reads a byte into it, or says EFAULT.
     int ends[2];
@@ -71,31 +37,42 @@ class Pages {
   std::uintptr_t start_ = 0;
 };
 
+/// A file whose one segment is these pages.
+LoadedElf file_of(const Pages& pages, unsigned flags, bool relocated_only) {
+  const ElfW(Phdr) rows[] = {
+      {PT_LOAD, flags, 0, pages.middle() - pages.size(), 0, 0, 3 * pages.size(), 1},
+      {PT_GNU_RELRO, PF_R, 0, pages.middle(), 0, 0, relocated_only ? pages.size() : pages.size() - 8, 1}};
+  return {0, rows, 2, LoadedElf::Access::guarded};
+}
+
 TEST(ScopedWritable, GivesBackWhatWasThere) {
   const Pages pages(PROT_READ);
-  ASSERT_FALSE(pages.writable());
-  {
-    const ScopedWritable writable(pages.middle() + 8, pages.middle() + 72);
-    ASSERT_TRUE(writable) << writable.refusal();
-    EXPECT_TRUE(pages.writable());
+  for (const LoadedElf& elf : {file_of(pages, PF_R, false), file_of(pages, PF_R | PF_W, true)}) {
+    ASSERT_FALSE(pages.writable());
+    {
+      const ScopedWritable writable(elf, pages.middle() + 8, pages.middle() + 72);
+      ASSERT_TRUE(writable) << writable.refusal();
+      EXPECT_TRUE(pages.writable());
+    }
+    EXPECT_FALSE(pages.writable());
   }
-  EXPECT_FALSE(pages.writable());
 }
 
 TEST(ScopedWritable, LeavesWritablePagesAsTheyAre) {
   const Pages pages(PROT_READ | PROT_WRITE);
-  { EXPECT_TRUE(ScopedWritable(pages.middle(), pages.middle() + 8)); }
+  // The last page of what is read-only after relocation: the linker leaves it writable.
+  const LoadedElf elf = file_of(pages, PF_R | PF_W, false);
+  { EXPECT_TRUE(ScopedWritable(elf, pages.middle(), pages.middle() + 8)); }
   EXPECT_TRUE(pages.writable());
 }
 
 TEST(ScopedWritable, RefusesCodeAndWhatIsNotThere) {
-  const Pages code(PROT_READ | PROT_EXEC);
-  EXPECT_FALSE(ScopedWritable(code.middle(), code.middle() + 8));
-  EXPECT_FALSE(code.writable());
   const Pages pages(PROT_READ);
-  EXPECT_FALSE(ScopedWritable(pages.middle() - 8, pages.middle() + 8));  // two mappings
+  EXPECT_FALSE(ScopedWritable(file_of(pages, PF_R | PF_X, false), pages.middle(), pages.middle() + 8));
+  const std::uintptr_t end = pages.middle() + 2 * pages.size();
+  EXPECT_FALSE(ScopedWritable(file_of(pages, PF_R, false), end - 8, end + 8));
+  EXPECT_FALSE(ScopedWritable(file_of(pages, PF_R, false), 8, 16));
   EXPECT_FALSE(pages.writable());
-  EXPECT_FALSE(ScopedWritable(8, 16));
 }
 
 }  // namespace
