@@ -182,10 +182,14 @@ void DriverInfo::learn(const DriverAnswers& facts) noexcept {
 void DriverInfo::announce(Report& report) noexcept {
   const std::uint32_t number = known_ && facts_.driver != 0 ? report.begin() : 0;
   if (number == 0) return;
-  if (driver_report_ != number && write_driver(report, facts_)) driver_report_ = number;
+  if (driver_report_ != number && write_driver(report, facts_)) {
+    driver_report_ = number;
+    report.zero_if_lost(driver_report_);
+  }
   if (facts_.initialized && devices_report_ != number) {
     write_devices(report, facts_);
     devices_report_ = number;
+    report.zero_if_lost(devices_report_);
   }
 }
 

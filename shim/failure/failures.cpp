@@ -36,8 +36,9 @@ class SameStack {
         of_(failure <= kInFull ? Maybe() : known.find(identity_)) {}
   explicit operator bool() const noexcept { return of_.has_value(); }
   Maybe of() const noexcept { return of_; }
-  void written_with(std::uint64_t failure) noexcept {
-    if (!of_) known_.add(identity_, failure);
+  void written_with(std::uint64_t failure, Report& report) noexcept {
+    std::uint64_t* const added = of_ ? nullptr : known_.add(identity_, failure);
+    if (added != nullptr) report.zero_if_lost(*added);
   }
 
  private:
@@ -121,9 +122,9 @@ bool Failures::write(Report& report, const FailureInfo& facts, std::uint64_t id)
                                                                             : facts.driver_log);
   });
   if (!written) return false;
-  native.written_with(id);
-  python.written_with(id);
-  python_main.written_with(id);
+  native.written_with(id, report);
+  python.written_with(id, report);
+  python_main.written_with(id, report);
   return true;
 }
 
@@ -194,7 +195,10 @@ void Failures::record(const Scene& scene, const FailureInfo& facts) noexcept {
   if (known.count == 1) scene.report.count_failure();
   scene.objects.announce(scene.report, facts.object, {});
   capture_stacks(facts.kernel.empty());
-  if (write(scene.report, facts, index + 1)) known.written = 1;
+  if (write(scene.report, facts, index + 1)) {
+    known.written = 1;
+    scene.report.zero_if_lost(known.written);
+  }
   if (known.count == 1 && deserves_notice(facts)) notify(scene, facts);
   if (known.written != 0 && known.count != 1) write_repeat(scene.report, index);
   scene.gaps.note_failure({scene.report, scene.driver, scene.objects, scene.fatbins}, facts.module.code,

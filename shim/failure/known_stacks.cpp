@@ -65,10 +65,11 @@ std::optional<std::uint64_t> KnownStacks::find(std::uint64_t identity) const noe
   return std::nullopt;
 }
 
-void KnownStacks::add(std::uint64_t identity, std::uint64_t failure) noexcept {
-  if (failure == 0 || failure > kMax) return;
+std::uint64_t* KnownStacks::add(std::uint64_t identity, std::uint64_t failure) noexcept {
+  if (failure == 0 || failure > kMax) return nullptr;
   identities_[failure - 1] = identity;
   count_ = std::max(count_, static_cast<std::size_t>(failure));
+  return &identities_[failure - 1];
 }
 
 void KnownStacks::clear() noexcept {

@@ -22,8 +22,9 @@ class KnownStacks {
   static constexpr std::size_t kMax = 1024;  ///< failures
   /// The id of the failure whose record has these frames; none if there is no such record, or no frames.
   std::optional<std::uint64_t> find(std::uint64_t identity) const noexcept;
-  /// Call it after the record was written: a record that could not be written is never named.
-  void add(std::uint64_t identity, std::uint64_t failure) noexcept;
+  /// The failure's record has these frames. Set the result to 0 if it cannot be written: such a record is
+  /// never named. nullptr: there was no room.
+  std::uint64_t* add(std::uint64_t identity, std::uint64_t failure) noexcept;
   void clear() noexcept;
 
  private:

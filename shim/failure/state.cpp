@@ -50,17 +50,11 @@ bool is_worth_trying() noexcept {
          std::has_single_bit(g_refused.fetch_add(1, std::memory_order_relaxed) + 1);
 }
 
-struct Entry {
-  State* state;
-  void (*work)(State&, const void*);
-  const void* context;
-};
-
 }  // namespace
 
 bool is_state_mapped() noexcept { return g_state.load(std::memory_order_acquire) != nullptr; }
 
-bool SlowPath::enter(bool wait, Call work, const void* context) noexcept {
+bool SlowPath::enter(bool wait, FunctionRef<void(State&)> work) noexcept {
   if (!is_worth_trying()) return false;
   bool inherited = false;
   if (!(wait ? g_lock.acquire(inherited) : g_lock.try_acquire(inherited))) return false;
@@ -72,13 +66,10 @@ bool SlowPath::enter(bool wait, Call work, const void* context) noexcept {
     forget(*state);
   }
   if (state != nullptr) {
-    const Entry entry{state, work, context};
-    state->stack.call(
-        [](const void* arguments) {
-          const Entry& given = *static_cast<const Entry*>(arguments);
-          given.work(*given.state, given.context);
-        },
-        &entry);
+    state->stack.call([&] {
+      work(*state);
+      state->report.flush();
+    });
   }
   g_lock.release();
   return state != nullptr;

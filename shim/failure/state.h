@@ -47,25 +47,18 @@ class SlowPath {
 
   /// Calls work(state). False in a handler that has interrupted the shim, and where the lock or the memory is
   /// unavailable: one dropped record is counted.
-  template <class Work>
-  bool run(const Work& work) const noexcept {
-    const bool called = guard_ && enter(true, call<Work>, &work);
+  bool run(FunctionRef<void(State&)> work) const noexcept {
+    const bool called = guard_ && enter(true, work);
     if (!called) count_dropped();
     return called;
   }
   /// The same without waiting. False where nothing was called.
-  template <class Work>
-  [[nodiscard]] bool try_run(const Work& work) const noexcept {
-    return guard_ && enter(false, call<Work>, &work);
+  [[nodiscard]] bool try_run(FunctionRef<void(State&)> work) const noexcept {
+    return guard_ && enter(false, work);
   }
 
  private:
-  using Call = void (*)(State& state, const void* work);
-  template <class Work>
-  static void call(State& state, const void* work) noexcept {
-    (*static_cast<const Work*>(work))(state);
-  }
-  static bool enter(bool wait, Call work, const void* context) noexcept;
+  static bool enter(bool wait, FunctionRef<void(State&)> work) noexcept;
 
   const ErrnoKeeper keeper_;
   const ReentryGuard guard_;

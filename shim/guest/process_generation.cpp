@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest/process_generation.h"
 
-#include <atomic>
-
 #include "guest/signals.h"
 #include "guest/syscalls.h"
 
@@ -14,8 +12,6 @@ namespace kshim::shim {
 
 namespace {
 
-std::atomic<std::uint32_t> g_generation{1};
-
 // Before all else that may be registered: a host's own handler may call the driver.
 [[gnu::constructor(101)]] void count_forks() {
   call_in_child([] { g_generation.fetch_add(1, std::memory_order_relaxed); });
@@ -26,8 +22,6 @@ std::atomic<std::uint32_t> g_generation{1};
 void call_in_child(void (*function)()) noexcept {
   if (__register_atfork != nullptr) __register_atfork(nullptr, nullptr, function, nullptr);
 }
-
-std::uint32_t process_generation() noexcept { return g_generation.load(std::memory_order_relaxed); }
 
 std::uint64_t thread_token() noexcept {
   constexpr std::uint64_t kThread = (std::uint64_t{1} << kBitsOfThread) - 1;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which process and which thread this is, across fork.
 #pragma once
+#include <atomic>
 #include <cstdint>
 
 namespace kshim::shim {
 
 std::uint32_t thread_id() noexcept;
+inline constinit std::atomic<std::uint32_t> g_generation{1};
 /// Differs between a process and its child of fork (libc's). A child of vfork, which shares its parent's
 /// memory, has its parent's. Never 0.
-std::uint32_t process_generation() noexcept;
+inline std::uint32_t process_generation() noexcept { return g_generation.load(std::memory_order_relaxed); }
 /// Calls function() in each child of fork.
 void call_in_child(void (*function)()) noexcept;
 

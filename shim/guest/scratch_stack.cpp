@@ -92,12 +92,13 @@ void protect_end(std::byte* memory) noexcept {
   raw::protect(reinterpret_cast<std::uintptr_t>(memory), kMaxPageBytes, PROT_NONE);
 }
 
-void call(void (*work)(const void*), const void* context, std::byte* memory, std::size_t size) noexcept {
+void call(FunctionRef<void()> work, std::byte* memory, std::size_t size) noexcept {
   const std::uintptr_t low = t_low;
   const std::uintptr_t high = t_high;
   t_low = reinterpret_cast<std::uintptr_t>(memory);
   t_high = (t_low + size) & ~std::uintptr_t{63};
-  kshim_call_on_stack(work, context, reinterpret_cast<void*>(t_high));
+  kshim_call_on_stack([](const void* of) { (*static_cast<const FunctionRef<void()>*>(of))(); }, &work,
+                      reinterpret_cast<void*>(t_high));
   t_low = low;
   t_high = high;
 }
@@ -106,20 +107,20 @@ void call(void (*work)(const void*), const void* context, std::byte* memory, std
 
 bool is_on_own_stack(std::uintptr_t frame) noexcept { return frame >= t_low && frame < t_high; }
 
-void call_on_new_stack(void (*work)(const void*), const void* context) noexcept {
+void on_new_stack(FunctionRef<void()> work) noexcept {
   if (is_on_own_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)))) {
-    work(context);
+    work();
     return;
   }
   const ScopedBlockSignals held;
   void* const memory = raw::map_memory(sizeof(NewStack), MAP_NORESERVE);
   if (memory == nullptr) {
-    work(context);
+    work();
     return;
   }
   auto* const stack = static_cast<NewStack*>(memory);
   stack->prepare();
-  stack->call(work, context);
+  stack->call(work);
   raw::unmap_memory(memory, sizeof(NewStack));
 }
 

@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "guest/function_ref.h"
+
 namespace kshim::shim {
 
 namespace stacks {
 void protect_end(std::byte* memory) noexcept;
-void call(void (*work)(const void*), const void* context, std::byte* memory, std::size_t size) noexcept;
+void call(FunctionRef<void()> work, std::byte* memory, std::size_t size) noexcept;
 }  // namespace stacks
 
 /// The beginning of memory that the shim has mapped, where untouched pages cost nothing. One thread at a
@@ -20,9 +22,7 @@ class Stack {
  public:
   /// Call it once: takes access away from the lowest page, so that an overflow faults.
   void prepare() noexcept { stacks::protect_end(bytes_); }
-  void call(void (*work)(const void*), const void* context) noexcept {
-    stacks::call(work, context, bytes_, kSize);
-  }
+  void call(FunctionRef<void()> work) noexcept { stacks::call(work, bytes_, kSize); }
 
  private:
   std::byte bytes_[kSize];
@@ -33,13 +33,8 @@ using ScratchStack = Stack<std::size_t{512} << 10U>;
 /// Whether a frame of this thread's lies on a stack of the shim's.
 bool is_on_own_stack(std::uintptr_t frame) noexcept;
 
-/// Calls work(context) on a stack that is mapped for this call, with all signals blocked; on the caller's
-/// where that is one of the shim's, or where there is no memory. For work that several threads may do at a
-/// time.
-void call_on_new_stack(void (*work)(const void*), const void* context) noexcept;
-template <class Work>
-void on_new_stack(const Work& work) noexcept {
-  call_on_new_stack([](const void* context) { (*static_cast<const Work*>(context))(); }, &work);
-}
+/// Calls work() on a stack that is mapped for this call, with all signals blocked; on the caller's where that
+/// is one of the shim's, or where there is no memory. For work that several threads may do at a time.
+void on_new_stack(FunctionRef<void()> work) noexcept;
 
 }  // namespace kshim::shim

@@ -180,13 +180,12 @@ class Access {
   Index* operator->() const noexcept { return index_; }
   /// Calls work() on a stack of the shim. A thread that is on one stays on it: Valgrind mistakes a change to
   /// a nearby stack for a frame.
-  template <class Work>
-  void run(const Work& work) const noexcept {
+  void run(FunctionRef<void()> work) const noexcept {
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     if (is_on_own_stack(here))
       work();
     else
-      index_->stack.call([](const void* context) { (*static_cast<const Work*>(context))(); }, &work);
+      index_->stack.call(work);
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "guest/clock.h"
 #include "guest/options.h"
@@ -78,14 +79,13 @@ bool is_process_of_report() noexcept {
   return g_process_id.load(std::memory_order_relaxed) == raw::process();
 }
 
-void count_dropped() noexcept {
+void count_dropped(std::uint64_t records) noexcept {
   start_count_of_dropped(process_generation());
-  g_dropped.fetch_add(1, std::memory_order_relaxed);
+  g_dropped.fetch_add(records, std::memory_order_relaxed);
 }
 
 /// Makes one write; a partial write (disk full, size limit) is undone.
 bool Report::append(std::string_view line) noexcept {
-  if (line.empty()) return false;
   ssize_t written = -1;
   // Another thread of the host may close the descriptor between the check and the write.
   for (int tries = 0; tries < 2; ++tries) {
@@ -120,13 +120,25 @@ bool Report::has_room(std::string_view line, bool kept) noexcept {
   return kept;
 }
 
-bool Report::append_or_drop(std::string_view line, bool kept) noexcept {
-  const bool written = has_room(line, kept) && append(line);
-  if (written)
-    bytes_ += line.size();
-  else
+bool Report::keep_or_drop(std::string_view line, bool kept) noexcept {
+  if (line.empty() || !has_room(line, kept)) {
     count_dropped();
-  return written;
+    return false;
+  }
+  bytes_ += line.size();
+  unwritten_ += line.size();
+  ++lines_;
+  return true;
+}
+
+void Report::flush() noexcept {
+  if (unwritten_ != 0 && !append({records_, unwritten_})) {
+    bytes_ -= unwritten_;
+    count_dropped(lines_);
+    for (std::size_t i = 0; i < noted_; ++i) std::memset(notes_[i].said, 0, notes_[i].size);
+  }
+  unwritten_ = noted_ = 0;
+  lines_ = 0;
 }
 
 /// Makes the file and its first record.
@@ -143,9 +155,9 @@ void Report::open(std::uint64_t sample) noexcept {
     number = g_reports.fetch_add(1, std::memory_order_relaxed) + 1;
     last_ = start_ = now_nanoseconds();
     ::kshim::report::hide(options().is_private ? &environment_.user() : nullptr);
-    ProcessRecord record(record_, seq_.fetch_add(1, std::memory_order_relaxed), 0);
+    ProcessRecord record(room(), seq_.fetch_add(1, std::memory_order_relaxed), 0);
     fill_process_record(record, names, environment_, sample, process_record_);
-    append_or_drop(record.finish(), true);
+    keep_or_drop(record.finish(), true);
     PathText line;
     line << "the report is " << file_.path.view();
     log_line(LogLevel::info, line.view());
@@ -160,6 +172,8 @@ void Report::start(std::uint32_t process) noexcept {
   file_ = ReportFile();
   opened_ = false;
   start_count_of_dropped(process);  // what this process dropped before its report counts in it
+  unwritten_ = noted_ = 0;
+  lines_ = 0;
   ended_.store(false, std::memory_order_relaxed);
   seq_.store(0, std::memory_order_relaxed);
   bytes_ = 0;
@@ -182,18 +196,21 @@ std::uint32_t Report::begin_at_failure() noexcept {
   if (waits_) {
     waits_ = false;
     open(1);
+    number_ = g_number.load(std::memory_order_relaxed);
   }
-  return g_number.load(std::memory_order_relaxed);
+  return number_;
 }
 
-std::uint32_t Report::begin() noexcept {
+std::uint32_t Report::begin_first() noexcept {
   if (!options().enabled) return 0;
   const std::uint32_t process = process_generation();
   if (g_process.load(std::memory_order_relaxed) != process) {
     warn_about_options();
     start(process);
   }
-  return g_number.load(std::memory_order_relaxed);
+  number_ = g_number.load(std::memory_order_relaxed);
+  begun_in_ = process;
+  return number_;
 }
 
 std::string_view Report::path() const noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of this process: one file, one write(2) a record, mode 0600, never over an existing file. If no
+// The report of this process: one file, one write(2) an event, mode 0600, never over an existing file. If no
 // file can be made, one line on stderr says so, and records are dropped.
 #pragma once
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "guest/clock.h"
+#include "guest/process_generation.h"
 #include "kshim/report/writer.h"
 #include "report/environment.h"
 #include "report/process_record.h"
@@ -23,8 +24,8 @@ std::uint32_t current_report() noexcept;
 bool has_parents_report() noexcept;
 /// False in a child of vfork, which shares its parent's report. Needs no lock.
 bool is_process_of_report() noexcept;
-/// One record that could not be written. Needs no lock.
-void count_dropped() noexcept;
+/// Records that could not be written. Needs no lock.
+void count_dropped(std::uint64_t records = 1) noexcept;
 
 /// Lies in zeroed memory, which is a report that has not begun. Under the shim's lock, but for
 /// end_immediately().
@@ -34,7 +35,7 @@ class Report {
   /// system call). Returns the report's number: 0 when there is none. A fork's child has a file and a number
   /// of its own. Ids of objects and modules belong to one report: callers announce them again when the number
   /// changes.
-  std::uint32_t begin() noexcept;
+  std::uint32_t begin() noexcept { return begun_in_ == process_generation() ? number_ : begin_first(); }
   /// The same for a failure: it begins the report of a process that KSHIM_SAMPLE left out.
   std::uint32_t begin_at_failure() noexcept;
   /// KSHIM_SAMPLE left this process out, and nothing has failed in it so far.
@@ -44,7 +45,7 @@ class Report {
   std::string_view path() const noexcept;
 
   /// write<RecordType::repeat>([&](auto& record) { record.template add<Field::repeat_id>(id); ... }): `fill`
-  /// adds or null()s every field of the record. False when it was dropped.
+  /// adds or null()s every field of the record. False when it was dropped. flush() writes it.
   template <report::RecordType kType, class Fill>
   bool write(const Fill& fill) noexcept {
     return begin() != 0 && write_later<kType>(now_nanoseconds(), fill);
@@ -54,9 +55,17 @@ class Report {
   bool write_later(std::uint64_t when, const Fill& fill) noexcept {
     if (begin() == 0) return false;
     last_ = std::max(last_, when);
-    report::Record<kType> record(record_, seq_.fetch_add(1, std::memory_order_relaxed), last_ - start_);
+    report::Record<kType> record(room(), seq_.fetch_add(1, std::memory_order_relaxed), last_ - start_);
     fill(record);
-    return append_or_drop(record.finish(), kKept<kType>);
+    return keep_or_drop(record.finish(), kKept<kType>);
+  }
+  /// Writes the records of an event, by one write(2). SlowPath calls it at the event's end.
+  void flush() noexcept;
+  /// `said` notes that the report has something that this event has written: if the event cannot be written,
+  /// it becomes 0 again.
+  template <class Number>
+  void zero_if_lost(Number& said) noexcept {
+    if (noted_ < kMaxNoted) notes_[noted_++] = {&said, sizeof said};
   }
 
   void count_failure() noexcept { failures_.fetch_add(1, std::memory_order_relaxed); }
@@ -68,11 +77,18 @@ class Report {
   static void end_immediately() noexcept;
 
  private:
+  std::uint32_t begin_first() noexcept;
   void open(std::uint64_t sample) noexcept;
   void start(std::uint32_t process) noexcept;
   bool append(std::string_view line) noexcept;
   bool has_room(std::string_view line, bool kept) noexcept;
-  bool append_or_drop(std::string_view line, bool kept) noexcept;
+  /// `line` lies in room().
+  bool keep_or_drop(std::string_view line, bool kept) noexcept;
+  /// For the next record.
+  std::span<char> room() noexcept {
+    if (unwritten_ > kRecordSize) flush();
+    return {records_ + unwritten_, kRecordSize};
+  }
 
   /// Written beyond KSHIM_MAX_BYTES, too: a bounded number of each distinct failure, what it refers to, and
   /// the end.
@@ -82,6 +98,13 @@ class Report {
                                 kType == report::RecordType::end;
   // Room for 64 native and 128 Python frames with long names.
   static constexpr std::size_t kRecordSize = 524288;
+  static constexpr std::size_t kMaxNoted = 64;
+  struct Note {
+    void* said;
+    std::size_t size;
+  };
+  std::uint32_t begun_in_;  ///< a process_generation()
+  std::uint32_t number_;
   bool opened_;
   bool waits_;
   ReportFile file_;
@@ -91,12 +114,16 @@ class Report {
   std::atomic<std::uint64_t> seq_;
   std::atomic<std::uint64_t> failures_;
   std::atomic<std::uint64_t> modules_;
-  std::uint64_t start_;  ///< the time of the process record
-  std::uint64_t last_;   ///< of the record written last
-  std::uint64_t bytes_;
+  std::uint64_t start_;     ///< the time of the process record
+  std::uint64_t last_;      ///< of the record written last
+  std::uint64_t bytes_;     ///< with those that are not yet written
   bool full_;               ///< stderr says so
   bool failed_write_said_;  ///< the same
-  char record_[kRecordSize];
+  Note notes_[kMaxNoted];
+  std::size_t noted_;
+  std::uint64_t lines_;    ///< not yet written
+  std::size_t unwritten_;  ///< their bytes
+  char records_[2 * kRecordSize];
 };
 
 }  // namespace kshim::shim

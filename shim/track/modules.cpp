@@ -2,7 +2,6 @@
 #include "track/modules.h"
 
 #include <atomic>
-#include <cstring>
 #include <span>
 
 #include "kshim/base/hash.h"
@@ -67,39 +66,22 @@ bool write_module(const CallArgs& facts, const Module& module, const Period& per
 
 }  // namespace
 
-/// The id of the record of an equal load that failed before; 0 where there is none.
-std::uint64_t Modules::record_of(const CallArgs& facts, const Module& module,
-                                 std::optional<std::uint64_t> device) noexcept {
-  if (recorded_report_ != module.report) {
-    recorded_report_ = module.report;
-    succeeded_ = failed_count_ = 0;
-  }
-  if (facts.code == 0) return 0;
-  const std::uint64_t key = key_of(facts, module.code, device);
+/// An equal load that failed before and has a record; nullptr where there is none.
+Modules::FailedLoad* Modules::find_failed(std::uint64_t key) noexcept {
   for (std::size_t i = 0; i < failed_count_; ++i)
-    if (failed_[i].key == key) return failed_[i].record;
-  return 0;
+    if (failed_[i].key == key) return &failed_[i];
+  return nullptr;
 }
 
-/// Whether this load gets a record of its own, which is counted.
-bool Modules::may_record(const CallArgs& facts, const Module& module,
-                         std::optional<std::uint64_t> device) noexcept {
-  if (facts.code == 0) {
-    if (succeeded_ == kMaxRecords) return false;
-    ++succeeded_;
-  } else {
-    if (failed_count_ == kMaxFailed) return false;
-    failed_[failed_count_++] = {key_of(facts, module.code, device), module.number};
+/// nullptr where there is no room.
+Modules::FailedLoad* Modules::add_failed(std::uint64_t key) noexcept {
+  if (FailedLoad* const lost = find_failed(0); lost != nullptr) {
+    lost->key = key;
+    return lost;
   }
-  return true;
-}
-
-void Modules::remember(const Module& module) noexcept {
-  std::memcpy(modules_ + module.number % kKept * sizeof(Module), &module, sizeof(Module));
-}
-
-void Modules::fetch(std::uint64_t number, Module& out) const noexcept {
-  std::memcpy(&out, modules_ + number % kKept * sizeof(Module), sizeof(Module));
+  if (failed_count_ == kMaxFailed) return nullptr;
+  failed_[failed_count_] = {key, 0};
+  return &failed_[failed_count_++];
 }
 
 void Modules::add(const CallArgs& facts, const Period& period, std::optional<std::uint64_t> device,
@@ -112,28 +94,39 @@ void Modules::add(const CallArgs& facts, const Period& period, std::optional<std
   objects.announce(report, module.code.object, runtime_of(facts, module.code));
   report.count_module();
   module.report = report.begin();
-  module.record = record_of(facts, module, device);
+  if (recorded_report_ != module.report) {
+    recorded_report_ = module.report;
+    succeeded_ = failed_count_ = 0;
+  }
+  const bool failed = facts.code != 0;
+  const std::uint64_t key = failed ? key_of(facts, module.code, device) : 0;
+  FailedLoad* equal = failed ? find_failed(key) : nullptr;
   const std::uint64_t count = g_count.load(std::memory_order_relaxed);
-  const bool is_known = module.record != 0 && count - module.record < kKept;
-  module.number = is_known ? module.record : g_count.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (module.record == 0 && may_record(facts, module, device)) {
-    module.record = module.number;
+  if (equal != nullptr) module.record = equal->record;
+  module.number = equal != nullptr && count - equal->record < kKept
+                      ? equal->record
+                      : g_count.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (equal == nullptr && (failed ? (equal = add_failed(key)) != nullptr : succeeded_ < kMaxRecords)) {
+    if (failed)
+      equal->record = module.number;
+    else
+      ++succeeded_;
     if (result != LoadResult::loaded) hash_in_full(module.code);
     // After a full disk, an equal load is tried again.
-    if (!write_module(facts, module, period, device, report, driver)) {
-      if (facts.code != 0) --failed_count_;
-      module.record = 0;
+    if (write_module(facts, module, period, device, report, driver)) {
+      module.record = module.number;
+      report.zero_if_lost(kept(module.number).record);
+    } else if (failed) {
+      equal->key = 0;
     }
+    if (failed) report.zero_if_lost(equal->key);
   }
-  remember(module);
+  kept(module.number) = module;
 }
 
 bool Modules::find(std::uint64_t number, Module& out) const noexcept {
-  if (number == 0) return false;
-  Module kept;
-  fetch(number, kept);
-  if (kept.number != number) return false;
-  out = kept;
+  if (number == 0 || kept(number).number != number) return false;
+  out = kept(number);
   return true;
 }
 
@@ -141,9 +134,8 @@ bool Modules::find_code(std::uintptr_t code, Module& out) const noexcept {
   if (code == 0) return false;
   const std::uint64_t count = g_count.load(std::memory_order_relaxed);
   for (std::uint64_t number = count; number > 0 && count - number < kKept; --number) {
-    const auto& kept = *reinterpret_cast<const Module*>(modules_ + number % kKept * sizeof(Module));
-    if (kept.number != number || kept.code.address != code) continue;
-    out = kept;
+    if (kept(number).number != number || kept(number).code.address != code) continue;
+    out = kept(number);
     return true;
   }
   return false;

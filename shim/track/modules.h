@@ -38,21 +38,20 @@ class Modules {
   static constexpr std::size_t kMaxRecords = 4096;
   static constexpr std::size_t kMaxFailed = 1024;
   struct FailedLoad {
-    std::uint64_t key;
+    std::uint64_t key;  ///< 0: its record was lost
     std::uint64_t record;
   };
 
-  std::uint64_t record_of(const CallArgs& facts, const Module& module,
-                          std::optional<std::uint64_t> device) noexcept;
-  bool may_record(const CallArgs& facts, const Module& module, std::optional<std::uint64_t> device) noexcept;
-  void remember(const Module& module) noexcept;
-  void fetch(std::uint64_t number, Module& out) const noexcept;
+  FailedLoad* find_failed(std::uint64_t key) noexcept;
+  FailedLoad* add_failed(std::uint64_t key) noexcept;
+  Module& kept(std::uint64_t number) noexcept { return modules_[number % kKept]; }
+  const Module& kept(std::uint64_t number) const noexcept { return modules_[number % kKept]; }
 
   std::uint32_t recorded_report_;  ///< the report that the rest belongs to
   std::size_t succeeded_;
   std::size_t failed_count_;
   FailedLoad failed_[kMaxFailed];
-  alignas(Module) std::byte modules_[kKept * sizeof(Module)];  ///< by number, modulo
+  Module modules_[kKept];  ///< by number, modulo
 };
 
 }  // namespace kshim::shim

@@ -108,7 +108,9 @@ void ObjectRecords::announce(Report& report, std::uint32_t identity, std::string
     record.template null<Field::object_fatbins>();
     record.template null<Field::object_images>();
   });
-  if (written) objects_[identity] = number;
+  if (!written) return;
+  objects_[identity] = number;
+  report.zero_if_lost(objects_[identity]);
 }
 
 void ObjectRecords::announce_libraries(Report& report) noexcept {
