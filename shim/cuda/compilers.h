@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cuda/cuda_abi.h"
-#include "cuda/next_symbol.h"
+#include "cuda/real_functions.h"
 
 namespace kshim::shim {
 

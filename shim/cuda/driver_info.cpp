@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "cuda/cuda_abi.h"
-#include "cuda/next_symbol.h"
+#include "cuda/real_functions.h"
 #include "guest/own_file.h"
 #include "guest/reentry_guard.h"
 #include "guest/syscalls.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cuda/next_symbol.h"
+#include "cuda/real_functions.h"
 #include "guest/options.h"
 #include "guest/reentry_guard.h"
 #include "guest/syscalls.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "cuda/cuda_libraries.h"
-#include "cuda/next_symbol.h"
+#include "cuda/real_functions.h"
 #include "guest/options.h"
 #include "guest/safe_memory.h"
 #include "guest/text_buffer.h"

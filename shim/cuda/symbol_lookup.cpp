@@ -9,7 +9,7 @@
 #include "cuda/compilers.h"
 #include "cuda/cuda_libraries.h"
 #include "cuda/driver_table.h"
-#include "cuda/own_references.h"
+#include "cuda/rebind.h"
 #include "guest/errno_keeper.h"
 #include "guest/options.h"
 #include "guest/scratch_stack.h"
@@ -106,7 +106,7 @@ bool next_sets_error() noexcept {
 /// Our export would be libc's answer to RTLD_NEXT: the caller comes before the shim in link order (the
 /// program, an earlier preload), and nothing between them has such a definition.
 [[gnu::noinline]] bool shim_is_next_of(const void* asking, const char* name, const char* version) noexcept {
-  const std::uint64_t caller = find_object_in_use(asking).load;
+  const std::uint64_t caller = find_object_in_use(asking).mapping_id;
   const std::string_view wanted = version == nullptr ? std::string_view() : version;
   bool after_caller = false;
   bool broken = false;
@@ -115,7 +115,7 @@ bool next_sets_error() noexcept {
     const LoadedObject object = find_loaded_object(reinterpret_cast<const void*>(node.map.l_ld));
     if (is_shim(object.elf.base())) return after_caller;
     if (after_caller && object.elf.find_symbol(name, gnu_hash(name), wanted) != nullptr) return false;
-    after_caller = after_caller || (caller != 0 && object.load == caller);
+    after_caller = after_caller || (caller != 0 && object.mapping_id == caller);
   }
   return false;
 }
@@ -136,15 +136,15 @@ bool is_defined_somewhere(std::size_t row) noexcept {
 struct DriverUser {
   LoadedObject driver;
   bool found = false;
-  std::uint64_t load = 0;  ///< its number (LoadedObject::load)
+  std::uint64_t mapping_id = 0;
   std::uintptr_t address = 0;
 };
 bool find_driver_user(void* context, const LoadedObject& object) {
   auto& user = *static_cast<DriverUser*>(context);
-  if (!object.at_start && object.load != user.driver.load)
+  if (!object.at_start && object.mapping_id != user.driver.mapping_id)
     user.found = object.elf.needs(user.driver.soname) || object.elf.needs(user.driver.path);
   if (user.found) {
-    user.load = object.load;
+    user.mapping_id = object.mapping_id;
     user.address = object.elf.dynamic();
   }
   return !user.found;
@@ -161,13 +161,13 @@ bool may_reach_driver(std::size_t row) noexcept {
   static std::atomic<std::uint64_t> g_driver{0};
   static std::atomic<std::uint64_t> g_load{0};
   static std::atomic<std::uintptr_t> g_address{0};
-  if (g_driver.load(std::memory_order_relaxed) == user.driver.load &&
+  if (g_driver.load(std::memory_order_relaxed) == user.driver.mapping_id &&
       is_still_loaded(g_address.load(std::memory_order_relaxed), g_load.load(std::memory_order_relaxed)))
     return true;
   for_each_loaded_object_at_once(find_driver_user, &user);
   if (!user.found) return false;
-  g_driver.store(user.driver.load, std::memory_order_relaxed);
-  g_load.store(user.load, std::memory_order_relaxed);
+  g_driver.store(user.driver.mapping_id, std::memory_order_relaxed);
+  g_load.store(user.mapping_id, std::memory_order_relaxed);
   g_address.store(user.address, std::memory_order_relaxed);
   return true;
 }

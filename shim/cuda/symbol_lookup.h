@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "cuda/cuda_abi.h"
-#include "cuda/next_symbol.h"
+#include "cuda/real_functions.h"
 
 namespace kshim::shim {
 

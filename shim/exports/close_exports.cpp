@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlclose: it may unload the driver or a runtime. A library that is opened later, and that is linked to it,
 // calls the shim's functions, which must not go on to where it was.
-#include "cuda/next_symbol.h"
+#include "cuda/real_functions.h"
 #include "exports/next_functions.h"
 
 #if defined(__x86_64__)

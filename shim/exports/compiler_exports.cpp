@@ -6,9 +6,9 @@
 #include <atomic>
 #include <utility>
 
+#include "core/observer.h"
 #include "cuda/call_args.h"
 #include "cuda/compilers.h"
-#include "failure/observer.h"
 #include "process/link_map.h"
 
 namespace kshim::shim {

@@ -3,9 +3,9 @@
 // arguments, expanded from hooks.def.
 #include <type_traits>
 
+#include "core/observer.h"
 #include "cuda/call_args.h"
-#include "cuda/next_symbol.h"
-#include "failure/observer.h"
+#include "cuda/real_functions.h"
 #include "guest/options.h"
 #include "track/coverage.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wrappers of libcuda's functions, expanded from hooks.def. Exported under the node of exports.map;
 // inside the shim each has another name, so that no other definition can preempt a reference.
+#include "core/observer.h"
 #include "cuda/call_args.h"
-#include "cuda/next_symbol.h"
+#include "cuda/real_functions.h"
 #include "cuda/symbol_lookup.h"
-#include "failure/observer.h"
 #include "report/run_socket.h"
 
 using namespace kshim::shim;

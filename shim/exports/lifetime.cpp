@@ -11,12 +11,12 @@
 
 #include <atomic>
 
+#include "core/state.h"
 #include "cuda/driver_log.h"
-#include "cuda/next_symbol.h"
-#include "cuda/own_references.h"
+#include "cuda/real_functions.h"
+#include "cuda/rebind.h"
 #include "cuda/symbol_lookup.h"
 #include "exports/next_functions.h"
-#include "failure/state.h"
 #include "guest/clock.h"
 #include "guest/errno_keeper.h"
 #include "guest/options.h"

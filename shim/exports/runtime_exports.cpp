@@ -4,10 +4,10 @@
 // the default version, so that unversioned references do not bind to the shim: they belong to libraries that
 // export a runtime of their own (TensorFlow's libtensorflow_framework.so.2, which opens NVIDIA's when it is
 // first called).
+#include "core/observer.h"
 #include "cuda/call_args.h"
-#include "cuda/next_symbol.h"
-#include "cuda/own_references.h"
-#include "failure/observer.h"
+#include "cuda/real_functions.h"
+#include "cuda/rebind.h"
 
 using namespace kshim::shim;
 using namespace kshim::shim::abi;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that stand in the slots of the driver's table (cuda/driver_table.h).
+#include "core/observer.h"
 #include "cuda/call_args.h"
 #include "cuda/driver_table.h"
-#include "failure/observer.h"
 
 namespace kshim::shim {
 namespace {

@@ -38,18 +38,14 @@ bool asks_for_kernel(Hook hook) noexcept {
 /// Adds what one call's arguments say about the kernel and its module.
 void gather_call(const CallArgs& call, const FailureSources& sources, FailureInfo& out, std::uint64_t& module,
                  std::uintptr_t& wrapper) noexcept {
-  HandleInfo& handle = sources.names;
+  const HandleInfo handle = sources.handles.recall(call.handle);
   const Registered registered = sources.fatbins.find_kernel(call.host);
   if (out.kernel.empty() && asks_for_kernel(call.hook) && call.symbol != nullptr)
     out.kernel = readable_text(call.symbol);
-  // `handle` keeps the text, so only the first call that has one may use it.
-  if (out.kernel.empty()) {
-    recall_handle(call.handle, handle);
-    out.kernel = handle.name();
-  }
+  if (out.kernel.empty()) out.kernel = handle.name;
   if (out.kernel.empty()) out.kernel = registered.kernel;
-  if (module == 0) module = module_of_handle(call.handle);
-  if (module == 0) module = module_of_handle(call.container);
+  if (module == 0) module = handle.module;
+  if (module == 0) module = sources.handles.recall(call.container).module;
   if (wrapper == 0) wrapper = registered.wrapper;
   if (out.object == 0 && call.host != 0) out.object = find_object_in_use(call.host).identity;
 }

@@ -39,12 +39,12 @@ struct FailureInfo {
   const Refusal* refusal = nullptr;  ///< a compiler library's; then there is no kernel and no module
 };
 
-/// What the facts are gathered from. Texts of `out` lie in `names`.
+/// What the facts are gathered from. Texts of `out` lie in `handles`.
 struct FailureSources {
   const Modules& modules;
   const DriverInfo& driver;
   FatbinRegistry& fatbins;
-  HandleInfo& names;
+  const HandleNames& handles;
   std::uint32_t report;
 };
 void gather(const DriverFailure* driver, const CallArgs* runtime, const FailureSources& sources,

@@ -224,7 +224,8 @@ void Failures::add(const Scene& scene, std::string_view driver_log) noexcept {
 void Failures::add(const Scene& scene, const DriverFailure* driver, const CallArgs* runtime,
                    std::optional<std::uint64_t> device, std::string_view driver_log) noexcept {
   FailureInfo facts;
-  gather(driver, runtime, {scene.modules, scene.driver, scene.fatbins, names_, scene.report.begin()}, facts);
+  gather(driver, runtime, {scene.modules, scene.driver, scene.fatbins, scene.handles, scene.report.begin()},
+         facts);
   if (!facts.device) facts.device = device;
   facts.driver_log = driver_log;
   jit_log_.shrink(0);

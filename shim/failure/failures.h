@@ -23,6 +23,7 @@ class Failures {
     ObjectRecords& objects;
     const Modules& modules;
     FatbinRegistry& fatbins;
+    const HandleNames& handles;
     Gaps& gaps;
   };
   /// Adds a failure that was seen at the driver, at the runtime or at both; at least one is not null.
@@ -63,8 +64,7 @@ class Failures {
   KnownStacks known_native_;
   KnownStacks known_python_;
   KnownStacks known_python_main_;
-  HandleInfo names_;  ///< room for gather()
-  JitLog jit_log_;    ///< of the failure that is written now
+  JitLog jit_log_;  ///< of the failure that is written now
 };
 
 }  // namespace kshim::shim

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "cuda/driver_info.h"
-#include "guest/seen_keys.h"
+#include "guest/insert_only_set.h"
 #include "track/device_code.h"
 #include "track/fatbin_registry.h"
 #include "track/object_records.h"
@@ -57,7 +57,7 @@ class Gaps {
   std::uint32_t report_;      ///< the report that name_bytes_ belongs to
   std::uint64_t name_bytes_;  ///< of the names that its gaps have listed
   // A collision or a full neighborhood loses a gap that the command finds again in the file.
-  SeenKeys<16384> written_;
+  InsertOnlySet<16384> written_;
 };
 
 }  // namespace kshim::shim

@@ -8,7 +8,7 @@
 
 #include "cuda/cuda_abi.h"
 #include "cuda/hooks.h"
-#include "guest/seen_keys.h"
+#include "guest/insert_only_set.h"
 #include "process/python/frames.h"
 #include "process/stack/native.h"
 #include "track/object_records.h"
@@ -36,7 +36,7 @@ class ErrorReads {
            ObjectRecords& objects) noexcept;
 
  private:
-  SeenKeys<2048> written_;
+  InsertOnlySet<2048> written_;
   NativeStack native_;
   PythonStack python_;
 };

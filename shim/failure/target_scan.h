@@ -17,7 +17,7 @@ class TargetScan {
  private:
   std::uint32_t scanned_[kMaxIdentities];  ///< by identity: the number of the report
   std::uint32_t visited_report_;
-  std::uint64_t visited_;  ///< `load` of the last object that was scanned for that report
+  std::uint64_t visited_;  ///< `mapping_id` of the last object that was scanned for that report
 };
 
 }  // namespace kshim::shim

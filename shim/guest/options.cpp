@@ -11,7 +11,7 @@
 #include "guest/auxiliary_vector.h"
 #include "guest/own_file.h"
 #include "guest/program_path.h"
-#include "guest/programs.h"
+#include "guest/selection.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"

@@ -58,7 +58,7 @@ struct Identity {
 /// A mapping as the linker's own look-up knows it. The address of a node alone is not enough: an object that
 /// is loaded again, a few pages off, may get the node of the old one, and another one its place, too.
 struct Mapping {
-  std::atomic<std::uint64_t> load;  ///< 0 while the rest is written
+  std::atomic<std::uint64_t> mapping_id;  ///< 0 while the rest is written
   std::atomic<const link_map*> node;
   std::atomic<std::uintptr_t> low;
   std::atomic<std::uintptr_t> unwind_header;
@@ -395,7 +395,7 @@ void sweep(Index& index) noexcept {
   for (std::size_t i = 0; i < index.count; ++i) {
     Record& record = index.record(i);
     MapNode now;
-    if (record.object.load != 0 && is_current(index, record, now))
+    if (record.object.mapping_id != 0 && is_current(index, record, now))
       slot_of(index, record.node.address) = static_cast<std::uint16_t>(i + 1);
     else
       record = Record();
@@ -411,7 +411,7 @@ Record* make_room(Index& index, const link_map* node, std::uint64_t& number) noe
   number = index.count;
   if (number == Index::kRecords) {
     sweep(index);
-    for (number = 0; number < index.count && index.record(number).object.load != 0;) ++number;
+    for (number = 0; number < index.count && index.record(number).object.mapping_id != 0;) ++number;
     if (number == index.count) return nullptr;
   }
   std::atomic<Index::Block*>& block = index.blocks[number / Index::Block::kSize];
@@ -425,13 +425,13 @@ Record* make_room(Index& index, const link_map* node, std::uint64_t& number) noe
 }
 
 void note_mapping(Index& index, const Record& record) noexcept {
-  Mapping& mapping = *index.mapping_of(record.object.load);
-  mapping.load.store(0, std::memory_order_relaxed);
+  Mapping& mapping = *index.mapping_of(record.object.mapping_id);
+  mapping.mapping_id.store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   mapping.node.store(record.node.address, std::memory_order_relaxed);
   mapping.low.store(record.object.elf.low(), std::memory_order_relaxed);
   mapping.unwind_header.store(record.object.elf.unwind_header(), std::memory_order_relaxed);
-  mapping.load.store(record.object.load, std::memory_order_release);
+  mapping.mapping_id.store(record.object.mapping_id, std::memory_order_release);
 }
 
 /// Makes a record for a node; nullptr where its file could not be read, or where the linker has given the
@@ -448,7 +448,7 @@ Record* add(Index& index, const MapNode& node, bool first) noexcept {
   Record& kept = *room;
   kept = index.fresh;
   index.last_load += Index::kRecords;
-  kept.object.load = index.last_load + number;
+  kept.object.mapping_id = index.last_load + number;
   note_mapping(index, kept);
   index.blocks[number / Index::Block::kSize].load()->spans[number % Index::Block::kSize] = {
       kept.object.elf.low(), kept.object.elf.high()};
@@ -599,12 +599,12 @@ bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept {
   const Mapping* const found = known->mapping_of(load);
   if (found == nullptr) return false;
   const Mapping& mapping = *found;
-  if (mapping.load.load(std::memory_order_acquire) != load) return false;
+  if (mapping.mapping_id.load(std::memory_order_acquire) != load) return false;
   const link_map* const node = mapping.node.load(std::memory_order_relaxed);
   const std::uintptr_t low = mapping.low.load(std::memory_order_relaxed);
   const std::uintptr_t unwind_header = mapping.unwind_header.load(std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_acquire);
-  if (mapping.load.load(std::memory_order_relaxed) != load) return false;
+  if (mapping.mapping_id.load(std::memory_order_relaxed) != load) return false;
   if (known->find_by_linker != nullptr) {
     FoundByLinker answer{};
     return known->find_by_linker(reinterpret_cast<void*>(address), &answer) == 0 && answer.map == node &&
@@ -617,7 +617,7 @@ bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept {
   index.run([&] {
     const Record& record = index->record(load % Index::kRecords);
     MapNode now;
-    same = record.object.load == load && is_current(*index, record, now);
+    same = record.object.mapping_id == load && is_current(*index, record, now);
   });
   return same;
 }
@@ -637,8 +637,8 @@ std::uint64_t for_each_loaded_object(bool (*visit)(void*, const LoadedObject&), 
   std::uint64_t last = part.after;
   if (const Access index; index) {
     const auto note = [&](const Record& record) {
-      if (record.visible && record.object.load > part.after && count < Index::kRecords)
-        list[count++] = record.object.load;
+      if (record.visible && record.object.mapping_id > part.after && count < Index::kRecords)
+        list[count++] = record.object.mapping_id;
     };
     if (part.known_only)
       for (std::size_t i = 0; i < index->count; ++i) note(index->record(i));
@@ -653,7 +653,7 @@ std::uint64_t for_each_loaded_object(bool (*visit)(void*, const LoadedObject&), 
       const Access index;
       if (!index) break;
       const Record& record = index->record(list[i] % Index::kRecords);
-      if (record.object.load != list[i]) continue;  // gone
+      if (record.object.mapping_id != list[i]) continue;  // gone
       object = record.object;
     }
     if (!visit(context, object)) break;

@@ -18,10 +18,10 @@ struct LoadedObject {
   std::string_view soname;  ///< kept forever; empty when it has none
   LoadedElf elf;
   BuildId build_id;
-  std::uint32_t identity = 0;  ///< number of the file: the same when it is mapped again; 0 = none
-  std::uint64_t load = 0;      ///< number of this mapping: never used again. Grows in link order
-  bool at_start = false;       ///< mapped when the process started, so what it defines is in the global scope
-  explicit operator bool() const noexcept { return load != 0; }
+  std::uint32_t identity = 0;    ///< number of the file: the same when it is mapped again; 0 = none
+  std::uint64_t mapping_id = 0;  ///< number of this mapping: never used again. Grows in link order
+  bool at_start = false;  ///< mapped when the process started, so what it defines is in the global scope
+  explicit operator bool() const noexcept { return mapping_id != 0; }
   /// The link-time virtual address that `address` has in the file.
   std::uint64_t offset_of(std::uintptr_t address) const noexcept { return address - elf.base(); }
 };
@@ -40,16 +40,16 @@ inline LoadedObject find_object_in_use(std::uintptr_t address) noexcept {
 constexpr std::uint64_t kNoEnd = UINT64_MAX;
 /// Which objects a list has.
 struct ListPart {
-  std::uint64_t after = 0;     ///< only those whose `load` is larger
+  std::uint64_t after = 0;     ///< only those whose `mapping_id` is larger
   std::uint64_t end = kNoEnd;  ///< by now_nanoseconds(): the list is cut there
   bool known_only = false;  ///< those of the last list, in no order: the dynamic linker's is not read again
 };
 /// Calls visit(context, object) for each mapped file in link order until it answers false. No lock is held
-/// meanwhile. Returns the largest `load` there is: what a later call may pass as `after`.
+/// meanwhile. Returns the largest `mapping_id` there is: what a later call may pass as `after`.
 std::uint64_t for_each_loaded_object(bool (*visit)(void* context, const LoadedObject& object), void* context,
                                      const ListPart& part = {}) noexcept;
 /// The same for work that may not fail because a thread keeps the index to itself (a host's debugger has
-/// stopped it): the list is read again, and `path`, `soname` and `load` mean nothing after visit().
+/// stopped it): the list is read again, and `path`, `soname` and `mapping_id` mean nothing after visit().
 void for_each_loaded_object_at_once(bool (*visit)(void* context, const LoadedObject& object),
                                     void* context) noexcept;
 /// Whether the mapping with that number still holds the address. With glibc 2.35 or later it takes no lock

@@ -11,7 +11,7 @@
 #include "guest/clock.h"
 #include "guest/options.h"
 #include "guest/process_generation.h"
-#include "guest/programs.h"
+#include "guest/selection.h"
 #include "guest/signals.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"

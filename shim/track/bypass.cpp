@@ -8,7 +8,7 @@
 #include "cuda/cuda_libraries.h"
 #include "cuda/driver_table.h"
 #include "cuda/hooks.h"
-#include "cuda/next_symbol.h"
+#include "cuda/real_functions.h"
 #include "guest/clock.h"
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
@@ -85,7 +85,7 @@ struct Bindings {
 
 /// Whether the search for a symbol passes the shim before it gets there.
 bool is_after_shim(const LoadedObject& object, const LoadedObject& shim) noexcept {
-  return !object.at_start || object.load > shim.load;
+  return !object.at_start || object.mapping_id > shim.mapping_id;
 }
 
 bool is_watched_runtime(const LoadedElf& elf) noexcept {

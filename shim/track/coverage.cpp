@@ -9,7 +9,6 @@
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
 #include "kshim/base/hash.h"
-#include "track/handle_names.h"
 
 namespace kshim::shim {
 namespace {
@@ -44,7 +43,6 @@ struct Counts {
   Slot slots[kSlots];
   Kernel kernels[kKernels];  ///< under the shim's lock
   std::uint32_t report;      ///< the report that the kernels belong to
-  HandleInfo handle;         ///< room for register_kernel()
 };
 std::atomic<Counts*> g_counts{nullptr};
 std::atomic<bool> g_incomplete{false};  ///< there was no room, or a launch had no known kernel
@@ -141,22 +139,22 @@ bool count_launch(std::uintptr_t handle) noexcept {
 void count_unknown_launch() noexcept { g_incomplete.store(true, std::memory_order_relaxed); }
 
 void register_kernel(std::uintptr_t handle, Report& report, const Modules& modules,
-                     ObjectRecords& objects) noexcept {
+                     const HandleNames& handles, ObjectRecords& objects) noexcept {
   Counts* const counts = g_counts.load(std::memory_order_acquire);
   const std::uint32_t number = report.begin();
   Slot* const slot = counts == nullptr || number == 0 ? nullptr : find_slot(*counts, handle, false);
   if (slot == nullptr) return;
-  recall_handle(handle, counts->handle);
-  if (counts->handle.name_size == 0) {
+  const HandleInfo known = handles.recall(handle);
+  if (known.name.empty()) {
     count_unknown_launch();
     return;
   }
   Module module;
-  modules.find(counts->handle.module, module);
+  modules.find(known.module, module);
   objects.announce(report, module.code.object, {});
   begin_counting(*counts, number);
   bool added = false;
-  const std::uint32_t kernel = find_or_add(*counts, counts->handle.name(), module, added);
+  const std::uint32_t kernel = find_or_add(*counts, known.name, module, added);
   if (kernel == 0) {
     count_unknown_launch();
     return;

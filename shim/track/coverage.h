@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 
+#include "track/handle_names.h"
 #include "track/modules.h"
 
 namespace kshim::shim {
@@ -19,7 +20,7 @@ void count_unknown_launch() noexcept;
 
 /// The first launch of this handle in this report: writes the kernel's record.
 void register_kernel(std::uintptr_t handle, Report& report, const Modules& modules,
-                     ObjectRecords& objects) noexcept;
+                     const HandleNames& handles, ObjectRecords& objects) noexcept;
 /// The handle refers to something else from now on.
 void forget_launches(std::uintptr_t handle) noexcept;
 /// Writes how often each kernel was launched, at the report's end.

@@ -12,7 +12,7 @@ namespace {
 using report::Field;
 using report::RecordType;
 
-/// Loads of this process and its ancestors. Outside of the State: handles refer to numbers (handle_names.h).
+/// Loads of this process and its ancestors. Outside of the State: a number means one load, also in a child.
 std::atomic<std::uint64_t> g_count{0};
 
 std::uint64_t key_of(const CallArgs& facts, const DeviceCode& code,

@@ -30,7 +30,7 @@ class ObjectRecords {
   std::uint32_t libraries_[kMaxIdentities];
   std::uint32_t visited_report_;
   bool said_;              ///< that there are more files than identities
-  std::uint64_t visited_;  ///< `load` of the last object that was looked at for that report
+  std::uint64_t visited_;  ///< `mapping_id` of the last object that was looked at for that report
   RateLimit visits_;
 };
 

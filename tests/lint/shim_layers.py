@@ -8,7 +8,7 @@ import sys
 from tree import ROOT
 
 SHIM = ROOT / "shim"
-FOLDERS = ["guest", "process", "report", "cuda", "track", "failure", "exports", "injection"]
+FOLDERS = ["guest", "process", "report", "cuda", "track", "failure", "core", "exports", "injection"]
 INCLUDE = re.compile(r'^#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 

@@ -3,9 +3,9 @@
 
 #include <dlfcn.h>
 
+#include "core/observer.h"
 #include "cuda/call_args.h"
 #include "cuda/symbol_lookup.h"
-#include "failure/observer.h"
 #include "kshim/image/fatbin.h"
 
 namespace stress {

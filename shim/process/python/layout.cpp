@@ -123,8 +123,8 @@ bool search_python(void* context, const LoadedObject& object) {
 
 /// What was found last. Under the shim's lock.
 struct KnownPython {
-  std::uintptr_t address = 0;  ///< in its file
-  std::uint64_t load = 0;      ///< number of its mapping; 0 = none
+  std::uintptr_t address = 0;    ///< in its file
+  std::uint64_t mapping_id = 0;  ///< number of its mapping; 0 = none
   Python python;
   /// No file was found among the mappings up to this number.
   std::uint64_t searched = 0;
@@ -133,16 +133,16 @@ struct KnownPython {
 constinit KnownPython g_known;
 
 LoadedObject known_python() noexcept {
-  if (g_known.load == 0) return {};
+  if (g_known.mapping_id == 0) return {};
   const LoadedObject object = find_loaded_object(g_known.address);
-  return object.load == g_known.load ? object : LoadedObject();
+  return object.mapping_id == g_known.mapping_id ? object : LoadedObject();
 }
 
 /// Looks into the files that were mapped since the last search.
 LoadedObject search_for_python() noexcept {
   PythonSearch search;
-  if (g_known.load == 0 && !g_known.searches.is_due()) return {};
-  const std::uint64_t after = g_known.load == 0 ? g_known.searched : 0;
+  if (g_known.mapping_id == 0 && !g_known.searches.is_due()) return {};
+  const std::uint64_t after = g_known.mapping_id == 0 ? g_known.searched : 0;
   g_known.searches.run(
       [&] { g_known.searched = for_each_loaded_object(search_python, &search, {.after = after}); });
   return search.found;
@@ -205,11 +205,11 @@ bool find_python(Python& out) noexcept {
   LoadedObject object = known_python();
   if (!object) {
     object = search_for_python();
-    g_known.load = 0;
+    g_known.mapping_id = 0;
     if (!object) return false;
     g_known.python = Python();
     g_known.address = object.elf.dynamic();
-    g_known.load = object.load;
+    g_known.mapping_id = object.mapping_id;
   }
   if (g_known.python.layout.minor == 0 && !read_python(object, g_known.python)) {
     g_known.python = Python();

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/state.h"
 #include "failure/failure_notice.h"
-#include "failure/state.h"
 
 namespace {
 

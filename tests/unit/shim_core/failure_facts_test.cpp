@@ -92,7 +92,7 @@ TEST(FailureInfo, BothLayersOfOneErrorAreNamed) {
   static Modules g_modules;
   static DriverInfo g_driver;
   static FatbinRegistry g_fatbins;
-  static HandleInfo g_names;
+  static HandleNames g_names;
   gather(&driver, &runtime, {g_modules, g_driver, g_fatbins, g_names, 1}, facts);
   ASSERT_EQ(facts.layer_count, 2U);
   EXPECT_EQ(facts.layers[0].layer, "driver");

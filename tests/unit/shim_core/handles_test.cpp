@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
 #include "failure/cudart_frame.h"
@@ -10,14 +11,25 @@
 namespace kshim::shim {
 namespace {
 
-HandleInfo g_info;
+class Handles : public ::testing::Test {
+ protected:
+  HandleInfo recalled(std::uintptr_t handle) const { return names_->recall(handle); }
+  bool remember_load(std::uintptr_t handle, std::uint64_t module) const {
+    return names_->remember_load(handle, module);
+  }
+  bool remember_name(std::uintptr_t handle, const std::string& name, std::uintptr_t source) const {
+    return names_->remember_name(handle, name, source);
+  }
+  bool remember_alias(std::uintptr_t handle, std::uintptr_t source) const {
+    return names_->remember_alias(handle, source);
+  }
+  void forget_load(std::uintptr_t handle, std::uint64_t module) const { names_->forget_load(handle, module); }
 
-const HandleInfo& recalled(std::uintptr_t handle) {
-  recall_handle(handle, g_info);
-  return g_info;
-}
+ private:
+  std::unique_ptr<HandleNames> names_ = std::make_unique<HandleNames>();
+};
 
-TEST(Handles, ForgetsNothingItHasRoomFor) {
+TEST_F(Handles, ForgetsNothingItHasRoomFor) {
   constexpr std::uintptr_t kFirst = 0x7f0000001000;
   constexpr int kCount = 20000;
   constexpr std::uintptr_t kLoad = 0x7e0000001000;
@@ -25,69 +37,68 @@ TEST(Handles, ForgetsNothingItHasRoomFor) {
   for (int i = 0; i < kCount; ++i)
     remember_name(kFirst + 64U * static_cast<unsigned>(i), "kernel" + std::to_string(i), kLoad);
   for (int i = 0; i < kCount; ++i) {
-    recall_handle(kFirst + 64U * static_cast<unsigned>(i), g_info);
-    ASSERT_EQ(g_info.name(), "kernel" + std::to_string(i));
-    ASSERT_EQ(g_info.module, 7U);
+    const HandleInfo known = recalled(kFirst + 64U * static_cast<unsigned>(i));
+    ASSERT_EQ(known.name, "kernel" + std::to_string(i));
+    ASSERT_EQ(known.module, 7U);
   }
 }
 
-TEST(Handles, AHandleGivenOutAgainMeansTheNewThing) {
+TEST_F(Handles, AHandleGivenOutAgainMeansTheNewThing) {
   remember_load(0x1110, 1);
   remember_load(0x2220, 2);
   remember_name(0x1234560, "old", 0x1110);
   remember_name(0x1234560, "new", 0x2220);
-  EXPECT_EQ(recalled(0x1234560).name(), "new");
+  EXPECT_EQ(recalled(0x1234560).name, "new");
   EXPECT_EQ(recalled(0x1234560).module, 2U);
   remember_load(0x1234560, 3);
-  EXPECT_TRUE(recalled(0x1234560).name().empty());
+  EXPECT_TRUE(recalled(0x1234560).name.empty());
   EXPECT_EQ(recalled(0x1234560).module, 3U);
 }
 
-TEST(Handles, UnknownAndNullHandlesAreNothing) {
+TEST_F(Handles, UnknownAndNullHandlesAreNothing) {
   remember_name(0, "never", 0);
   remember_load(0, 9);
-  EXPECT_TRUE(recalled(0).name().empty());
+  EXPECT_TRUE(recalled(0).name.empty());
   EXPECT_EQ(recalled(0).module, 0U);
   EXPECT_EQ(recalled(0x5555).module, 0U);
 }
 
-TEST(Handles, AnAliasMeansWhatItsSourceMeans) {
+TEST_F(Handles, AnAliasMeansWhatItsSourceMeans) {
   remember_load(0x5550, 5);
   remember_name(0x77770, "kernel", 0x5550);
   EXPECT_FALSE(remember_alias(0x77780, 0x77770));
-  EXPECT_EQ(recalled(0x77780).name(), "kernel");
+  EXPECT_EQ(recalled(0x77780).name, "kernel");
   EXPECT_EQ(recalled(0x77780).module, 5U);
-  EXPECT_TRUE(handle_has_name(0x77780, "kernel"));
   EXPECT_FALSE(remember_alias(0x77780, 0x77770));
   EXPECT_TRUE(remember_alias(0x77780, 0x9990));  // not known
   EXPECT_EQ(recalled(0x77780).module, 0U);
 }
 
-TEST(Handles, WhatWasFoundInAnUnloadedModuleMeansNothing) {
+TEST_F(Handles, WhatWasFoundInAnUnloadedModuleMeansNothing) {
   remember_load(0x6660, 11);
   remember_name(0x6670, "alpha", 0x6660);
   remember_alias(0x6680, 0x6670);
   forget_load(0x6660, 10);  // another thread has loaded since
-  EXPECT_EQ(recalled(0x6670).name(), "alpha");
+  EXPECT_EQ(recalled(0x6670).name, "alpha");
   forget_load(0x6660, 11);
   for (const std::uintptr_t handle : {0x6660U, 0x6670U, 0x6680U}) {
     EXPECT_EQ(recalled(handle).module, 0U);
-    EXPECT_TRUE(recalled(handle).name().empty());
+    EXPECT_TRUE(recalled(handle).name.empty());
   }
   remember_load(0x6660, 12);  // the same handle
   EXPECT_EQ(recalled(0x6660).module, 12U);
-  EXPECT_TRUE(recalled(0x6670).name().empty());
+  EXPECT_TRUE(recalled(0x6670).name.empty());
   remember_name(0x6670, "beta", 0x6660);
-  EXPECT_EQ(recalled(0x6670).name(), "beta");
+  EXPECT_EQ(recalled(0x6670).name, "beta");
 }
 
 // A program that compiles kernels forever looks up new names under old handles forever.
-TEST(Handles, NewNamesReplaceTheOldest) {
+TEST_F(Handles, NewNamesReplaceTheOldest) {
   const std::string tail(1000, 'k');
   for (int i = 0; i < 100000; ++i)
     remember_name(0x7e0000000000 + 16U * static_cast<unsigned>(i % 4000), std::to_string(i) + tail, 0);
-  EXPECT_EQ(recalled(0x7e0000000000 + 16U * 3999).name(), "99999" + tail);
-  EXPECT_EQ(recalled(0x7e0000000000 + 16U * 3990).name(), "99990" + tail);
+  EXPECT_EQ(recalled(0x7e0000000000 + 16U * 3999).name, "99999" + tail);
+  EXPECT_EQ(recalled(0x7e0000000000 + 16U * 3990).name, "99990" + tail);
 }
 
 /// A driver's wrapper, called from one place of a runtime.

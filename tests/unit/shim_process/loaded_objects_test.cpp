@@ -92,7 +92,7 @@ TEST(LoadedObjects, AreWhatTheDynamicLinkerIterates) {
     EXPECT_NE(ours[i].identity, 0U);
     EXPECT_EQ(file_of_identity(ours[i].identity).path, ours[i].path);
     if (i > 0) {
-      EXPECT_GT(ours[i].load, ours[i - 1].load);
+      EXPECT_GT(ours[i].mapping_id, ours[i - 1].mapping_id);
     }
   }
   EXPECT_EQ(ours[0].path, std::filesystem::canonical("/proc/self/exe").string());
@@ -126,9 +126,9 @@ TEST_F(Libraries, OneThatIsOpenedIsFoundAndOneThatIsClosedIsNot) {
   ASSERT_TRUE(object);
   EXPECT_EQ(object.path, (folder_ / "first.so").string());
   EXPECT_FALSE(object.at_start);
-  EXPECT_TRUE(is_still_loaded(reinterpret_cast<std::uintptr_t>(address), object.load));
+  EXPECT_TRUE(is_still_loaded(reinterpret_cast<std::uintptr_t>(address), object.mapping_id));
   dlclose(handle);
-  EXPECT_FALSE(is_still_loaded(reinterpret_cast<std::uintptr_t>(address), object.load));
+  EXPECT_FALSE(is_still_loaded(reinterpret_cast<std::uintptr_t>(address), object.mapping_id));
   EXPECT_FALSE(find_loaded_object(address));
   // What is read of it now is nothing, and no fault.
   EXPECT_EQ(object.elf.find_symbol("probe", gnu_hash("probe")), nullptr);
@@ -139,13 +139,13 @@ TEST_F(Libraries, OneInUseIsFoundTheSameWay) {
   void* handle = open(make("in_use", 1));
   EXPECT_EQ(find_object_in_use(probe(handle)).path, (folder_ / "in_use.so").string());
   const LoadedObject first = find_object_in_use(probe(handle));
-  EXPECT_TRUE(is_still_loaded(reinterpret_cast<std::uintptr_t>(probe(handle)), first.load));
+  EXPECT_TRUE(is_still_loaded(reinterpret_cast<std::uintptr_t>(probe(handle)), first.mapping_id));
   dlclose(handle);
   handle = open(make("in_use", 2));
   const LoadedObject second = find_object_in_use(probe(handle));
-  EXPECT_NE(first.load, second.load);
+  EXPECT_NE(first.mapping_id, second.mapping_id);
   EXPECT_NE(text_of(first.build_id.view()), text_of(second.build_id.view()));
-  EXPECT_EQ(find_object_in_use(probe(handle)).load, second.load);
+  EXPECT_EQ(find_object_in_use(probe(handle)).mapping_id, second.mapping_id);
   dlclose(handle);
   const int on_the_stack = 0;
   EXPECT_FALSE(find_object_in_use(&on_the_stack));
@@ -167,7 +167,7 @@ TEST_F(Libraries, AnotherOneAtTheSameAddressIsAnotherOne) {
     ASSERT_TRUE(second);
     if (first_address == second_address) {
       ++same_place;
-      EXPECT_NE(first.load, second.load);
+      EXPECT_NE(first.mapping_id, second.mapping_id);
       EXPECT_NE(first.identity, second.identity);
     }
     EXPECT_NE(text_of(first.build_id.view()), text_of(second.build_id.view()));

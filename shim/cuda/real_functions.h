@@ -80,7 +80,7 @@ void set_driver_own(Hook hook, AnyFunction address) noexcept;
 AnyFunction driver_function(const char* name, PageCache* pages = nullptr) noexcept;
 /// Forgets a driver that is not mapped any more, and takes the one that is mapped now, if there is one.
 void recheck_driver() noexcept;
-/// The number of the driver's mapping (LoadedObject::load), verified; 0 = none. While it is the same,
+/// The number of the driver's mapping (LoadedObject::mapping_id), verified; 0 = none. While it is the same,
 /// addresses in the driver stay valid.
 std::uint64_t current_driver() noexcept;
 /// The libcuda that find_driver() found, checked, or a false object.

@@ -14,6 +14,7 @@
 #include "report/report_file.h"
 #include "track/compiler_process.h"
 #include "track/fatbin_registry.h"
+#include "track/handle_names.h"
 #include "track/modules.h"
 #include "track/object_records.h"
 
@@ -27,6 +28,7 @@ struct State {
   ObjectRecords objects;
   Modules modules;
   FatbinRegistry fatbins;
+  HandleNames handles;
   Gaps gaps;
   Failures failures;
   ErrorReads error_reads;
@@ -34,7 +36,9 @@ struct State {
   CompilerProcess compiler;
 
   Gaps::Scene gap_scene() noexcept { return {report, driver, objects, fatbins}; }
-  Failures::Scene failure_scene() noexcept { return {report, driver, objects, modules, fatbins, gaps}; }
+  Failures::Scene failure_scene() noexcept {
+    return {report, driver, objects, modules, fatbins, handles, gaps};
+  }
 };
 
 /// Whether this process, or its parent before fork, has used CUDA. Needs no lock.
@@ -51,6 +55,10 @@ class SlowPath {
     const bool called = guard_ && enter(true, work);
     if (!called) count_dropped();
     return called;
+  }
+  /// The same for work that writes no record.
+  void look(FunctionRef<void(State&)> work) const noexcept {
+    if (guard_) enter(true, work);
   }
   /// The same without waiting. False where nothing was called.
   [[nodiscard]] bool try_run(FunctionRef<void(State&)> work) const noexcept {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "failure/observer.h"
+#include "core/observer.h"
 
 #include <bit>
 
+#include "core/state.h"
 #include "cuda/cuda_libraries.h"
 #include "cuda/driver_info.h"
 #include "cuda/driver_log.h"
 #include "cuda/driver_table.h"
-#include "cuda/next_symbol.h"
+#include "cuda/real_functions.h"
 #include "failure/cudart_frame.h"
 #include "failure/launch_syntax.h"
-#include "failure/state.h"
 #include "guest/clock.h"
 #include "guest/options.h"
 #include "guest/scratch_stack.h"
@@ -22,7 +22,6 @@
 #include "track/bypass.h"
 #include "track/coverage.h"
 #include "track/fatbin_registry.h"
-#include "track/handle_names.h"
 
 namespace kshim::shim {
 
@@ -202,7 +201,7 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
     state.driver.announce(state.report);
     Module module;
     state.modules.add(facts, period, device, state.report, state.driver, state.objects, module);
-    if (remember_load(handle, module.number)) forget_launches(handle);
+    if (state.handles.remember_load(handle, module.number)) forget_launches(handle);
     state.gaps.note_load(state.gap_scene(), module.code, device, facts.caller);
     if (facts.code != 0) add_driver_failure(state, {facts, module.number, device}, address_of(&facts), lines);
   });
@@ -210,27 +209,33 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
 
 void on_lookup(const CallArgs& facts, std::uintptr_t handle) noexcept {
   if (!options().enabled || handle == 0) return;
-  bool changed = false;
-  if (facts.host != 0) {
-    // A runtime's handle may equal a driver's handle that is known already.
-    Registered kernel;
-    SlowPath().run([&](State& state) { kernel = state.fatbins.find_kernel(facts.host); });
-    if (kernel.kernel.empty() || handle_has_name(handle, kernel.kernel)) return;
-    changed = remember_name(handle, kernel.kernel, 0);
-  } else {
-    const std::uintptr_t source = facts.container != 0 ? facts.container : facts.handle;
-    changed = facts.symbol == nullptr ? remember_alias(handle, source)
-                                      : remember_name(handle, facts.symbol, source);
-  }
-  if (!changed || !options().coverage) return;
-  SlowPath().run([handle](State&) { forget_launches(handle); });
+  const std::string_view name = facts.symbol == nullptr ? std::string_view() : facts.symbol;
+  SlowPath().look([&](State& state) {
+    bool changed = false;
+    if (facts.host != 0) {
+      // A runtime's handle may equal a driver's handle that is known already.
+      const Registered kernel = state.fatbins.find_kernel(facts.host);
+      if (kernel.kernel.empty() || state.handles.recall(handle).name == kernel.kernel) return;
+      changed = state.handles.remember_name(handle, kernel.kernel, 0);
+    } else {
+      const std::uintptr_t source = facts.container != 0 ? facts.container : facts.handle;
+      changed = facts.symbol == nullptr ? state.handles.remember_alias(handle, source)
+                                        : state.handles.remember_name(handle, name, source);
+    }
+    if (changed) forget_launches(handle);
+  });
 }
 
 std::uint64_t unload_begins(std::uintptr_t handle) noexcept {
-  return options().enabled ? module_of_handle(handle) : 0;
+  std::uint64_t module = 0;
+  if (options().enabled && is_state_mapped())
+    SlowPath().look([&](State& state) { module = state.handles.recall(handle).module; });
+  return module;
 }
 
-void on_unloaded(std::uintptr_t handle, std::uint64_t module) noexcept { forget_load(handle, module); }
+void on_unloaded(std::uintptr_t handle, std::uint64_t module) noexcept {
+  if (module != 0) SlowPath().look([&](State& state) { state.handles.forget_load(handle, module); });
+}
 
 void on_error_read(Hook hook, abi::Result code, const void* caller) noexcept {
   LastError error;
@@ -290,8 +295,9 @@ void on_compiler_failed(const CompilerCall& call) noexcept {
 
 void on_launch(std::uintptr_t handle) noexcept {
   if (count_launch(handle)) return;
-  SlowPath().run(
-      [handle](State& state) { register_kernel(handle, state.report, state.modules, state.objects); });
+  SlowPath().run([handle](State& state) {
+    register_kernel(handle, state.report, state.modules, state.handles, state.objects);
+  });
 }
 
 namespace {

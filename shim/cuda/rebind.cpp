@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/own_references.h"
+#include "cuda/rebind.h"
 
 #include <dlfcn.h>
 
@@ -22,20 +22,20 @@ namespace {
 
 /// One thread at a time: two that give a page its protection back would meet.
 TimedLock g_lock;
-/// Libraries that were looked at, by LoadedObject::load modulo the size. A library that was closed and opened
-/// again may have the same number, and references that are bound to the shim again: one of them tells.
+/// Libraries that were looked at, by LoadedObject::mapping_id modulo the size. A library that was closed and
+/// opened again may have the same number, and references that are bound to the shim again: one of them tells.
 struct Seen {
-  std::uint64_t load = 0;
+  std::uint64_t mapping_id = 0;
   std::uintptr_t slot = 0;  ///< a reference to such a variable; 0 = the library has none
 };
 Seen g_seen[64];  // under g_lock
 
-Seen& seen_of(const LoadedObject& library) noexcept { return g_seen[library.load % std::size(g_seen)]; }
+Seen& seen_of(const LoadedObject& library) noexcept { return g_seen[library.mapping_id % std::size(g_seen)]; }
 
 bool is_done(const LoadedObject& library) noexcept {
   const Seen& seen = seen_of(library);
   std::uintptr_t bound_to = 0;
-  return seen.load == library.load &&
+  return seen.mapping_id == library.mapping_id &&
          (seen.slot == 0 || (library.elf.copy(seen.slot, bound_to) && !is_shim(bound_to)));
 }
 
@@ -188,8 +188,8 @@ bool is_linked_to(const LoadedObject& library, const LoadedObject& other) noexce
 /// Whether this library has not been asked about before, as far as there is room.
 bool is_new(const LoadedObject& library) noexcept {
   static std::atomic<std::uint64_t> g_asked[64];
-  return g_asked[library.load % std::size(g_asked)].exchange(library.load, std::memory_order_relaxed) !=
-         library.load;
+  return g_asked[library.mapping_id % std::size(g_asked)].exchange(
+             library.mapping_id, std::memory_order_relaxed) != library.mapping_id;
 }
 
 /// Another thread of the library waits until it is done.
@@ -199,7 +199,7 @@ bool is_new(const LoadedObject& library) noexcept {
   if (!lock || is_done(library)) return;
   on_new_stack([&] {
     PageCache pages;
-    seen_of(library) = {library.load, unshadow(library.elf.through(pages), name)};
+    seen_of(library) = {library.mapping_id, unshadow(library.elf.through(pages), name)};
   });
 }
 
@@ -270,7 +270,7 @@ AnyFunction own_runtime_function(Runtime runtime, Hook hook, const void* caller)
   std::atomic<std::uint64_t>& same = g_same[static_cast<std::size_t>(runtime)];
   const LoadedObject library = find_object_in_use(caller);
   const std::uint64_t closes = count_closes();
-  const std::uint64_t moment[] = {library.load, closes};
+  const std::uint64_t moment[] = {library.mapping_id, closes};
   const std::uint64_t key = key_hash(std::as_bytes(std::span(moment)));
   if (!library || library.at_start) return nullptr;
   if (same.load(std::memory_order_relaxed) == key && nothing_closed_since(closes)) return nullptr;

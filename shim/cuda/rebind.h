@@ -9,7 +9,7 @@
 #pragma once
 #include <string_view>
 
-#include "cuda/next_symbol.h"
+#include "cuda/real_functions.h"
 #include "process/loaded_objects.h"
 
 namespace kshim::shim {

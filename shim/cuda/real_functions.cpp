@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/next_symbol.h"
+#include "cuda/real_functions.h"
 
 #include <algorithm>
 #include <iterator>
@@ -48,7 +48,7 @@ std::atomic<AnyFunction> g_runtime_address[kRuntimeCount][kHookCount];
 
 std::atomic<std::uintptr_t> g_driver_low{0};
 std::atomic<std::uintptr_t> g_driver_high{0};
-std::atomic<std::uint64_t> g_driver_load{0};  ///< its number (LoadedObject::load)
+std::atomic<std::uint64_t> g_driver_load{0};  ///< its number (LoadedObject::mapping_id)
 
 /// Whether an object exports a static copy of the whole CUDA runtime. References with a version bind to
 /// libcudart.so.N, never to such a copy.
@@ -95,7 +95,7 @@ struct Search {
 
   bool is_library(const LoadedObject& object, const LoadedElf& elf) const noexcept {
     if (layer == Layer::runtime) return is_runtime(elf, static_cast<Runtime>(runtime));
-    return driver == 0 ? names_libcuda(object.path) : is_libcuda(object) && object.load == driver;
+    return driver == 0 ? names_libcuda(object.path) : is_libcuda(object) && object.mapping_id == driver;
   }
 };
 
@@ -109,7 +109,7 @@ bool search_one(void* context, const LoadedObject& object) {
   const LoadedElf elf = object.elf.through(search.pages);
   const bool driver = search.layer == Layer::driver;
   const bool library = search.is_library(object, elf);
-  if (driver && search.renamed == 0 && is_libcuda(object)) search.renamed = object.load;
+  if (driver && search.renamed == 0 && is_libcuda(object)) search.renamed = object.mapping_id;
   if (!library && !object.at_start && !search.any) return true;
   if (!library && !object.at_start && driver) {
     search.plugins = search.plugins || defines_any(search.layer, elf);
@@ -141,7 +141,7 @@ void run(Search& search) noexcept {
 /// Up to where in the list a search for the driver, or for one of the runtimes, has found nothing. Libraries
 /// come behind it, so that a look-up in a process without CUDA reads those alone that are new. Once a library
 /// was closed, another may have its place in the list: all that came after the start are read again.
-struct SearchedInVain {
+struct KnownAbsent {
   std::atomic<const link_map*> node{nullptr};
   std::atomic<std::uint64_t> hash{0};
   std::atomic<std::uint64_t> closes{0};  ///< count_closes() before
@@ -160,7 +160,7 @@ struct SearchedInVain {
     return start.load(std::memory_order_relaxed) && read_node(last_map_at_start(), out);
   }
 };
-constinit SearchedInVain g_in_vain[1 + kRuntimeCount];
+constinit KnownAbsent g_known_absent[1 + kRuntimeCount];
 /// A search has met a plugin with functions of the driver.
 std::atomic<bool> g_plugins{false};
 
@@ -175,8 +175,8 @@ bool may_have(Layer layer, std::size_t runtime, std::string_view path, const Loa
 }
 
 /// Whether a search still would find nothing.
-bool is_in_vain(Layer layer, std::size_t runtime) noexcept {
-  SearchedInVain& known = g_in_vain[layer == Layer::driver ? 0 : 1 + runtime];
+bool is_still_absent(Layer layer, std::size_t runtime) noexcept {
+  KnownAbsent& known = g_known_absent[layer == Layer::driver ? 0 : 1 + runtime];
   const std::uint64_t closes = count_closes();
   MapNode node;
   if (!known.find_end(node)) return false;
@@ -203,7 +203,7 @@ bool is_in_vain(Layer layer, std::size_t runtime) noexcept {
 template <class Use>
 bool with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const Use& use) noexcept {
   static constinit const Definitions kNone;
-  if (driver == 0 && is_in_vain(layer, runtime)) {
+  if (driver == 0 && is_still_absent(layer, runtime)) {
     use(kNone, nullptr);
     return true;
   }
@@ -215,17 +215,17 @@ bool with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const U
     run(search);
     searched = search.after_shim;
     use(search.result, &search.pages);
-    SearchedInVain& known = g_in_vain[layer == Layer::driver ? 0 : 1 + runtime];
+    KnownAbsent& known = g_known_absent[layer == Layer::driver ? 0 : 1 + runtime];
     if (search.plugins) g_plugins.store(true, std::memory_order_relaxed);
-    const bool in_vain = searched && driver == 0 && search.result.none();
-    if (in_vain) known.start.store(true, std::memory_order_relaxed);
-    known.note(in_vain ? end : ListMark(), closes);
+    const bool absent_now = searched && driver == 0 && search.result.none();
+    if (absent_now) known.start.store(true, std::memory_order_relaxed);
+    known.note(absent_now ? end : ListMark(), closes);
   });
   return searched;
 }
 
 void remember_driver(const LoadedObject& object) noexcept {
-  g_driver_load.store(object.load, std::memory_order_relaxed);
+  g_driver_load.store(object.mapping_id, std::memory_order_relaxed);
   g_driver_high.store(object.elf.high(), std::memory_order_relaxed);
   g_driver_low.store(object.elf.low(), std::memory_order_release);
 }
@@ -233,13 +233,13 @@ void remember_driver(const LoadedObject& object) noexcept {
 /// The object that a runtime's table was filled from.
 struct RuntimeObject {
   std::atomic<std::uintptr_t> low{0};
-  std::atomic<std::uint64_t> load{0};
+  std::atomic<std::uint64_t> mapping_id{0};
 };
 constinit RuntimeObject g_runtime_objects[kRuntimeCount];
 
 bool is_there(const RuntimeObject& object) noexcept {
   return is_still_loaded(object.low.load(std::memory_order_acquire),
-                         object.load.load(std::memory_order_relaxed));
+                         object.mapping_id.load(std::memory_order_relaxed));
 }
 
 bool is_driver_there() noexcept {
@@ -329,9 +329,10 @@ bool fill_driver(std::uint64_t load, Wanted* wanted = nullptr) noexcept {
         }
         change_known(
             [&] {
-              const bool same = definitions.library.load == g_driver_load.load(std::memory_order_relaxed);
+              const bool same =
+                  definitions.library.mapping_id == g_driver_load.load(std::memory_order_relaxed);
               return (load != 0 || same || !is_driver_there()) &&
-                     (!definitions.library || is_still_loaded(elf.low(), definitions.library.load));
+                     (!definitions.library || is_still_loaded(elf.low(), definitions.library.mapping_id));
             },
             [&] {
               for (std::size_t i = 0; i < kHookCount; ++i)
@@ -425,18 +426,18 @@ LoadedObject driver_object() noexcept {
   recheck_driver();
   const std::uintptr_t low = g_driver_low.load(std::memory_order_acquire);
   const LoadedObject found = low == 0 ? LoadedObject() : find_loaded_object(low);
-  return found.load == g_driver_load.load(std::memory_order_relaxed) ? found : LoadedObject();
+  return found.mapping_id == g_driver_load.load(std::memory_order_relaxed) ? found : LoadedObject();
 }
 
 std::string_view driver_path() noexcept { return driver_object().path; }
 
 bool adopt_driver(const LoadedObject& object) noexcept {
-  if (g_driver_load.load(std::memory_order_acquire) == object.load) return true;
+  if (g_driver_load.load(std::memory_order_acquire) == object.mapping_id) return true;
   // What the program has looked up in one driver must not go to another.
   if (is_driver_there()) return false;
   // Under another file name it is the driver only where no file has the driver's.
-  fill_driver(names_libcuda(object.path) ? object.load : 0);
-  return g_driver_load.load(std::memory_order_acquire) == object.load;
+  fill_driver(names_libcuda(object.path) ? object.mapping_id : 0);
+  return g_driver_load.load(std::memory_order_acquire) == object.mapping_id;
 }
 
 void find_driver() noexcept { fill_driver(0); }
@@ -483,7 +484,7 @@ AnyFunction known_runtime(Runtime runtime, Hook hook) noexcept {
   const auto index = static_cast<std::size_t>(runtime);
   const RuntimeObject& object = g_runtime_objects[index];
   const std::uintptr_t low = object.low.load(std::memory_order_acquire);
-  const std::uint64_t load = object.load.load(std::memory_order_acquire);
+  const std::uint64_t load = object.mapping_id.load(std::memory_order_acquire);
   const AnyFunction address = g_runtime_address[index][index_of(hook)].load(std::memory_order_acquire);
   return address != nullptr && is_still_loaded(low, load) ? address : nullptr;
 }
@@ -499,15 +500,15 @@ AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
     RuntimeObject& object = g_runtime_objects[index];
     change_known(
         [&] {
-          return (!is_there(object) || object.load.load() == library.load) &&
-                 (!library || is_still_loaded(library.elf.low(), library.load));
+          return (!is_there(object) || object.mapping_id.load() == library.mapping_id) &&
+                 (!library || is_still_loaded(library.elf.low(), library.mapping_id));
         },
         [&] {
           for (std::size_t i = 0; i < kHookCount; ++i)
             if (kHooks[i].layer == Layer::runtime)
               g_runtime_address[index][i].store(definitions.lasting[i] ? definitions.found[i] : nullptr,
                                                 std::memory_order_relaxed);
-          object.load.store(library.load, std::memory_order_relaxed);
+          object.mapping_id.store(library.mapping_id, std::memory_order_relaxed);
           object.low.store(library.elf.low(), std::memory_order_release);
         });
   };
@@ -532,7 +533,7 @@ LoadedObject runtime_object(Runtime runtime) noexcept {
   const RuntimeObject& object = g_runtime_objects[static_cast<std::size_t>(runtime)];
   const std::uintptr_t low = object.low.load(std::memory_order_acquire);
   const LoadedObject found = low == 0 ? LoadedObject() : find_loaded_object(low);
-  return found.load == object.load.load(std::memory_order_relaxed) ? found : LoadedObject();
+  return found.mapping_id == object.mapping_id.load(std::memory_order_relaxed) ? found : LoadedObject();
 }
 
 void close_begins() noexcept {

@@ -8,7 +8,7 @@
 namespace kshim::shim {
 
 template <std::size_t kSlots>
-class SeenKeys {
+class InsertOnlySet {
  public:
   /// False if the key is in the set, or if the slots that it hashes to are full.
   bool is_first(std::uint64_t key) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest/programs.h"
+#include "guest/selection.h"
 
 #include <algorithm>
 #include <span>

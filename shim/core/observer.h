@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "cuda/call_args.h"
-#include "cuda/next_symbol.h"
+#include "cuda/real_functions.h"
 #include "track/compiler_errors.h"
 
 namespace kshim::shim {

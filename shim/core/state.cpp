@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "failure/state.h"
+#include "core/state.h"
 
 #include <sys/mman.h>
 
