@@ -160,7 +160,7 @@ void on_init(const CallArgs& facts, bool begun) noexcept {
     state.report.begin();
     state.driver.announce(state.report);
     state.objects.announce_libraries(state.report);
-    write_unwatched_runtime(state.report);
+    write_unwatched_runtime(state.locked, state.report);
     state.target_scan.run(state.gap_scene(), state.gaps);
     if (facts.code != 0) add_driver_failure(state, {facts, 0, {}}, address_of(&facts), lines);
   });
@@ -201,7 +201,7 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
     state.driver.announce(state.report);
     Module module;
     state.modules.add(facts, period, device, state.report, state.driver, state.objects, module);
-    if (state.handles.remember_load(handle, module.number)) forget_launches(handle);
+    if (state.handles.remember_load(handle, module.number)) forget_launches(state.locked, handle);
     state.gaps.note_load(state.gap_scene(), module.code, device, facts.caller);
     if (facts.code != 0) add_driver_failure(state, {facts, module.number, device}, address_of(&facts), lines);
   });
@@ -222,13 +222,15 @@ void on_lookup(const CallArgs& facts, std::uintptr_t handle) noexcept {
       changed = facts.symbol == nullptr ? state.handles.remember_alias(handle, source)
                                         : state.handles.remember_name(handle, name, source);
     }
-    if (changed) forget_launches(handle);
+    if (changed) forget_launches(state.locked, handle);
   });
 }
 
 std::uint64_t unload_begins(std::uintptr_t handle) noexcept {
   std::uint64_t module = 0;
-  if (options().enabled && is_state_mapped())
+  // A child of fork that does not use CUDA unloads at its end what its parent has loaded, and the driver
+  // refuses. It may have forbidden itself system calls.
+  if (options().enabled && is_state_mapped() && !has_parents_report())
     SlowPath().look([&](State& state) { module = state.handles.recall(handle).module; });
   return module;
 }
@@ -272,8 +274,8 @@ void on_fatbin_complete(abi::FatbinHandle handle) noexcept {
 void on_export_table(const void* const* table, const abi::Uuid* id, const void* caller) noexcept {
   if (!is_recording(caller) || table == nullptr || id == nullptr || !is_load_table(*id)) return;
   SlowPath().run([&](State& state) {
-    watch_load_table(address_of(*table), caller);
-    write_unwatched_runtime(state.report);
+    watch_load_table(state.locked, address_of(*table), caller);
+    write_unwatched_runtime(state.locked, state.report);
   });
 }
 
@@ -296,7 +298,7 @@ void on_compiler_failed(const CompilerCall& call) noexcept {
 void on_launch(std::uintptr_t handle) noexcept {
   if (count_launch(handle)) return;
   SlowPath().run([handle](State& state) {
-    register_kernel(handle, state.report, state.modules, state.handles, state.objects);
+    register_kernel(state.locked, handle, state.report, state.modules, state.handles, state.objects);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "failure/last_error_tracking.h"
 #include "failure/target_scan.h"
 #include "guest/errno_keeper.h"
+#include "guest/locked.h"
 #include "guest/reentry_guard.h"
 #include "guest/scratch_stack.h"
 #include "report/report_file.h"
@@ -20,7 +21,8 @@
 
 namespace kshim::shim {
 
-/// Zeroed memory is an empty State.
+/// Zeroed memory is an empty State. Only SlowPath gives one: code that has a State&, or a reference to a
+/// member, holds the lock.
 struct State {
   ScratchStack stack;
   Report report;
@@ -34,6 +36,7 @@ struct State {
   ErrorReads error_reads;
   TargetScan target_scan;
   CompilerProcess compiler;
+  Locked locked;
 
   Gaps::Scene gap_scene() noexcept { return {report, driver, objects, fatbins}; }
   Failures::Scene failure_scene() noexcept {

@@ -41,7 +41,7 @@ void ask_driver(bool initialized, DriverAnswers& out) noexcept;
 /// as above.
 std::optional<std::uint64_t> ask_current_device() noexcept;
 
-/// Lies in zeroed memory. Under the shim's lock.
+/// Lies in zeroed memory.
 class DriverInfo {
  public:
   /// Whether the answers are of the driver that is loaded now, with devices if `initialized`.

@@ -34,7 +34,7 @@ constexpr std::size_t kNeeded = 9;  ///< words: the size, and all up to the last
 constexpr unsigned char kInterface[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
                                           0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
 
-// Under the shim's lock.
+// Changed by watch_load_table() alone.
 std::uintptr_t g_table = 0;  ///< the table with our wrappers in it
 bool g_given_up = false;
 
@@ -94,7 +94,7 @@ std::string_view watch_table(std::uintptr_t table) noexcept {
 
 }  // namespace
 
-void watch_load_table(std::uintptr_t table, const void* caller) noexcept {
+void watch_load_table(const Locked& /*locked*/, std::uintptr_t table, const void* caller) noexcept {
   const LoadedObject asker = find_object_in_use(caller);
   if (!asker || is_driver_file(asker) || loads_libraries(asker.identity)) return;
   if (!options().patch_table) {

@@ -11,6 +11,7 @@
 
 #include "cuda/cuda_abi.h"
 #include "cuda/real_functions.h"
+#include "guest/locked.h"
 
 namespace kshim::shim {
 
@@ -29,8 +30,8 @@ AnyFunction table_wrapper(std::size_t row) noexcept;
 
 /// Whether the id is that of the table that these runtimes load through.
 bool is_load_table(const abi::Uuid& id) noexcept;
-/// cuGetExportTable has answered `caller` with that table. Under the shim's lock.
-void watch_load_table(std::uintptr_t table, const void* caller) noexcept;
+/// cuGetExportTable has answered `caller` with that table.
+void watch_load_table(const Locked& locked, std::uintptr_t table, const void* caller) noexcept;
 /// The identity of the file of a runtime before 12 that has asked for the table while it is not replaced: its
 /// loads are not recorded. 0: there is none.
 std::uint32_t unwatched_runtime() noexcept;

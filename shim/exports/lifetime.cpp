@@ -123,7 +123,7 @@ void end_report(State& state, bool whole) noexcept {
     state.objects.announce_known_libraries(state.report);
     state.target_scan.run(state.gap_scene(), state.gaps);
   }
-  write_launch_counts(state.report);
+  write_launch_counts(state.locked, state.report);
   state.failures.flush_repeats(state.report);
   state.report.end();
 }

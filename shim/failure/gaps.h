@@ -13,7 +13,7 @@
 
 namespace kshim::shim {
 
-/// Lies in zeroed memory. Under the shim's lock.
+/// Lies in zeroed memory.
 class Gaps {
  public:
   /// The other members of State that a gap needs.

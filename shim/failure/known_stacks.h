@@ -16,7 +16,7 @@ namespace kshim::shim {
 std::uint64_t identity_of(std::span<const report::FrameRow> rows) noexcept;
 std::uint64_t identity_of(std::span<const report::PythonRow> rows) noexcept;
 
-/// Of one report and one kind of stack. Under the shim's lock.
+/// Of one report and one kind of stack.
 class KnownStacks {
  public:
   static constexpr std::size_t kMax = 1024;  ///< failures

@@ -29,7 +29,7 @@ void set_last_error(const LastError& error) noexcept;
 /// Needs no lock.
 bool match_last_error(Hook hook, abi::Result code, LastError& out) noexcept;
 
-/// Lies in zeroed memory. Under the shim's lock.
+/// Lies in zeroed memory.
 class ErrorReads {
  public:
   void add(const LastError& error, Hook hook, const void* caller, Report& report,

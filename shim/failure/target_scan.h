@@ -8,7 +8,7 @@
 
 namespace kshim::shim {
 
-/// Lies in zeroed memory. Under the shim's lock.
+/// Lies in zeroed memory.
 class TargetScan {
  public:
   /// Gaps for the targets in the files mapped since the last call. Nothing without KSHIM_TARGET.

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "cuda/driver_log.h"
-#include "failure/state.h"
+#include "core/state.h"
 #include "guest/options.h"
 #include "process/loaded_objects.h"
 #include "process/stack/native.h"

@@ -27,8 +27,7 @@ bool is_process_of_report() noexcept;
 /// Records that could not be written. Needs no lock.
 void count_dropped(std::uint64_t records = 1) noexcept;
 
-/// Lies in zeroed memory, which is a report that has not begun. Under the shim's lock, but for
-/// end_immediately().
+/// Lies in zeroed memory, which is a report that has not begun.
 class Report {
  public:
   /// Makes the file and writes the process record, the first time this process calls it; cheap afterwards (no
@@ -86,7 +85,7 @@ class Report {
   bool keep_or_drop(std::string_view line, bool kept) noexcept;
   /// For the next record.
   std::span<char> room() noexcept {
-    if (unwritten_ > kRecordSize) flush();
+    if (unwritten_ > kEventSize) flush();
     return {records_ + unwritten_, kRecordSize};
   }
 
@@ -98,6 +97,8 @@ class Report {
                                 kType == report::RecordType::end;
   // Room for 64 native and 128 Python frames with long names.
   static constexpr std::size_t kRecordSize = 524288;
+  /// An event that has more than this is written in pieces.
+  static constexpr std::size_t kEventSize = 65536;
   static constexpr std::size_t kMaxNoted = 64;
   struct Note {
     void* said;
@@ -123,7 +124,7 @@ class Report {
   std::size_t noted_;
   std::uint64_t lines_;    ///< not yet written
   std::size_t unwritten_;  ///< their bytes
-  char records_[2 * kRecordSize];
+  char records_[kEventSize + kRecordSize];
 };
 
 }  // namespace kshim::shim

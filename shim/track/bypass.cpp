@@ -240,8 +240,8 @@ bool is_driver_mapped() noexcept {
 
 }  // namespace
 
-void write_unwatched_runtime(Report& report) noexcept {
-  static std::uint32_t g_written = 0;  // the number of the report that has it; under the shim's lock
+void write_unwatched_runtime(const Locked& /*locked*/, Report& report) noexcept {
+  static std::uint32_t g_written = 0;  // the number of the report that has it
   const std::uint32_t runtime = unwatched_runtime();
   if (runtime == 0 || current_report() == 0 || g_written == current_report()) return;
   g_written = current_report();

@@ -3,13 +3,14 @@
 // RTLD_DEEPBIND, which puts a library's own dependencies before every preload, or into a namespace of their
 // own (dlmopen), where there is no preload. What such files did cannot be recorded; that they were there can.
 #pragma once
+#include "guest/locked.h"
 #include "track/object_records.h"
 
 namespace kshim::shim {
 
 /// A `bypass` record, once a report, for a runtime before 12 whose loads are not recorded. Under the shim's
 /// lock.
-void write_unwatched_runtime(Report& report) noexcept;
+void write_unwatched_runtime(const Locked& locked, Report& report) noexcept;
 
 // For the end of a process through its destructors.
 

@@ -32,7 +32,7 @@ class AskedArchs {
   std::size_t count_;
 };
 
-/// Lies in zeroed memory. Under the shim's lock.
+/// Lies in zeroed memory.
 class CompilerProcess {
  public:
   /// The record; `status` is not 0.

@@ -41,7 +41,7 @@ constexpr std::size_t kProbes = 32;
 /// Mapped when the first launch is counted.
 struct Counts {
   Slot slots[kSlots];
-  Kernel kernels[kKernels];  ///< under the shim's lock
+  Kernel kernels[kKernels];  ///< changed by those that have a Locked
   std::uint32_t report;      ///< the report that the kernels belong to
 };
 std::atomic<Counts*> g_counts{nullptr};
@@ -138,7 +138,7 @@ bool count_launch(std::uintptr_t handle) noexcept {
 
 void count_unknown_launch() noexcept { g_incomplete.store(true, std::memory_order_relaxed); }
 
-void register_kernel(std::uintptr_t handle, Report& report, const Modules& modules,
+void register_kernel(const Locked& /*locked*/, std::uintptr_t handle, Report& report, const Modules& modules,
                      const HandleNames& handles, ObjectRecords& objects) noexcept {
   Counts* const counts = g_counts.load(std::memory_order_acquire);
   const std::uint32_t number = report.begin();
@@ -168,7 +168,7 @@ void register_kernel(std::uintptr_t handle, Report& report, const Modules& modul
   slot->kernel.store(kernel, std::memory_order_release);
 }
 
-void forget_launches(std::uintptr_t handle) noexcept {
+void forget_launches(const Locked& /*locked*/, std::uintptr_t handle) noexcept {
   Counts* const counts = g_counts.load(std::memory_order_acquire);
   Slot* const slot = counts == nullptr ? nullptr : find_slot(*counts, handle, false);
   if (slot == nullptr) return;
@@ -176,7 +176,7 @@ void forget_launches(std::uintptr_t handle) noexcept {
   slot->kernel.store(0, std::memory_order_release);
 }
 
-void write_launch_counts(Report& report) noexcept {
+void write_launch_counts(const Locked& /*locked*/, Report& report) noexcept {
   if (!options().coverage) return;
   if (g_incomplete.load(std::memory_order_relaxed)) count_dropped();
   Counts* const counts = g_counts.load(std::memory_order_acquire);

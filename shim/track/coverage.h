@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 
+#include "guest/locked.h"
 #include "track/handle_names.h"
 #include "track/modules.h"
 
@@ -16,14 +17,12 @@ bool count_launch(std::uintptr_t handle) noexcept;
 /// A launch without a known kernel: the report's end says that something is missing. Lock-free.
 void count_unknown_launch() noexcept;
 
-// Under the shim's lock:
-
 /// The first launch of this handle in this report: writes the kernel's record.
-void register_kernel(std::uintptr_t handle, Report& report, const Modules& modules,
+void register_kernel(const Locked& locked, std::uintptr_t handle, Report& report, const Modules& modules,
                      const HandleNames& handles, ObjectRecords& objects) noexcept;
 /// The handle refers to something else from now on.
-void forget_launches(std::uintptr_t handle) noexcept;
+void forget_launches(const Locked& locked, std::uintptr_t handle) noexcept;
 /// Writes how often each kernel was launched, at the report's end.
-void write_launch_counts(Report& report) noexcept;
+void write_launch_counts(const Locked& locked, Report& report) noexcept;
 
 }  // namespace kshim::shim

@@ -41,7 +41,7 @@ struct KernelNames {
   std::span<const std::string_view> all() const noexcept { return {names, count}; }
 };
 
-/// Lies in zeroed memory. Under the shim's lock.
+/// Lies in zeroed memory.
 class FatbinRegistry {
  public:
   /// Takes over what was staged.

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "guest/syscalls.h"
+
 namespace kshim::shim {
 namespace {
 
@@ -14,10 +16,16 @@ std::size_t HandleNames::home_of(std::uintptr_t handle) noexcept {
   return static_cast<std::size_t>((handle * 0x9e3779b97f4a7c15ULL) >> (64U - kSlotBits));
 }
 
+/// False without memory.
+bool HandleNames::open() noexcept {
+  if (table_ == nullptr) table_ = static_cast<Table*>(raw::map_memory(sizeof(Table), MAP_NORESERVE));
+  return table_ != nullptr;
+}
+
 const HandleNames::Slot* HandleNames::find(std::uintptr_t handle) const noexcept {
   const std::size_t home = home_of(handle);
-  for (std::size_t i = 0; i < kProbes; ++i) {
-    const Slot& slot = slots_[(home + i) % kSlots];
+  for (std::size_t i = 0; table_ != nullptr && i < kProbes; ++i) {
+    const Slot& slot = table_->slots[(home + i) % kSlots];
     if (slot.handle == handle) return &slot;
     if (slot.handle == 0) return nullptr;
   }
@@ -28,10 +36,10 @@ const HandleNames::Slot* HandleNames::find(std::uintptr_t handle) const noexcept
 HandleNames::Slot& HandleNames::acquire(std::uintptr_t handle) noexcept {
   const std::size_t home = home_of(handle);
   for (std::size_t i = 0; i < kProbes; ++i) {
-    Slot& slot = slots_[(home + i) % kSlots];
+    Slot& slot = table_->slots[(home + i) % kSlots];
     if (slot.handle == 0 || slot.handle == handle) return slot;
   }
-  Slot& slot = slots_[(home + written_ % kProbes) % kSlots];
+  Slot& slot = table_->slots[(home + table_->written % kProbes) % kSlots];
   slot = {};
   return slot;
 }
@@ -47,24 +55,25 @@ const HandleNames::Slot* HandleNames::find_meaning(std::uintptr_t handle) const 
 
 /// Empty if there is none, or if it was overwritten.
 std::string_view HandleNames::name_of(const Slot& slot) const noexcept {
-  if (slot.length == 0 || written_ - slot.begin > kRing) return {};
-  return {ring_ + slot.begin % kRing, slot.length};
+  if (slot.length == 0 || table_->written - slot.begin > kRing) return {};
+  return {table_->ring + slot.begin % kRing, slot.length};
 }
 
 bool HandleNames::remember(std::uintptr_t handle, std::string_view name, std::uint64_t module,
                            std::uintptr_t root) noexcept {
-  if (handle == 0) return false;
+  if (handle == 0 || !open()) return false;
   if (name.size() > HandleInfo::kMaxNameLength) name = {};
   Slot& slot = acquire(handle);
   const bool known = slot.handle == handle;
   const bool same_name = known && name_of(slot) == name;
   if (same_name && slot.module == module && slot.root == root) return false;
   if (!same_name && !name.empty()) {
-    if (written_ % kRing + name.size() > kRing) written_ += kRing - written_ % kRing;  // in one piece
+    if (table_->written % kRing + name.size() > kRing)
+      table_->written += kRing - table_->written % kRing;  // in one piece
     // The name may be that of another handle, in the ring.
-    std::memmove(ring_ + written_ % kRing, name.data(), name.size());
-    slot.begin = written_;
-    written_ += name.size();
+    std::memmove(table_->ring + table_->written % kRing, name.data(), name.size());
+    slot.begin = table_->written;
+    table_->written += name.size();
   }
   slot = {handle, slot.begin, name.size(), module, root};
   return known;

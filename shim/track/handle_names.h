@@ -41,7 +41,13 @@ class HandleNames {
     std::uint64_t module;
     std::uintptr_t root;  ///< the handle that the load gave; 0 = not known
   };
+  struct Table {
+    Slot slots[kSlots];
+    std::uint64_t written;  ///< bytes of names, ever
+    char ring[kRing];
+  };
   static std::size_t home_of(std::uintptr_t handle) noexcept;
+  bool open() noexcept;
   const Slot* find(std::uintptr_t handle) const noexcept;
   Slot& acquire(std::uintptr_t handle) noexcept;
   const Slot* find_meaning(std::uintptr_t handle) const noexcept;
@@ -49,9 +55,7 @@ class HandleNames {
   bool remember(std::uintptr_t handle, std::string_view name, std::uint64_t module,
                 std::uintptr_t root) noexcept;
 
-  Slot slots_[kSlots];
-  std::uint64_t written_;  ///< bytes of names, ever
-  char ring_[kRing];
+  Table* table_;  ///< mapped when the first handle is remembered
 };
 
 }  // namespace kshim::shim

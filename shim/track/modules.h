@@ -20,7 +20,7 @@ struct Module {
   DeviceCode code;
 };
 
-/// Lies in zeroed memory. Under the shim's lock.
+/// Lies in zeroed memory.
 class Modules {
  public:
   /// A load returned. Writes its record, after the records that it refers to.

@@ -11,7 +11,7 @@
 
 namespace kshim::shim {
 
-/// Lies in zeroed memory. Under the shim's lock.
+/// Lies in zeroed memory.
 class ObjectRecords {
  public:
   /// `runtime`: static, shared or none; empty where the caller cannot tell. Nothing for identity 0.

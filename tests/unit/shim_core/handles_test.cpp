@@ -26,7 +26,7 @@ class Handles : public ::testing::Test {
   void forget_load(std::uintptr_t handle, std::uint64_t module) const { names_->forget_load(handle, module); }
 
  private:
-  std::unique_ptr<HandleNames> names_ = std::make_unique<HandleNames>();
+  std::unique_ptr<HandleNames> names_ = std::make_unique<HandleNames>();  // all zero
 };
 
 TEST_F(Handles, ForgetsNothingItHasRoomFor) {
