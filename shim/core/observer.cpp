@@ -226,17 +226,15 @@ void on_lookup(const CallArgs& facts, std::uintptr_t handle) noexcept {
   });
 }
 
-std::uint64_t unload_begins(std::uintptr_t handle) noexcept {
-  std::uint64_t module = 0;
-  // A child of fork that does not use CUDA unloads at its end what its parent has loaded, and the driver
-  // refuses. It may have forbidden itself system calls.
-  if (options().enabled && is_state_mapped() && !has_parents_report())
-    SlowPath().look([&](State& state) { module = state.handles.recall(handle).module; });
-  return module;
-}
-
-void on_unloaded(std::uintptr_t handle, std::uint64_t module) noexcept {
-  if (module != 0) SlowPath().look([&](State& state) { state.handles.forget_load(handle, module); });
+// A child of fork that does not use CUDA unloads at its end what its parent has loaded, and the driver
+// refuses. It may have forbidden itself system calls.
+void unload_begins(std::uintptr_t handle) noexcept {
+  if (handle == 0 || !options().enabled || !is_state_mapped() || has_parents_report()) return;
+  if (!stage_unload(handle))
+    SlowPath().look([handle](State& state) {
+      state.handles.update();
+      stage_unload(handle);
+    });
 }
 
 void on_error_read(Hook hook, abi::Result code, const void* caller) noexcept {

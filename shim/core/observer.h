@@ -28,9 +28,8 @@ void on_runtime_returned(const CallArgs& facts) noexcept;
 /// A load returned; `begin` is load_begins() of before. `handle`: what it has written, 0 when it failed.
 std::uint64_t load_begins() noexcept;
 void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) noexcept;
-/// Which load a handle means, before it is unloaded; and afterwards, when it was.
-std::uint64_t unload_begins(std::uintptr_t handle) noexcept;
-void on_unloaded(std::uintptr_t handle, std::uint64_t module) noexcept;
+/// A load is about to be unloaded.
+void unload_begins(std::uintptr_t handle) noexcept;
 /// A look-up succeeded: `handle` is now known under a name, or means what another handle means.
 void on_lookup(const CallArgs& facts, std::uintptr_t handle) noexcept;
 /// cudaGetLastError or cudaPeekAtLastError returned an error.

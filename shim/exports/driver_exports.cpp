@@ -61,10 +61,10 @@ constexpr Result kNotReady = 600;
                                                        code == 0 ? handle_written args : 0);             \
                 return code;)
 
-#define KSHIM_UNLOAD(path, name, ret, params, args)                                                       \
-  KSHIM_WRAPPER(path, name, ret, params, args, const std::uint64_t load = unload_begins(address_of args); \
-                const Result code = real args; if (code == 0) on_unloaded(address_of args, load);         \
-                else on_call_failed(KSHIM_FACTS(name, code, KSHIM_STRIP args)); return code;)
+#define KSHIM_UNLOAD(path, name, ret, params, args)                            \
+  KSHIM_WRAPPER(path, name, ret, params, args, unload_begins(address_of args); \
+                const Result code = real args;                                 \
+                if (code != 0) on_call_failed(KSHIM_FACTS(name, code, KSHIM_STRIP args)); return code;)
 
 #define KSHIM_LOOKUP(path, name, ret, params, args)                                                       \
   KSHIM_WRAPPER(path, name, ret, params, args, const Result code = real args;                             \

@@ -44,7 +44,7 @@ struct FailureSources {
   const Modules& modules;
   const DriverInfo& driver;
   FatbinRegistry& fatbins;
-  const HandleNames& handles;
+  HandleNames& handles;
   std::uint32_t report;
 };
 void gather(const DriverFailure* driver, const CallArgs* runtime, const FailureSources& sources,

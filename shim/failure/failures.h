@@ -23,7 +23,7 @@ class Failures {
     ObjectRecords& objects;
     const Modules& modules;
     FatbinRegistry& fatbins;
-    const HandleNames& handles;
+    HandleNames& handles;
     Gaps& gaps;
   };
   /// Adds a failure that was seen at the driver, at the runtime or at both; at least one is not null.

@@ -9,8 +9,8 @@
 #include <atomic>
 #include <cstring>
 
-#include "cuda/driver_log.h"
 #include "core/state.h"
+#include "cuda/driver_log.h"
 #include "guest/options.h"
 #include "process/loaded_objects.h"
 #include "process/stack/native.h"

@@ -139,7 +139,7 @@ bool count_launch(std::uintptr_t handle) noexcept {
 void count_unknown_launch() noexcept { g_incomplete.store(true, std::memory_order_relaxed); }
 
 void register_kernel(const Locked& /*locked*/, std::uintptr_t handle, Report& report, const Modules& modules,
-                     const HandleNames& handles, ObjectRecords& objects) noexcept {
+                     HandleNames& handles, ObjectRecords& objects) noexcept {
   Counts* const counts = g_counts.load(std::memory_order_acquire);
   const std::uint32_t number = report.begin();
   Slot* const slot = counts == nullptr || number == 0 ? nullptr : find_slot(*counts, handle, false);

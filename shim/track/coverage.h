@@ -19,7 +19,7 @@ void count_unknown_launch() noexcept;
 
 /// The first launch of this handle in this report: writes the kernel's record.
 void register_kernel(const Locked& locked, std::uintptr_t handle, Report& report, const Modules& modules,
-                     const HandleNames& handles, ObjectRecords& objects) noexcept;
+                     HandleNames& handles, ObjectRecords& objects) noexcept;
 /// The handle refers to something else from now on.
 void forget_launches(const Locked& locked, std::uintptr_t handle) noexcept;
 /// Writes how often each kernel was launched, at the report's end.

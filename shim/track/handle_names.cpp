@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "track/handle_names.h"
 
+#include <atomic>
 #include <cstring>
 
 #include "guest/syscalls.h"
@@ -10,7 +11,27 @@ namespace {
 
 constexpr std::size_t kProbes = 32;
 
+std::atomic<std::uintptr_t> g_unloaded[64];
+std::atomic<bool> g_any_unloaded{false};
+
 }  // namespace
+
+bool stage_unload(std::uintptr_t handle) noexcept {
+  for (auto& place : g_unloaded) {
+    std::uintptr_t free = 0;
+    if (!place.compare_exchange_strong(free, handle)) continue;
+    g_any_unloaded.store(true);
+    return true;
+  }
+  return false;
+}
+
+void HandleNames::update() noexcept {
+  if (!g_any_unloaded.load() || !g_any_unloaded.exchange(false)) return;
+  for (auto& place : g_unloaded)
+    if (const std::uintptr_t handle = place.exchange(0); handle != 0 && find(handle) != nullptr)
+      acquire(handle) = {handle, 0, 0, 0, 0};
+}
 
 std::size_t HandleNames::home_of(std::uintptr_t handle) noexcept {
   return static_cast<std::size_t>((handle * 0x9e3779b97f4a7c15ULL) >> (64U - kSlotBits));
@@ -80,16 +101,19 @@ bool HandleNames::remember(std::uintptr_t handle, std::string_view name, std::ui
 }
 
 bool HandleNames::remember_load(std::uintptr_t handle, std::uint64_t module) noexcept {
+  update();
   return remember(handle, {}, module, handle);
 }
 
 bool HandleNames::remember_name(std::uintptr_t handle, std::string_view name,
                                 std::uintptr_t source) noexcept {
+  update();
   const Slot* const in = find_meaning(source);
   return in != nullptr ? remember(handle, name, in->module, in->root) : remember(handle, name, 0, 0);
 }
 
 bool HandleNames::remember_alias(std::uintptr_t handle, std::uintptr_t source) noexcept {
+  update();
   const Slot* const meaning = find_meaning(source);
   if (handle == 0 || meaning == nullptr) return remember(handle, {}, 0, 0);
   Slot alias = *meaning;
@@ -102,12 +126,8 @@ bool HandleNames::remember_alias(std::uintptr_t handle, std::uintptr_t source) n
   return known;
 }
 
-void HandleNames::forget_load(std::uintptr_t handle, std::uint64_t module) noexcept {
-  const Slot* const slot = handle == 0 || module == 0 ? nullptr : find(handle);
-  if (slot != nullptr && slot->module == module) acquire(handle) = {handle, 0, 0, 0, 0};
-}
-
-HandleInfo HandleNames::recall(std::uintptr_t handle) const noexcept {
+HandleInfo HandleNames::recall(std::uintptr_t handle) noexcept {
+  update();
   const Slot* const slot = find_meaning(handle);
   return slot == nullptr ? HandleInfo() : HandleInfo{slot->module, name_of(*slot)};
 }

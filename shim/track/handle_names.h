@@ -15,6 +15,10 @@ struct HandleInfo {
   std::string_view name{};                              ///< mangled; valid until the next one is remembered
 };
 
+/// A load is about to be unloaded: soon neither its handle nor those that were found in it mean anything.
+/// Takes no lock: the next user of HandleNames forgets it. False where too many wait for that.
+bool stage_unload(std::uintptr_t handle) noexcept;
+
 /// Lies in zeroed memory.
 class HandleNames {
  public:
@@ -24,10 +28,9 @@ class HandleNames {
   bool remember_name(std::uintptr_t handle, std::string_view name, std::uintptr_t source) noexcept;
   /// `handle` means what `source` means.
   bool remember_alias(std::uintptr_t handle, std::uintptr_t source) noexcept;
-  /// The load was unloaded: neither its handle nor those that were found in it mean anything, unless another
-  /// thread has got the same handle for another load meanwhile.
-  void forget_load(std::uintptr_t handle, std::uint64_t module) noexcept;
-  HandleInfo recall(std::uintptr_t handle) const noexcept;
+  HandleInfo recall(std::uintptr_t handle) noexcept;
+  /// Forgets the loads that were staged.
+  void update() noexcept;
 
  private:
   static constexpr unsigned kSlotBits = 16;

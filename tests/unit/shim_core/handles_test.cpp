@@ -23,7 +23,6 @@ class Handles : public ::testing::Test {
   bool remember_alias(std::uintptr_t handle, std::uintptr_t source) const {
     return names_->remember_alias(handle, source);
   }
-  void forget_load(std::uintptr_t handle, std::uint64_t module) const { names_->forget_load(handle, module); }
 
  private:
   std::unique_ptr<HandleNames> names_ = std::make_unique<HandleNames>();  // all zero
@@ -78,9 +77,8 @@ TEST_F(Handles, WhatWasFoundInAnUnloadedModuleMeansNothing) {
   remember_load(0x6660, 11);
   remember_name(0x6670, "alpha", 0x6660);
   remember_alias(0x6680, 0x6670);
-  forget_load(0x6660, 10);  // another thread has loaded since
   EXPECT_EQ(recalled(0x6670).name, "alpha");
-  forget_load(0x6660, 11);
+  EXPECT_TRUE(stage_unload(0x6660));
   for (const std::uintptr_t handle : {0x6660U, 0x6670U, 0x6680U}) {
     EXPECT_EQ(recalled(handle).module, 0U);
     EXPECT_TRUE(recalled(handle).name.empty());
@@ -90,6 +88,16 @@ TEST_F(Handles, WhatWasFoundInAnUnloadedModuleMeansNothing) {
   EXPECT_TRUE(recalled(0x6670).name.empty());
   remember_name(0x6670, "beta", 0x6660);
   EXPECT_EQ(recalled(0x6670).name, "beta");
+}
+
+TEST_F(Handles, UnloadsWaitForTheNextUser) {
+  std::uintptr_t handle = 0x8000;
+  while (stage_unload(handle)) handle += 16;
+  EXPECT_GT(handle, 0x8000U + 16 * 32);
+  remember_load(0x8010, 3);  // given out again
+  EXPECT_EQ(recalled(0x8010).module, 3U);
+  EXPECT_TRUE(stage_unload(0x8010));
+  EXPECT_EQ(recalled(0x8010).module, 0U);
 }
 
 // A program that compiles kernels forever looks up new names under old handles forever.
