@@ -14,6 +14,7 @@ FailureInfo failed(Hook hook, abi::Result code, std::string_view kernel = {}) {
   facts.stage = row_of(hook).stage;
   facts.code = code;
   facts.device = 0;
+  facts.layer_count = 1;
   facts.kernel = kernel;
   facts.owner = identity_of_file("/opt/app/libapp.so");
   facts.object = facts.owner;
