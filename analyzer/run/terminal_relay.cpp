@@ -40,6 +40,11 @@ void copy_size(int from, int to) noexcept {
   if (::ioctl(from, TIOCGWINSZ, &size) == 0) ::ioctl(to, TIOCSWINSZ, &size);
 }
 
+bool is_same(const termios& a, const termios& b) noexcept {
+  return a.c_iflag == b.c_iflag && a.c_oflag == b.c_oflag && a.c_lflag == b.c_lflag &&
+         std::equal(std::begin(a.c_cc), std::end(a.c_cc), std::begin(b.c_cc));
+}
+
 constexpr std::array<int, 3> kStreams = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
 
 /// CMD's terminal, as the session leader's child: its own group is in the foreground.
@@ -199,6 +204,7 @@ bool TerminalRelay::open_terminals() {
   if (!tty_ || !master_ || ::grantpt(master_.get()) != 0 || ::unlockpt(master_.get()) != 0 ||
       ::ptsname_r(master_.get(), name.data(), name.size()) != 0 || ::tcgetattr(tty_.get(), &modes_) != 0)
     return false;
+  of_the_shell_ = ::tcgetpgrp(tty_.get()) != ::getpgrp();
   slave_ = above_streams(open_tty(name.data()));
   // CMD's own description must block.
   if (!slave_ || ::fcntl(slave_.get(), F_SETFL, 0) != 0 || ::tcsetattr(slave_.get(), TCSANOW, &modes_) != 0)
@@ -246,6 +252,13 @@ void TerminalRelay::look_at_the_job() {
   if (raw_ || !readable_) return;
   termios raw{};
   if (::tcgetattr(tty_.get(), &raw) != 0) return;
+  // Begun in the background: the modes that were there are those of the shell's line editor.
+  if (std::exchange(of_the_shell_, false)) {
+    termios of_cmd{};
+    if (::tcgetattr(slave_.get(), &of_cmd) == 0 && is_same(of_cmd, modes_))
+      ::tcsetattr(slave_.get(), TCSANOW, &raw);
+    modes_ = raw;
+  }
   ::cfmakeraw(&raw);
   raw_ = ::tcsetattr(tty_.get(), TCSADRAIN, &raw) == 0;
 }

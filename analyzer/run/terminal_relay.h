@@ -58,6 +58,7 @@ class TerminalRelay {
   files::Descriptor slave_;    ///< keeps it alive while nobody else has it open
   files::Descriptor control_;  ///< the monitor's words
   termios modes_{};            ///< as they were
+  bool of_the_shell_ = false;  ///< `modes_` are a shell's own: CMD has not been in the foreground yet
   bool raw_ = false;           ///< ours is in raw mode, and its input is CMD's
   bool readable_ = true;
   std::array<bool, 3> streams_{};  ///< which of CMD's are the terminal

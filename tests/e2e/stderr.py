@@ -176,6 +176,17 @@ class Terminal(e2e.Case):
         self.screen.keys("hello\n")
         self.assertIn("got hello", self.screen.until(rb"READY\$ $"))
 
+    def test_begun_in_the_background(self):
+        # What the shell's line editor has set at that time is not for the program.
+        self.screen.do("stty -icanon -echo")
+        self.screen.do("$KSHIM run -- sh -c 'echo ready; read line; echo got $line' &", rb"ready\r\n")
+        self.screen.do("stty icanon echo", rb"READY\$ $")
+        self.screen.do("fg", rb"fg\r\n.*\r\n")
+        time.sleep(1)  # until kshim sees that the terminal is its own
+        self.screen.keys("hex\x7fllo\n")
+        self.assertIn("got hello\r\n", self.screen.until(rb"(?s)got.*READY\$ $"))
+        self.assertEqual(self.screen.modes(), self.modes)
+
     def test_modes_that_it_sets_stay(self):
         self.screen.do("$KSHIM run -- stty -echo")
         self.assertFalse(self.screen.modes()[3] & termios.ECHO)
