@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/core/finding.h"
+#include "analyzer/render/formats.h"
 
 namespace kshim::render {
 
