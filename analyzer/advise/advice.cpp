@@ -529,13 +529,36 @@ const Advice& AdviceCache::of(AdviceInput at) {
   return rows_.emplace(at.object, std::move(row))->second.advice;
 }
 
+namespace {
+
+template <class Row, class Same>
+void add_new(std::vector<Row> more, std::vector<Row>& rows, Same same) {
+  for (Row& row : more)
+    if (std::ranges::none_of(rows, [&](const Row& known) { return same(known, row); }))
+      rows.push_back(std::move(row));
+}
+
+void add_other_gpu(Advice more, Advice& sum) {
+  add_new(std::move(more.fixes), sum.fixes, [](const Fix& a, const Fix& b) {
+    return a.id == b.id && a.commands == b.commands && (!a.commands.empty() || a.title == b.title);
+  });
+  add_new(std::move(more.dead_ends), sum.dead_ends,
+          [](const DeadEnd& a, const DeadEnd& b) { return a.action == b.action; });
+  add_new(std::move(more.remarks), sum.remarks, std::equal_to<>());
+}
+
+}  // namespace
+
 void advise_on(std::vector<Finding>& findings, const ForeignNames& foreign, AdviceCache* given) {
   for (Finding& finding : findings) {
     if (!finding.about) continue;
-    AdviceInput at = *finding.about;
-    if (!at.foreign)
-      at.removable = removable_cache_entry(at.cache_entry.empty() ? extension_folder(at) : at.cache_entry);
-    Advice advice = given != nullptr ? given->of(std::move(at)) : advise_on(at);
+    const auto asked = [&](AdviceInput at) {
+      if (!at.foreign)
+        at.removable = removable_cache_entry(at.cache_entry.empty() ? extension_folder(at) : at.cache_entry);
+      return given != nullptr ? given->of(std::move(at)) : advise_on(at);
+    };
+    Advice advice = asked(*finding.about);
+    for (const auto& other : finding.about_others) add_other_gpu(asked(*other), advice);
     if (finding.about->foreign) foreign.take_out_of(advice.fixes);
     finding.fixes = std::move(advice.fixes);
     if (!finding.fixes.empty() && !finding.fixes.front().assumed.empty())
@@ -547,7 +570,6 @@ void advise_on(std::vector<Finding>& findings, const ForeignNames& foreign, Advi
     if (harms && finding.fixes.empty() && finding.remarks.empty())
       finding.remarks.emplace_back("kshim knows no fix for this.");
   }
-  settle(findings);
 }
 
 namespace {

@@ -12,6 +12,7 @@
 #include "analyzer/run/child.h"
 #include "analyzer/run/run_folder.h"
 #include "analyzer/run/watch.h"
+#include "analyzer/verbs/add_records.h"
 #include "analyzer/verbs/failed_start.h"
 #include "kshim/files/open_file.h"
 
@@ -201,12 +202,12 @@ int judge(const RunOptions& options, const Analysis& analysis, const ChildOutcom
 // What the dynamic linker ends before its first instruction was not blind: it was not there. It may have been
 // gone before the watch looked.
 void explain_failed_start(const ChildOutcome& outcome, const fs::path& program,
-                          const std::string& search_path, AnalysisOptions& options) {
+                          const std::string& search_path, RunFacts& seen) {
   constexpr int kLinkerGaveUp = 127;
   if (outcome.exit_status != kLinkerGaveUp) return;
-  options.missing = missing_at_start(program, search_path);
-  if (!options.missing.empty())
-    std::erase_if(options.blind, [&](const BlindProcess& row) { return row.pid == outcome.pid; });
+  seen.missing = missing_at_start(program, search_path);
+  if (!seen.missing.empty())
+    std::erase_if(seen.blind, [&](const BlindProcess& row) { return row.pid == outcome.pid; });
 }
 
 int run(const RunOptions& options) {
@@ -253,38 +254,38 @@ int run(const RunOptions& options) {
       find_announced(watch.announced(), reports, [&](pid_t pid) { return watch.exe_of(pid); });
   reports.insert(reports.end(), elsewhere.reports.begin(), elsewhere.reports.end());
   announce(reports);
-  analysis_options.blind = watch.blind(outcome.pid, child.program, reports.empty());
-  analysis_options.blind.insert(analysis_options.blind.end(), elsewhere.lost.begin(), elsewhere.lost.end());
+  RunFacts seen;
+  seen.blind = watch.blind(outcome.pid, child.program, reports.empty());
+  seen.blind.insert(seen.blind.end(), elsewhere.lost.begin(), elsewhere.lost.end());
   if (switched_off)
-    analysis_options.blind.push_back(
+    seen.blind.push_back(
         {outcome.pid, child.program.string(), "KSHIM_DISABLE=1 is set: nothing is recorded"});
-  explain_failed_start(outcome, child.program, search_path, analysis_options);
+  explain_failed_start(outcome, child.program, search_path, seen);
   const bool failed = outcome.exit_status.value_or(1) != exit_status::kOk;
-  if (failed && reports.empty() && options.simulate.empty() && analysis_options.missing.empty() &&
+  if (failed && reports.empty() && options.simulate.empty() && seen.missing.empty() &&
       lacks_driver(child.program, search_path))
-    analysis_options.driverless = child.program.string();
-  analysis_options.idle = watch.idle(outcome.pid, child.program, reports);
-  analysis_options.notes = watch.silent(reports);
+    seen.driverless = child.program.string();
+  seen.idle = watch.idle(outcome.pid, child.program, reports);
+  seen.notes = watch.silent(reports);
   if (failed && gaps)
-    if (std::string note = gaps->note(); !note.empty()) analysis_options.notes.push_back(std::move(note));
-  analysis_options.exe_of = [&](long pid) {
+    if (std::string note = gaps->note(); !note.empty()) seen.notes.push_back(std::move(note));
+  seen.exe_of = [&](long pid) {
     std::string exe = watch.exe_of(static_cast<pid_t>(pid));
     return exe.empty() && pid == outcome.pid ? fs::absolute(child.program).string() : exe;
   };
-  analysis_options.driver_log = driver_log.text();
-  analysis_options.driver_log_path = driver_log.path();
-  analysis_options.adds_records = true;
-  analysis_options.pid = outcome.pid;
+  seen.driver_log = driver_log.text();
+  seen.driver_log_path = driver_log.path();
+  analysis_options.judged = add_records;
+  seen.pid = outcome.pid;
   for (const Announced& each : watch.announced())
-    if (each.pid == outcome.pid) analysis_options.last_report = each.path;
+    if (each.pid == outcome.pid) seen.last_report = each.path;
   if (child.time_limit)
     analysis_options.patience =
         std::min<std::chrono::steady_clock::duration>(analysis_options.patience, *child.time_limit);
-  analysis_options.exit_status = outcome.exit_status;
-  analysis_options.term_signal = outcome.term_signal;
-  analysis_options.words = std::move(outcome.words);
-  analysis_options.heard = outcome.heard;
-  const Analysis analysis = verbs::analyze(reports, analysis_options);
+  seen.ending = {outcome.exit_status, outcome.term_signal};
+  seen.words = std::move(outcome.words);
+  seen.heard = outcome.heard;
+  const Analysis analysis = verbs::analyze(reports, analysis_options, seen);
   driver_log.keep_if_quoted(analysis);
   const bool on_stderr = output.is_stream();
   output.write(rendered(analysis, options.written.format,

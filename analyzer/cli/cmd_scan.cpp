@@ -283,6 +283,7 @@ int scan_paths(const ScanOptions& options) {
   if (options.releases != 0) return scan_releases(options);
   ScanRequest scan_options = to_scan(options);
   const Expectation expectation = expectation_of(options);
+  if (expectation.asks()) scan_options.expectation = &expectation;
   std::vector<std::filesystem::path> paths =
       fetches || options.pid ? std::vector<std::filesystem::path>() : paths_of(options);
   if (options.targets.empty() && !expectation.asks() && !options.pid) use_gpus_here(options, scan_options);
@@ -308,10 +309,6 @@ int scan_paths(const ScanOptions& options) {
     scan_options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     result = verbs::scan(paths, scan_options);
   }
-  // First of all: no file makes up for it.
-  std::vector<Finding> old = old_driver_findings(result.targets, result.driver);
-  result.findings.insert(result.findings.begin(), std::make_move_iterator(old.begin()),
-                         std::make_move_iterator(old.end()));
   if (result.objects.empty())
     for (const std::string& path : options.paths)
       if (holds_reports(path))
@@ -320,7 +317,6 @@ int scan_paths(const ScanOptions& options) {
                 "{}: holds reports of what ran, not files with device code; `kshim analyze {}` reads them",
                 sanitize(path), shell_quote(path)),
             exit_status::kNoInput);
-  if (expectation.asks()) hold(result, expectation, paths);
   if (result.nothing_readable) {
     print_errors(mapped(all_notes(result), &ReadNote::text), options.written.verbose);
     return exit_status::kNoInput;

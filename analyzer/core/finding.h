@@ -214,6 +214,8 @@ struct Finding {
   Near near = Near::load;            ///< what failed at the first of them, and with failed_kernel
   std::shared_ptr<const diagnose::AdviceInput>
       about;  ///< what its fixes and its title depend on; null: nothing is to be advised
+  std::vector<std::shared_ptr<const diagnose::AdviceInput>>
+      about_others;  ///< the same for each further GPU of one file
   std::vector<Fix> fixes;
   std::vector<DeadEnd> dead_ends;
   std::vector<std::string> remarks;  ///< true and useful: "Your driver is fine."

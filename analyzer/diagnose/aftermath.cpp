@@ -285,7 +285,7 @@ std::vector<Finding> stale_errors(const Scene& scene, const std::vector<Judged>&
 }
 
 std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<Judged>& judged) {
-  const Ending ending = ending_of(scene.report, scene.options);
+  const Ending ending = ending_of(scene.report, scene.run);
   if (!ending.known() || ending.failed()) return std::nullopt;
   std::optional<Finding> out;
   for (const Judged& row : judged) {
@@ -325,7 +325,7 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Ju
                                         const std::vector<Finding>& known) {
   const bool told = std::ranges::any_of(
       known, [](const Finding& finding) { return finding.severity >= Severity::warning; });
-  const Ending ending = ending_of(scene.report, scene.options);
+  const Ending ending = ending_of(scene.report, scene.run);
   const std::optional<bool> gives_up = gave_up(ending);
   const bool ran = has_run(scene);
   // What came to its end without a kernel did not have to say what a library answered.
@@ -366,9 +366,8 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Ju
   return out;
 }
 
-std::optional<Finding> idle_driver(const IdleProcess& process, const AnalysisOptions& options,
-                                   ObjectFiles& files) {
-  if (options.exit_status.value_or(0) == 0 || options.term_signal) return std::nullopt;
+std::optional<Finding> idle_driver(const IdleProcess& process, const Ending& ending, ObjectFiles& files) {
+  if (ending.status.value_or(0) == 0 || ending.signal) return std::nullopt;
   const image::Version runtime = runtime_of(process.exe, files);
   const bool newer = runtime.known() && runtime.major > process.driver.major;
   // Nothing is newer than a driver for the newest toolkit.

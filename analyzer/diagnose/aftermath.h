@@ -27,12 +27,11 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Ju
 
 /// library-not-found: of a program that never began.
 Finding missing_library(const MissingLibrary& missing);
-/// no-device, for a program that failed before it called any driver: AnalysisOptions::driverless.
+/// no-device, for a program that failed before it called any driver: RunFacts::driverless.
 Finding no_driver(const std::string& program);
 
 /// driver-too-old: a process asked the driver for its version, did not initialize it, and the program gave
 /// up.
-std::optional<Finding> idle_driver(const IdleProcess& process, const AnalysisOptions& options,
-                                   ObjectFiles& files);
+std::optional<Finding> idle_driver(const IdleProcess& process, const Ending& ending, ObjectFiles& files);
 
 }  // namespace kshim::diagnose

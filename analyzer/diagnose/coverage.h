@@ -101,6 +101,8 @@ struct TargetVerdict {
   std::uint64_t lacking = 0;                          ///< modules with kernels and without either
   std::optional<std::uint64_t> kernels_lacking = {};  ///< where kernels were read: names that no module runs
   bool picks = false;  ///< that is how the library is made: it picks other code for this GPU
+  bool for_newer =
+      false;  ///< what lacks code begins above this GPU: its source may need what newer ones have
   bool serves() const noexcept { return picks || kernels_lacking.value_or(lacking) == 0; }
   bool nothing_fits() const noexcept { return sass + jit == 0 && lacking != 0; }
 };

@@ -118,6 +118,22 @@ void merge(Finding& to, Finding&& from) {
   if (to.package.empty()) to.package = std::move(from.package);
 }
 
+void merge_gpus(Finding& to, Finding&& from) {
+  std::ranges::move(from.devices, std::back_inserter(to.devices));
+  for (Evidence& row : from.evidence)
+    if (std::ranges::none_of(
+            to.evidence, [&](const Evidence& known) { return known.text == row.text && known.at == row.at; }))
+      to.evidence.push_back(std::move(row));
+  for (std::string& remark : from.remarks)
+    if (!contains(to.remarks, remark)) to.remarks.push_back(std::move(remark));
+  std::set<std::string> kernels(to.kernels.begin(), to.kernels.end());
+  kernels.insert(from.kernels.begin(), from.kernels.end());
+  to.kernels.assign(kernels.begin(), kernels.end());
+  to.kernels_complete = to.kernels_complete && from.kernels_complete;
+  to.kernels_total = std::max<std::uint64_t>({to.kernels_total, from.kernels_total, to.kernels.size()});
+  if (from.about) to.about_others.push_back(std::move(from.about));
+}
+
 std::string key_of(const Finding& finding) {
   std::string out(row_of(finding.cause).name);
   const auto add = [&out](std::string_view part) {

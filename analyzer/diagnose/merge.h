@@ -11,6 +11,9 @@ std::string key_of(const Finding& finding);
 bool says_the_same(const Finding& a, const Finding& b);
 /// Adds what is new in `from`, which says the same: kernels, devices, evidence, count.
 void merge(Finding& to, Finding&& from);
+/// Adds what is said of another GPU's lack of the same file: its device, its kernels, its evidence, and what
+/// its fixes depend on.
+void merge_gpus(Finding& to, Finding&& from);
 /// Of Finding::unread; a list of this length may have been cut.
 constexpr std::size_t kMaxUnread = 1024;
 /// The finding that gets the advice: of findings to merge, the first with the highest confidence gets the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reports are judged by, beside what stands in them.
+// What reports are judged by, beside what stands in them: what the caller asks for, and what it saw.
 #pragma once
 
 #include "analyzer/core/prelude.h"
@@ -45,6 +45,25 @@ struct Ending {
   }
 };
 
+/// What `kshim run` knows of the program and its processes, and no report does.
+struct RunFacts {
+  std::vector<BlindProcess> blind;
+  std::vector<IdleProcess> idle;
+  std::vector<MissingLibrary> missing;
+  std::string driverless;  ///< a program with device code that failed where there is no libcuda.so.1
+  std::function<std::string(long pid)> exe_of;  ///< the program of a process; empty: it was not seen
+  std::vector<std::string> notes;               ///< what else there is to say
+  Ending ending;                                ///< of the program
+  long pid = 0;                                 ///< its process
+  std::filesystem::path last_report;            ///< that this process began
+  std::string words;       ///< the last that the program and its children wrote to stderr
+  bool heard = false;      ///< whether anybody listened
+  std::string driver_log;  ///< what the driver wrote into the file that CUDA_LOG_FILE names
+  std::filesystem::path driver_log_path;
+};
+
+struct Scene;
+
 struct AnalysisOptions {
   std::vector<image::Arch> targets;
   std::optional<image::ComputeCapability> assume_cc;  ///< judge for this GPU instead of the recorded ones
@@ -55,28 +74,13 @@ struct AnalysisOptions {
       std::chrono::seconds(30);  ///< with the files of reports, for each of their owners
   bool keep_private = false;     ///< `~` of a private report stays: what is made of it is kept or shared
   bool trust_reports = false;    ///< those of other users, and the sources that reports name, as one's own
-  bool adds_records = false;     ///< to the reports: what a shim does not know
-  std::vector<BlindProcess> blind;
-  std::vector<IdleProcess> idle;
-  std::vector<MissingLibrary> missing;
-  std::string
-      driverless;  ///< a program with device code that failed where there is no libcuda.so.1; else empty
-  std::function<std::string(long pid)>
-      exe_of;                      ///< the program of a process, where the caller saw it; else empty
-  std::vector<std::string> notes;  ///< what else the caller has to say
-  std::optional<int> exit_status;  ///< of the program, where the caller ran it
-  std::optional<int> term_signal;
-  long pid = 0;                       ///< its process
-  std::filesystem::path last_report;  ///< that this process began
-  std::string words;                  ///< the last that the program and its children wrote to stderr
-  bool heard = false;                 ///< whether anybody listened
-  std::string driver_log;             ///< what the driver wrote into the file that CUDA_LOG_FILE names
-  std::filesystem::path driver_log_path;
   /// What a sentence says in place of how long these modules of the report took, by their order.
   using Duration = std::function<std::string(std::span<const std::uint32_t> modules)>;
   Duration duration = {};
   /// Called between reports, in the caller's thread, with the bytes read so far and those to read in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+  /// Called with each report that was judged, while its files are open.
+  std::function<void(const Scene&)> judged;
 };
 
 }  // namespace kshim::diagnose

@@ -61,7 +61,7 @@ bool would_work(Subject& subject) {
 // "A program that merely finds out that there is no GPU leaves no alarm", nor does one that asks for less
 // memory, counts GPUs until there is none, or has another compiler's target to fall back on, and ends with 0.
 void quieten(const Scene& scene, Finding& finding) {
-  if (has_trait(finding.cause, cause_trait::handled) && ending_of(scene.report, scene.options).known() &&
+  if (has_trait(finding.cause, cause_trait::handled) && ending_of(scene.report, scene.run).known() &&
       ended_well(scene))
     finding.severity = Severity::info;
 }

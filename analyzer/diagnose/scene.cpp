@@ -39,7 +39,7 @@ bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& su
   const bool missing_file =
       std::ranges::any_of(failure.layers, [](const Layer& layer) { return layer.code == kFileNotFound; });
   if (missing_file)
-    return (ended_well(scene) && ending_of(scene.report, scene.options).known()) ||
+    return (ended_well(scene) && ending_of(scene.report, scene.run).known()) ||
            std::ranges::any_of(scene.report.modules, [&](const ModuleRecord& module) {
              return module.result == 0 && module.line > failure.line;
            });
@@ -362,13 +362,12 @@ Ending ending_of(const Report& report) {
   return out;
 }
 
-Ending ending_of(const Report& report, const AnalysisOptions& options) {
-  const Ending seen{options.exit_status, options.term_signal};
-  return seen.known() ? seen : ending_of(report);
+Ending ending_of(const Report& report, const RunFacts& run) {
+  return run.ending.known() ? run.ending : ending_of(report);
 }
 
 bool ended_well(const Scene& scene) {
-  const Ending ending = ending_of(scene.report, scene.options);
+  const Ending ending = ending_of(scene.report, scene.run);
   return ending.known() ? !ending.failed() : scene.report.end.has_value();
 }
 

@@ -76,6 +76,7 @@ struct Scene {
   const ReportIndex& index;
   ObjectFiles& files;
   const AnalysisOptions& options;
+  const RunFacts& run;
   Advised& advised;
   FileGaps& file_gaps;
   bool parent_initialized = false;  ///< the process is the child of one that had initialized CUDA
@@ -116,7 +117,7 @@ bool ended_well(const Scene& scene);
 /// As the report says.
 Ending ending_of(const Report& report);
 /// As the caller saw it, else as the report says.
-Ending ending_of(const Report& report, const AnalysisOptions& options);
+Ending ending_of(const Report& report, const RunFacts& run);
 /// nullopt where nothing is known of it.
 std::optional<Device> device_of(const Scene& scene, const DeviceRecord* device);
 /// The report's path and the line; empty for line 0.

@@ -68,24 +68,24 @@ std::string line_of(const PackageRecord& package, std::uint64_t seq, std::uint64
   return std::string(record.finish());
 }
 
-std::string line_of(const AnalysisOptions& options, std::uint64_t seq, std::uint64_t t) {
+std::string line_of(const Ending& ending, std::uint64_t seq, std::uint64_t t) {
   using report::Field;
   const auto number = [](const std::optional<int>& value) {
     return value ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
   };
   std::array<char, 512> storage;
   report::Record<report::RecordType::exit> record(storage, seq, t);
-  record.add<Field::exit_status>(options.term_signal ? std::nullopt : number(options.exit_status));
-  record.add<Field::exit_signal>(number(options.term_signal));
+  record.add<Field::exit_status>(ending.signal ? std::nullopt : number(ending.status));
+  record.add<Field::exit_signal>(number(ending.signal));
   return std::string(record.finish());
 }
 
 /// Whether it is the report of the program that the caller ran: of several, because it ran another one in its
 /// place, the last. Another container's process may have the same number.
-bool is_of_program(const Report& report, const AnalysisOptions& options) {
+bool is_of_program(const Report& report, const RunFacts& run) {
   std::error_code error;
-  return options.pid != 0 && static_cast<long>(report.process.pid) == options.pid &&
-         std::filesystem::equivalent(report.path, options.last_report, error);
+  return run.pid != 0 && static_cast<long>(report.process.pid) == run.pid &&
+         std::filesystem::equivalent(report.path, run.last_report, error);
 }
 
 /// The caller, where the report hides it.
@@ -117,7 +117,7 @@ void add_records(const Scene& scene) {
     if (auto package = package_of(scene, object); package && !package->name.empty())
       rows.push_back(std::move(*package));
   }
-  const bool exit = !report.exit && is_of_program(report, scene.options);
+  const bool exit = !report.exit && is_of_program(report, scene.run);
   if (rows.empty() && !exit) return;
   const files::Descriptor file(
       ::open(report.path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -134,7 +134,7 @@ void add_records(const Scene& scene) {
     for (std::size_t i = 0; good && i < rows.size(); ++i)
       good = write_all(fd, line_of(rows[i], ++tail->seq, tail->t));
     report::hide(nullptr);
-    if (good && exit) good = write_all(fd, line_of(scene.options, ++tail->seq, tail->t));
+    if (good && exit) good = write_all(fd, line_of(scene.run.ending, ++tail->seq, tail->t));
     if (!good) log_debug(sanitize(report.path) + ": records could not be added");
   }
 }

@@ -85,8 +85,8 @@ struct Analysis {
 };
 
 /// Reads reports and folders of them. What cannot be read becomes a note.
-Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders,
-                 const AnalysisOptions& options);
+Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const AnalysisOptions& options,
+                 const RunFacts& run = {});
 
 /// Judges reports that were read, each by itself: what is said of one does not depend on the others. Files,
 /// packages and advice that they share are looked up once. For one thread.
@@ -104,6 +104,7 @@ class EachReport {
  private:
   struct Known;
   AnalysisOptions options_;
+  RunFacts run_;  ///< nothing
   std::unique_ptr<Known> known_;
   std::size_t reports_ = 0;
 };

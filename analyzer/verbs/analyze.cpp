@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
-#include "analyzer/advise/commands.h"
 #include "analyzer/diagnose/report_findings.h"
 #include "analyzer/input/report/report_reader.h"
-#include "analyzer/verbs/add_records.h"
 #include "analyzer/verbs/compiler_failures.h"
 #include "analyzer/verbs/driver_witness.h"
 #include "analyzer/verbs/failed_start.h"
 #include "analyzer/verbs/fleet_plans.h"
+#include "analyzer/verbs/pipeline.h"
 #include "analyzer/verbs/program_words.h"
 #include "analyzer/verbs/report_files.h"
 #include "kshim/base/hash.h"
@@ -170,11 +169,24 @@ void drop_answered_doubts(std::vector<Finding>& findings) {
 
 /// Reads one report after the other and keeps what the analysis needs of it, so that memory does not grow
 /// with their size.
-class Run {
+class Reports : public Source {
  public:
-  Run(const AnalysisOptions& options, Analysis& out, ObjectFiles& files, AdviceCache* given = nullptr)
-      : options_(options), out_(out), files_(files), given_(given) {}
+  Reports(const AnalysisOptions& options, const RunFacts& run, Analysis& out, ObjectFiles& files)
+      : Source(out.findings), options_(options), run_(run), out_(out), files_(files) {}
 
+  /// What was found, and what could not be.
+  void finish() {
+    conclude(*this);
+    notes_.take(out_.notes);
+    left_out(table_.left_out(), "finding", "findings");
+    left_out(processes_.left_out(), "process", "processes");
+    left_out(devices_.left_out(), "GPU", "GPUs");
+    left_out(blind_left_out_, "process that was not watched", "processes that were not watched");
+    out_.verdict = verdict_of(out_, idle_.all());
+    if (out_.verdict == Verdict::idle) out_.mapped = idle_.mapped();
+  }
+
+ protected:
   void read(const std::vector<ReportFile>& files) {
     for (const ReportFile& file : files) total_ += file.bytes;
     for (const ReportFile& file : files) {
@@ -184,12 +196,12 @@ class Run {
     }
     // A child's "not initialized" may be explained by its parent: judge these children after all parents were
     // read.
-    for (const Report& report : waiting_) judge(report);
+    for (const Report& report : waiting_) look_at(report);
     waiting_.clear();
     for (const ReportFile& file : unread_) take(file, true);
   }
 
-  void judge(const Report& report) {
+  void look_at(const Report& report) {
     const ReportIndex index(report);
     files_.learn(report);
     const bool watched = !is_without_shim(report);
@@ -201,14 +213,14 @@ class Run {
     }
     const auto parent = initialized_.find(key_of(report, report.process.ppid));
     const bool child = parent != initialized_.end() && parent->second == program_of(report);
-    const Scene scene{report, index, files_, options_, advised_, file_gaps_, child};
+    const Scene scene{report, index, files_, options_, run_, advised_, file_gaps_, child};
     std::vector<Finding> findings;
     if (watched) findings = findings_of(scene);
     if (report.foreign)
       mark_foreign(report, findings);
     else
       note_owners(report, findings);
-    if (options_.adds_records) add_records(scene);
+    if (options_.judged) options_.judged(scene);
     if (!files_.left_out().empty()) notes_.add(report.path, "a file that it names " + files_.left_out());
     listed_.add(report, findings);
     const auto process = processes_.add(report, loads_of(report));
@@ -217,61 +229,56 @@ class Run {
     idle_.add(report);
     words_.learn(report);
     witness_.learn(report);
-    note_ending(ending_of(report, options_));
-    for (Finding& finding : findings) findings_.add(std::move(finding), process);
+    note_ending(ending_of(report, run_));
+    for (Finding& finding : findings) table_.add(std::move(finding), process);
   }
 
   void judge_idle() {
-    for (const IdleProcess& process : options_.idle)
-      if (auto finding = idle_driver(process, options_, files_)) findings_.add(std::move(*finding), {});
+    for (const IdleProcess& process : run_.idle)
+      if (auto finding = idle_driver(process, run_.ending, files_)) table_.add(std::move(*finding), {});
   }
 
   /// What the driver refused where no shim saw it.
   void judge_driver_log() {
     for (const auto& [report, deciding] : witness_.unseen(files_)) {
       const ReportIndex index(report);
-      const Scene scene{report, index, files_, options_, advised_, file_gaps_, false};
+      const Scene scene{report, index, files_, options_, run_, advised_, file_gaps_, false};
       for (Finding& finding : findings_of(scene)) {
         if (!is_image_cause(finding.cause) || finding.cause == Cause::latent_gap) continue;
         const bool ended_it = std::ranges::any_of(
             finding.failures, [&](const ReportLine& at) { return deciding.contains(at.line); });
-        if (!ended_it || !ending_of(report, options_).failed()) finding.severity = Severity::info;
+        if (!ended_it || !ending_of(report, run_).failed()) finding.severity = Severity::info;
         finding.evidence.push_back(witness_.unseen_refusals(report, finding.count));
-        findings_.add(std::move(finding), {});
+        table_.add(std::move(finding), {});
       }
     }
   }
 
   void judge_missing() {
-    for (const MissingLibrary& missing : options_.missing)
+    for (const MissingLibrary& missing : run_.missing)
       if (missing.of_cuda)
-        findings_.add(missing_library(missing), std::nullopt);
+        table_.add(missing_library(missing), std::nullopt);
       else
         notes_.add(missing.needed_by, fmt::format("the dynamic linker finds no {}", missing.name));
-    if (!options_.driverless.empty()) findings_.add(no_driver(options_.driverless), std::nullopt);
+    if (!run_.driverless.empty()) table_.add(no_driver(run_.driverless), std::nullopt);
   }
 
-  void finish() {
-    compilers_.judge(findings_);
-    for (FindingTable::Row& row : findings_.rows()) {
+  void join() final {
+    compilers_.judge(table_);
+    for (FindingTable::Row& row : table_.rows()) {
       processes_.describe(row, row.finding);
-      out_.findings.push_back(std::move(row.finding));
+      findings().push_back(std::move(row.finding));
     }
-    drop_known_gaps(out_.findings);
-    drop_answered_doubts(out_.findings);
-    words_.judge(idle_.used(), out_.findings);
     processes_.summarize_runs();
-    sort_findings(out_.findings);
-    advise_on(out_.findings, foreign_, given_);
-    out_.fleet = fleet_plans(out_, options_, listed_, files_);
-    notes_.take(out_.notes);
-    left_out(findings_.left_out(), "finding", "findings");
-    left_out(processes_.left_out(), "process", "processes");
-    left_out(devices_.left_out(), "GPU", "GPUs");
-    left_out(blind_left_out_, "process that was not watched", "processes that were not watched");
-    out_.verdict = verdict_of(out_, idle_.all());
-    if (out_.verdict == Verdict::idle) out_.mapped = idle_.mapped();
+    drop_known_gaps(findings());
+    drop_answered_doubts(findings());
+    words_.judge(idle_.used(), findings());
   }
+  void sort() final { sort_findings(findings()); }
+  void plan() final { out_.fleet = fleet_plans(out_, options_, listed_, files_); }
+  const ForeignNames& foreign() const final { return foreign_; }
+
+  ObjectFiles& files() { return files_; }
 
  private:
   bool is_known_blind(long pid) const {
@@ -339,7 +346,7 @@ class Run {
         return waiting_.push_back(std::move(report));
       }
     }
-    judge(report);
+    look_at(report);
   }
 
   static bool not_initialized(const Report& report) {
@@ -355,7 +362,7 @@ class Run {
     return content_hash(bytes_of(std::string_view(text)));
   }
   static std::uint64_t program_of(const Report& report) {
-    const std::string text = report.process.exe + '\n' + join(report.process.argv, "\n");
+    const std::string text = report.process.exe + '\n' + core::join(report.process.argv, "\n");
     return content_hash(bytes_of(std::string_view(text)));
   }
 
@@ -376,20 +383,20 @@ class Run {
   }
 
   const AnalysisOptions& options_;
+  const RunFacts& run_;
   Analysis& out_;
   ObjectFiles& files_;
-  FindingTable findings_;
+  FindingTable table_;
   Advised advised_;
   ForeignNames foreign_;
-  AdviceCache* given_;
   FileGaps file_gaps_;
   Processes processes_{out_};
   DeviceTable devices_{out_.devices};
   IdleProcesses idle_;
-  ProgramWords words_{options_};
-  DriverWitness witness_{options_};
+  ProgramWords words_{run_};
+  DriverWitness witness_{run_};
   NoteList notes_;
-  CompilerFailures compilers_{options_, files_, notes_};
+  CompilerFailures compilers_{options_, run_, files_, notes_};
   ListedImages listed_;
   /// Process key -> program hash. A child with another program called exec, so it initializes its own driver.
   std::unordered_map<std::uint64_t, std::uint64_t> initialized_;
@@ -399,6 +406,43 @@ class Run {
   std::uint64_t total_ = 0;
   std::uint64_t done_ = 0;
   std::uint64_t blind_left_out_ = 0;
+};
+
+/// All reports of some folders.
+class Folders final : public Reports {
+ public:
+  Folders(const std::vector<ReportFile>& reports, const AnalysisOptions& options, const RunFacts& run,
+          Analysis& out, ObjectFiles& files)
+      : Reports(options, run, out, files), reports_(reports) {}
+
+ private:
+  void judge() override {
+    read(reports_);
+    files().charge({});
+    judge_idle();
+    judge_driver_log();
+    judge_missing();
+  }
+
+  const std::vector<ReportFile>& reports_;
+};
+
+/// A report that was read.
+class OneReport final : public Reports {
+ public:
+  OneReport(const Report& report, const AnalysisOptions& options, const RunFacts& run, Analysis& out,
+            ObjectFiles& files, AdviceCache& given)
+      : Reports(options, run, out, files), report_(report), given_(given) {}
+
+ private:
+  void judge() override {
+    look_at(report_);
+    judge_driver_log();
+  }
+  AdviceCache* given() const override { return &given_; }
+
+  const Report& report_;
+  AdviceCache& given_;
 };
 
 void note_assumptions(const AnalysisOptions& options, std::vector<std::string>& notes) {
@@ -418,24 +462,18 @@ void note_assumptions(const AnalysisOptions& options, std::vector<std::string>& 
 
 }  // namespace
 
-Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders,
-                 const AnalysisOptions& options) {
+Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const AnalysisOptions& options,
+                 const RunFacts& run) {
   Analysis out;
-  out.blind = options.blind;
-  out.notes = options.notes;
-  out.exit_status = options.exit_status;
-  out.term_signal = options.term_signal;
-  out.heard = options.heard;
+  out.blind = run.blind;
+  out.notes = run.notes;
+  out.exit_status = run.ending.status;
+  out.term_signal = run.ending.signal;
+  out.heard = run.heard;
   note_assumptions(options, out.notes);
   const std::vector<ReportFile> reports = find_report_files(reports_or_folders, out.notes);
   ObjectFiles files(options.root, options.patience);
-  Run run(options, out, files);
-  run.read(reports);
-  files.charge({});
-  run.judge_idle();
-  run.judge_driver_log();
-  run.judge_missing();
-  run.finish();
+  Folders(reports, options, run, out, files).finish();
   out.nothing_readable = out.processes.empty();
   return out;
 }
@@ -461,10 +499,7 @@ Analysis EachReport::judge(const Report& report, AnalysisOptions::Duration durat
   known_->files.forget();
   options_.duration = std::move(duration);
   Analysis out;
-  Run run(options_, out, known_->files, &known_->given);
-  run.judge(report);
-  run.judge_driver_log();
-  run.finish();
+  OneReport(report, options_, run_, out, known_->files, known_->given).finish();
   return out;
 }
 

@@ -154,7 +154,7 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
 
   Finding out;
   out.cause = Cause::nvrtc_arch_unsupported;
-  const bool went_well = options_.exit_status && *options_.exit_status == 0 && !options_.term_signal;
+  const bool went_well = run_.ending.known() && !run_.ending.failed();
   out.severity = went_well ? Severity::info : row_of(out.cause).severity;
   out.confidence = match->confidence;
   out.near = Near::call;

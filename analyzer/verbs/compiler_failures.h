@@ -11,8 +11,8 @@ namespace kshim::verbs {
 
 class CompilerFailures {
  public:
-  CompilerFailures(const AnalysisOptions& options, ObjectFiles& files, NoteList& notes)
-      : options_(options), files_(files), notes_(notes) {}
+  CompilerFailures(const AnalysisOptions& options, const RunFacts& run, ObjectFiles& files, NoteList& notes)
+      : options_(options), run_(run), files_(files), notes_(notes) {}
   /// Keeps what the report says of its own failure as a compiler. `process`: its place in the list.
   void note(const Report& report, std::optional<std::uint32_t> process);
   /// Once all reports were read: a finding for each compiler that does not know what it was asked for.
@@ -31,6 +31,7 @@ class CompilerFailures {
   void find_other(const Report& report, CompilerFacts& facts) const;
 
   const AnalysisOptions& options_;
+  const RunFacts& run_;
   ObjectFiles& files_;
   NoteList& notes_;
   std::vector<Failure> failures_;

@@ -133,8 +133,7 @@ std::vector<Refusal> refusals_in(const Report& report) {
 
 }  // namespace
 
-DriverWitness::DriverWitness(const AnalysisOptions& options)
-    : options_(options), refusals_(refusals_in(options.driver_log)) {}
+DriverWitness::DriverWitness(const RunFacts& run) : run_(run), refusals_(refusals_in(run.driver_log)) {}
 
 void DriverWitness::learn(const Report& report) {
   if (!driver_ && report.driver) driver_ = report.driver;
@@ -198,7 +197,7 @@ std::vector<UnseenProcess> DriverWitness::unseen(ObjectFiles& files) const {
     const auto thread = process_of_thread_.find(refusal.thread);
     const long pid = thread != process_of_thread_.end() ? thread->second : refusal.thread;
     const auto process = processes_.find(pid);
-    const std::string exe = options_.exe_of ? options_.exe_of(pid) : std::string();
+    const std::string exe = run_.exe_of ? run_.exe_of(pid) : std::string();
     // A thread that nobody knows may be one of a process that a shim has seen fail alike.
     const bool told = process != processes_.end() ? process->second.knows(refusal.code)
                                                   : exe.empty() && codes_.contains(refusal.code);
@@ -206,7 +205,7 @@ std::vector<UnseenProcess> DriverWitness::unseen(ObjectFiles& files) const {
     UnseenProcess& unseen = out[pid];
     Report& report = unseen.report;
     if (report.path.empty()) {
-      report.path = options_.driver_log_path.string();
+      report.path = run_.driver_log_path.string();
       report.process.host = host_;
       report.process.pid = static_cast<std::uint64_t>(pid);
       report.process.exe = exe;

@@ -35,7 +35,7 @@ struct UnseenProcess {
 
 class DriverWitness {
  public:
-  explicit DriverWitness(const AnalysisOptions& options);
+  explicit DriverWitness(const RunFacts& run);
   /// What a shim saw of it.
   void learn(const Report& report);
   /// A report for each process with refusals that no shim saw.
@@ -52,7 +52,7 @@ class DriverWitness {
   };
   FailureRecord& add(const Refusal& refusal, UnseenProcess& to) const;
 
-  const AnalysisOptions& options_;
+  const RunFacts& run_;
   std::vector<Refusal> refusals_;
   std::vector<Report> injected_;  ///< of libkshim-injection.so
   std::map<long, Seen> processes_;

@@ -210,12 +210,9 @@ void hold(Scan& scan, const Expectation& expectation, const std::vector<fs::path
   if (scan.nothing_readable && !empty) return;
   scan.held = true;
   scan.nothing_readable = false;
-  const std::size_t before = scan.findings.size();
   hold_files(scan, expectation);
   hold_paths(scan, expectation.all.source, paths);
   hold_budget(scan, expectation.budget, expectation.all.source);
-  std::rotate(scan.findings.begin(), scan.findings.begin() + static_cast<std::ptrdiff_t>(before),
-              scan.findings.end());
 }
 
 }  // namespace kshim::verbs

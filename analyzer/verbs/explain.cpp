@@ -6,6 +6,7 @@
 #include "analyzer/input/log/lookup.h"
 #include "analyzer/input/log/miner.h"
 #include "analyzer/verbs/log_finding.h"
+#include "analyzer/verbs/pipeline.h"
 
 namespace kshim::verbs {
 namespace {
@@ -90,7 +91,24 @@ TemplateWords words_beside(const LogFacts& clues) {
   return {{"torch_index", torch_index(at)}};
 }
 
-void conclude(LogFacts clues, const ExplainRequest& options, Explanation& out) {
+/// What a log shows that fails.
+class Log final : public Source {
+ public:
+  Log(const LogFacts& clues, const Judgment& judgment, Explanation& out)
+      : Source(out.findings),
+        clues_(clues),
+        judgment_(judgment),
+        log_(out.asked == Asked::log ? out.subject : "") {}
+
+ private:
+  void judge() override { findings().push_back(log_finding(clues_, judgment_, log_)); }
+
+  const LogFacts& clues_;
+  const Judgment& judgment_;
+  std::string log_;
+};
+
+void explain_clues(LogFacts clues, const ExplainRequest& options, Explanation& out) {
   apply(options, clues, out);
   add_facts(clues, out.facts);
   if (clues.cut_lines != 0)
@@ -114,8 +132,8 @@ void conclude(LogFacts clues, const ExplainRequest& options, Explanation& out) {
   }
   if (!judgment.harmless.empty()) out.notes.push_back(judgment.harmless);
   if (judgment.suspect.confidence > 0) {
-    out.findings.push_back(log_finding(clues, judgment, out.asked == Asked::log ? out.subject : ""));
-    advise_on(out.findings);
+    Log log(clues, judgment, out);
+    conclude(log);
     out.next = next_steps(clues, judgment);
     if (judgment.death != nullptr) {
       out.line = judgment.death->line;
@@ -159,7 +177,7 @@ void explain_number(int number, const ExplainRequest& options, Explanation& out)
   out.recognized = error != nullptr || old != nullptr;
   if (!out.recognized || (error != nullptr && number == 0)) return;
   const std::vector<Meaning> meanings = out.meanings;
-  conclude(miner.take(), options, out);
+  explain_clues(miner.take(), options, out);
   out.meanings = meanings;
   out.recognized = true;
   // Two meanings: neither is sure.
@@ -200,7 +218,7 @@ Explanation explain_text(std::string_view text, const ExplainRequest& options) {
                                         named.guessed ? "the nearest" : "what is meant", named.really));
       if (named.error->code == 0) return out;
       miner.line(name_of(*named.error));
-      conclude(miner.take(), options, out);
+      explain_clues(miner.take(), options, out);
       drop_deciding_line(out);
       return out;
     }
@@ -209,7 +227,7 @@ Explanation explain_text(std::string_view text, const ExplainRequest& options) {
   LogText lines([&](std::string_view line) { miner.line(line); }, true);
   lines.take(text);
   lines.finish();
-  conclude(miner.take(), options, out);
+  explain_clues(miner.take(), options, out);
   return out;
 }
 
@@ -229,7 +247,7 @@ Explanation explain_log(std::istream& in, const std::string& name_text, const Ex
     if (progress) progress(done);
   }
   text.finish();
-  conclude(miner.take(), options, out);
+  explain_clues(miner.take(), options, out);
   return out;
 }
 

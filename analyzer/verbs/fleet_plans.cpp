@@ -151,6 +151,12 @@ bool is_for_newer(const Scan& scan, const ScannedObject& object, const Finding& 
   });
 }
 
+/// Thousands of loose images are a program's, which picks one by GPU.
+bool is_for_plan(const Finding& finding) {
+  return finding.severity != Severity::info && !finding.need.empty() && finding.other_objects.empty() &&
+         is_for_fleet(finding);
+}
+
 struct Lacking {
   const ScannedObject* object = nullptr;
   std::vector<ComputeCapability> targets;
@@ -159,31 +165,47 @@ struct Lacking {
 
 }  // namespace
 
-std::vector<FleetPlan> fleet_plans(Scan& scan) {
+void note_code_for_newer_gpus(Scan& scan) {
+  std::unordered_map<std::string, ScannedObject*> objects;
+  for (ScannedObject& object : scan.objects) objects.emplace(object.name(), &object);
+  for (Finding& finding : scan.findings) {
+    const auto found = objects.find(finding.object);
+    if (found == objects.end() || !is_for_plan(finding)) continue;
+    ScannedObject& object = *found->second;
+    for (TargetVerdict& verdict : object.targets)
+      if (sm_name(verdict.target.cc) == finding.need)
+        verdict.for_newer = is_for_newer(scan, object, finding, verdict.target.cc);
+    const bool newer = std::ranges::any_of(object.targets, [&](const TargetVerdict& verdict) {
+      return verdict.for_newer && sm_name(verdict.target.cc) == finding.need;
+    });
+    if (newer && finding.cause != Cause::arch_specific_image)
+      finding.remarks.push_back(
+          fmt::format("What lacks it begins at {}, beside code for older GPUs: its source may need {}.",
+                      name(*floor_of(finding)), name(*floor_of(finding))));
+  }
+}
+
+std::vector<FleetPlan> fleet_plans(const Scan& scan) {
   std::unordered_map<std::string, const ScannedObject*> objects;
   for (const ScannedObject& object : scan.objects) objects.emplace(object.name(), &object);
   std::vector<Lacking> lacking;
   std::unordered_map<const ScannedObject*, std::size_t> place;
   // In the order of the findings: the most severe first.
-  for (Finding& finding : scan.findings) {
-    const auto need = image::parse_arch(finding.need);
+  for (const Finding& finding : scan.findings) {
     const auto object = objects.find(finding.object);
-    // Thousands of loose images are a program's, which picks one by GPU.
-    if (finding.severity == Severity::info || !need || object == objects.end() ||
-        !finding.other_objects.empty() || !is_for_fleet(finding))
-      continue;
+    if (object == objects.end() || !is_for_plan(finding)) continue;
     const auto [at, first] = place.try_emplace(object->second, lacking.size());
     if (first) lacking.push_back({object->second, {}, {}});
     Lacking& row = lacking[at->second];
-    if (!is_for_newer(scan, *object->second, finding, need->cc)) {
-      row.targets.push_back(need->cc);
-      continue;
-    }
-    if (!runs_on(*object->second, need->cc)) row.left_out.push_back(need->cc);
-    if (finding.cause != Cause::arch_specific_image)
-      finding.remarks.push_back(
-          fmt::format("What lacks it begins at {}, beside code for older GPUs: its source may need {}.",
-                      name(*floor_of(finding)), name(*floor_of(finding))));
+    for (const Device& device : finding.devices)
+      for (const TargetVerdict& verdict : object->second->targets) {
+        if (verdict.target.cc != device.cc) continue;
+        if (!verdict.for_newer)
+          row.targets.push_back(*device.cc);
+        else if (!runs_on(*object->second, *device.cc))
+          row.left_out.push_back(*device.cc);
+        break;
+      }
   }
   std::vector<FleetPlan> out;
   for (auto& [object, targets, left_out] : lacking) {

@@ -25,8 +25,10 @@ bool is_for_fleet(const Finding& finding);
 std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const AnalysisOptions& options,
                                    const ListedImages& listed, ObjectFiles& files);
 
-/// Files whose findings another list of architectures would fix, the most severe first. A GPU that
-/// code was left out for on purpose, as far as that shows, is in no plan: the finding gets a remark.
-std::vector<FleetPlan> fleet_plans(Scan& scan);
+/// Sets TargetVerdict::for_newer, and says so in the finding.
+void note_code_for_newer_gpus(Scan& scan);
+/// Files whose findings another list of architectures would fix, the most severe first. A GPU that code was
+/// left out for on purpose, as far as that shows, is in no plan.
+std::vector<FleetPlan> fleet_plans(const Scan& scan);
 
 }  // namespace kshim::verbs

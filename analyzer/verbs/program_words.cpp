@@ -90,10 +90,10 @@ void quote(const Finding& said, Finding& known) {
 }  // namespace
 
 void ProgramWords::learn(const Report& report) {
-  if (options_.words.empty() || report.foreign) return;
+  if (run_.words.empty() || report.foreign) return;
   for (const FailureRecord& failure : report.failures)
     for (const Layer& layer : failure.layers) codes_.insert(layer.code);
-  const bool failed = ending_of(report, options_).failed();
+  const bool failed = ending_of(report, run_).failed();
   if (!devices_.empty() && (failed_ || !failed || report.devices.empty())) return;
   failed_ = failed;
   devices_.clear();
@@ -119,11 +119,11 @@ void ProgramWords::learn(const Report& report) {
 }
 
 void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
-  const bool failed = options_.term_signal || options_.exit_status.value_or(0) != 0;
-  if (options_.words.empty() || (!failed && used)) return;
-  LogFacts clues = facts_in(options_.words);
+  const bool failed = run_.ending.failed();
+  if (run_.words.empty() || (!failed && used)) return;
+  LogFacts clues = facts_in(run_.words);
   if (clues.hits.empty()) {
-    if (failed && is_about_something_else(options_.words))
+    if (failed && is_about_something_else(run_.words))
       for (Finding& known : findings)
         if (is_by_ending(known)) known.severity = Severity::info;
     return;
@@ -140,7 +140,7 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
   if (judgment.hit == nullptr) return;
   // A code about device code that no call returned, and a file that lacks some: that file is meant.
   const int code = judgment.facts.codes.empty() ? 0 : judgment.facts.codes.front();
-  const bool thrown = failed && !codes_.contains(code) && !devices_.empty() && options_.blind.empty() &&
+  const bool thrown = failed && !codes_.contains(code) && !devices_.empty() && run_.blind.empty() &&
                       (is_image_cause(judgment.suspect.cause) || code_has(code, code_trait::not_found));
   const auto gap = std::ranges::find_if(findings, [&](const Finding& known) {
     return thrown && code != 0 && known.cause == Cause::latent_gap && !known.object.empty() &&

@@ -11,7 +11,7 @@ namespace kshim::verbs {
 
 class ProgramWords {
  public:
-  explicit ProgramWords(const AnalysisOptions& options) : options_(options) {}
+  explicit ProgramWords(const RunFacts& run) : run_(run) {}
 
   /// What a report knows, and a line need not say: GPUs, driver, environment.
   void learn(const Report& report);
@@ -19,7 +19,7 @@ class ProgramWords {
   void judge(bool used, std::vector<Finding>& findings) const;
 
  private:
-  const AnalysisOptions& options_;
+  const RunFacts& run_;
   bool failed_ = false;  ///< the process whose facts these are
   std::vector<DeviceMention> devices_;
   bool simulated_ = false;

@@ -11,11 +11,12 @@
 #include <semaphore>
 #include <thread>
 
-#include "analyzer/advise/advice.h"
 #include "analyzer/core/memory_limit.h"
 #include "analyzer/core/text.h"
 #include "analyzer/input/files/container_walk.h"
+#include "analyzer/verbs/expect.h"
 #include "analyzer/verbs/fleet_plans.h"
+#include "analyzer/verbs/pipeline.h"
 #include "analyzer/verbs/scan_parts.h"
 
 namespace kshim::verbs {
@@ -527,10 +528,7 @@ class Scanner {
   std::counting_semaphore<> finished_{0};  ///< threads
 };
 
-void sort_results(Scan& scan) {
-  std::ranges::sort(scan.objects, [](const ScannedObject& a, const ScannedObject& b) {
-    return std::tie(a.path, a.member) < std::tie(b.path, b.member);
-  });
+void sort_findings(Scan& scan) {
   // Of several packages, the scan is about those that somebody asked for, and of these the one with most
   // device code.
   std::map<std::string, std::pair<bool, std::uint64_t>> weights;
@@ -539,11 +537,25 @@ void sort_results(Scan& scan) {
     requested = requested || object.requested;
     modules += object.modules;
   }
-  std::ranges::stable_sort(scan.findings, [&](const Finding& a, const Finding& b) {
+  // What was asked for comes first, and then a driver that does not know the GPU: no file makes up for it.
+  const auto rank = [](const Finding& finding) {
+    return finding.cause == Cause::unmet_expectation                          ? 0
+           : finding.object.empty() && finding.cause == Cause::driver_too_old ? 1
+                                                                              : 2;
+  };
+  std::ranges::stable_sort(scan.findings, std::less(), rank);
+  const auto files = std::ranges::find(scan.findings, 2, rank);
+  std::stable_sort(files, scan.findings.end(), [&](const Finding& a, const Finding& b) {
     const auto& of_a = weights[a.package.label()];
     const auto& of_b = weights[b.package.label()];
     return std::tie(b.severity, b.confidence, of_b, a.object) <
            std::tie(a.severity, a.confidence, of_a, b.object);
+  });
+}
+
+void sort_files(Scan& scan) {
+  std::ranges::sort(scan.objects, [](const ScannedObject& a, const ScannedObject& b) {
+    return std::tie(a.path, a.member) < std::tie(b.path, b.member);
   });
   std::ranges::sort(scan.notes, {}, &ReadNote::text);
   const auto same = [](const ReadNote& a, const ReadNote& b) { return a.text() == b.text(); };
@@ -574,22 +586,34 @@ void note_newer(Scan& scan) {
   std::erase(scan.newer, "");
 }
 
-}  // namespace
+/// Files and folders.
+class Files final : public Source {
+ public:
+  Files(Inputs inputs, const std::vector<fs::path>& paths, const ScanRequest& options, Scan& out)
+      : Source(out.findings), inputs_(std::move(inputs)), paths_(paths), options_(options), out_(out) {}
 
-Scan scan(const std::vector<fs::path>& paths, const ScanRequest& options) {
-  Scan out = scan(list_inputs(paths), options);
-  for (const fs::path& path : paths) {
-    out.paths.push_back(path == "-" ? "standard input" : path.string());
-    if (path == "-") continue;
-    std::error_code error;
-    const fs::file_status status = fs::status(path, error);
-    out.named_unread = out.named_unread || !fs::exists(status) || fs::is_other(status);
+ private:
+  void judge() override;
+  void join() override {
+    excuse_files_for_other_gpus(out_);
+    drop_what_newer_drivers_read(out_);
+    note_code_for_newer_gpus(out_);
+    merge_gpus_of_files(out_);
   }
-  return out;
-}
+  void sort() override { sort_findings(out_); }
+  void plan() override { out_.fleet = fleet_plans(out_); }
 
-Scan scan(Inputs inputs, const ScanRequest& options) {
-  Scan out;
+  Inputs inputs_;
+  const std::vector<fs::path>& paths_;  ///< that were named
+  const ScanRequest& options_;
+  Scan& out_;
+};
+
+void Files::judge() {
+  Scan& out = out_;
+  const std::vector<fs::path>& paths = paths_;
+  const ScanRequest& options = options_;
+  Inputs& inputs = inputs_;
   out.targets = options.targets;
   out.driver = options.driver;
   out.sizes = options.sizes;
@@ -600,6 +624,13 @@ Scan scan(Inputs inputs, const ScanRequest& options) {
     if (!input.image_folder) out.file_bytes.emplace(input.shown(), input.bytes);
   }
   out.notes = std::move(inputs.notes);
+  for (const fs::path& path : paths) {
+    out.paths.push_back(path == "-" ? "standard input" : path.string());
+    if (path == "-") continue;
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    out.named_unread = out.named_unread || !fs::exists(status) || fs::is_other(status);
+  }
   Finder packages(options.root);
   std::mutex one_at_a_time;
   ScanRequest with_owner = options;
@@ -635,22 +666,31 @@ Scan scan(Inputs inputs, const ScanRequest& options) {
     out.named_unread = out.named_unread || found.named_unread;
   }
   for (Finding& finding : std::move(loose).take()) out.findings.push_back(std::move(finding));
-  excuse_files_for_other_gpus(out);
-  add_old_driver_findings(out);
-  sort_results(out);
+  sort_files(out);
   sort_unread(out);
   note_newer(out);
-  const auto groups = of_one_file(out.findings);
-  tell_of_each_other(groups, out.findings);
-  advise_on(out.findings);
-  out.fleet = fleet_plans(out);
-  merge(groups, out);
-  refuse_by_driver(out);
+  add_old_driver_findings(out);
   // A folder without device code was read all right; what was named and cannot be read was not.
   out.nothing_readable = out.objects.empty() && ((out.notes.size() >= out.files && !out.notes.empty()) ||
                                                  (!any_read && !out.unread.empty()));
+  if (options.expectation != nullptr) hold(out, *options.expectation, paths);
+}
+
+Scan scan(Inputs inputs, const std::vector<fs::path>& paths, const ScanRequest& options) {
+  Scan out;
+  Files files(std::move(inputs), paths, options, out);
+  conclude(files);
+  refuse_by_driver(out);
   return out;
 }
+
+}  // namespace
+
+Scan scan(const std::vector<fs::path>& paths, const ScanRequest& options) {
+  return scan(list_inputs(paths), paths, options);
+}
+
+Scan scan(Inputs inputs, const ScanRequest& options) { return scan(std::move(inputs), {}, options); }
 
 std::vector<ReadNote> all_notes(const Scan& scan) {
   std::vector<ReadNote> out = scan.notes;

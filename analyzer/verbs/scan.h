@@ -18,13 +18,16 @@ struct Owner {
   PythonEnvironment python;
 };
 
+struct Expectation;
+
 struct ScanRequest {
-  std::vector<image::Arch> targets;  ///< compute capabilities to judge for
-  image::Version driver;             ///< CUDA version of the driver to judge for; unknown = newest
-  bool kernels = false;              ///< read payloads and name kernels
-  bool sizes = false;                ///< say what takes the bytes; asks for kernels too
-  bool sha256 = false;               ///< hash files with device code, which reads all of them
-  unsigned jobs = 0;                 ///< threads; 0 = one a core
+  std::vector<image::Arch> targets;          ///< compute capabilities to judge for
+  image::Version driver;                     ///< CUDA version of the driver to judge for; unknown = newest
+  bool kernels = false;                      ///< read payloads and name kernels
+  bool sizes = false;                        ///< say what takes the bytes; asks for kernels too
+  bool sha256 = false;                       ///< hash files with device code, which reads all of them
+  const Expectation* expectation = nullptr;  ///< what the files are held to; nullptr: nothing
+  unsigned jobs = 0;                         ///< threads; 0 = one a core
   std::filesystem::path root =
       "/";  ///< whose packages the files belong to; another one than ours of a process
   /// Whose file it is: asked of each file with device code that is in no archive, from one thread at a time.

@@ -2,6 +2,7 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/merge.h"
 #include "analyzer/verbs/scan_parts.h"
 
 namespace kshim::verbs {
@@ -76,31 +77,10 @@ std::string gist_of(const Finding& finding) {
   return out;
 }
 
-template <class Row, class Same>
-void add_new(std::vector<Row>& more, std::vector<Row>& rows, Same same) {
-  for (Row& row : more)
-    if (std::ranges::none_of(rows, [&](const Row& known) { return same(known, row); }))
-      rows.push_back(std::move(row));
-}
+/// Places of findings that say the same of one file for several GPUs.
+using Groups = std::vector<std::vector<std::size_t>>;
 
-void add(Finding&& more, Finding& sum) {
-  std::ranges::move(more.devices, std::back_inserter(sum.devices));
-  add_new(more.evidence, sum.evidence,
-          [](const Evidence& a, const Evidence& b) { return a.text == b.text && a.at == b.at; });
-  add_new(more.fixes, sum.fixes, [](const Fix& a, const Fix& b) {
-    return a.id == b.id && a.commands == b.commands && (!a.commands.empty() || a.title == b.title);
-  });
-  add_new(more.dead_ends, sum.dead_ends,
-          [](const DeadEnd& a, const DeadEnd& b) { return a.action == b.action; });
-  add_new(more.remarks, sum.remarks, std::equal_to<>());
-  std::set<std::string> kernels(sum.kernels.begin(), sum.kernels.end());
-  kernels.insert(more.kernels.begin(), more.kernels.end());
-  sum.kernels.assign(kernels.begin(), kernels.end());
-  sum.kernels_complete = sum.kernels_complete && more.kernels_complete;
-  sum.kernels_total = std::max<std::uint64_t>({sum.kernels_total, more.kernels_total, sum.kernels.size()});
-}
-
-/// Places of findings with the same file, severity and cause.
+/// Of the same file, severity and cause.
 Groups of_one_cause(const std::vector<Finding>& findings) {
   Groups out;
   std::map<std::tuple<std::string, Severity, Cause>, std::vector<std::size_t>> known;  // places in `out`
@@ -246,6 +226,8 @@ void excuse_files_for_other_gpus(Scan& scan) {
   }
 }
 
+namespace {
+
 Groups of_one_file(const std::vector<Finding>& findings) {
   const Groups alike = of_one_cause(findings);
   Groups out;
@@ -257,24 +239,30 @@ Groups of_one_file(const std::vector<Finding>& findings) {
   }
   return out;
 }
-void tell_of_each_other(const Groups& groups, std::vector<Finding>& findings) {
-  for (const std::vector<std::size_t>& group : groups)
-    for (const std::size_t one : group) {
-      if (!findings[one].about) continue;
-      AdviceInput about = *findings[one].about;
-      for (const std::size_t other : group)
-        if (other != one) about.also.push_back(*findings[other].devices.front().cc);
-      findings[one].about = std::make_shared<const AdviceInput>(std::move(about));
-    }
+
+/// One build is advised for all of a group.
+void tell_of_each_other(const std::vector<std::size_t>& group, std::vector<Finding>& findings) {
+  for (const std::size_t one : group) {
+    if (!findings[one].about) continue;
+    AdviceInput about = *findings[one].about;
+    for (const std::size_t other : group)
+      if (other != one) about.also.push_back(*findings[other].devices.front().cc);
+    findings[one].about = std::make_shared<const AdviceInput>(std::move(about));
+  }
 }
 
-void add_old_driver_findings(Scan& scan) {
-  // A driver that knows the GPU reads more: what this one does not read says nothing.
+}  // namespace
+
+void drop_what_newer_drivers_read(Scan& scan) {
   std::erase_if(scan.findings, [&](const Finding& finding) {
     return (finding.cause == Cause::driver_too_old_for_image ||
             finding.cause == Cause::ptx_newer_than_driver) &&
            !finding.devices.empty() && !knows(scan.driver, *finding.devices.front().cc);
   });
+}
+
+void add_old_driver_findings(Scan& scan) {
+  std::ranges::move(old_driver_findings(scan.targets, scan.driver), std::back_inserter(scan.findings));
   LooseFindings files;  // of a package, all are for one runtime
   for (const ScannedObject& object : scan.objects) {
     if (serves(scan.driver, object.runtime)) continue;
@@ -312,29 +300,32 @@ void refuse_by_driver(Scan& scan) {
     }
 }
 
-void merge(const Groups& groups, Scan& scan) {
+void merge_gpus_of_files(Scan& scan) {
+  std::vector<Finding>& findings = scan.findings;
+  const Groups groups = of_one_file(findings);
   std::map<std::string, const ScannedObject*> objects;
   for (const ScannedObject& object : scan.objects) objects.emplace(object.name(), &object);
-  std::vector<bool> gone(scan.findings.size());
+  std::vector<bool> gone(findings.size());
   for (const std::vector<std::size_t>& group : groups) {
+    tell_of_each_other(group, findings);
     // In the place of the first that was shown.
     const std::size_t place = *std::ranges::min_element(group);
-    Finding sum = std::move(scan.findings[group.front()]);
+    Finding sum = std::move(findings[group.front()]);
     bool differ = false;
     for (const std::size_t i : std::span(group).subspan(1)) {
-      differ = differ || scan.findings[i].headline != sum.headline;
-      add(std::move(scan.findings[i]), sum);
+      differ = differ || findings[i].headline != sum.headline;
+      merge_gpus(sum, std::move(findings[i]));
     }
     const auto object = objects.find(sum.object);
     if (differ && sum.cause == Cause::latent_gap && object != objects.end())
       set_headline(*object->second, sum);
     for (const std::size_t i : group) gone[i] = i != place;
-    scan.findings[place] = std::move(sum);
+    findings[place] = std::move(sum);
   }
   std::vector<Finding> left;
   for (std::size_t i = 0; i < gone.size(); ++i)
-    if (!gone[i]) left.push_back(std::move(scan.findings[i]));
-  scan.findings = std::move(left);
+    if (!gone[i]) left.push_back(std::move(findings[i]));
+  findings = std::move(left);
 }
 
 }  // namespace kshim::verbs

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <elf.h>
 
-#include "analyzer/advise/advice.h"
 #include "analyzer/core/text.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/diagnose/failure_finding.h"
@@ -444,7 +443,6 @@ std::vector<Finding> old_driver_findings(const std::vector<image::Arch>& targets
     if (gpu != nullptr && driver < gpu->first_toolkit && told.insert(target.cc).second)
       out.push_back(finding_of(*gpu, driver));
   }
-  advise_on(out);
   return out;
 }
 

@@ -62,19 +62,17 @@ class LooseFindings {
 /// has `a` or `f` code alone and the others run on the target.
 void excuse_files_for_other_gpus(Scan& scan);
 
-/// One finding for each file whose CUDA runtime needs a newer driver than Scan::driver, of many files of a
-/// package one. What such a driver does not read is no finding for a GPU that it does not know.
+/// One finding for each target that Scan::driver does not know, and for each file whose CUDA runtime needs a
+/// newer one; of many files of a package one.
 void add_old_driver_findings(Scan& scan);
+/// What a driver does not read is no finding for a GPU that it does not know: one that does reads more.
+void drop_what_newer_drivers_read(Scan& scan);
 /// Nothing runs where the driver knows the GPU not, or the runtime refuses the driver: verdicts say so.
 void refuse_by_driver(Scan& scan);
 
-/// Places of findings that say the same of one file for several GPUs.
-using Groups = std::vector<std::vector<std::size_t>>;
-Groups of_one_file(const std::vector<Finding>& findings);
-/// So that one build is advised for all of a group.
-void tell_of_each_other(const Groups& groups, std::vector<Finding>& findings);
-/// Each group becomes its first, whose devices are those of all; so are its fixes and its evidence.
-void merge(const Groups& groups, Scan& scan);
+/// Findings that say the same of one file for several GPUs, and have the same remedy, become one. One build
+/// is advised for all of its GPUs.
+void merge_gpus_of_files(Scan& scan);
 
 // The layers of an image, each read by itself, put together: what a later layer deletes or replaces does not
 // count, and files belong to the packages that the image has.

@@ -16,14 +16,14 @@ int main(int argc, char** argv) {
   using namespace kshim::test;
   const auto format = argc > 2 ? parse_format(argv[1]) : std::nullopt;
   if (!format) return 2;
-  AnalysisOptions options;
-  options.exit_status = std::atoi(argv[2]);
+  RunFacts seen;
+  seen.ending.status = std::atoi(argv[2]);
   int next = 3;
   if (argc > next + 4 && std::strcmp(argv[next], "-m") == 0) {
-    options.missing.push_back({argv[next + 1], argv[next + 2], argv[next + 3], argv[next + 4], true});
+    seen.missing.push_back({argv[next + 1], argv[next + 2], argv[next + 3], argv[next + 4], true});
     next += 5;
   }
-  const Analysis analysis = analyze(std::vector<std::filesystem::path>(argv + next, argv + argc), options);
+  const Analysis analysis = analyze(std::vector<std::filesystem::path>(argv + next, argv + argc), {}, seen);
   std::cout << rendered(analysis, *format,
                         {.color = false, .unicode = true, .width = 100, .verbose = false, .full = false});
   return worst(analysis) == Severity::error ? 1 : 0;

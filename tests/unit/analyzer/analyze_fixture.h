@@ -20,7 +20,7 @@ class Analyze : public ::testing::Test {
     TemporaryFolder folder;
     for (std::size_t i = 0; i < reports.size(); ++i)
       folder.write(fmt::format("box.{}.jsonl", i), reports[i].text());
-    return analyze({folder.path()}, options_);
+    return analyze({folder.path()}, options_, seen_);
   }
   /// A process on one GPU with one object and its module, whose kernel failed.
   static ReportText failing(std::string_view cc, const std::vector<std::string>& images, int code = 209,
@@ -34,6 +34,7 @@ class Analyze : public ::testing::Test {
     return text.failure(1, "lookup", code, kSaxpy, R"("module":1,"object":1)").end();
   }
   AnalysisOptions options_;
+  RunFacts seen_;
 };
 
 }  // namespace kshim::test

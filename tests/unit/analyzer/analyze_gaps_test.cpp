@@ -96,7 +96,7 @@ TEST_F(Analyze, WhatIsGivenBackWhileAProcessEndsWellIsNoFinding) {
     ReportText text;
     text.process().driver().device(0, "8.6").object(1, "/home/u/libfoo.so", {"sm_86"}).module(1, "1");
     text.failure(1, "other", code, "", R"("module":1,"object":1)", call);
-    options_.exit_status = status;
+    seen_.ending.status = status;
     return run(text.end()).findings.size();
   };
   EXPECT_EQ(ended("cuModuleUnload", 4, 0), 0U);

@@ -131,9 +131,9 @@ TEST_F(Analyze, AFileThatAProgramMakesIsNotMissed) {
   EXPECT_THAT(severities(looking_for_files().object(9, "/l.so", {"sm_90"}).module(1, "9").end()),
               ElementsAre(Severity::info))
       << "it went on to load code";
-  options_.exit_status = 0;
+  seen_.ending.status = 0;
   EXPECT_THAT(severities(looking_for_files().end()), ElementsAre(Severity::info));
-  options_.exit_status = 1;
+  seen_.ending.status = 1;
   EXPECT_THAT(severities(looking_for_files().end()), ElementsAre(Severity::error));
 }
 
@@ -195,7 +195,7 @@ TEST_F(Analyze, VerdictsWithoutFindings) {
   EXPECT_EQ(run(healthy).verdict, Verdict::incomplete);
   EXPECT_EQ(run(healthy.end(0)).verdict, Verdict::idle);
   EXPECT_EQ(run_all({}).verdict, Verdict::no_cuda);
-  options_.blind.push_back({17, "/usr/bin/sudo", "it is setuid"});
+  seen_.blind.push_back({17, "/usr/bin/sudo", "it is setuid"});
   EXPECT_EQ(run_all({}).verdict, Verdict::blind);
   EXPECT_EQ(run(healthy).verdict, Verdict::blind);
   EXPECT_EQ(run(failing("6.1", {"sm_75"})).verdict, Verdict::gap)
@@ -217,10 +217,10 @@ TEST_F(Analyze, NoGpuIsSilentWhenTheProgramWentOn) {
   text.process().driver().failure(1, "init", 100, "", "", "cuInit");
   text.end();
   EXPECT_EQ(run(text).findings.at(0).severity, Severity::error) << "how it ended is not known";
-  options_.exit_status = 0;
+  seen_.ending.status = 0;
   EXPECT_EQ(run(text).findings.at(0).severity, Severity::info);
   EXPECT_EQ(run(text).verdict, Verdict::ok);
-  options_.exit_status = 1;
+  seen_.ending.status = 1;
   EXPECT_EQ(run(text).findings.at(0).cause, Cause::no_device);
   EXPECT_EQ(run(text).verdict, Verdict::failure);
 }

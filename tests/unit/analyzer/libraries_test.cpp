@@ -135,14 +135,14 @@ TEST_F(Mixed, ACudnnThatDroppedTheGpu) {
   text.record(
       "library",
       R"("soname":"libcudnn_graph.so.9","path":"/a/libcudnn_graph.so.9","version":"9.19.0","build_id":null)");
-  options_.exit_status = 1;
+  seen_.ending.status = 1;
   const Analysis got = run(text.end());
   const Finding* found = find(got, Cause::cudnn_mismatch);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->severity, Severity::warning) << "the program may have given up for its own reasons";
   EXPECT_THAT(found->evidence[0].text, HasSubstr("cuDNN 9.10 was the last that did"));
   EXPECT_THAT(found->fixes, Contains(Field(&Fix::title, "Use cuDNN 9.10 or older")));
-  options_.exit_status = 0;
+  seen_.ending.status = 0;
   EXPECT_EQ(find(run(text), Cause::cudnn_mismatch)->severity, Severity::warning);
 }
 
@@ -204,14 +204,14 @@ TEST_F(Mixed, WhatIsExplainedOtherwiseIsNotTheirs) {
   ReportText text = loaded({"libcublas.so.12 /a 12.1.3.1", "libcublasLt.so.12 /b 12.4.5.8"});
   text.object(1, "/home/u/libfoo.so", {"sm_80"}).module(1, "1");
   text.failure(1, "lookup", 209, kSaxpy, R"("module":1,"object":1)");
-  options_.exit_status = 1;
+  seen_.ending.status = 1;
   const Analysis got = run(text.end());
   EXPECT_EQ(got.findings[0].cause, Cause::no_image_for_arch);
   EXPECT_EQ(find(got, Cause::mixed_cuda_libraries)->severity, Severity::warning);
 }
 
 TEST_F(Mixed, WhatTheProgramGaveUpOver) {
-  options_.exit_status = 1;
+  seen_.ending.status = 1;
   const Analysis got =
       run(loaded({"libcudnn_graph.so.9 /usr/local/cuda/lib64 9.19.0", "libcudnn_ops.so.9 /opt/other 9.1.0"},
                  R"("LD_LIBRARY_PATH":"/opt/other:/opt/tools")")
@@ -230,7 +230,7 @@ TEST_F(Mixed, TritonRefusesAnOldGpuByItself) {
     text.process("").driver().device(0, capability, "NVIDIA Test");
     text.record("library",
                 R"("soname":"libtriton.so","path":"/v/site-packages/triton/_C/libtriton.so","version":null)");
-    options_.exit_status = status;
+    seen_.ending.status = status;
     const Analysis got = run(text.end());
     return got.findings.empty() ? Finding{} : got.findings.front();
   };

@@ -70,6 +70,7 @@ TEST(Settle, KernelsOfMagmaAreNamedSoAndNoBuildOfPyTorchIsShown) {
   at.object = "/v/lib/python3.11/site-packages/torch/lib/libtorch_cuda_linalg.so";
   std::vector<Finding> findings = {about(at)};
   advise_on(findings);
+  settle(findings);
   const std::vector<Fix>& fixes = findings[0].fixes;
   const auto magma = std::ranges::find(fixes, "prefer-cusolver", &Fix::id);
   ASSERT_NE(magma, fixes.end());
@@ -96,6 +97,7 @@ TEST(Settle, AnotherPtxasForJaxIsNamedByBothOfItsVariables) {
   at.compiler = old;
   std::vector<Finding> findings = {about(at)};
   advise_on(findings);
+  settle(findings);
   ASSERT_FALSE(findings[0].fixes.empty());
   ASSERT_EQ(findings[0].fixes[0].id, "select-compiler");
   EXPECT_EQ(findings[0].fixes[0].commands[0],
@@ -106,6 +108,7 @@ TEST(Settle, AnotherPtxasForJaxIsNamedByBothOfItsVariables) {
 TEST(Settle, WhatPyTorchBringsIsNotInstalledBesideIt) {
   std::vector<Finding> findings = {torch_fails({12, 0}, "2.7.1+cu126", venv()), cudnn_drops({12, 0}, venv())};
   advise_on(findings);
+  settle(findings);
   ASSERT_FALSE(findings[0].fixes.empty());
   EXPECT_EQ(argument(findings[0].fixes[0], "package"), "torch");
   EXPECT_TRUE(findings[1].fixes.empty()) << findings[1].fixes[0].title;
@@ -116,6 +119,7 @@ TEST(Settle, AnotherEnvironmentIsAnotherMatter) {
   std::vector<Finding> findings = {torch_fails({12, 0}, "2.7.1+cu126", venv()),
                                    cudnn_drops({12, 0}, venv("/w"))};
   advise_on(findings);
+  settle(findings);
   EXPECT_FALSE(findings[1].fixes.empty());
 }
 
@@ -128,9 +132,11 @@ TEST(Settle, NoDriverIsUselessThatAnotherFindingAsksFor) {
   std::vector<Finding> findings = {torch_fails({12, 0}, "2.7.1+cu126", venv()), about(std::move(old))};
   std::vector<Finding> alone = {findings[0]};
   advise_on(alone);
+  settle(alone);
   EXPECT_TRUE(std::any_of(alone[0].dead_ends.begin(), alone[0].dead_ends.end(),
                           [](const DeadEnd& row) { return row.of_driver; }));
   advise_on(findings);
+  settle(findings);
   EXPECT_TRUE(std::any_of(findings[1].fixes.begin(), findings[1].fixes.end(),
                           [](const Fix& fix) { return fix.kind == FixKind::upgrade_driver; }));
   EXPECT_TRUE(std::none_of(findings[0].dead_ends.begin(), findings[0].dead_ends.end(),
@@ -149,6 +155,7 @@ TEST(Settle, TwoGpusAreNotSentToTwoBuilds) {
                                          torch_fails(b.cc, version, venv(), {a.cc}),
                                          cudnn_drops(a.cc, venv())};
         advise_on(findings);
+        settle(findings);
         std::vector<const Fix*> builds;
         for (const Finding& finding : findings)
           for (const Fix& fix : finding.fixes) {

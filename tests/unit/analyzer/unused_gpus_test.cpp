@@ -30,7 +30,7 @@ class Unused : public Analyze {
 
 TEST_F(Unused, IsIdleWithWhatItHadLoaded) {
   EXPECT_TRUE(idle({ended(asking())})) << "how it ended may be unknown";
-  options_.exit_status = 0;
+  seen_.ending.status = 0;
   EXPECT_TRUE(idle({ended(asking())}));
   EXPECT_TRUE(idle({ended(asking()), ended(asking(18))}));
   ReportText no_device;
@@ -61,7 +61,7 @@ TEST_F(Unused, AnEndingThatTheReportHasCounts) {
                  ended(asking(18).record("exit", R"("status":null,"signal":11)"))});
   EXPECT_EQ(got.verdict, Verdict::failure);
   EXPECT_EQ(got.term_signal, 11);
-  options_.exit_status = 0;
+  seen_.ending.status = 0;
   EXPECT_EQ(run(ended(asking().record("exit", R"("status":3,"signal":null)"))).verdict, Verdict::idle)
       << "the caller knows";
 }
@@ -80,13 +80,13 @@ TEST_F(Unused, IsNotIdleWhereItUsedOneOrMayHave) {
       idle({ended(asking().record("bypass", R"("path":"/l.so","how":"deepbind","names":["cuInit"])"))}));
   ReportText no_driver;
   EXPECT_FALSE(idle({ended(no_driver.process())}));
-  options_.exit_status = 1;
+  seen_.ending.status = 1;
   EXPECT_FALSE(idle({ended(asking())})) << "the verdict has it";
-  options_.exit_status = std::nullopt;
-  options_.term_signal = 9;
+  seen_.ending.status = std::nullopt;
+  seen_.ending.signal = 9;
   EXPECT_FALSE(idle({ended(asking())}));
-  options_.term_signal = std::nullopt;
-  options_.blind.push_back({17, "/usr/bin/sudo", "it is setuid"});
+  seen_.ending.signal = std::nullopt;
+  seen_.blind.push_back({17, "/usr/bin/sudo", "it is setuid"});
   EXPECT_FALSE(idle({ended(asking())})) << "some were not seen";
 }
 

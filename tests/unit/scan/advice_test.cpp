@@ -64,6 +64,7 @@ class Advising : public ::testing::Test {
     object_.targets = coverage.targets;
     findings_ = findings_of({object_, code_, coverage, {}, kernels ? &table : nullptr, true}, {});
     advise_on(findings_);
+    settle(findings_);
     std::string out;
     for (const Finding& finding : findings_) {
       for (const Fix& fix : finding.fixes) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/advise/advice.h"
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/render/finding_page.h"
 #include "analyzer/verbs/fleet_plans.h"
@@ -41,7 +42,6 @@ Finding finding(std::string object, std::string_view target, std::vector<std::st
   }
   out.have = std::move(have);
   out.evidence.push_back({EvidenceId::rule, "why not on " + out.need, {out.object}});
-  out.fixes.push_back({.title = "Rebuild", .commands = {"nvcc"}, .why = {}, .caveat = {}, .id = "rebuild"});
   return out;
 }
 
@@ -69,8 +69,7 @@ ScannedObject object(std::string path, std::vector<std::string> has, std::vector
 }
 
 Scan merged(Scan scan) {
-  const Groups groups = of_one_file(scan.findings);
-  merge(groups, scan);
+  merge_gpus_of_files(scan);
   return scan;
 }
 
@@ -86,7 +85,6 @@ TEST(OneAFile, HasAllGpusOfOneCause) {
   EXPECT_EQ(first.need, "sm_75") << "the lowest leads";
   EXPECT_THAT(targets_of(first), ElementsAre("sm_75", "sm_120"));
   EXPECT_THAT(first.evidence, SizeIs(2));
-  EXPECT_THAT(first.fixes, SizeIs(1)) << "the same commands";
   EXPECT_THAT(title_of(first), AllOf(HasSubstr("sm_75"), HasSubstr("sm_120")));
   EXPECT_EQ(got.findings[1].object, "b.so");
   EXPECT_THAT(targets_of(got.findings[2]), ElementsAre("sm_86"));
@@ -112,19 +110,41 @@ TEST(AFileNamedAfterItsGpus, IsForOthers) {
   EXPECT_EQ(severity("libfoo_80.so", {"sm_80"}), Severity::error) << "a plain number may be anything";
 }
 
-TEST(OneAFile, KeepsFixesThatDiffer) {
-  Scan scan;
-  scan.findings = {finding("a.so", "sm_61", {"sm_80"}), finding("a.so", "sm_120", {"sm_80"})};
-  scan.findings[1].fixes[0].commands = {"nvcc of another toolkit"};
-  EXPECT_THAT(merged(std::move(scan)).findings.at(0).fixes, SizeIs(2));
+Finding built_file(std::string_view target) {
+  Finding out = finding("a.so", target, {"sm_80"});
+  AdviceInput at;
+  at.cause = out.cause;
+  at.object = out.object;
+  at.device = arch(target).cc;
+  at.have = {{image::ImageKind::cubin, arch("sm_80"), {}}};
+  out.about = std::make_shared<const AdviceInput>(std::move(at));
+  return out;
 }
 
-TEST(OneAFile, OneBuildIsAskedForAll) {
-  std::vector<Finding> findings = {finding("a.so", "sm_75", {"sm_80"}), finding("a.so", "sm_120", {"sm_80"})};
-  for (Finding& each : findings) each.about = std::make_shared<const AdviceInput>();
-  tell_of_each_other(of_one_file(findings), findings);
-  EXPECT_THAT(findings[0].about->also, ElementsAre(image::ComputeCapability{12, 0}));
-  EXPECT_THAT(findings[1].about->also, ElementsAre(image::ComputeCapability{7, 5}));
+TEST(OneAFile, OneBuildIsForAllGpus) {
+  Scan scan;
+  scan.findings = {built_file("sm_75"), built_file("sm_120")};
+  std::vector<Finding> found = merged(std::move(scan)).findings;
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].about->also, ElementsAre(image::ComputeCapability{12, 0}));
+  ASSERT_THAT(found[0].about_others, SizeIs(1));
+  EXPECT_THAT(found[0].about_others[0]->also, ElementsAre(image::ComputeCapability{7, 5}));
+  advise_on(found);
+  ASSERT_FALSE(found[0].fixes.empty());
+  EXPECT_THAT(found[0].fixes[0].commands.at(0), AllOf(HasSubstr("sm_75"), HasSubstr("sm_120")));
+  EXPECT_EQ(std::ranges::count(found[0].fixes, "rebuild", &Fix::id), 1);
+}
+
+// No toolkit builds for both: a finding is about one remedy, and each GPU's fixes are kept.
+TEST(OneAFile, KeepsFixesThatDiffer) {
+  Scan scan;
+  scan.findings = {built_file("sm_35"), built_file("sm_120")};
+  std::vector<Finding> found = merged(std::move(scan)).findings;
+  advise_on(found);
+  std::set<std::vector<std::string>> commands;
+  for (const Finding& each : found)
+    for (const Fix& fix : each.fixes) commands.insert(fix.commands);
+  EXPECT_GE(commands.size(), 2U);
 }
 
 TEST(OneAFile, CountsTheMostThatAnyGpuLacks) {
@@ -190,6 +210,7 @@ TEST(LooseImages, AFewStayAsTheyAre) {
 // What to build for: not for GPUs below what the code was made for.
 
 std::vector<std::string> planned(Scan& scan) {
+  note_code_for_newer_gpus(scan);
   std::vector<std::string> out;
   for (const FleetPlan& plan : fleet_plans(scan))
     for (const FleetArch& row : plan.smallest.archs)
@@ -218,6 +239,7 @@ TEST(Plan, LeavesOutWhatTheFilesOwnModulesWereLeftOutFor) {
   Scan scan = asked({"sm_75", "sm_90"}, {object("a.so", {"sm_75", "sm_80"}, {"sm_75", "sm_90"}, {"sm_75"})},
                     {finding("a.so", "sm_75", {"sm_80", "sm_86"}, Cause::latent_gap, Severity::warning),
                      finding("a.so", "sm_90", {"sm_75", "sm_80"})});
+  note_code_for_newer_gpus(scan);
   const auto plans = fleet_plans(scan);
   ASSERT_THAT(plans, SizeIs(1));
   EXPECT_THAT(plans[0].lacking, ElementsAre(image::ComputeCapability{9, 0}));
