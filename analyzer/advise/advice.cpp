@@ -12,35 +12,31 @@
 
 namespace kshim::advise {
 
-Fix fix_of(std::string_view id, const TemplateWords& words, std::string_view program) {
+FixDraft fix_of(std::string_view id, const TemplateWords& words, std::string_view program) {
   for (const FixRow& row : fixes()) {
     if (row.id != id) continue;
-    Fix out{row.kind,
-            expand_filled(row.title, words),
-            {},
-            expand_filled(row.why, words),
-            expand_filled(row.caveat, words),
-            row.id.substr(0, row.id.find('/'))};
+    FixDraft out{{row.kind,
+                  expand_filled(row.title, words),
+                  {},
+                  expand_filled(row.why, words),
+                  expand_filled(row.caveat, words),
+                  row.id.substr(0, row.id.find('/'))}};
     for (std::string_view rest = row.command; !rest.empty();) {  // a line is a command
       const std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-      std::string command = for_program(line, program, words);
-      if (!command.empty()) out.commands.push_back(std::move(command));
+      Command command = command_of(line, words, program);
+      if (!command.empty()) out.steps.push_back(std::move(command));
     }
     return out;
   }
   throw std::runtime_error(fmt::format("the tables in use have no fix `{}`", id));
 }
 
-std::string remove_command(const AdviceInput& at) {
-  return at.removable.empty() ? std::string() : "rm -r " + shell_quote(at.removable);
-}
-
 bool is_shown(std::string_view when, const AdviceInput& at) {
   return when.empty() || std::ranges::find(at.shows, when) != at.shows.end();
 }
 
-void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_plain_fixes(const AdviceInput& at, FixDrafts& fixes) {
   // Uses the rows of this error code, or otherwise the rows that apply to every code of the cause.
   int code = at.code.value_or(0);
   const auto is_of = [&](const auto& row) { return row.cause == at.cause && row.code == code; };
@@ -48,14 +44,14 @@ void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (!own(cause_fixes()) && !own(code_meanings())) code = 0;
   const auto add = [&](const auto& row) {
     if (!is_of(row)) return;
-    Fix fix{row.kind,
-            std::string(row.title),
-            {},
-            std::string(row.why),
-            std::string(row.caveat),
-            row_of(row.cause).name};
+    FixDraft fix{{row.kind,
+                  std::string(row.title),
+                  {},
+                  std::string(row.why),
+                  std::string(row.caveat),
+                  row_of(row.cause).name}};
     fix.actor = actor_of(row.who);
-    if (!row.command.empty()) fix.commands.push_back(for_program(row.command, at.program));
+    if (!row.command.empty()) fix.steps.push_back(command_of(row.command, {}, at.program));
     fixes.push_back(std::move(fix));
   };
   for (const CauseFixRow& row : cause_fixes())
@@ -65,7 +61,7 @@ void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
 
 namespace {
 
-void add_switch_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_switch_fix(const AdviceInput& at, FixDrafts& fixes) {
   const bool bypassed = at.cause == Cause::sass_bypassed;
   if (!at.switch_names.empty()) {
     fixes.push_back(fix_of(bypassed ? "unset-switch/forced" : "unset-switch/off",
@@ -76,7 +72,7 @@ void add_switch_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   }
   // The code says that one of them is on, and no list of the environment which.
   std::vector<std::string> names;
-  std::string unset = "env";
+  std::string unset;
   for (const SwitchRow& row : switches()) {
     const bool forces =
         row.field == &image::JitSwitches::force_ptx_jit || row.field == &image::JitSwitches::force_jit;
@@ -89,7 +85,7 @@ void add_switch_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
 }
 
 // A third-party package: the user has no source, but another release may have the fix.
-void add_other_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_other_release_fix(const AdviceInput& at, FixDrafts& fixes) {
   fixes.push_back(fix_of(
       "try-other-release",
       {{"package", at.package.shown()},
@@ -99,7 +95,7 @@ void add_other_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
         at.package_version.empty() ? "" : fmt::format("; {} leaves this one out", at.package_version)}}));
 }
 
-void add_kernel_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_kernel_fix(const AdviceInput& at, FixDrafts& fixes) {
   fixes.push_back(fix_of(
       "compile-kernel-for-gpu",
       {{"why",
@@ -112,7 +108,7 @@ void add_kernel_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
 }
 
 // The name asked for is text in the program: it must be the one that the image has.
-void add_name_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_name_fix(const AdviceInput& at, FixDrafts& fixes) {
   constexpr std::size_t kNamed = 4;
   constexpr std::size_t kRoom = 60;
   const std::string lowered =
@@ -133,16 +129,17 @@ void add_name_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   }
 }
 
-void add_cache_fix(const AdviceInput& at, Advice& advice) {
+void add_cache_fix(const AdviceInput& at, AdviceDraft& advice) {
   advice.fixes.push_back(
-      fix_of("delete-cache-entry",
-             {{"cache", at.cache}, {"variable", at.cache_variable}, {"remove", remove_command(at)}}));
+      fix_of("delete-cache-entry", {{"cache", at.cache},
+                                    {"variable", at.cache_variable},
+                                    {"removable", at.removable.empty() ? "" : shell_quote(at.removable)}}));
   if (!at.cache.empty())
     advice.dead_ends.push_back(
         {fmt::format("installing {} again", at.cache), "reinstalling does not clear the cache"});
 }
 
-void add_invalid_image_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_invalid_image_fix(const AdviceInput& at, FixDrafts& fixes) {
   constexpr int kInvalidPtx = 218;
   if (at.code == kInvalidPtx && at.object.empty() && at.package.empty()) {
     // Nobody here has the PTX of a finished program.
@@ -153,19 +150,20 @@ void add_invalid_image_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
     fixes.push_back(fix_of("build-file-again"));
     return;
   }
-  const std::string package = shell_quote(at.package.shown());
-  fixes.push_back(
-      fix_of("install-again/package",
-             {{"command", at.manager == "conda"  ? "conda install --force-reinstall " + package
-                          : at.manager == "dpkg" ? "sudo apt-get install --reinstall " + package
-                          : at.manager == "rpm"  ? "sudo dnf reinstall " + package
-                          : !at.source.empty()
-                              ? install_from(at.source)
-                              : "pip install --force-reinstall --no-deps --no-cache-dir " + package}}));
+  const std::string_view pattern = at.manager == "conda"  ? "conda install --force-reinstall {package}"
+                                   : at.manager == "dpkg" ? "sudo apt-get install --reinstall {package}"
+                                   : at.manager == "rpm"
+                                       ? "sudo dnf reinstall {package}"
+                                       : "pip install --force-reinstall --no-deps --no-cache-dir {package}";
+  const bool from_source = at.manager.empty() || at.manager == "pip";
+  FixDraft& fix = fixes.emplace_back(fix_of("install-again/package"));
+  fix.steps.push_back(from_source && !at.source.empty()
+                          ? install_from(at.source)
+                          : command_of(pattern, {{"package", shell_quote(at.package.shown())}}));
 }
 
 // What is in files that lie elsewhere.
-void add_look_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_look_fixes(const AdviceInput& at, FixDrafts& fixes) {
   const std::size_t named = std::min<std::size_t>(at.unread.size(), 3);
   std::string files;
   for (std::size_t i = 0; i < named; ++i) files += " " + shell_quote(at.unread[i]);
@@ -178,7 +176,7 @@ void add_look_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
 }
 
 // The image for the GPU is there, and its source leaves nothing of the kernel in it.
-void add_body_fixes(const AdviceInput& at, Advice& advice) {
+void add_body_fixes(const AdviceInput& at, AdviceDraft& advice) {
   const std::string taken(at.taken ? image::to_name(at.taken->kind, at.taken->arch).view() : "");
   if (at.taken && at.device && at.taken->arch.cc < *at.device) {
     const std::string need = sm_name(*at.device);
@@ -197,7 +195,7 @@ void add_body_fixes(const AdviceInput& at, Advice& advice) {
   advice.dead_ends.push_back(no_driver_update("it loaded the right image"));
 }
 
-void add_left_error_fixes(const AdviceInput& at, Advice& advice) {
+void add_left_error_fixes(const AdviceInput& at, AdviceDraft& advice) {
   const TemplateWords words = {{"library", at.software.empty() ? "the library" : at.software}};
   advice.fixes.push_back(fix_of("clear-left-error", words));
   advice.fixes.push_back(fix_of("use-other-release", words));
@@ -207,7 +205,7 @@ void add_left_error_fixes(const AdviceInput& at, Advice& advice) {
 }
 
 // What works already, and takes time at each start.
-void add_jit_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_jit_fixes(const AdviceInput& at, FixDrafts& fixes) {
   if (at.jit_cache_off) fixes.push_back(fix_of("keep-jit-cache"));
   const bool forced = (at.switches.force_ptx_jit || at.switches.force_jit) && at.device &&
                       !at.images.empty() && select(at.images, at, {}).choice == image::Choice::sass;
@@ -225,7 +223,7 @@ void add_jit_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
 }
 
 // Which GPU it is decides everything else.
-void add_fix_for_any_gpu(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_fix_for_any_gpu(const AdviceInput& at, FixDrafts& fixes) {
   const std::size_t before = fixes.size();
   add_other_ways(at, fixes);
   if (fixes.size() != before) return;
@@ -248,7 +246,7 @@ void add_fix_for_any_gpu(const AdviceInput& at, std::vector<Fix>& fixes) {
                                                  at.arch_variable)}}));
 }
 
-void add_hiding_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_hiding_fix(const AdviceInput& at, FixDrafts& fixes) {
   if (at.serving_device.empty() || !is_image_cause(at.cause)) return;
   // A UUID is one GPU in every order.
   const bool number = at.serving_device.find_first_not_of("0123456789") == std::string::npos;
@@ -272,10 +270,10 @@ bool may_do_without(const AdviceInput& at) {
 }
 
 // What runs on no GPU at all, where nobody can build the code: slow, and today.
-void add_fallback(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_fallback(const AdviceInput& at, FixDrafts& fixes) {
   const bool may = is_image_cause(at.cause) || at.cause == Cause::library_refuses ||
                    at.cause == Cause::nvrtc_arch_unsupported;
-  const bool quick = std::any_of(fixes.begin(), fixes.end(), [](const Fix& fix) {
+  const bool quick = std::any_of(fixes.begin(), fixes.end(), [](const FixDraft& fix) {
     return fix.kind == FixKind::reinstall || fix.kind == FixKind::environment ||
            fix.kind == FixKind::upgrade_driver;
   });
@@ -287,9 +285,9 @@ void add_fallback(const AdviceInput& at, std::vector<Fix>& fixes) {
 }
 
 // Where the commands belong if it ran in a container.
-void add_container_note(std::vector<Fix>& fixes) {
+void add_container_note(FixDrafts& fixes) {
   if (fixes.empty()) return;
-  Fix& first = fixes.front();
+  FixDraft& first = fixes.front();
   const bool changes =
       first.kind == FixKind::reinstall || first.kind == FixKind::rebuild || first.kind == FixKind::downgrade;
   if (!changes && first.kind != FixKind::upgrade_driver) return;
@@ -300,7 +298,7 @@ void add_container_note(std::vector<Fix>& fixes) {
 }
 
 // A finished image is exchanged as a whole, and not what is in it.
-void add_image_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_image_fix(const AdviceInput& at, FixDrafts& fixes) {
   if (at.container_image.empty() || !lacks_code(at.cause) || !at.device || at.builds) return;
   const ToolkitRow* last = last_with_code_for(*at.device);
   const ToolkitRow* first = first_toolkit_for({*at.device, image::Suffix::none});
@@ -348,13 +346,19 @@ AdviceInput completed(const AdviceInput& given) {
   return at;
 }
 
-// Keeps only commands that use the failing Python and that are safe to paste into a shell.
-void keep_usable(const AdviceInput& at, std::vector<Fix>& fixes) {
+/// The fixes with the text of their commands, for the Python that failed.
+Advice printed(const AdviceInput& at, AdviceDraft draft) {
+  Advice out{{}, std::move(draft.dead_ends), std::move(draft.remarks)};
   // A word that its title needs is not known.
-  std::erase_if(fixes, [](const Fix& fix) { return fix.title.empty(); });
-  for (Fix& fix : fixes) std::erase(fix.commands, std::string());
-  for_interpreter(fixes, at.python_env);
-  keep_printable(fixes);
+  std::erase_if(draft.fixes, [](const FixDraft& fix) { return fix.title.empty(); });
+  const Shell shell{at.python_env, at.windows, at.interpreter};
+  for (FixDraft& fix : draft.fixes) {
+    for (const Command& command : fix.steps)
+      if (std::string text = text_of(command, shell); !text.empty()) fix.commands.push_back(std::move(text));
+    out.fixes.push_back(std::move(fix));
+  }
+  keep_printable(out.fixes);
+  return out;
 }
 
 }  // namespace
@@ -362,13 +366,12 @@ void keep_usable(const AdviceInput& at, std::vector<Fix>& fixes) {
 namespace {
 
 Advice advice_on(const AdviceInput& given) {
-  Advice advice;
+  AdviceDraft advice;
   if (given.conflict || given.missing || !given.unread.empty()) {
     if (given.conflict) add_library_advice(given, advice);
     if (given.missing) add_missing_library_advice(*given.missing, advice);
     if (!given.unread.empty()) add_look_fixes(given, advice.fixes);
-    keep_usable(given, advice.fixes);
-    return advice;
+    return printed(given, std::move(advice));
   }
   const AdviceInput told = completed(given);
   const DriverSupport serving = driver_support(told);
@@ -469,9 +472,7 @@ Advice advice_on(const AdviceInput& given) {
   add_image_fix(at, advice.fixes);
   if (at.container) {
     // What gives a container its GPU comes before what looks for one.
-    std::stable_partition(advice.fixes.begin(), advice.fixes.end(), [](const Fix& fix) {
-      return !fix.commands.empty() && fix.commands.front().find("docker run") != std::string::npos;
-    });
+    std::ranges::stable_partition(advice.fixes, &FixDraft::runs_container);
     add_container_note(advice.fixes);
   }
   add_dead_ends(at, serving, advice);
@@ -481,9 +482,8 @@ Advice advice_on(const AdviceInput& given) {
   keep_feasible(at, advice.fixes);
   note_assumed(at, advice.fixes);
   add_newer_than_known(told, advice.remarks);
-  keep_usable(at, advice.fixes);
-  if (at.windows) keep_for_windows(at, advice, !given.windows);
-  return advice;
+  if (at.windows) keep_for_windows(at, advice.fixes, !given.windows);
+  return printed(at, std::move(advice));
 }
 
 // A driver is of the host. Where the host is not the user's (a container, a job), what the user can do comes

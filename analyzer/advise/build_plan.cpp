@@ -135,25 +135,33 @@ std::string_view pip_install(Pip how) {
                           : "pip install --no-cache-dir --force-reinstall --no-deps";
 }
 
-std::string expand_recipe(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words) {
+Command expand_recipe(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words,
+                      std::string_view pattern) {
   const bool other = !words.toolkit.empty();
-  return expand(recipe.command,
-                {{"pip", std::string(pip_install(recipe.pip))},
-                 {"nvcc", words.nvcc},
-                 {"mode", words.mode},
-                 {"toolkit", other ? words.toolkit : "/usr/local/cuda"},
-                 {"home", other ? fmt::format("CUDA_HOME={} ", words.toolkit) : ""},
-                 {"path", other ? fmt::format("PATH={}/bin:\"$PATH\" ", words.toolkit) : ""},
-                 {"compiler", other ? fmt::format(" --fresh -DCMAKE_CUDA_COMPILER={}", words.nvcc) : ""},
-                 {"cuda", image::to_name(plan.toolkit->version).c_str()},
-                 {"list", arch_list(plan, recipe.list)},
-                 {"newest", newest_plain(plan)},
-                 {"output", words.output},
-                 {"build", words.build},
-                 {"package", words.package},
-                 {"tag", words.tag},
-                 {"variable", words.variable},
-                 {"program", words.program}});
+  Command out =
+      command_of(pattern.empty() ? recipe.command : pattern,
+                 {{"pip", std::string(pip_install(recipe.pip))},
+                  {"nvcc", words.nvcc},
+                  {"mode", words.mode},
+                  {"toolkit", other ? words.toolkit : "/usr/local/cuda"},
+                  {"home", other ? fmt::format("CUDA_HOME={} ", words.toolkit) : ""},
+                  {"path", other ? fmt::format("PATH={}/bin:\"$PATH\" ", words.toolkit) : ""},
+                  {"compiler", other ? fmt::format(" --fresh -DCMAKE_CUDA_COMPILER={}", words.nvcc) : ""},
+                  {"cuda", image::to_name(plan.toolkit->version).c_str()},
+                  {"list", arch_list(plan, recipe.list)},
+                  {"newest", newest_plain(plan)},
+                  {"output", words.output},
+                  {"build", words.build},
+                  {"package", words.package},
+                  {"tag", words.tag},
+                  {"source", words.source},
+                  {"folder", words.folder},
+                  {"variable", words.variable},
+                  {"program", words.program}},
+                 {}, Holes::keep);
+  // It lies where Linux has it.
+  if (other || contains(recipe.command, "{toolkit}")) out.needs |= need::system | need::linux;
+  return out;
 }
 
 namespace {

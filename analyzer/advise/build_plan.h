@@ -3,6 +3,7 @@
 // what its toolkit cannot build.
 #pragma once
 
+#include "analyzer/advise/step.h"
 #include "analyzer/data/knowledge.h"
 
 namespace kshim::advise {
@@ -52,11 +53,15 @@ struct RecipeWords {
   std::string project;              ///< "auto_gptq 0.7.1": whose checkout it is, where `package` is "."
   std::string program = "PROGRAM";  ///< the command line, quoted
   std::string variable;             ///< of CMake, for the architectures
-  std::string tag;                  ///< of the release in the project's repository: "@v0.24.1", or nothing
+  std::string source;               ///< what pip builds, quoted, and the folder with its checkout
+  std::string folder;
+  std::string tag;  ///< of the release in the project's repository: "@v0.24.1", or nothing
 };
 /// `pip install` with the options that rebuild a package.
 std::string_view pip_install(Pip how);
-std::string expand_recipe(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words);
+/// A recipe's command; `pattern` in place of its own.
+Command expand_recipe(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words,
+                      std::string_view pattern = {});
 
 // How each build system wants to be told which architectures to build: the lists of a plan, in its words.
 

@@ -119,112 +119,21 @@ std::string removable_cache_entry(std::string_view path) {
 
 namespace {
 
-struct Word {
-  std::string_view written;
-  bool of_conda = false;
-};
-// Longer ones first.
-constexpr std::array<Word, 6> kWords = {{{"python -m pip install ", false},
-                                         {"python -m pip uninstall ", false},
-                                         {"pip install ", false},
-                                         {"pip uninstall ", false},
-                                         {"conda install ", true},
-                                         {"conda update ", true}}};
-
-std::string_view verb_of(std::string_view word) {
-  word.remove_suffix(1);
-  return word.substr(word.rfind(' ') + 1);
-}
-
-std::string written_for(const Word& word, const PythonEnvironment& python) {
-  const std::string_view verb = verb_of(word.written);
-  if (word.of_conda)
-    return python.conda ? fmt::format("conda {} --prefix {} ", verb, shell_quote(python.prefix))
-                        : std::string(word.written);
-  if (!python.has_pip) return fmt::format("uv pip {} --python {} ", verb, shell_quote(python.prefix));
-  return fmt::format("{} -m pip {} ", shell_quote(python.interpreter), verb);
-}
-
-}  // namespace
-
-std::string for_interpreter(std::string_view command, const PythonEnvironment& python) {
-  std::string out;
-  if (!python.known()) return std::string(command);
-  for (bool begins_word = true; !command.empty();) {
-    const Word* found = nullptr;
-    for (const Word& word : kWords) {
-      if (found == nullptr && begins_word && command.starts_with(word.written)) found = &word;
-    }
-    if (found != nullptr) {
-      const bool names_prefix = command.substr(found->written.size()).starts_with("-p ");
-      out += names_prefix ? std::string(found->written) : written_for(*found, python);
-      command.remove_prefix(found->written.size());
-      continue;
-    }
-    begins_word = command.front() == ' ' || command.front() == '(';
-    out += command.front();
-    command.remove_prefix(1);
-  }
-  return out;
-}
-
-void for_interpreter(std::vector<Fix>& fixes, const PythonEnvironment& python) {
-  for (Fix& fix : fixes) {
-    for (std::string& command : fix.commands) command = for_interpreter(command, python);
-  }
-}
-
-namespace {
-
-// What the shells or the programs of Linux alone have.
-bool is_of_linux(std::string_view command) {
-  constexpr std::array<std::string_view, 16> kPrograms = {
-      "sudo", "ls",      "ldconfig", "grep",  "cat",   "rm",   "systemctl", "modprobe",
-      "find", "mokutil", "dkms",     "dmesg", "lsmod", "make", "head",      "tail"};
-  constexpr std::array<std::string_view, 10> kParts = {" | ",   "$(", "/usr/", "/opt/",           "/proc/",
-                                                       "/dev/", "~/", ".sh",   "LD_LIBRARY_PATH", "$CUDA"};
-  return contains(kPrograms, command.substr(0, command.find(' '))) ||
-         std::ranges::any_of(kParts, [&](std::string_view part) { return contains(command, part); });
-}
-
-// export NAME=value, NAME=value PROGRAM, A && B: for a shell of POSIX.
-bool is_for_posix(std::string_view command) {
-  const std::string_view first = command.substr(0, command.find(' '));
-  const std::string_view name = first.substr(0, first.find('='));
-  const bool assigns = name.size() < first.size() && !name.empty() && std::ranges::all_of(name, [](char c) {
-                         return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-                       });
-  return assigns || first == "export" || first == "unset" || first == "env" || contains(command, " && ");
-}
-
 constexpr std::string_view kInPowerShell =
     "the command is for bash (Git Bash, WSL): PowerShell sets a variable by $env:NAME = \"value\"";
 
-// A program that brings its own Python installs by that one.
-std::string for_own_python(std::string command, const std::string& interpreter) {
-  if (interpreter.empty()) return command;
-  if (command.starts_with("pip ")) return interpreter + " -m " + command;
-  if (command.starts_with("python ")) return interpreter + command.substr(command.find(' '));
-  return command;
-}
-
 }  // namespace
 
-void keep_for_windows(const AdviceInput& at, Advice& advice, bool of_file) {
+void keep_for_windows(const AdviceInput& at, FixDrafts& fixes, bool of_file) {
   // A program of Windows runs in no container of Linux.
   if (at.message.find("docker") == std::string::npos && at.message.find("container") == std::string::npos)
-    std::erase_if(advice.fixes, [](const Fix& fix) {
-      return !fix.commands.empty() && fix.commands.front().starts_with("docker run");
+    std::erase_if(fixes, &FixDraft::runs_container);
+  for (FixDraft& fix : fixes) {
+    std::erase_if(fix.steps, [&](const Command& command) {
+      return (command.needs & (of_file ? need::linux | need::posix : need::linux)) != 0;
     });
-  for (Fix& fix : advice.fixes) {
-    std::erase_if(fix.commands, is_of_linux);
-    if (of_file) std::erase_if(fix.commands, is_for_posix);
-    const bool posix = std::ranges::any_of(fix.commands, is_for_posix);
-    for (std::string& command : fix.commands) {
-      if (!contains(command, '"')) std::ranges::replace(command, '\'', '"');
-      command = for_own_python(std::move(command), at.interpreter);
-    }
-    if (posix) fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", kInPowerShell);
+    if (fix.needs_any(need::posix))
+      fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", kInPowerShell);
   }
 }
 

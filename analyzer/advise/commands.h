@@ -3,6 +3,7 @@
 #pragma once
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/advise/step.h"
 
 namespace kshim::advise {
 
@@ -13,16 +14,9 @@ void keep_printable(std::vector<Fix>& fixes);
 /// the caller's home: what a command may delete. Empty for anything else, whatever its name pretends.
 std::string removable_cache_entry(std::string_view path);
 
-// Commands that install go to the interpreter that failed: the first `pip` of a shell is often another one's.
-
-/// "pip install X" as `PREFIX/bin/python -m pip install X`; as `uv pip install --python PREFIX X` where the
-/// environment has no pip; "conda install X" with --prefix. As it is where no environment is known.
-std::string for_interpreter(std::string_view command, const PythonEnvironment& python);
-void for_interpreter(std::vector<Fix>& fixes, const PythonEnvironment& python);
-
 /// For a user that pasted a log of Windows: no command of Linux alone. A command for a shell of POSIX is
 /// marked by the caveat of its fix; the others are the same in PowerShell and cmd.
 /// `of_file`: nobody pasted anything, and the file is of Windows: then those go.
-void keep_for_windows(const AdviceInput& at, Advice& advice, bool of_file = false);
+void keep_for_windows(const AdviceInput& at, FixDrafts& fixes, bool of_file = false);
 
 }  // namespace kshim::advise

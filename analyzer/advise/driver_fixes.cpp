@@ -52,7 +52,7 @@ Version needed_cuda(const AdviceInput& at, Version isa) {
 }
 
 // A driver update helps only as far as the GPU is still supported.
-void add_driver_fix(const AdviceInput& at, Advice& advice) {
+void add_driver_fix(const AdviceInput& at, AdviceDraft& advice) {
   const Version isa = refused_isa(at);
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
@@ -69,8 +69,12 @@ void add_driver_fix(const AdviceInput& at, Advice& advice) {
   if (gpu != nullptr && gpu->tegra && needed.known() && !can_ever_run(at.device, needed)) return;
   // Nor one that does not know the GPU.
   if (gpu != nullptr && needed.known() && needed < gpu->first_toolkit) needed = gpu->first_toolkit;
-  Fix fix{FixKind::upgrade_driver, "Update the driver", {}, "a newer driver reads newer PTX", "",
-          "update-driver"};
+  FixDraft fix{{FixKind::upgrade_driver,
+                "Update the driver",
+                {},
+                "a newer driver reads newer PTX",
+                "",
+                "update-driver"}};
   const ToolkitRow* row = needed.known() ? toolkit_at_most(needed) : nullptr;
   if (row != nullptr && !row->driver.empty()) {
     const ToolkitRow* reads = toolkit_that_driver_reads(at);
@@ -91,7 +95,7 @@ void add_driver_fix(const AdviceInput& at, Advice& advice) {
 
 // PTX without a file was made at run time, by NVRTC or what is built on it: its version is that of this
 // compiler.
-void add_older_compiler_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_older_compiler_fix(const AdviceInput& at, FixDrafts& fixes) {
   const ToolkitRow* row = toolkit_that_driver_reads(at);
   if (row == nullptr || (at.device && !plan_build({}, *at.device, *row, row->version))) return;
   fixes.push_back(fix_of("compile-with-older-cuda", {{"cuda", name(row->version)}, {"isa", name(row->isa)}}));
@@ -128,7 +132,7 @@ const ToolkitRow* toolkit_that_driver_reads(const AdviceInput& at) {
   return at.reads.known() ? toolkit_of_isa(at.reads) : nullptr;
 }
 
-void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
+void add_newer_ptx_fixes(const AdviceInput& at, AdviceDraft& advice) {
   const bool at_run_time = at.origin == Origin::memory;
   const bool closed = at.origin == Origin::installed || at.released;
   // Without a list of images, the log may be about a binary that the reader cannot rebuild.
@@ -164,7 +168,7 @@ void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
 }
 
 // Within a CUDA major version, an older driver reads newer cubins.
-void add_newer_driver_fixes(const AdviceInput& at, Advice& advice) {
+void add_newer_driver_fixes(const AdviceInput& at, AdviceDraft& advice) {
   const bool newer_cubin = at.newest_cubin.major > at.driver.major;
   const Version needed = newer_cubin ? Version{at.newest_cubin.major, 0} : image::kFirstZstdDriver;
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
@@ -215,7 +219,7 @@ std::string driver_beyond(const AdviceInput& at) {
 
 // 35: within a CUDA major version any driver of that version will do; an image of a container names the minor
 // version, too.
-void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
+void add_runtime_fixes(const AdviceInput& at, AdviceDraft& advice) {
   if (at.code != kInsufficientDriver && !at.asks_for_cuda) return;
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
@@ -283,7 +287,7 @@ DriverSupport driver_support(const AdviceInput& at) {
   return gpu == nullptr ? DriverSupport::unknown : driver_support(*gpu, at.driver, at.kernel_module);
 }
 
-void add_gpu_driver_fix(const AdviceInput& at, DriverSupport serving, std::vector<Fix>& fixes) {
+void add_gpu_driver_fix(const AdviceInput& at, DriverSupport serving, FixDrafts& fixes) {
   if (serving != DriverSupport::too_old && serving != DriverSupport::too_new) return;
   const GpuRow& gpu = *find_gpu(*at.device);
   if (serving == DriverSupport::too_new) {
@@ -292,9 +296,12 @@ void add_gpu_driver_fix(const AdviceInput& at, DriverSupport serving, std::vecto
     return;
   }
   const ToolkitRow* first = find_toolkit(gpu.first_toolkit);
-  Fix fix{
-      FixKind::upgrade_driver, "", {}, "the driver does not support this GPU, so no build can run on it", "",
-      "update-driver"};
+  FixDraft fix{{FixKind::upgrade_driver,
+                "",
+                {},
+                "the driver does not support this GPU, so no build can run on it",
+                "",
+                "update-driver"}};
   fix.title = gpu.tegra ? "Update JetPack, which brings the driver"
               : first != nullptr
                   ? driver_update(at, first->driver)
@@ -360,8 +367,7 @@ bool is_library_wheel(std::string_view package) {
   return package.starts_with("nvidia-cuda-nvrtc") || package.starts_with("nvidia-nvjitlink");
 }
 
-void add_other_package(const AdviceInput& at, std::string_view compiler, Version version,
-                       std::vector<Fix>& fixes) {
+void add_other_package(const AdviceInput& at, std::string_view compiler, Version version, FixDrafts& fixes) {
   const std::string other = renamed_for(at.caller_package, version.major);
   if (other.empty()) return;
   // CuPy's wheels bring no NVRTC. Those of CUDA 11 end before CuPy 14, which has the extra.
@@ -379,7 +385,7 @@ constexpr unsigned kFirstWithPackages = 12;  // the first CUDA that pip has JAX 
 
 // Triton asks its own ptxas, which is a program: another one does as well. XLA's comes with a package of
 // NVIDIA's beside JAX.
-bool add_ptxas_fix(const AdviceInput& at, Version good, std::vector<Fix>& fixes) {
+bool add_ptxas_fix(const AdviceInput& at, Version good, FixDrafts& fixes) {
   const bool selected = at.compiler && at.compiler->selects.starts_with("TRITON_");
   const bool of_xla = at.message.starts_with("xla_") || at.software == "jax" || at.package == "jax";
   if (of_xla && !selected && good.major >= kFirstWithPackages) {
@@ -406,8 +412,7 @@ std::optional<image::ComputeCapability> older_of_generation(const AdviceInput& a
 }
 
 // The build named an architecture that this nvcc does not have: another nvcc, or another list.
-void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool dropped,
-                  std::vector<Fix>& fixes) {
+void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool dropped, FixDrafts& fixes) {
   const bool for_device = at.device && *at.device == asked.cc;
   const std::string& variable = at.arch_variable;
   if (dropped && !for_device && !variable.empty() && !at.arch_flags && !variable.starts_with("Kokkos_")) {
@@ -447,14 +452,14 @@ void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool d
                 {"value", at.arch_variable.empty() || at.arch_dots ? name(*own) : sm_name(*own).substr(3)},
                 {"asked", sm_name(asked.cc)},
                 {"cuda", name(at.toolkit)}}));
-  Fix fix;
+  FixDraft fix;
   fix.id = "build-with-other-cuda";
   fix.cuda = good;
   fix.kind = dropped ? FixKind::downgrade : FixKind::rebuild;
   fix.title = fmt::format("Build with CUDA {}{}", name(good), dropped ? "" : " or newer");
-  fix.commands = {fmt::format("export CUDA_HOME=/usr/local/cuda-{} PATH=/usr/local/cuda-{}/bin:\"$PATH\"",
-                              name(good), name(good)),
-                  "nvcc --version"};
+  fix.steps = {command_of("export CUDA_HOME=/usr/local/cuda-{cuda} PATH=/usr/local/cuda-{cuda}/bin:\"$PATH\"",
+                          {{"cuda", name(good)}}),
+               command_of("nvcc --version")};
   fix.why = asked.suffix == image::Suffix::none
                 ? fmt::format("{} build for {}", toolkit_range(asked.cc), sm_name(asked.cc))
                 : fmt::format("CUDA {} is the first that builds for {}", name(good),
@@ -474,7 +479,7 @@ std::string toolkit_of(std::string_view program) {
 }
 
 // A compiler of this machine does, and a variable selects it.
-bool add_selecting_fix(const CompilerFacts& compiler, std::vector<Fix>& fixes) {
+bool add_selecting_fix(const CompilerFacts& compiler, FixDrafts& fixes) {
   const std::string toolkit = shell_quote(toolkit_of(compiler.other));
   if (compiler.other.empty() || compiler.selects.empty() || toolkit.empty()) return false;
   std::string command = fmt::format("export {}={}", compiler.selects, shell_quote(compiler.other));
@@ -501,7 +506,7 @@ bool add_selecting_fix(const CompilerFacts& compiler, std::vector<Fix>& fixes) {
 }
 
 // tileiras comes with packages of its own, which belong together.
-void add_tile_fix(const CompilerFacts& compiler, Advice& advice) {
+void add_tile_fix(const CompilerFacts& compiler, AdviceDraft& advice) {
   const image::Arch plain{compiler.asked.cc, image::Suffix::none};
   const std::string asked(image::to_name(image::ImageKind::cubin, plain).view());
   const ToolkitRow* first = first_release_for(compiler.name, plain);
@@ -522,7 +527,7 @@ void add_tile_fix(const CompilerFacts& compiler, Advice& advice) {
 }
 
 // The input is of a newer ISA than the assembler reads.
-bool add_isa_fix(const CompilerFacts& compiler, std::vector<Fix>& fixes) {
+bool add_isa_fix(const CompilerFacts& compiler, FixDrafts& fixes) {
   const ToolkitRow* row = find_toolkit(compiler.version);
   if (row == nullptr || !(row->isa < compiler.input_isa)) return false;
   const auto reads = std::find_if(toolkits().begin(), toolkits().end(),
@@ -542,7 +547,7 @@ bool add_isa_fix(const CompilerFacts& compiler, std::vector<Fix>& fixes) {
 }
 
 // Of a compiler in a process of its own. False where what is said of all compilers is to be said.
-bool add_program_fixes(CompilerFacts& compiler, Advice& advice) {
+bool add_program_fixes(CompilerFacts& compiler, AdviceDraft& advice) {
   if (compiler.path.empty()) return false;
   const ToolkitRow* row = find_toolkit(compiler.version);
   const bool knows = row != nullptr && compiles_for(compiler.name, *row, compiler.asked);
@@ -560,7 +565,7 @@ bool add_program_fixes(CompilerFacts& compiler, Advice& advice) {
 
 }  // namespace
 
-void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
+void add_compiler_fixes(const AdviceInput& at, AdviceDraft& advice) {
   CompilerFacts compiler = at.compiler.value_or(CompilerFacts{});
   if (add_program_fixes(compiler, advice)) return;
   if (compiler.asked.cc.major == 0 && at.device) compiler.asked = {*at.device, image::Suffix::none};
@@ -624,7 +629,7 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
   if (!same_major) add_other_package(at, compiler.name, good, advice.fixes);
   if (at.caller_package.empty() && !at.torch && add_wheel_fix(at, advice.fixes)) return;
   if (at.message.starts_with("llvm_")) return;  // LLVM comes with the package, not with CUDA
-  Fix fix;
+  FixDraft fix;
   fix.id = "compile-with-other-cuda";
   fix.cuda = good;
   fix.kind = dropped ? FixKind::downgrade : FixKind::reinstall;
@@ -634,15 +639,16 @@ void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
                         image::to_name(image::ImageKind::ptx, plain).view());
   // Which one the program loads, and a folder to put before it.
   if (at.package.empty() && at.caller_package.empty() && !at.torch && compiler.name == "NVRTC")
-    fix.commands = {
-        fmt::format("LD_DEBUG=libs {} 2>&1 | grep -m1 'calling init.*nvrtc'",
-                    at.program.empty() ? "PROGRAM" : at.program),
-        fmt::format("export LD_LIBRARY_PATH=/usr/local/cuda-{}/lib64:\"$LD_LIBRARY_PATH\"", name(good))};
+    fix.steps = {command_of("LD_DEBUG=libs PROGRAM 2>&1 | grep -m1 'calling init.*nvrtc'", {}, at.program),
+                 command_of("export LD_LIBRARY_PATH=/usr/local/cuda-{cuda}/lib64:\"$LD_LIBRARY_PATH\"",
+                            {{"cuda", name(good)}})};
   if (compiler.name == "ptxas")
-    fix.commands = {fmt::format("export PATH=/usr/local/cuda-{}/bin:\"$PATH\"; ptxas --version", name(good))};
+    fix.steps = {command_of("export PATH=/usr/local/cuda-{cuda}/bin:\"$PATH\"; ptxas --version",
+                            {{"cuda", name(good)}})};
   if (same_major && is_library_wheel(at.package.normal()))
-    fix.commands.push_back(fmt::format("pip install --upgrade {}",
-                                       shell_quote(fmt::format("{}>={}", at.package.shown(), name(good)))));
+    fix.steps.push_back(
+        command_of("pip install --upgrade {package}",
+                   {{"package", shell_quote(fmt::format("{}>={}", at.package.shown(), name(good)))}}));
   if (!same_major)
     fix.caveat =
         fmt::format("the {} of another CUDA major version serves only programs that were built for that one",

@@ -3,31 +3,30 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/build_plan.h"
+#include "analyzer/advise/step.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/reach.h"
 
 namespace kshim::advise {
 
 /// The row of the table fixes with its words filled in, and `program` for PROGRAM. "a/b": variant b of fix a.
-Fix fix_of(std::string_view id, const TemplateWords& words = {}, std::string_view program = {});
-/// Deletes what of the caller's own caches may be deleted; empty where nothing may.
-std::string remove_command(const AdviceInput& at);
+FixDraft fix_of(std::string_view id, const TemplateWords& words = {}, std::string_view program = {});
 
 /// Whether the log shows what a row's key `when` names; empty: it always does.
 bool is_shown(std::string_view when, const AdviceInput& at);
 
 /// What the tables have for the cause, whatever else is known.
-void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes);
+void add_plain_fixes(const AdviceInput& at, FixDrafts& fixes);
 
 /// Rebuilding the file with code for the device: with the toolkit that built it where that can, else with the
 /// one that can.
-void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes);
+void add_rebuild_fixes(const AdviceInput& at, FixDrafts& fixes);
 /// Another release of a program or package that its user did not build.
-void add_other_build_fix(const AdviceInput& at, std::vector<Fix>& fixes);
+void add_other_build_fix(const AdviceInput& at, FixDrafts& fixes);
 /// Rebuilding a package that was compiled against PyTorch, where it is not known which.
-void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes);
+void add_extension_rebuild(const AdviceInput& at, FixDrafts& fixes);
 /// Rebuilding the file with a toolkit whose cubins the driver reads.
-void add_rebuild_for_driver(const AdviceInput& at, std::vector<Fix>& fixes);
+void add_rebuild_for_driver(const AdviceInput& at, FixDrafts& fixes);
 
 // Packages that others build: the fix is another release.
 
@@ -38,17 +37,18 @@ std::string toolkit_range(image::ComputeCapability cc);
 
 /// Whether the file, or the archive it is in, is a closed library of NVIDIA's.
 bool is_vendors(const AdviceInput& at);
-void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes);
+void add_release_fix(const AdviceInput& at, FixDrafts& fixes);
 /// The package of the same release for another CUDA, which toolkits for this GPU build: a question with the
 /// command that answers it, and a claim only where a row of the table wheels says what it has. False where
 /// there is no such name.
-bool add_sibling_fix(const AdviceInput& at, std::vector<Fix>& fixes);
+bool add_sibling_fix(const AdviceInput& at, FixDrafts& fixes);
 /// The release of cuDNN or TensorRT that serves the GPU, where the one that is there does not.
-void add_listed_release_fix(const AdviceInput& at, std::vector<Fix>& fixes);
+void add_listed_release_fix(const AdviceInput& at, FixDrafts& fixes);
 
 /// Where the library's releases that serve the GPU were built for an older CUDA alone: no package of them
 /// belongs beside what is there. nullopt elsewhere. `there`: the CUDA of what is there, 0 = not known.
-std::optional<Fix> older_cuda_fix(std::string_view library, image::ComputeCapability device, unsigned there);
+std::optional<FixDraft> older_cuda_fix(std::string_view library, image::ComputeCapability device,
+                                       unsigned there);
 /// "cuDNN", "TensorRT": the library whose releases the table library_support knows; empty where it knows
 /// none.
 std::string_view listed_library(const AdviceInput& at);
@@ -58,7 +58,7 @@ std::string release_range(const AdviceInput& at);
 
 /// Building the release of a project that still goes with a toolkit that has the GPU. False where the tables
 /// know of none.
-bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes);
+bool add_source_build(const AdviceInput& at, FixDrafts& fixes);
 
 /// The CUDA that the source asks for at least; unknown where no table tells.
 image::Version least_source_cuda(const AdviceInput& at);
@@ -66,10 +66,10 @@ image::Version least_source_cuda(const AdviceInput& at);
 image::Version driver_limit(const AdviceInput& at);
 /// Takes out what the machine that was read cannot do: commands of another system, a CUDA that its GPU never
 /// runs, or that the source does not take. Where a driver update is needed first, that is said.
-void keep_feasible(const AdviceInput& at, std::vector<Fix>& fixes);
+void keep_feasible(const AdviceInput& at, FixDrafts& fixes);
 
 /// Fix::assumed, of AdviceInput::unsaid.
-void note_assumed(const AdviceInput& at, std::vector<Fix>& fixes);
+void note_assumed(const AdviceInput& at, FixDrafts& fixes);
 
 /// The CUDA that the source asks for at least, where the GPU was dropped before that; unknown otherwise.
 image::Version source_asks_beyond(const AdviceInput& at);
@@ -80,15 +80,15 @@ image::Version source_asks_beyond(const AdviceInput& at);
 /// Adds the command where one is known. `distribution` overrides what the file is of. True where the build is
 /// known, not second hand, to have machine code for the GPU, and known to be another than the one that is
 /// there.
-bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_view distribution = {});
+bool add_wheel_fix(const AdviceInput& at, FixDrafts& fixes, std::string_view distribution = {});
 /// Whether the PyTorch that is installed has code for the GPU, by the tables; nullopt where they do not tell.
 /// NVIDIA's libraries beside it are those that its build asks for.
 std::optional<bool> torch_serves(const AdviceInput& at);
 /// 35: a build that the driver runs. False where none is known.
-bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes);
+bool add_wheel_for_driver(const AdviceInput& at, FixDrafts& fixes);
 /// For a package whose installed release has code for the GPU: names the file without code and how to rebuild
 /// it.
-void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& advice);
+void add_serving_fixes(const AdviceInput& at, const WheelRow& there, AdviceDraft& advice);
 /// Says so where no published build is known to serve the GPU.
 void add_wheel_remarks(const AdviceInput& at, std::vector<std::string>& remarks);
 /// Other variants of the release that users of other GPUs recommend but that have no code for this one.
@@ -99,7 +99,7 @@ std::vector<std::string> useless_variants(const AdviceInput& at);
 // from what an index has under its name.
 
 struct RecipeCommand {
-  std::string command;
+  Command command;
   std::string caveat;
 };
 
@@ -112,30 +112,30 @@ RecipeCommand build_from(std::string_view source, const RecipeRow& recipe, const
                          const RecipeWords& words);
 
 /// How pip installs it again from there.
-std::string install_from(std::string_view source);
+Command install_from(std::string_view source);
 
 /// The folder of one JIT-compiled PyTorch extension; empty for any other file.
 std::string extension_folder(const AdviceInput& at);
 /// A file in PyTorch's cache of compiled extensions: PyTorch compiles it again after it is deleted.
-void add_extension_fix(const AdviceInput& at, std::vector<Fix>& fixes);
+void add_extension_fix(const AdviceInput& at, FixDrafts& fixes);
 /// What conda, apt or dnf installed, where nothing better is known.
-void add_package_fix(const AdviceInput& at, std::vector<Fix>& fixes);
+void add_package_fix(const AdviceInput& at, FixDrafts& fixes);
 
 // Packages that a rebuild does not fix, and what helps instead: the table workarounds.
 
 bool has_other_ways(const AdviceInput& at);
 /// Whether the package is one of them. Its fixes, where a row has the cause, are added.
-bool add_other_ways(const AdviceInput& at, std::vector<Fix>& fixes);
+bool add_other_ways(const AdviceInput& at, FixDrafts& fixes);
 
 // What to do about CUDA libraries that do not belong into one process, or not to this GPU.
 
-void add_missing_library_advice(const MissingLibrary& missing, Advice& out);
+void add_missing_library_advice(const MissingLibrary& missing, AdviceDraft& out);
 /// AdviceInput::conflict is there.
-void add_library_advice(const AdviceInput& at, Advice& out);
+void add_library_advice(const AdviceInput& at, AdviceDraft& out);
 
 // What to do when NVRTC or nvJitLink does not compile for a GPU.
 
-void add_compiler_fixes(const AdviceInput& at, Advice& advice);
+void add_compiler_fixes(const AdviceInput& at, AdviceDraft& advice);
 
 // Driver updates, up to the last branch that supports the GPU.
 
@@ -150,31 +150,31 @@ std::string_view oldest_driver(const AdviceInput& at, unsigned major);
 /// The newest toolkit whose PTX the driver's compiler reads; nullptr where that is not known.
 const ToolkitRow* toolkit_that_driver_reads(const AdviceInput& at);
 /// 222: PTX that is newer than the driver.
-void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice);
+void add_newer_ptx_fixes(const AdviceInput& at, AdviceDraft& advice);
 /// 200: cubins or compression that the driver does not read.
-void add_newer_driver_fixes(const AdviceInput& at, Advice& advice);
+void add_newer_driver_fixes(const AdviceInput& at, AdviceDraft& advice);
 /// 35: a runtime that wants a newer driver.
-void add_runtime_fixes(const AdviceInput& at, Advice& advice);
+void add_runtime_fixes(const AdviceInput& at, AdviceDraft& advice);
 
 // A driver that does not drive the GPU: fix that first; no other fix helps before.
 
 /// Whether the driver supports the GPU.
 DriverSupport driver_support(const AdviceInput& at);
 /// The driver to install, where the one that is there does not drive the GPU.
-void add_gpu_driver_fix(const AdviceInput& at, DriverSupport serving, std::vector<Fix>& fixes);
+void add_gpu_driver_fix(const AdviceInput& at, DriverSupport serving, FixDrafts& fixes);
 /// The situation after the driver is fixed.
 AdviceInput with_supported_driver(const AdviceInput& at, DriverSupport serving);
 /// That the driver is fine; or that it is not, and so contradicts that the program met this GPU.
 void add_driver_remark(const AdviceInput& at, DriverSupport serving, std::vector<std::string>& remarks);
 
 /// What people try in this situation although it cannot help, with why not.
-void add_dead_ends(const AdviceInput& at, DriverSupport serving, Advice& advice);
+void add_dead_ends(const AdviceInput& at, DriverSupport serving, AdviceDraft& advice);
 
 // Remarks beside the fixes: the driver is fine, or no rebuild helps.
 
 /// People would suspect the driver: whether it is fine is worth saying.
 bool asks_for_the_driver(const AdviceInput& at);
-void add_remarks(const AdviceInput& at, DriverSupport serving, Advice& advice);
+void add_remarks(const AdviceInput& at, DriverSupport serving, AdviceDraft& advice);
 /// A driver, toolkit, PTX or GPU that the answer depends on, and that is newer than the tables.
 void add_newer_than_known(const AdviceInput& at, std::vector<std::string>& remarks);
 

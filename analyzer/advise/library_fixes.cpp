@@ -20,7 +20,7 @@ bool names_folder_of(std::string_view entry, const CudaLibrary& library) {
 }
 
 // One of them comes by LD_LIBRARY_PATH, which goes before the RUNPATH by which the other is found.
-void add_search_path(const LibraryConflict& at, Advice& out) {
+void add_search_path(const LibraryConflict& at, AdviceDraft& out) {
   std::vector<std::string> kept;
   std::vector<std::string> dropped;
   for (const std::string& entry : entries_of(at.search_path)) {
@@ -32,11 +32,12 @@ void add_search_path(const LibraryConflict& at, Advice& out) {
     (mixes ? dropped : kept).push_back(entry);
   }
   if (dropped.empty()) return;
-  out.fixes.push_back(
-      fix_of("trim-library-path",
-             {{"folders", enumerate(dropped)},
-              {"command", kept.empty() ? "unset LD_LIBRARY_PATH"
-                                       : "export LD_LIBRARY_PATH=" + shell_quote(join(kept, ":"))}}));
+  out.fixes.push_back(fix_of("trim-library-path", {
+                                                      {"folders", enumerate(dropped)},
+                                                  }));
+  out.fixes.back().steps.push_back(kept.empty() ? command_of("unset LD_LIBRARY_PATH")
+                                                : command_of("export LD_LIBRARY_PATH={folders}",
+                                                             {{"folders", shell_quote(join(kept, ":"))}}));
 }
 
 bool in_wheel(const CudaLibrary& library) {
@@ -48,7 +49,7 @@ bool in_conda(const LibraryConflict& at, const CudaLibrary& library) {
   return !at.conda.empty() && library.path.starts_with(at.conda + "/") && !in_wheel(library);
 }
 
-void add_conda(const LibraryConflict& at, Advice& out) {
+void add_conda(const LibraryConflict& at, AdviceDraft& out) {
   const auto conda =
       std::ranges::find_if(at.libraries, [&](const CudaLibrary& library) { return in_conda(at, library); });
   const auto wheel = std::ranges::find_if(at.libraries, in_wheel);
@@ -57,7 +58,7 @@ void add_conda(const LibraryConflict& at, Advice& out) {
       fix_of("keep-one-manager", {{"conda", conda->record.soname}, {"pip", wheel->record.soname}}));
 }
 
-void add_reinstall(const LibraryConflict& at, Advice& out) {
+void add_reinstall(const LibraryConflict& at, AdviceDraft& out) {
   const auto wheel =
       std::ranges::find_if(at.libraries, [](const CudaLibrary& library) { return !library.package.empty(); });
   if (wheel == at.libraries.end() || at.kind == LibraryConflictKind::dropped ||
@@ -70,7 +71,7 @@ void add_reinstall(const LibraryConflict& at, Advice& out) {
   out.fixes.back().arguments = {{"package", wheel->package}};
 }
 
-void add_majors(const LibraryConflict& at, Advice& out) {
+void add_majors(const LibraryConflict& at, AdviceDraft& out) {
   if (at.kind != LibraryConflictKind::majors) return;
   const bool packages = std::ranges::any_of(at.libraries, [](const CudaLibrary& library) {
     return library.package.find("-cu") != std::string::npos;
@@ -79,21 +80,22 @@ void add_majors(const LibraryConflict& at, Advice& out) {
 }
 
 void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapability>& device,
-               Advice& out) {
+               AdviceDraft& out) {
   if (at.libraries.empty()) return;
   const CudaLibrary& cudnn = at.libraries.front();
   if (at.kind == LibraryConflictKind::built && at.libraries.size() > 1) {
     const unsigned wanted = at.libraries[1].major;
-    Fix fix{FixKind::reinstall,
-            fmt::format("Install the cuDNN for CUDA {}", wanted),
-            {},
-            "each release of cuDNN is built for each CUDA major apart",
-            "",
-            "install-cudnn-for-cuda",
-            {{"package", fmt::format("nvidia-cudnn-cu{}", wanted)}}};
+    FixDraft fix{{FixKind::reinstall,
+                  fmt::format("Install the cuDNN for CUDA {}", wanted),
+                  {},
+                  "each release of cuDNN is built for each CUDA major apart",
+                  "",
+                  "install-cudnn-for-cuda",
+                  {{"package", fmt::format("nvidia-cudnn-cu{}", wanted)}}}};
     if (!cudnn.package.empty()) {
-      fix.commands = {fmt::format("python -m pip uninstall -y {}", cudnn.package),
-                      fmt::format("python -m pip install --force-reinstall nvidia-cudnn-cu{}", wanted)};
+      fix.steps = {command_of("python -m pip uninstall -y {package}", {{"package", cudnn.package}}),
+                   command_of("python -m pip install --force-reinstall nvidia-cudnn-cu{major}",
+                              {{"major", std::to_string(wanted)}})};
       fix.caveat = "both share a folder: the one that stays is to be installed again after the other is gone";
     }
     out.fixes.push_back(std::move(fix));
@@ -105,7 +107,7 @@ void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapa
   if (auto older = older_cuda_fix("cuDNN", *device, cudnn.cuda.value_or(0)))
     return out.fixes.push_back(std::move(*older));
   const bool newer = last->last == "0";
-  Fix fix;
+  FixDraft fix;
   fix.id = "use-other-cudnn";
   fix.kind = newer ? FixKind::reinstall : FixKind::downgrade;
   fix.title = newer ? fmt::format("Use cuDNN {} or newer", first->first)
@@ -114,8 +116,10 @@ void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapa
   fix.arguments = {{"package", cudnn.package}, {"release", std::string(newer ? first->first : last->last)}};
   if (!cudnn.package.empty()) {
     // "9.10" is all of its patch releases: ==9.10.*
-    fix.commands = {newer ? fmt::format("python -m pip install '{}>={}'", cudnn.package, first->first)
-                          : fmt::format("python -m pip install '{}=={}.*'", cudnn.package, last->last)};
+    fix.steps = {command_of(
+        newer ? "python -m pip install '{package}>={release}'"
+              : "python -m pip install '{package}=={release}.*'",
+        {{"package", cudnn.package}, {"release", std::string(newer ? first->first : last->last)}})};
     fix.caveat =
         "PyTorch and others ask for the release that they were built with: within one major version another "
         "works as well";
@@ -123,7 +127,7 @@ void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapa
   out.fixes.push_back(std::move(fix));
 }
 
-void add_dead_ends(const LibraryConflict& at, Advice& out) {
+void add_dead_ends(const LibraryConflict& at, AdviceDraft& out) {
   out.dead_ends.push_back(no_driver_update(at.kind == LibraryConflictKind::dropped
                                                ? "the library's list of GPUs is its own"
                                                : "one driver serves all these releases"));
@@ -137,7 +141,7 @@ bool is_driver(const std::string& name) {
 
 }  // namespace
 
-void add_missing_library_advice(const MissingLibrary& missing, Advice& out) {
+void add_missing_library_advice(const MissingLibrary& missing, AdviceDraft& out) {
   const std::string library = missing.name.substr(0, missing.name.find(".so"));
   if (!missing.folder.empty()) {
     out.fixes.push_back(
@@ -155,7 +159,7 @@ void add_missing_library_advice(const MissingLibrary& missing, Advice& out) {
        "functions of the same name take other arguments there: what begins then ends in a crash"});
 }
 
-void add_library_advice(const AdviceInput& input, Advice& out) {
+void add_library_advice(const AdviceInput& input, AdviceDraft& out) {
   const LibraryConflict& at = *input.conflict;
   add_search_path(at, out);
   if (at.kind == LibraryConflictKind::dropped && torch_serves(input) == false)

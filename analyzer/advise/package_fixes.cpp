@@ -14,14 +14,15 @@ std::string extension_folder(const AdviceInput& at) {
   return slash > cache + kCache.size() ? at.object.substr(0, slash) : std::string();
 }
 
-void add_extension_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_extension_fix(const AdviceInput& at, FixDrafts& fixes) {
   const std::string folder = extension_folder(at);
   if (folder.empty()) return;
   fixes.push_back(fix_of("delete-compiled-extension",
-                         {{"name", std::string(basename_of(folder))}, {"remove", remove_command(at)}}));
+                         {{"name", std::string(basename_of(folder))},
+                          {"removable", at.removable.empty() ? "" : shell_quote(at.removable)}}));
 }
 
-void add_other_build_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_other_build_fix(const AdviceInput& at, FixDrafts& fixes) {
   const std::string& named = at.package.empty() ? at.extension : at.package.shown();
   const std::string what = named.empty() ? "the program" : named;
   if (!at.device) return fixes.push_back(fix_of("have-code-built/package", {{"what", what}}));
@@ -39,28 +40,32 @@ void add_other_build_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
                           {"gencode", fmt::format("arch=compute_{0},code=sm_{0}", target.substr(3))}}));
 }
 
-void add_package_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_package_fix(const AdviceInput& at, FixDrafts& fixes) {
   if (at.package.empty()) return;
   const std::string package = shell_quote(at.package.shown());
-  Fix fix{FixKind::reinstall,
-          fmt::format("Take a build of {} that has code for this GPU", at.package.shown()),
-          {},
-          "",
-          "",
-          "take-other-build"};
+  FixDraft fix{{FixKind::reinstall,
+                fmt::format("Take a build of {} that has code for this GPU", at.package.shown()),
+                {},
+                "",
+                "",
+                "take-other-build"}};
   const bool offered = std::any_of(fixes.begin(), fixes.end(),
-                                   [](const Fix& each) { return each.kind == FixKind::reinstall; });
+                                   [](const FixDraft& each) { return each.kind == FixKind::reinstall; });
   if (offered) return;
   if (at.manager == "conda") {
-    const std::string channel = " -c " + shell_quote(at.channel.empty() ? "conda-forge" : at.channel) + " ";
-    const std::string prefix = at.environment.empty() ? "" : " -p " + shell_quote(at.environment);
-    fix.commands = {"conda search" + channel + package, "conda update" + prefix + channel + package};
+    const TemplateWords words = {
+        {"channel", shell_quote(at.channel.empty() ? "conda-forge" : at.channel)},
+        {"prefix", at.environment.empty() ? "" : fmt::format("-p {} ", shell_quote(at.environment))},
+        {"package", package}};
+    fix.steps = {command_of("conda search -c {channel} {package}", words),
+                 command_of("conda update {prefix?}-c {channel} {package}", words)};
     fix.why = "conda installed it, and what conda installed only conda replaces";
   } else if (at.manager == "dpkg") {
-    fix.commands = {"sudo apt-get update && sudo apt-get install --only-upgrade " + package};
+    fix.steps = {command_of("sudo apt-get update && sudo apt-get install --only-upgrade {package}",
+                            {{"package", package}})};
     fix.why = "it is a package of the distribution";
   } else if (at.manager == "rpm") {
-    fix.commands = {"sudo dnf upgrade " + package};
+    fix.steps = {command_of("sudo dnf upgrade {package}", {{"package", package}})};
     fix.why = "it is a package of the distribution";
   } else {
     return;
@@ -85,8 +90,9 @@ std::string joined(std::initializer_list<std::string_view> parts) {
 
 }  // namespace
 
-std::string install_from(std::string_view source) {
-  return fmt::format("{} {}", pip_install(Pip::isolated), quoted(source));
+Command install_from(std::string_view source) {
+  return command_of("{pip} {source}",
+                    {{"pip", std::string(pip_install(Pip::isolated))}, {"source", quoted(source)}});
 }
 
 RecipeCommand build(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words) {
@@ -94,8 +100,11 @@ RecipeCommand build(const RecipeRow& recipe, const BuildPlan& plan, const Recipe
   if (recipe.pip != Pip::here || words.package != RecipeWords{}.package) return out;
   // pip builds the checkout itself: there is no index to choose from.
   constexpr std::string_view kFromSource = " --no-binary :all:";
-  if (const std::size_t at = out.command.find(kFromSource); at != std::string::npos)
-    out.command.erase(at, kFromSource.size());
+  std::string pattern(recipe.command);
+  if (const std::size_t at = pattern.find(kFromSource); at != std::string::npos) {
+    pattern.erase(at, kFromSource.size());
+    out.command = expand_recipe(recipe, plan, words, pattern);
+  }
   if (recipe.id == "extension" && !words.project.empty())
     out.caveat = joined({fmt::format("run it in a checkout of {}", words.project), recipe.caveat});
   return out;
@@ -106,20 +115,19 @@ RecipeCommand build_from(std::string_view source, const RecipeRow& recipe, const
   const std::string folder = folder_of_source(source);
   const bool steps = recipe.pip != Pip::here && recipe.pip != Pip::isolated;
   if (steps && (folder.empty() || recipe.where.empty())) return build(recipe, plan, words);
-  RecipeRow before = recipe;
-  before.command = recipe.command.substr(0, recipe.command.find("{pip}"));
-  std::string command = expand_recipe(before, plan, words);
-  if (steps) command = fmt::format("cd {} && {}", shell_quote(folder), command);
-  if (before.command.size() != recipe.command.size())
-    command += fmt::format("{} {}", pip_install(recipe.pip),
-                           !steps                          ? quoted(source)
-                           : source.starts_with(kEditable) ? std::string(kEditable) + "."
-                                                           : std::string("."));
+  RecipeWords own = words;
+  own.folder = shell_quote(folder);
+  own.source = !steps                          ? quoted(source)
+               : source.starts_with(kEditable) ? std::string(kEditable) + "."
+                                               : std::string(".");
+  std::string pattern(recipe.command.substr(0, recipe.command.find("{pip}")));
+  if (steps) pattern = "cd {folder} && " + pattern;
+  if (contains(recipe.command, "{pip}")) pattern += "{pip} {source}";
   const std::string_view left = folder.empty()
                                     ? std::string_view()
                                     : "what an earlier build left in that folder (build/, where it holds no "
                                       "sources) may pass for up to date: delete it first";
-  return {std::move(command), joined({recipe.caveat, left})};
+  return {expand_recipe(recipe, plan, own, pattern), joined({recipe.caveat, left})};
 }
 
 bool has_other_ways(const AdviceInput& at) {
@@ -149,7 +157,7 @@ std::string cupy_for(image::Version driver) {
 
 }  // namespace
 
-bool add_other_ways(const AdviceInput& at, std::vector<Fix>& fixes) {
+bool add_other_ways(const AdviceInput& at, FixDrafts& fixes) {
   const ToolkitRow* toolkit = toolkit_that_driver_reads(at);
   const std::string build = torch_build(at);
   const TemplateWords words = {
@@ -162,12 +170,13 @@ bool add_other_ways(const AdviceInput& at, std::vector<Fix>& fixes) {
     if (at.package != row.package) continue;
     const bool needs_cuda = asks_for(row.command, "cuda");
     if (row.cause != at.cause || (needs_cuda && toolkit == nullptr)) continue;
-    fixes.push_back({row.kind,
-                     expand_filled(row.title, words),
-                     {for_program(row.command, at.program, words)},
-                     expand_filled(row.why, words),
-                     expand_filled(row.caveat, words),
-                     "workaround"});
+    FixDraft& fix = fixes.emplace_back(FixDraft{{row.kind,
+                                                 expand_filled(row.title, words),
+                                                 {},
+                                                 expand_filled(row.why, words),
+                                                 expand_filled(row.caveat, words),
+                                                 "workaround"}});
+    fix.steps.push_back(command_of(row.command, words, at.program));
   }
   return has_other_ways(at);
 }
@@ -193,7 +202,7 @@ image::Version source_asks_beyond(const AdviceInput& at) {
   return last != nullptr && last->version < least ? least : image::Version{};
 }
 
-bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes) {
+bool add_source_build(const AdviceInput& at, FixDrafts& fixes) {
   const BuildRow* build = find_build(at.package.normal(), at.object);
   if (!at.device || build == nullptr || build->recipe != "torch_itself") return false;
   constexpr std::string_view kProject = "torch";
@@ -211,15 +220,16 @@ bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes) {
   RecipeWords words;
   words.toolkit = fmt::format("/usr/local/cuda-{}", name(source->cuda));
   words.nvcc = words.toolkit + "/bin/nvcc";
-  Fix fix;
+  FixDraft fix;
   fix.id = "build-from-source";
   fix.cuda = source->cuda;
   fix.kind = source->same ? FixKind::rebuild : FixKind::downgrade;
   fix.title =
       fmt::format("Build PyTorch {} from its source with CUDA {}", source->release, name(source->cuda));
-  fix.commands = {fmt::format("git clone --recursive --branch {} https://github.com/pytorch/pytorch",
-                              tag_of(source->release)),
-                  "cd pytorch && " + expand_recipe(find_recipe(build->recipe), *plan, words)};
+  const RecipeRow& recipe = find_recipe(build->recipe);
+  fix.steps = {command_of("git clone --recursive --branch {tag} https://github.com/pytorch/pytorch",
+                          {{"tag", tag_of(source->release)}}),
+               expand_recipe(recipe, *plan, words, fmt::format("cd pytorch && {}", recipe.command))};
   const std::string_view beyond = first_beyond(kProject, source->cuda);
   const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
   const bool dropped = last != nullptr && last != &toolkits().back();

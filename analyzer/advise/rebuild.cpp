@@ -147,7 +147,7 @@ std::string caveat_for(const AdviceInput& at, const Chosen& chosen) {
   return join(parts, "; ");
 }
 
-Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
+FixDraft rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
   const ToolkitRow& toolkit = *chosen.plan.toolkit;
   std::vector<std::string> names;
   for (const PlannedArch& row : chosen.plan.archs)
@@ -157,7 +157,7 @@ Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
                          row.arch)
               .view());
   const std::string added = enumerate(names);
-  Fix fix;
+  FixDraft fix;
   fix.id = "rebuild";
   if (chosen.other_toolkit || at.toolkit.known()) fix.cuda = toolkit.version;
   fix.arguments = {{"architecture", join(names, " ")},
@@ -213,7 +213,7 @@ Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
 
 // A fix for each build system: the commands of one fix are run one after the other, never instead of each
 // other.
-void add_rebuild(const AdviceInput& at, const Chosen& chosen, std::vector<Fix>& fixes) {
+void add_rebuild(const AdviceInput& at, const Chosen& chosen, FixDrafts& fixes) {
   const RecipeWords words = words_for(at, chosen);
   bool first = true;
   for (const std::string_view each : recipes_for(at, chosen)) {
@@ -224,7 +224,7 @@ void add_rebuild(const AdviceInput& at, const Chosen& chosen, std::vector<Fix>& 
     RecipeCommand recipe =
         at.source.empty() ? build(row, chosen.plan, words) : build_from(at.source, row, chosen.plan, words);
     const std::string& caveat = recipe.caveat;
-    Fix fix = rebuild_fix(at, chosen);
+    FixDraft fix = rebuild_fix(at, chosen);
     const bool explains_itself =
         row.list == ArchList::torch && (row.id == "torch" || row.id == "torch_toolkit");
     if (first && !explains_itself && !caveat.empty()) {
@@ -238,7 +238,7 @@ void add_rebuild(const AdviceInput& at, const Chosen& chosen, std::vector<Fix>& 
     if (first && explains_itself && words.package == RecipeWords{}.package) {
       fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", caveat);
     }
-    fix.commands.push_back(std::move(recipe.command));
+    fix.steps.push_back(std::move(recipe.command));
     fix.system = row.system;
     fixes.push_back(std::move(fix));
     first = false;
@@ -247,7 +247,7 @@ void add_rebuild(const AdviceInput& at, const Chosen& chosen, std::vector<Fix>& 
 
 // Code made in memory: there is no file to build again, but a compiler in the process (NVRTC, or what is
 // built on it) that was told which GPU to compile for.
-void add_compiler_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_compiler_fix(const AdviceInput& at, FixDrafts& fixes) {
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   const ToolkitRow* other = recommend_toolkit(*at.device, std::nullopt, at.driver, {});
   std::optional<BuildPlan> plan;
@@ -260,7 +260,7 @@ void add_compiler_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (added == plan->archs.end()) return;
   const std::string target(
       image::to_name(plan->by_ptx ? image::ImageKind::ptx : image::ImageKind::cubin, added->arch).view());
-  Fix fix;
+  FixDraft fix;
   fix.id = "compile-at-run-time";
   fix.kind = here || at_hand == nullptr ? FixKind::rebuild : FixKind::downgrade;
   fix.title = fmt::format("Let the program compile for {}", target);
@@ -302,9 +302,9 @@ const LibrarySupportRow* left_out_by(const AdviceInput& at) {
 }
 
 // MAGMA comes to PyTorch's build as a finished library, made for a list of its own.
-void add_magma_fix(std::vector<Fix>& fixes) { fixes.push_back(fix_of("prefer-cusolver")); }
+void add_magma_fix(FixDrafts& fixes) { fixes.push_back(fix_of("prefer-cusolver")); }
 
-Fix do_without(const LibrarySupportRow& row, image::ComputeCapability device) {
+FixDraft do_without(const LibrarySupportRow& row, image::ComputeCapability device) {
   const LibrarySupportRow* older = last_library_for(row.library, device);
   const std::string why =
       older == nullptr
@@ -320,7 +320,7 @@ Fix do_without(const LibrarySupportRow& row, image::ComputeCapability device) {
 
 }  // namespace
 
-void add_rebuild_for_driver(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_rebuild_for_driver(const AdviceInput& at, FixDrafts& fixes) {
   const auto have = list_to_keep(at);
   const ToolkitRow* other = recommend_toolkit(*at.device, at.driver, at.driver, have);
   if (other == nullptr || other->version.major > at.driver.major) return;
@@ -335,7 +335,7 @@ void add_rebuild_for_driver(const AdviceInput& at, std::vector<Fix>& fixes) {
       fmt::format("it is for CUDA {}, and CUDA {} built the file", name(at.driver), name(at.newest_cubin));
 }
 
-void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_extension_rebuild(const AdviceInput& at, FixDrafts& fixes) {
   AdviceInput extension = at;
   extension.origin = Origin::python_extension;
   extension.package = {};
@@ -348,14 +348,12 @@ void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (!plan) return;
   RecipeWords words = words_for(extension, {*plan, !here});
   words.package = at.extension.empty() ? "EXTENSION" : shell_quote(at.extension);
-  fixes.push_back(
-      fix_of("rebuild-extension",
-             {{"command", expand_recipe(find_recipe(here ? "torch" : "torch_toolkit"), *plan, words)},
-              {"range", toolkit_range(*plan)}}));
+  fixes.push_back(fix_of("rebuild-extension", {{"range", toolkit_range(*plan)}}));
+  fixes.back().steps.push_back(expand_recipe(find_recipe(here ? "torch" : "torch_toolkit"), *plan, words));
 }
 
 // Code of a static library of NVIDIA's comes as NVIDIA built it.
-Fix other_library_to_link(const AdviceInput& at) {
+FixDraft other_library_to_link(const AdviceInput& at) {
   AdviceInput library;
   library.device = at.device;
   library.software = at.linked_library;
@@ -366,7 +364,7 @@ Fix other_library_to_link(const AdviceInput& at) {
                                        {"releases", range.empty() ? "" : fmt::format(" ({})", range)}});
 }
 
-void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_rebuild_fixes(const AdviceInput& at, FixDrafts& fixes) {
   if (!at.device) return;
   if (at.loose) return add_compiler_fix(at, fixes);
   if (at.released) return add_other_build_fix(at, fixes);

@@ -109,7 +109,7 @@ bool is_vendors(const AdviceInput& at) {
   return vendor_of(at) != nullptr || find_probing_library(file) != nullptr || at.package.is_nvidias();
 }
 
-std::optional<Fix> older_cuda_fix(std::string_view library, ComputeCapability device, unsigned there) {
+std::optional<FixDraft> older_cuda_fix(std::string_view library, ComputeCapability device, unsigned there) {
   const LibrarySupportRow* last = last_library_for(library, device);
   const ToolkitRow* toolkit = last_toolkit_for({device, image::Suffix::none});
   if (last == nullptr || last->last == "0" || toolkit == nullptr || toolkit->version.major >= there)
@@ -121,7 +121,7 @@ std::optional<Fix> older_cuda_fix(std::string_view library, ComputeCapability de
                                          {"release", std::string(last->last)}});
 }
 
-void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_release_fix(const AdviceInput& at, FixDrafts& fixes) {
   const std::optional<bool> torch = at.origin == Origin::installed ? torch_serves(at) : std::nullopt;
   if (torch == false) {
     add_wheel_fix(at, fixes, "torch");
@@ -149,7 +149,7 @@ void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const bool part_of_cuda = row != nullptr && row->part_of_cuda;
   const std::string range = range_tells(at, part_of_cuda) ? toolkits_for(archs) : "";
   const GpuRow* gpu = find_gpu(*at.device);
-  Fix fix;
+  FixDraft fix;
   fix.id = "use-release-with-code";
   fix.arguments = {{"package", std::string(file)},
                    {"cuda", range.empty() ? std::string() : name(range_of(archs).last->version)}};
@@ -184,7 +184,7 @@ void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   fixes.push_back(std::move(fix));
 }
 
-bool add_sibling_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+bool add_sibling_fix(const AdviceInput& at, FixDrafts& fixes) {
   if (at.manager != "pip" || !at.device || !at.source.empty() || !is_plain(at.package_version)) return false;
   const std::string& package = at.package.normal();
   const std::size_t word = package.rfind("-cu");
@@ -260,7 +260,7 @@ std::string release_range(const AdviceInput& at) {
   return fmt::format("<{}{}", last->last.substr(0, dot + 1), minor + 1);
 }
 
-void add_listed_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_listed_release_fix(const AdviceInput& at, FixDrafts& fixes) {
   const std::string_view library = listed_library(at);
   const std::string range = release_range(at);
   const InstallerRow* installer = find_installer(library, "pip");
@@ -272,11 +272,11 @@ void add_listed_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
                              ? 0
                              : first_number<unsigned>(std::string_view(package).substr(word + 3)).value_or(0);
   if (older)
-    if (std::optional<Fix> fix = older_cuda_fix(library, *at.device, there))
+    if (std::optional<FixDraft> fix = older_cuda_fix(library, *at.device, there))
       return fixes.push_back(std::move(*fix));
   const LibrarySupportRow* row =
       older ? last_library_for(library, *at.device) : first_library_for(library, *at.device);
-  Fix fix;
+  FixDraft fix;
   fix.id = "use-supported-release";
   fix.arguments = {{"package", std::string(library)}, {"release", range}};
   fix.kind = older ? FixKind::downgrade : FixKind::reinstall;
@@ -299,11 +299,12 @@ void add_listed_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
       at.manager != "rpm") {
     // cuDNN for CUDA 13 begins after the releases that served what 7.5 came after.
     const bool cuda13 = !older && (at.toolkit.major >= 13 || at.package.normal().ends_with("13"));
-    fix.commands.push_back(expand(installer->command, {{"range", range}, {"major", cuda13 ? "13" : "12"}}));
+    fix.steps.push_back(command_of(installer->command, {{"range", range}, {"major", cuda13 ? "13" : "12"}}));
     fix.caveat = installer->caveat;
   } else if (at.manager == "conda") {
-    fix.commands.push_back(
-        fmt::format("conda install -c conda-forge '{}{}'", library == "cuDNN" ? "cudnn" : "tensorrt", range));
+    fix.steps.push_back(
+        command_of("conda install -c conda-forge '{library}{range}'",
+                   {{"library", library == "cuDNN" ? "cudnn" : "tensorrt"}, {"range", range}}));
   } else if (!on_pypi) {
     fix.caveat = "NVIDIA keeps the old releases in its archive; PyPI begins with 8.6";
   }

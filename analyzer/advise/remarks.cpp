@@ -7,7 +7,7 @@ namespace kshim::advise {
 namespace {
 
 // Says so if no rebuild can help.
-void add_build_remarks(const AdviceInput& at, Advice& advice) {
+void add_build_remarks(const AdviceInput& at, AdviceDraft& advice) {
   if (!at.device || !(lacks_code(at.cause) || at.cause == Cause::library_refuses)) return;
   if (is_vendors(at) || !release_range(at).empty())
     advice.remarks.push_back("You cannot rebuild this library: NVIDIA ships it prebuilt.");
@@ -59,7 +59,7 @@ bool asks_for_the_driver(const AdviceInput& at) {
   return has_trait(at.cause, cause_trait::not_the_driver) && !perhaps_too_new;
 }
 
-void add_remarks(const AdviceInput& at, DriverSupport serving, Advice& advice) {
+void add_remarks(const AdviceInput& at, DriverSupport serving, AdviceDraft& advice) {
   if (asks_for_the_driver(at)) add_driver_remark(at, serving, advice.remarks);
   add_build_remarks(at, advice);
   const bool by_package = at.cause == Cause::no_image_for_arch || at.cause == Cause::arch_specific_image ||
@@ -120,18 +120,18 @@ void add_guard(const AdviceInput& at, std::vector<DeadEnd>& out) {
 }
 
 // A step that a fix recommends must not be listed as useless.
-bool builds(const Advice& advice) {
-  return std::ranges::any_of(advice.fixes, [](const Fix& fix) {
-    return (fix.kind == FixKind::rebuild || fix.kind == FixKind::downgrade) && !fix.commands.empty();
+bool builds(const AdviceDraft& advice) {
+  return std::ranges::any_of(advice.fixes, [](const FixDraft& fix) {
+    return (fix.kind == FixKind::rebuild || fix.kind == FixKind::downgrade) && !fix.steps.empty();
   });
 }
 
-bool updates_driver(const Advice& advice) {
+bool updates_driver(const AdviceDraft& advice) {
   return std::ranges::any_of(advice.fixes,
-                             [](const Fix& fix) { return fix.kind == FixKind::upgrade_driver; });
+                             [](const FixDraft& fix) { return fix.kind == FixKind::upgrade_driver; });
 }
 
-void add_attempts(const AdviceInput& at, Advice& advice) {
+void add_attempts(const AdviceInput& at, AdviceDraft& advice) {
   auto& out = advice.dead_ends;
   const bool installed = comes_built(at);
   const bool image =
@@ -149,7 +149,7 @@ void add_attempts(const AdviceInput& at, Advice& advice) {
   add_guard(at, out);
 }
 
-void add_driver_update(const AdviceInput& at, DriverSupport serving, Advice& advice) {
+void add_driver_update(const AdviceInput& at, DriverSupport serving, AdviceDraft& advice) {
   const bool switched = has_trait(at.cause, cause_trait::switched);
   // The GPU of a latent gap need not be in this machine.
   if ((!lacks_code(at.cause) && !switched) || at.cause == Cause::latent_gap || updates_driver(advice)) return;
@@ -179,7 +179,7 @@ const ToolkitRow* last_before_dropped(const AdviceInput& at) {
 
 DeadEnd no_driver_update(std::string why) { return {"updating the driver", std::move(why), true}; }
 
-void add_dead_ends(const AdviceInput& at, DriverSupport serving, Advice& advice) {
+void add_dead_ends(const AdviceInput& at, DriverSupport serving, AdviceDraft& advice) {
   auto& out = advice.dead_ends;
   const bool switched = has_trait(at.cause, cause_trait::switched);
   const bool latent = at.cause == Cause::latent_gap;

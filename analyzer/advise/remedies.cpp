@@ -99,7 +99,7 @@ std::string pip_word(const AdviceInput& at) {
 }
 
 // nullopt for a row that is about a GPU of another kind, or asks which one it is where that is known.
-std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
+std::optional<FixDraft> fix_of(const Remedy& row, const AdviceInput& at) {
   const std::optional<image::ComputeCapability>& device = at.device;
   const bool about_one = asks_for(row.title, "sm");
   const bool of_other = (!row.package.empty() && row.package != at.software) ||
@@ -126,12 +126,14 @@ std::optional<Fix> fix_of(const Remedy& row, const AdviceInput& at) {
   for (const auto& [word, text] : at.said) words.emplace_back(word, text);
   if (has_gap(row.title, words) || has_gap(row.command, words)) return std::nullopt;
   const auto filled = [&](std::string_view text) { return expand_filled(text, words); };
-  Fix fix{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message};
+  FixDraft fix{{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message}};
   fix.actor = actor_of(row.who);
   if (fix.title.empty()) return std::nullopt;
-  const bool other_build =
-      row.command.starts_with("cmake ") && !at.build_system.empty() && at.build_system != "cmake";
-  if (!row.command.empty() && !other_build) fix.commands.push_back(filled(row.command));
+  if (Command command = command_of(row.command, words); !command.empty()) {
+    const bool other_build =
+        command.steps.front().program == "cmake" && !at.build_system.empty() && at.build_system != "cmake";
+    if (!other_build) fix.steps.push_back(std::move(command));
+  }
   return fix;
 }
 
@@ -144,11 +146,8 @@ bool is_for(const Remedy& row, std::string_view message) {
   return !has_own && message.starts_with(std::string(row.message.substr(kFamily.size())) + '_');
 }
 
-bool installs(const Fix& fix) { return fix.kind == FixKind::reinstall || fix.kind == FixKind::downgrade; }
-
-bool asks_for_gpu(const Fix& fix) {
-  return !fix.commands.empty() &&
-         fix.commands.front().find("--query-gpu=name,compute_cap") != std::string::npos;
+bool installs(const FixDraft& fix) {
+  return fix.kind == FixKind::reinstall || fix.kind == FixKind::downgrade;
 }
 
 }  // namespace
@@ -169,11 +168,11 @@ std::string_view title_of_message(std::string_view message) {
   return {};
 }
 
-void add_remedies(const AdviceInput& at, Advice& advice) {
+void add_remedies(const AdviceInput& at, AdviceDraft& advice) {
   if (at.message.empty()) return;
-  std::vector<Fix> own;
+  FixDrafts own;
   Rest rest = Rest::also;
-  std::vector<Fix> of_package;
+  FixDrafts of_package;
   for (const Remedy& row : message_fixes()) {
     if (!is_for(row, at.message)) continue;
     auto fix = fix_of(row, at);
@@ -189,7 +188,7 @@ void add_remedies(const AdviceInput& at, Advice& advice) {
           : std::any_of(message_fixes().begin(), message_fixes().end(), [&](const Remedy& row) {
               return is_for(row, at.message) && asks_for(row.title, "sm") && fix_of(row, at).has_value();
             });
-  if (named) std::erase_if(own, asks_for_gpu);
+  if (named) std::erase_if(own, &FixDraft::asks_for_gpu);
   if (own.empty() && of_package.empty() && (rest == Rest::also || rest == Rest::last)) return;
   if (rest == Rest::alone) advice.fixes.clear();
   if (rest == Rest::alone && !of_package.empty()) own.clear();
@@ -197,21 +196,21 @@ void add_remedies(const AdviceInput& at, Advice& advice) {
     advice.dead_ends.clear();
     advice.remarks.clear();
   }
-  if (rest == Rest::releases) std::erase_if(advice.fixes, [](const Fix& fix) { return !installs(fix); });
+  if (rest == Rest::releases) std::erase_if(advice.fixes, [](const FixDraft& fix) { return !installs(fix); });
   const auto where = rest == Rest::releases ? advice.fixes.end()
                      : rest == Rest::last
                          ? std::find_if(advice.fixes.begin(), advice.fixes.end(),
-                                        [](const Fix& fix) { return fix.kind == FixKind::fallback; })
+                                        [](const FixDraft& fix) { return fix.kind == FixKind::fallback; })
                          : advice.fixes.begin();
   advice.fixes.insert(where, std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
   advice.fixes.insert(advice.fixes.begin(), std::make_move_iterator(of_package.begin()),
                       std::make_move_iterator(of_package.end()));
 }
 
-void add_by_listing(const AdviceInput& at, std::vector<Fix>& fixes) {
+void add_by_listing(const AdviceInput& at, FixDrafts& fixes) {
   TemplateWords words = {{"package", shell_quote(at.package.empty() ? at.extension : at.package.shown())}};
   for (const auto& [word, text] : at.said) words.emplace_back(word, text);
-  const auto put_first = [&](Fix fix) { fixes.insert(fixes.begin(), std::move(fix)); };
+  const auto put_first = [&](FixDraft fix) { fixes.insert(fixes.begin(), std::move(fix)); };
   const auto said = [&](const char* word) { return at.said.contains(word); };
   const bool named = !at.package.empty() || !at.extension.empty();
   if (at.cause == Cause::library_not_found && said("newer_there") && named)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/advise/step.h"
 #include "analyzer/diagnose/log_diagnosis.h"
 
 namespace kshim::advise {
@@ -16,8 +17,8 @@ std::string_view title_of_message(std::string_view message);
 /// Puts what helps with the message of a log's deciding line before the fixes of its cause, or in their
 /// place.
 /// What the log lists as installed decides which side to change: that fix comes first.
-void add_by_listing(const AdviceInput& at, std::vector<Fix>& fixes);
-void add_remedies(const AdviceInput& at, Advice& advice);
+void add_by_listing(const AdviceInput& at, FixDrafts& fixes);
+void add_remedies(const AdviceInput& at, AdviceDraft& advice);
 
 // What to run in order to know more than a log tells.
 

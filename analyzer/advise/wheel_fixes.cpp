@@ -24,11 +24,11 @@ std::string image_that_serves(const WheelRow& row, ComputeCapability device) {
 }
 
 // The lines are those of the template: a word that brings a line break of its own stays within its quotes.
-std::vector<std::string> commands_of(std::string_view command, const TemplateWords& words) {
-  std::vector<std::string> out;
+std::vector<Command> commands_of(std::string_view command, const TemplateWords& words) {
+  std::vector<Command> out;
   while (!command.empty()) {
     const std::string_view line = command.substr(0, command.find('\n'));
-    out.push_back(expand_filled(line, words));
+    out.push_back(command_of(line, words));
     command.remove_prefix(std::min(command.size(), line.size() + 1));
   }
   return out;
@@ -139,10 +139,10 @@ std::string torch_packages(const AdviceInput& at, const WheelChoice& choice, con
 }
 
 // Title without its end, commands and caveat.
-Fix install(const AdviceInput& at, const WheelChoice& choice, const WheelName& wheel) {
+FixDraft install(const AdviceInput& at, const WheelChoice& choice, const WheelName& wheel) {
   const Version cuda = cuda_of(choice.row->variant);
   const std::string& release = choice.release;
-  Fix fix;
+  FixDraft fix;
   fix.id = "install-build";
   fix.cuda = cuda;
   fix.kind = FixKind::reinstall;
@@ -151,12 +151,12 @@ Fix install(const AdviceInput& at, const WheelChoice& choice, const WheelName& w
   // "faiss" is a module, and faiss-gpu-cu12 a package.
   const bool is_package = contains(at.package.normal(), '-');
   const std::string installed = is_package ? at.package.shown() : std::string(wheel.distribution);
-  fix.commands = commands_of(choice.installer->command, {{"pin", choice.pin},
-                                                         {"variant", std::string(choice.row->variant)},
-                                                         {"major", std::to_string(cuda.major)},
-                                                         {"cuda", name(cuda)},
-                                                         {"packages", torch_packages(at, choice, wheel)},
-                                                         {"installed", shell_quote(installed)}});
+  fix.steps = commands_of(choice.installer->command, {{"pin", choice.pin},
+                                                      {"variant", std::string(choice.row->variant)},
+                                                      {"major", std::to_string(cuda.major)},
+                                                      {"cuda", name(cuda)},
+                                                      {"packages", torch_packages(at, choice, wheel)},
+                                                      {"installed", shell_quote(installed)}});
   fix.caveat = caveat_for(at, choice, wheel);
   fix.arguments = {
       {"package", wheel.distribution}, {"release", release}, {"variant", std::string(choice.row->variant)}};
@@ -188,7 +188,7 @@ std::vector<std::string_view> serving_variants(const WheelName& wheel, std::stri
 // the leader that is there; else the leader's build for which it has one; else both. False where none is
 // known.
 bool add_follower_fix(const AdviceInput& at, const WheelName& wheel, std::string_view leader_distribution,
-                      std::vector<Fix>& fixes) {
+                      FixDrafts& fixes) {
   const char* manager = manager_of(at);
   const std::string platform = platform_of(at);
   const auto choose = [&](const WheelName& name, const std::vector<std::string_view>& variants) {
@@ -200,7 +200,7 @@ bool add_follower_fix(const AdviceInput& at, const WheelName& wheel, std::string
   const std::string takes = fmt::format("{} takes the library for the CUDA that {} is built for",
                                         wheel.distribution, title_of(leader_distribution, manager));
   const auto add = [&](const WheelChoice& choice, const WheelName& name) {
-    Fix fix = install(at, choice, name);
+    FixDraft fix = install(at, choice, name);
     const bool compiled = serves(*choice.row, *at.device) == image::Choice::jit;
     fix.title += compiled ? ", which has PTX for this GPU" : ", which has code for this GPU";
     fix.why = fmt::format("its library for {} has {}", choice.row->variant,
@@ -219,7 +219,7 @@ bool add_follower_fix(const AdviceInput& at, const WheelName& wheel, std::string
   other.distribution = leader_distribution;
   if (const auto variants = serving_variants(wheel, platform, *at.device); !variants.empty()) {
     if (const auto choice = choose(other, variants)) {
-      Fix fix = install(at, *choice, other);
+      FixDraft fix = install(at, *choice, other);
       fix.title += ", for which it has a library with code for this GPU";
       fix.why = fmt::format("the library of {} {} for {} has code for this GPU, and so has that build",
                             wheel.distribution, wheel.version, choice->row->variant);
@@ -236,17 +236,17 @@ bool add_follower_fix(const AdviceInput& at, const WheelName& wheel, std::string
   const bool fits = there != nullptr && there->variant == choice->row->variant;
   if (const auto build = choose(other, serving_variants(chosen, platform, *at.device));
       build && !fits && !leader.version.empty()) {
-    const Fix with = install(at, *build, other);
-    Fix& fix = fixes.back();
+    const FixDraft with = install(at, *build, other);
+    FixDraft& fix = fixes.back();
     fix.title += fmt::format(", and {}{}", title_of(leader_distribution, manager), " for the same CUDA");
-    fix.commands.insert(fix.commands.end(), with.commands.begin(), with.commands.end());
+    fix.steps.insert(fix.steps.end(), with.steps.begin(), with.steps.end());
   }
   return true;
 }
 
 }  // namespace
 
-bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_view distribution) {
+bool add_wheel_fix(const AdviceInput& at, FixDrafts& fixes, std::string_view distribution) {
   if (at.from_source) return false;
   if (!at.device) return false;
   WheelName wheel = wanted(at, distribution);
@@ -280,10 +280,11 @@ bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_v
   const GpuRow* gpu = find_gpu(*at.device);
   if (!choice) {
     if (const InstallerRow* container = find_installer(wheel.distribution, "container");
-        container != nullptr && at.device->major >= 10)
+        container != nullptr && at.device->major >= 10) {
       fixes.push_back(fix_of("run-container", {{"title", std::string(container->title)},
-                                               {"command", std::string(container->command)},
                                                {"caveat", std::string(container->caveat)}}));
+      fixes.back().steps.push_back(command_of(container->command));
+    }
     if (gpu != nullptr && gpu->tegra && wheel.distribution == "torch")
       fixes.push_back(fix_of("install-jetson-wheel"));
     return false;
@@ -291,7 +292,7 @@ bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_v
   const std::string served = image_that_serves(*choice->row, *at.device);
   const bool compiled = serves(*choice->row, *at.device) == image::Choice::jit;
   if (compiled && at.cause == Cause::jit_tax) return false;  // the same compiling at each start
-  Fix fix = install(at, *choice, wheel);
+  FixDraft fix = install(at, *choice, wheel);
   fix.title += compiled ? ", which has PTX for this GPU" : ", which has code for this GPU";
   const std::string_view which = choice->row->variant;
   fix.why = fmt::format("{} {}, {}", which.empty() ? "it has" : fmt::format("the build for {} has", which),
@@ -309,7 +310,7 @@ std::optional<bool> torch_serves(const AdviceInput& at) {
   return serves(*row, *at.device) != image::Choice::none;
 }
 
-bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes) {
+bool add_wheel_for_driver(const AdviceInput& at, FixDrafts& fixes) {
   if (at.from_source || !at.driver.known() || at.manager == "dpkg" || at.manager == "rpm") return false;
   WheelName wheel = wanted(at, {});
   for (const CudaFollowerRow& row : cuda_followers())
@@ -318,7 +319,7 @@ bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes) {
   const auto choice = choose_wheel_for_driver(wheel, manager_of(at), at.device, platform_of(at), at.driver,
                                               at.python_version);
   if (!choice || choice->row->variant.empty()) return false;
-  Fix fix = install(at, *choice, wheel);
+  FixDraft fix = install(at, *choice, wheel);
   fix.title += ", which this driver runs";
   fix.why = fmt::format("the driver is for CUDA {}, and runs what is built for {}.x", name(at.driver),
                         cuda_of(choice->row->variant).major);
@@ -327,7 +328,7 @@ bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes) {
   return true;
 }
 
-void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& advice) {
+void add_serving_fixes(const AdviceInput& at, const WheelRow& there, AdviceDraft& advice) {
   const WheelName wheel = wheel_of(at);
   const std::string other = wheel_name(at.extension).distribution == wheel.distribution ? "" : at.extension;
   const InstallerRow* installer = find_installer(wheel.distribution, manager_of(at));
@@ -345,15 +346,17 @@ void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& adv
        {"whose", other.empty() ? "the scan names the package of that file"
                                : fmt::format("{} is the package that called", other)},
        {"wsl", at.windows ? "; kshim scan runs in WSL, where C: is /mnt/c" : ""},
-       {"update", other.empty()
-                      ? ""
-                      : fmt::format("{} {}", at.manager == "conda" ? "conda update" : "pip install --upgrade",
-                                    shell_quote(other))},
        {"title", std::string(title)},
        {"version", wheel.version},
        {"image", image},
        {"variant", there.variant.empty() ? "" : fmt::format(" (the build for {})", there.variant)},
        {"declared", doubt.empty() ? "" : fmt::format("; of {}: {}", title, doubt)}}));
+  FixDraft& fix = advice.fixes.back();
+  if (!at.windows) fix.steps.front().needs |= need::system;
+  if (!other.empty())
+    fix.steps.push_back(
+        command_of(at.manager == "conda" ? "conda update {package}" : "pip install --upgrade {package}",
+                   {{"package", shell_quote(other)}}));
   const bool extensions = wheel.distribution == "torch" || wheel.distribution == "pytorch-gpu";
   if (extensions && at.manager != "conda") add_extension_rebuild(at, advice.fixes);
   advice.dead_ends.push_back({fmt::format("installing {} again, or for another CUDA", title),

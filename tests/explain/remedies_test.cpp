@@ -409,10 +409,14 @@ TEST(Windows, WhichCommandsItHas) {
   AdviceInput at;
   at.windows = true;
   const auto kept = [&](const std::vector<std::string>& commands) {
-    Advice advice;
-    advice.fixes.push_back({.commands = commands});
-    keep_for_windows(at, advice);
-    return std::pair(advice.fixes[0].commands, advice.fixes[0].caveat.empty());
+    FixDrafts fixes(1);
+    for (const std::string& command : commands) fixes[0].steps.push_back(command_of(command));
+    keep_for_windows(at, fixes);
+    const PythonEnvironment unknown;
+    std::vector<std::string> texts;
+    for (const Command& command : fixes[0].steps)
+      texts.push_back(text_of(command, {unknown, true, at.interpreter}));
+    return std::pair(texts, fixes[0].caveat.empty());
   };
   using Lines = std::vector<std::string>;
   EXPECT_EQ(kept({"pip install 'torch==2.11.*' x"}),

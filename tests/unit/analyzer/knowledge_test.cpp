@@ -233,7 +233,7 @@ TEST(RecipeRows, HoldOnlyPlaceholdersThatAreFilled) {
   filled.toolkit = "/t";
   filled.output = "o";
   for (const RecipeRow& row : recipes()) {
-    const std::string command = expand_recipe(row, *plan, filled);
+    const std::string command = text_of(expand_recipe(row, *plan, filled));
     EXPECT_EQ(command.find('{'), std::string::npos) << command;
     const std::string list = arch_list(*plan, row.list);
     EXPECT_FALSE(list.empty()) << row.name;
@@ -254,7 +254,7 @@ TEST(RecipeRows, AValueIsNotExpandedAgain) {
   const auto plan = plan_build({}, {8, 6}, toolkits().back(), {});
   RecipeWords words;
   words.output = "{list}";
-  EXPECT_NE(expand_recipe(find_recipe("nvcc"), *plan, words).find("-o {list} "), std::string::npos);
+  EXPECT_NE(text_of(expand_recipe(find_recipe("nvcc"), *plan, words)).find("-o {list} "), std::string::npos);
 }
 
 TEST(RecipeRows, RelocatableCodeStaysRelocatable) {
@@ -262,7 +262,7 @@ TEST(RecipeRows, RelocatableCodeStaysRelocatable) {
   RecipeWords words;
   words.mode = " -rdc=true";
   for (const char* recipe : {"nvcc", "nvcc_library"}) {
-    EXPECT_TRUE(expand_recipe(find_recipe(recipe), *plan, words).starts_with("nvcc -rdc=true -"));
+    EXPECT_TRUE(text_of(expand_recipe(find_recipe(recipe), *plan, words)).starts_with("nvcc -rdc=true -"));
   }
 }
 

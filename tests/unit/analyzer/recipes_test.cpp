@@ -73,7 +73,7 @@ TEST_F(Recipes, AreCommandsToTheShell) {
     for (const RecipeRow& row : recipes()) {
       if (arch_list(*plan, row.list).empty()) continue;
       for (const bool other : {false, true}) {
-        const std::string command = expand_recipe(row, *plan, words_of(other));
+        const std::string command = text_of(expand_recipe(row, *plan, words_of(other)));
         EXPECT_EQ(command.find('{'), std::string::npos) << command;
         EXPECT_EQ(command.find("  "), std::string::npos) << command;
         EXPECT_NE(command.back(), ' ') << command;
@@ -94,9 +94,10 @@ TEST_F(Recipes, OfPipBuildTheUsersOwnSource) {
   std::string script;
   std::size_t replaced = 0;
   for (const RecipeRow& row : recipes()) {
-    const std::string own = expand_recipe(row, *plan, words_of(false));
+    const std::string own = text_of(expand_recipe(row, *plan, words_of(false)));
     for (const std::string_view source : {"-e /src/it's", "/src/x", "git+https://h.org/o/r@01"}) {
-      const auto [command, caveat] = build_from(source, row, *plan, words_of(false));
+      const auto [built, caveat] = build_from(source, row, *plan, words_of(false));
+      const std::string command = text_of(built);
       script += command + "\n";
       const bool placed = caveat.find("run it in ") == std::string::npos;
       if (command == own) {  // it needs a checkout and there is none, or has nothing to do with one
@@ -178,7 +179,7 @@ TEST_F(Recipes, OfNvccBuildWhatTheyName) {
     RecipeWords words;
     words.nvcc = KSHIM_TEST_NVCC;
     words.output = "out";
-    std::string command = expand_recipe(find_recipe(recipe), plan, words);
+    std::string command = text_of(expand_recipe(find_recipe(recipe), plan, words));
     replace(command, "SOURCES", "x.cu");
     replace(command, "SOURCE", "x.cu");
     EXPECT_TRUE(runs(command + " --dryrun")) << command << "\n" << said_;
@@ -197,7 +198,7 @@ TEST_F(Recipes, OfMakeReachNvcc) {
         " --dryrun -fatbin $(foreach s,$(SMS),-gencode arch=compute_$(s),code=sm_$(s)) -o x x.cu\nclean:\n");
   const BuildPlan plan = plan_of_this_nvcc();
   for (const char* recipe : {"make", "make_sms"}) {
-    const std::string command = expand_recipe(find_recipe(recipe), plan, {});
+    const std::string command = text_of(expand_recipe(find_recipe(recipe), plan, {}));
     EXPECT_TRUE(runs(command)) << command << "\n" << said_;
     for (const char* target : {"sm_75", "sm_86"})
       EXPECT_NE(said_.find(target), std::string::npos) << command << "\n" << said_;
@@ -218,7 +219,7 @@ TEST_F(Recipes, OfCMakeReachNvcc) {
   words.build = "'a build'";
   words.toolkit = fs::path(KSHIM_TEST_NVCC).parent_path().parent_path().string();
   for (const char* recipe : {"cmake_toolkit", "cmake"}) {
-    std::string command = expand_recipe(find_recipe(recipe), plan, words);
+    std::string command = text_of(expand_recipe(find_recipe(recipe), plan, words));
     // Configured, not built: that is for nvcc.
     command = command.substr(0, command.find(" && "));
     replace(command, "cmake ", KSHIM_TEST_CMAKE " ");
