@@ -561,7 +561,11 @@ Record* look_up(Index& index, std::uintptr_t address, bool in_use) noexcept {
 /// Copies what is known of the object to `out`, unless it is the vdso and that is not wanted.
 template <class Out>
 void find(std::uintptr_t address, bool in_use, const Out& out) noexcept {
-  if (address == 0) return;
+  Index* const known = g_index.load(std::memory_order_acquire);
+  FoundByLinker found{};
+  if (address == 0 || (known != nullptr && known->find_by_linker != nullptr &&
+                       known->find_by_linker(reinterpret_cast<void*>(address), &found) != 0))
+    return;
   const Access index;
   if (!index) return;
   const Record* record = nullptr;

@@ -28,9 +28,11 @@ bool stage_unload(std::uintptr_t handle) noexcept {
 
 void HandleNames::update() noexcept {
   if (!g_any_unloaded.load() || !g_any_unloaded.exchange(false)) return;
-  for (auto& place : g_unloaded)
-    if (const std::uintptr_t handle = place.exchange(0); handle != 0 && find(handle) != nullptr)
-      acquire(handle) = {handle, 0, 0, 0, 0};
+  for (auto& place : g_unloaded) {
+    if (place.load() == 0) continue;
+    const std::uintptr_t handle = place.exchange(0);
+    if (find(handle) != nullptr) acquire(handle) = {handle, 0, 0, 0, 0};
+  }
 }
 
 std::size_t HandleNames::home_of(std::uintptr_t handle) noexcept {
