@@ -7,12 +7,10 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
-#include <span>
 
 #include "guest/scratch_stack.h"
 #include "guest/signals.h"
 #include "guest/timed_lock.h"
-#include "kshim/base/hash.h"
 #include "process/link_map.h"
 #include "process/page_protection.h"
 #include "process/scattered_read.h"
@@ -265,18 +263,23 @@ struct OwnRuntime {
 }  // namespace
 
 AnyFunction own_runtime_function(Runtime runtime, Hook hook, const void* caller) noexcept {
-  static std::atomic<std::uint64_t>
-      g_same[kRuntimeCount];  // the last library that calls the wrappers' runtime
-  std::atomic<std::uint64_t>& same = g_same[static_cast<std::size_t>(runtime)];
-  const LoadedObject library = find_object_in_use(caller);
+  // The last library that calls the wrappers' runtime: a library registers thousands of fatbins in a row.
+  static std::atomic<std::uint64_t> g_library[kRuntimeCount];  // LoadedObject::mapping_id
+  static std::atomic<std::uint64_t> g_closes[kRuntimeCount];   // written while g_library is 0
+  const auto index = static_cast<std::size_t>(runtime);
+  const std::uint64_t known = g_library[index].load();
+  const bool same = known != 0 && nothing_closed_since(g_closes[index].load()) &&
+                    is_still_loaded(reinterpret_cast<std::uintptr_t>(caller), known);
+  if (same && g_library[index].load() == known) return nullptr;
   const std::uint64_t closes = count_closes();
-  const std::uint64_t moment[] = {library.mapping_id, closes};
-  const std::uint64_t key = key_hash(std::as_bytes(std::span(moment)));
-  if (!library || library.at_start) return nullptr;
-  if (same.load(std::memory_order_relaxed) == key && nothing_closed_since(closes)) return nullptr;
-  const AnyFunction found = bind_to_own(runtime, hook, library.elf);
-  if (found == nullptr) same.store(key, std::memory_order_relaxed);
-  return found;
+  const LoadedObject library = find_object_in_use(caller);
+  if (!library) return nullptr;
+  const AnyFunction found = library.at_start ? nullptr : bind_to_own(runtime, hook, library.elf);
+  if (found != nullptr) return found;
+  g_library[index].store(0);
+  g_closes[index].store(closes);
+  g_library[index].store(library.mapping_id);
+  return nullptr;
 }
 
 }  // namespace kshim::shim
