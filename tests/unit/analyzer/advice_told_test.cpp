@@ -7,6 +7,7 @@
 #include <string>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/advise/step.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/reach.h"
 #include "analyzer/diagnose/program.h"
@@ -213,11 +214,11 @@ TEST(Told, ACommandLineThatCanBeTyped) {
   EXPECT_EQ(command_line({"x", std::string(200, 'y')}), "") << "too long to be read";
   EXPECT_EQ(command_line({"python", "--token=…"}), "") << "hidden by the shim";
   EXPECT_EQ(command_line({"A=b", "c"}), "") << "an assignment to the shell";
-  EXPECT_EQ(for_program("env -u X PROGRAM", "./PROGRAM PROGRAM"), "env -u X ./PROGRAM PROGRAM");
-  EXPECT_EQ(for_program("ls", "x"), "ls");
-  EXPECT_EQ(for_program("X={a} PROGRAM # {a}", "run '{a}'", {{"a", "1"}}), "X=1 run '{a}' # 1")
+  EXPECT_EQ(text_of(command_of("env -u X PROGRAM", {}, "./PROGRAM PROGRAM")), "env -u X ./PROGRAM PROGRAM");
+  EXPECT_EQ(text_of(command_of("ls", {}, "x")), "ls");
+  EXPECT_EQ(text_of(command_of("X={a} PROGRAM # {a}", {{"a", "1"}}, "run '{a}'")), "X=1 run '{a}' # 1")
       << "braces of the program's own are its own";
-  EXPECT_EQ(for_program("X={a} PROGRAM", "run", {{"a", "PROGRAM"}}), "X=PROGRAM run");
+  EXPECT_EQ(text_of(command_of("X={a} PROGRAM", {{"a", "PROGRAM"}}, "run")), "X=PROGRAM run");
 }
 
 // What a launcher or a pool started ends at once, or waits forever, where somebody types it.
