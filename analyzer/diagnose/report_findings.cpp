@@ -73,9 +73,22 @@ void add_libraries(const Scene& scene, const std::vector<Judged>& judged, std::v
   const bool cudnn = refusal && basename_of(refusal->object).starts_with("libcudnn");
   if (refusal && !cudnn) findings.push_back(std::move(*refusal));
   add_library_findings(scene, judged, findings);
-  const bool told = std::ranges::any_of(
-      findings, [](const Finding& finding) { return finding.cause == Cause::cudnn_mismatch; });
-  if (cudnn && !told) findings.push_back(std::move(*refusal));
+  const auto told = std::ranges::find(findings, Cause::cudnn_mismatch, &Finding::cause);
+  if (!cudnn) return;
+  if (told == findings.end()) {
+    findings.push_back(std::move(*refusal));
+  } else if (!refusal->failed_call.empty()) {
+    // Its look-up of its own kernel failed, which the release explains.
+    told->severity = std::max(told->severity, refusal->severity);
+    told->confidence = std::max(told->confidence, refusal->confidence);
+    told->code = refusal->code;
+    told->code_name = refusal->code_name;
+    told->failed_call = refusal->failed_call;
+    told->where = refusal->where;
+    for (Evidence& row : refusal->evidence)
+      if (row.id == EvidenceId::failed_call || row.id == EvidenceId::ended_silently)
+        told->evidence.push_back(std::move(row));
+  }
 }
 
 // What a process gives back while it ends: the driver or the context may be gone before it, and nobody is

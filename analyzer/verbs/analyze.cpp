@@ -16,16 +16,32 @@
 namespace kshim::verbs {
 namespace {
 
-bool used_any(const Report& report) {
-  return !report.modules.empty() || !report.failures.empty() || !report.coverage.empty() ||
-         (report.end && (report.end->modules != 0 || report.end->failures != 0));
+/// Whether nothing was found in it for the GPU, when it was asked for.
+bool is_refused(const Report& report, const ModuleRecord& module) {
+  constexpr int kNoImage = 209;
+  return std::ranges::any_of(report.failures, [&](const FailureRecord& failure) {
+    return failure.module == module.id &&
+           std::ranges::any_of(failure.layers, [](const Layer& layer) { return layer.code == kNoImage; });
+  });
+}
+
+bool used_any(const Report& report, const AnalysisOptions& options) {
+  // With --assume-cc, what was refused was refused for another GPU.
+  const bool all_refused = !options.assume_cc && !report.modules.empty() && report.coverage.empty() &&
+                           (!report.end || report.end->modules <= report.modules.size()) &&
+                           std::ranges::all_of(report.modules, [&](const ModuleRecord& module) {
+                             return module.result == 0 && is_refused(report, module);
+                           });
+  return !all_refused && (!report.modules.empty() || !report.failures.empty() || !report.coverage.empty() ||
+                          (report.end && (report.end->modules != 0 || report.end->failures != 0)));
 }
 
 /// Whether a process initialized CUDA and none used a kernel, and what they had loaded.
 class IdleProcesses {
  public:
+  explicit IdleProcesses(const AnalysisOptions& options) : options_(options) {}
   void add(const Report& report) {
-    used_ = used_ || used_any(report);
+    used_ = used_ || used_any(report, options_);
     initialized_ = initialized_ || report.driver.has_value();
     if (used_) return mapped_.clear();
     for (const LibraryRecord& library : report.libraries)
@@ -39,9 +55,42 @@ class IdleProcesses {
 
  private:
   static constexpr std::size_t kMaxMapped = 256;
+  const AnalysisOptions& options_;
   bool used_ = false;
   bool initialized_ = false;
   std::set<std::string> mapped_;
+};
+
+/// Which processes were started by one that used kernels, and used none themselves.
+class Lineage {
+ public:
+  explicit Lineage(const AnalysisOptions& options) : options_(options) {}
+  void add(const Report& report) {
+    if (processes_.size() < kMax)
+      processes_.insert_or_assign(
+          static_cast<long>(report.process.pid),
+          Process{static_cast<long>(report.process.ppid), used_any(report, options_)});
+  }
+  bool is_helper(long pid) const {
+    auto at = processes_.find(pid);
+    if (at == processes_.end() || at->second.used) return false;
+    for (std::size_t steps = 0; steps < kMaxSteps; ++steps) {
+      at = processes_.find(at->second.parent);
+      if (at == processes_.end()) return false;
+      if (at->second.used) return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr std::size_t kMax = 65536;
+  static constexpr std::size_t kMaxSteps = 8;
+  struct Process {
+    long parent = 0;
+    bool used = false;
+  };
+  const AnalysisOptions& options_;
+  std::unordered_map<long, Process> processes_;
 };
 
 constexpr std::size_t kMaxDevices = 65536;
@@ -227,6 +276,7 @@ class Reports : public Source {
     compilers_.note(report, process);
     devices_.add(report, findings);
     idle_.add(report);
+    lineage_.add(report);
     words_.learn(report);
     witness_.learn(report);
     note_ending(ending_of(report, run_));
@@ -265,6 +315,7 @@ class Reports : public Source {
 
   void join() final {
     compilers_.judge(table_);
+    std::erase_if(table_.rows(), [&](const FindingTable::Row& row) { return is_of_helpers(row); });
     for (FindingTable::Row& row : table_.rows()) {
       processes_.describe(row, row.finding);
       findings().push_back(std::move(row.finding));
@@ -281,6 +332,17 @@ class Reports : public Source {
   ObjectFiles& files() { return files_; }
 
  private:
+  /// A library that has nothing for the GPU, in processes that used no kernel and were started by ones that
+  /// did (Inductor's compile workers): they had no work for it.
+  bool is_of_helpers(const FindingTable::Row& row) const {
+    const Finding& finding = row.finding;
+    return finding.cause == Cause::library_refuses && finding.severity < Severity::error &&
+           finding.failed_call.empty() && !row.seen.empty() && row.processes == row.seen.size() &&
+           std::ranges::all_of(row.seen, [&](const Sighting& seen) {
+             return lineage_.is_helper(out_.processes[seen.process].pid);
+           });
+  }
+
   bool is_known_blind(long pid) const {
     return std::ranges::any_of(out_.blind, [&](const BlindProcess& row) { return row.pid == pid; });
   }
@@ -392,7 +454,8 @@ class Reports : public Source {
   FileGaps file_gaps_;
   Processes processes_{out_};
   DeviceTable devices_{out_.devices};
-  IdleProcesses idle_;
+  IdleProcesses idle_{options_};
+  Lineage lineage_{options_};
   ProgramWords words_{run_};
   DriverWitness witness_{run_};
   NoteList notes_;

@@ -38,16 +38,34 @@ std::string installed_file(const Report& report) {
   return found == report.libraries.end() ? std::string() : found->path;
 }
 
-bool is_same_failure(const Finding& said, const Finding& known) {
+/// "cublas" of libcublasLt.so.13, "cudnn" of libcudnn_ops.so.9.
+std::string family_of(std::string_view path) {
+  std::string name = to_lower(basename_of(path));
+  name = name.substr(0, name.find_first_of("._-"));
+  if (name.starts_with("lib")) name.erase(0, 3);
+  if (name.ends_with("lt")) name.resize(name.size() - 2);
+  while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.pop_back();
+  return name;
+}
+
+/// A library refuses the GPU, and so does what printed the line: one refusal, where the line is the
+/// library's.
+bool is_of_another_library(const Finding& said, const Finding& known, const LogMatch& line) {
+  if (said.cause != Cause::library_refuses || known.cause != Cause::library_refuses) return false;
+  const std::string family = family_of(known.object);
+  return !family.empty() && !contains(to_lower(line.who), family) && !contains(to_lower(line.quote), family);
+}
+
+bool is_same_failure(const Finding& said, const Finding& known, const LogMatch& line) {
+  if (is_of_another_library(said, known, line)) return false;
   return said.cause == known.cause || (is_image_cause(said.cause) && is_image_cause(known.cause)) ||
          (said.code && said.code == known.code);
 }
 
-/// What was concluded from the way in which the program ended, and nothing else.
+/// What was concluded from the way in which the program ended.
 bool is_by_ending(const Finding& finding) {
-  return finding.severity < Severity::error && std::ranges::any_of(finding.evidence, [](const Evidence& row) {
-           return row.id == EvidenceId::ended_silently;
-         });
+  return std::ranges::any_of(finding.evidence,
+                             [](const Evidence& row) { return row.id == EvidenceId::ended_silently; });
 }
 
 /// Whether the last line has none of the words that a refusal is made of: "dataset is empty".
@@ -80,6 +98,17 @@ void take_files(Finding& known, Finding& said, AdviceInput& at) {
   at.manager = known.about->manager;
   at.environment = known.about->environment;
   at.object = known.object;
+}
+
+/// Whether the finding is of a library whose own file has nothing for the GPU.
+bool is_by_file(const Finding& known) {
+  return known.cause == Cause::library_refuses && !known.object.empty() && !known.images.empty();
+}
+
+/// A line of a log that its writer took for no error.
+bool is_of_no_error(std::string_view line) {
+  static const RE2 kLevel(R"((?:^|[\s\[(:|])(?:INFO|DEBUG|TRACE)\b)");
+  return RE2::PartialMatch(line, kLevel);
 }
 
 void quote(const Finding& said, Finding& known) {
@@ -122,10 +151,13 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
   const bool failed = run_.ending.failed();
   if (run_.words.empty() || (!failed && used)) return;
   LogFacts clues = facts_in(run_.words);
+  const bool elsewhere = failed && is_about_something_else(run_.words);
   if (clues.hits.empty()) {
-    if (failed && is_about_something_else(run_.words))
+    if (elsewhere)
       for (Finding& known : findings)
-        if (is_by_ending(known)) known.severity = Severity::info;
+        if (is_by_ending(known))
+          known.severity =
+              std::min(known.severity, known.failed_call.empty() ? Severity::info : Severity::warning);
     return;
   }
   if (!devices_.empty()) clues.devices = devices_;
@@ -162,8 +194,15 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
       if (row.cc == device.cc && row.name == device.name && row.ordinals.front() >= 0)
         device.ordinal = static_cast<std::uint64_t>(row.ordinals.front());
   }
+  // A warning at the start, and another error at the end: the warning is not why.
+  if (elsewhere && !judgment.hit->thrown) {
+    said.severity = std::min(said.severity, Severity::warning);
+    for (Finding& known : findings)
+      if (is_by_ending(known)) known.severity = std::min(known.severity, Severity::warning);
+  }
   if (!failed) {
     // Programs go on without: on the CPU.
+    if (is_of_no_error(judgment.hit->quote)) return;
     if (!has_trait(said.cause, cause_trait::optional)) return;
     said.severity = std::min(
         said.severity, has_trait(said.cause, cause_trait::handled) ? Severity::info : Severity::warning);
@@ -173,7 +212,7 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
   for (Finding& known : findings) {
     // What a program handled is a note on both sides.
     if (known.severity < Severity::warning && (failed || known.cause != said.cause)) continue;
-    if (same == nullptr && is_same_failure(said, known)) same = &known;
+    if (same == nullptr && is_same_failure(said, known, *judgment.hit)) same = &known;
     if (better == nullptr && known.severity == Severity::error && known.confidence >= said.confidence)
       better = &known;
   }
@@ -183,6 +222,19 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
   }
   if (better != nullptr) {
     quote(said, *better);
+    return;
+  }
+  // What the library's file shows is more than its status: the words are the evidence that it was this.
+  if (same != nullptr && is_by_file(*same)) {
+    std::erase_if(same->evidence, [](const Evidence& row) { return row.id == EvidenceId::ended_silently; });
+    same->severity = said.severity;
+    same->confidence = std::max(same->confidence, said.confidence);
+    same->headline.clear();
+    if (same->where.empty()) same->where = said.where;
+    quote(said, *same);
+    std::erase_if(findings, [&](const Finding& known) {
+      return &known != same && is_by_ending(known) && known.severity < Severity::error;
+    });
     return;
   }
   if (said.cause == Cause::unknown && !findings.empty()) return;
@@ -215,7 +267,9 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
     }
   }
   set_about(std::move(at), said);
-  std::erase_if(findings, [&](const Finding& known) { return &known == same || is_by_ending(known); });
+  std::erase_if(findings, [&](const Finding& known) {
+    return &known == same || (known.severity < Severity::error && is_by_ending(known));
+  });
   findings.push_back(std::move(said));
 }
 

@@ -127,6 +127,28 @@ class Aftermath(e2e.Case):
         refuses, = analysis["findings"]
         self.assertEqual((analysis["verdict"], refuses["cause"], refuses["severity"], refuses["need"]), ("idle", "library-refuses", "warning", "sm_61"))
 
+    def test_the_librarys_own_status_and_what_its_file_shows(self):
+        """The file, its GPUs and its fix stay; the words make it sure."""
+        program = CLIENTS / "cublas"
+        if not program.exists():
+            self.skipTest("cublas is not on this machine")
+        analysis, _ = self.analysis("--simulate", "6.1", "--", "sh", "-c", '"$0" || { echo "RuntimeError: CUBLAS_STATUS_ARCH_MISMATCH" >&2; exit 1; }', program, status=1)
+        refuses, = analysis["findings"]
+        self.assertEqual((refuses["cause"], refuses["severity"], refuses["need"]), ("library-refuses", "error", "sm_61"))
+        self.assertIn("/libcublas.so.", refuses["object"])
+        self.assertIn("CUDA 8.0 to 12.9", refuses["fixes"][0]["why"])
+        self.assertIn("said", [row["id"] for row in refuses["evidence_items"]])
+
+    def test_what_another_one_refuses_is_not_the_librarys(self):
+        program = CLIENTS / "cublas"
+        if not program.exists():
+            self.skipTest("cublas is not on this machine")
+        words = "UserWarning: Flash attention only supports gpu architectures in the range [sm80, sm121]. Attempting to run on a sm 6.1 gpu.\nRuntimeError: No available kernel. Aborting execution."
+        analysis, _ = self.analysis("--simulate", "6.1", "--", "sh", "-c", f'"$0" || {{ printf "{words}\n" >&2; exit 1; }}', program, status=1)
+        refuses, = (row for row in analysis["findings"] if row["severity"] == "error")
+        self.assertEqual((refuses["cause"], refuses["object"]), ("library-refuses", None))
+        self.assertEqual([row["severity"] for row in analysis["findings"] if row["object"]], [])
+
     def test_a_program_that_says_something_else(self):
         """Then how it ended accuses no library."""
         program = CLIENTS / "cublas"

@@ -281,6 +281,12 @@ class Words(e2e.Case):
                                 "No such file or directory")["findings"]
         self.assertEqual((finding["cause"], finding["severity"]), ("library-not-found", "warning"))
         self.assertEqual(self.said(0, "epoch 1: loss 0.5")["findings"], [])
+        self.assertEqual(self.said(0, "INFO: skipping GPU tests: CUDA driver version is insufficient (expected on CI)")["findings"], [])
+
+    def test_a_warning_at_the_start_is_not_why_it_ended(self):
+        warning = ("UserWarning: NVIDIA GeForce GTX 1080 with CUDA capability sm_61 is not compatible with the current PyTorch installation.\n"
+                   "The current PyTorch install supports CUDA capabilities sm_75 sm_80 sm_86 sm_90.\n")
+        self.assertNotIn("error", [finding["severity"] for finding in self.said(1, warning + "dataset is empty")["findings"]])
 
     def test_secrets_are_not_quoted(self):
         finding, = self.said(1, FLASH[:-1] + " token=ghp_x8Kd02mQzL9vTnB3rYwE7uHsJ5aPcF1gVi6o")["findings"]

@@ -26,6 +26,9 @@ const Cause none = Cause::unknown;
 constexpr Row kRows[] = {
     {"RuntimeError: no supported devices found for platform CUDA", Cause::no_device, 0},
     {"level=INFO source=gpu.go:377 msg=\"no compatible GPUs were discovered\"", Cause::no_device, 0},
+    {"UserWarning: Flash attention only supports gpu architectures in the range [sm80, sm121]. Attempting to "
+     "run on a sm 7.5 gpu.",
+     Cause::library_refuses, 0},
     {"[12:00:01.123][4711][CUDA][E] No device code available for GPU ISA 120", Cause::no_image_for_arch, 209},
     {"=========     CUDA API Error: No device code available for GPU ISA 89", Cause::no_image_for_arch, 209},
     {"[4711][cuLibraryGetKernel][E] Kernel (_Z5saxpyifPKfPf) cannot be found in library due to compilation "

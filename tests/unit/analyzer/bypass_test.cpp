@@ -2,6 +2,7 @@
 // `bypass` records: what went past the shim, in words.
 #include <gtest/gtest.h>
 
+#include "analyzer/verbs/driver_witness.h"
 #include "analyzer/verbs/failed_start.h"
 
 namespace {
@@ -22,6 +23,14 @@ BypassRecord row(const char* path, const char* how) {
   out.path = path;
   out.how = how;
   return out;
+}
+
+TEST(Bypass, AProcessWithoutTheShim) {
+  const Report report = report_with({row("/bin/host", "absent")});
+  EXPECT_TRUE(is_without_shim(report));
+  ASSERT_TRUE(blind_by_bypass(report).has_value());
+  EXPECT_EQ(blind_by_bypass(report)->pid, 7);
+  EXPECT_FALSE(is_without_shim(report_with({row("/b.so", "namespace")})));
 }
 
 TEST(Bypass, NoneIsNothing) { EXPECT_FALSE(blind_by_bypass(report_with({})).has_value()); }
