@@ -42,13 +42,15 @@ void add_plain_fixes(const AdviceInput& at, FixDrafts& fixes) {
   const auto is_of = [&](const auto& row) { return row.cause == at.cause && row.code == code; };
   const auto own = [&](const auto& rows) { return std::any_of(rows.begin(), rows.end(), is_of); };
   if (!own(cause_fixes()) && !own(code_meanings())) code = 0;
+  TemplateWords words;
+  for (const auto& [word, text] : at.said) words.emplace_back(word, text);
   const auto add = [&](const auto& row) {
     if (!is_of(row)) return;
     FixDraft fix{{row.kind,
-                  std::string(row.title),
+                  expand_filled(row.title, words),
                   {},
-                  std::string(row.why),
-                  std::string(row.caveat),
+                  expand_filled(row.why, words),
+                  expand_filled(row.caveat, words),
                   row_of(row.cause).name}};
     fix.actor = actor_of(row.who);
     if (!row.command.empty()) fix.steps.push_back(command_of(row.command, {}, at.program));
@@ -144,7 +146,7 @@ void add_invalid_image_fix(const AdviceInput& at, FixDrafts& fixes) {
   if (at.code == kInvalidPtx && at.object.empty() && at.package.empty()) {
     // Nobody here has the PTX of a finished program.
     if (at.released) fixes.push_back(fix_of("take-driver-for-program"));
-    return fixes.push_back(fix_of("assemble-ptx"));
+    return fixes.push_back(fix_of("assemble-ptx", {{"arch", at.device ? sm_name(*at.device) : "sm_XY"}}));
   }
   if ((!comes_built(at) && at.manager.empty()) || at.package.empty()) {
     fixes.push_back(fix_of("build-file-again"));
@@ -479,6 +481,7 @@ Advice advice_on(const AdviceInput& given) {
   add_remarks(told, serving, advice);
   add_remedies(at, advice);
   add_by_listing(at, advice.fixes);
+  if (is_shown("not-python", at)) keep_without_python(advice.fixes);
   keep_feasible(at, advice.fixes);
   note_assumed(at, advice.fixes);
   add_newer_than_known(told, advice.remarks);

@@ -124,6 +124,17 @@ constexpr std::string_view kInPowerShell =
 
 }  // namespace
 
+void keep_without_python(FixDrafts& fixes) {
+  const auto is_pythons = [](const Command& command) {
+    return std::ranges::any_of(command.steps, [](const Step& step) {
+      return step.kind == Step::Kind::install || step.kind == Step::Kind::remove || step.program == "pip" ||
+             step.program == "python" || step.program == "conda";
+    });
+  };
+  std::ranges::stable_partition(
+      fixes, [&](FixDraft& fix) { return std::erase_if(fix.steps, is_pythons) == 0 || !fix.steps.empty(); });
+}
+
 void keep_for_windows(const AdviceInput& at, FixDrafts& fixes, bool of_file) {
   // A program of Windows runs in no container of Linux.
   if (at.message.find("docker") == std::string::npos && at.message.find("container") == std::string::npos)

@@ -301,6 +301,11 @@ void add_listed_release_fix(const AdviceInput& at, FixDrafts& fixes) {
     const bool cuda13 = !older && (at.toolkit.major >= 13 || at.package.normal().ends_with("13"));
     fix.steps.push_back(command_of(installer->command, {{"range", range}, {"major", cuda13 ? "13" : "12"}}));
     fix.caveat = installer->caveat;
+  } else if (at.manager == "dpkg" && library == "TensorRT") {
+    fix.steps.push_back(
+        older ? command_of("sudo apt-get install 'tensorrt={last}.*'", {{"last", std::string(row->last)}})
+              : command_of("sudo apt-get update && sudo apt-get install --only-upgrade tensorrt"));
+    fix.caveat = "NVIDIA's repository for the system has each release; a container: an image of that release";
   } else if (at.manager == "conda") {
     fix.steps.push_back(
         command_of("conda install -c conda-forge '{library}{range}'",

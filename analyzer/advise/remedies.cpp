@@ -11,12 +11,15 @@ namespace {
 
 using Remedy = MessageFixRow;
 
-// "libcudart.so.12": 12, CUDA's for the libraries that have its number.
+// "libcudart.so.12", "cudnn_ops64_9.dll": 12 and 9, CUDA's for the libraries that have its number.
 std::string major_of_library(std::string_view file) {
-  const std::size_t at = file.find(".so.");
-  if (at == std::string_view::npos) return "N";
-  const std::string_view rest = file.substr(at + 4);
-  return std::string(rest.substr(0, rest.find('.')));
+  for (const std::string_view mark : {".so.", "64_"}) {
+    const std::size_t at = file.find(mark);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = file.substr(at + mark.size());
+    return std::string(rest.substr(0, rest.find('.')));
+  }
+  return "N";
 }
 
 // What a list is to have: the GPU, else the newest that the CUDA of the log builds for; of no known CUDA,
@@ -141,8 +144,10 @@ std::optional<FixDraft> fix_of(const Remedy& row, const AdviceInput& at) {
 bool is_for(const Remedy& row, std::string_view message) {
   constexpr std::string_view kFamily = "of_all_";
   if (!row.message.starts_with(kFamily)) return row.message == message;
-  const bool has_own = std::any_of(message_fixes().begin(), message_fixes().end(),
-                                   [&](const Remedy& own) { return own.message == message; });
+  // What is known of a package goes before what is said of a message.
+  const bool has_own =
+      row.package.empty() && std::any_of(message_fixes().begin(), message_fixes().end(),
+                                         [&](const Remedy& own) { return own.message == message; });
   return !has_own && message.starts_with(std::string(row.message.substr(kFamily.size())) + '_');
 }
 
@@ -155,9 +160,11 @@ bool installs(const FixDraft& fix) {
 std::string torch_index(const AdviceInput& at) {
   WheelName torch;
   torch.distribution = "torch";
+  constexpr image::Version kOfToday{12, 0};
+  const image::Version driver = likely_driver(at).known() ? likely_driver(at) : kOfToday;
   if (at.device)
-    if (const auto choice = choose_wheel(torch, "pip", *at.device, platform_of(at), at.driver,
-                                         at.python_version, at.other_devices))
+    if (const auto choice = choose_wheel(torch, "pip", *at.device, platform_of(at), driver, at.python_version,
+                                         at.other_devices))
       return std::string(choice->row->variant);
   return at.driver.known() && at.driver.major < 12 ? "cu118" : "cu128";
 }
@@ -212,14 +219,27 @@ void add_by_listing(const AdviceInput& at, FixDrafts& fixes) {
   for (const auto& [word, text] : at.said) words.emplace_back(word, text);
   const auto put_first = [&](FixDraft fix) { fixes.insert(fixes.begin(), std::move(fix)); };
   const auto said = [&](const char* word) { return at.said.contains(word); };
-  const bool named = !at.package.empty() || !at.extension.empty();
-  if (at.cause == Cause::library_not_found && said("newer_there") && named)
-    put_first(fix_of("update-for-library", words));
+  const std::string pip = pip_word(at);
+  words.emplace_back("pip", pip.empty() ? words.front().second : pip);
+  words.emplace_back("library", std::string(basename_of(at.object)));
+  const bool python = !is_shown("not-python", at);
+  const bool named = python && (!at.package.empty() || !at.extension.empty());
+  // Its wheels come with packages of NVIDIA's, and pip may have left one out.
+  const bool brought =
+      (at.python && (at.software == "torch" || at.software == "jax")) || at.message == "cudnn_load";
+  if (at.cause == Cause::library_not_found && said("library_wheel") && python && brought)
+    put_first(fix_of("install-library-wheel", words));
   // The number of these is CUDA's.
   const std::string library = said("library_name") ? at.said.at("library_name") : std::string();
   const bool of_cuda = library == "cublas" || library == "cudart" || library == "nvrtc";
-  if (at.cause == Cause::library_not_found && said("newer_there") && !named && of_cuda)
-    put_first(fix_of("update-asking-program", words));
+  if (at.cause == Cause::library_not_found && said("newer_there") && named && !of_cuda)
+    put_first(fix_of("update-for-library", words));
+  if (at.cause == Cause::library_not_found && said("newer_there") && python && of_cuda) {
+    words.emplace_back("asking", named ? words.front().second : "the program");
+    // What a message's own row installs brings the libraries along.
+    const bool installs_them = !fixes.empty() && installs(fixes.front()) && !fixes.front().steps.empty();
+    fixes.insert(fixes.begin() + (installs_them ? 1 : 0), fix_of("update-asking-program", words));
+  }
   if (at.cause == Cause::mixed_cuda_libraries && said("remove"))
     put_first(fix_of("remove-other-cuda", words));
   if (at.cause == Cause::driver_mismatch && said("releases") && is_shown("restarted", at))

@@ -187,10 +187,11 @@ Command command_of(std::string_view pattern, const TemplateWords& words, std::st
       out.needs |= verb->kind == Step::Kind::install ? need::manager : need::none;
       if (verb->kind == Step::Kind::install) take_packages(step);
     } else {
-      step.kind = step.program == "export"         ? Step::Kind::set
-                  : step.program == "unset"        ? Step::Kind::unset
-                  : text.starts_with("docker run") ? Step::Kind::container
-                                                   : Step::Kind::run;
+      step.kind = step.program == "export"  ? Step::Kind::set
+                  : step.program == "unset" ? Step::Kind::unset
+                  : text.starts_with("docker run") || text.starts_with("docker compose")
+                      ? Step::Kind::container
+                      : Step::Kind::run;
       step.text = pip + filled(text);
     }
     out.steps.push_back(std::move(step));

@@ -148,6 +148,13 @@ WheelName wheel_of(const AdviceInput& at) {
   return out;
 }
 
+Version likely_driver(const AdviceInput& at) {
+  constexpr Version kOfToday{12, 0};  // what asks for less is an old release
+  if (at.driver.known() || !at.toolkit.known()) return at.driver;
+  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+  return std::max({at.toolkit, kOfToday, gpu != nullptr ? gpu->first_toolkit : kOfToday});
+}
+
 std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view manager,
                                         ComputeCapability device, std::string_view platform, Version driver,
                                         std::string_view python, const std::vector<ComputeCapability>& others,

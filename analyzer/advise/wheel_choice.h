@@ -36,6 +36,9 @@ const WheelRow* serving_already(const AdviceInput& at);
 /// What package the failing file, or what is named in its place, is of; empty distribution where no row knows
 /// it.
 WheelName wheel_of(const AdviceInput& at);
+/// That of the machine, where it is known; else one of the CUDA that the log names, or of the first one for
+/// the GPU: what asks for a newer driver may not start.
+image::Version likely_driver(const AdviceInput& at);
 /// Of a variant: 12.6 of "cu126" and "cuda12.6", 12.0 of "cuda12x" and "cu12"; unknown where it names none.
 image::Version cuda_of(std::string_view variant);
 /// Within a CUDA major version, an older driver runs what is newer.

@@ -263,17 +263,17 @@ bool add_wheel_fix(const AdviceInput& at, FixDrafts& fixes, std::string_view dis
     if (is_vendors(at) && row.distribution == wheel.distribution && cuda_of(wheel.variant).known() &&
         cuda_of(row.variant).major == cuda_of(wheel.variant).major)
       own.push_back(row.variant);
-  auto choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version,
-                             at.other_devices, own);
+  auto choice = choose_wheel(wheel, manager, *at.device, platform_of(at), likely_driver(at),
+                             at.python_version, at.other_devices, own);
   if (!choice && !own.empty())
-    choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version,
+    choice = choose_wheel(wheel, manager, *at.device, platform_of(at), likely_driver(at), at.python_version,
                           at.other_devices);
   // The same project under another name, with code for other GPUs.
   for (const SiblingRow& row : knowledge().siblings) {
     if (choice || row.distribution != wheel.distribution) continue;
     WheelName sibling;
     sibling.distribution = row.sibling;
-    choice = choose_wheel(sibling, manager, *at.device, platform_of(at), at.driver, at.python_version,
+    choice = choose_wheel(sibling, manager, *at.device, platform_of(at), likely_driver(at), at.python_version,
                           at.other_devices);
     if (choice) wheel = sibling;
   }

@@ -30,7 +30,7 @@ struct AssumedRow {
 };
 constexpr AssumedRow kAssumed[] = {{"gpu", "the GPU"},
                                    {"cuda", "the CUDA of the program"},
-                                   {"driver", "a driver that is new enough"},
+                                   {"driver", "the driver, which has to be new enough"},
                                    {"system", "Linux"},
                                    {"package-manager", "the package manager"},
                                    {"python", "a Python that this release has a wheel for"}};

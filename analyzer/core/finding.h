@@ -93,6 +93,12 @@ struct DeadEnd {
   bool of_driver = false;  ///< another driver
 };
 
+/// Bytes of a text; empty where no part of it is meant.
+struct TextPart {
+  std::size_t from = 0;
+  std::size_t to = 0;
+};
+
 /// A line of a report or of a log, or a file that was looked at, which has no line.
 struct ReportLine {
   std::string file;

@@ -27,8 +27,8 @@ KSHIM_WORDS(ClueKind, cc, cc_found, cc2, sm, driver_module, driver_cuda, toolkit
             arch_option, arch_words, ptx_words, arch100, traceback, frame, env, container, nccl, sanitizer,
             run_time_compiler, python, python_release, package_manager, container_image, windows, posix,
             portable, released, gpu_number, ordinal, shared, builds, build_make, build_cmake, build_meson,
-            build_bazel, build_cargo, build_spack, library_there, cuda_wheel, driver_release, shows)
-KSHIM_WORDS(Sign, goes_on, works, finished, dies, thrown, warns)
+            build_bazel, build_cargo, build_spack, library_there, cuda_wheel, driver_release, memory, shows)
+KSHIM_WORDS(Sign, goes_on, on_cpu, works, finished, dies, thrown, warns)
 KSHIM_WORDS(Answer, cc2, arch_list, toolkit, torch)
 /// What becomes of the fixes of the cause beside one for the message.
 KSHIM_WORDS(Rest, also, releases, alone, last)

@@ -75,7 +75,7 @@ struct LibraryFile {
 // "libcudnn_ops_infer.so.8", "cudart64_110.dll".
 std::optional<LibraryFile> library_of(const std::string& file) {
   static const RE2 kFile(
-      R"((?i)(?:^|[/\\])(?:lib)?(cudnn|cublas|cudart|cufft|curand|cusolver|cusparse|nvrtc|nvJitLink|nccl|nvinfer)[a-z_]*(?:\.so\.|64_)(\d{1,2}))");
+      R"((?i)(?:^|[/\\])(?:lib)?(cudnn|cublas|cudart|cufft|curand|cusolver|cusparseLt|cusparse|nvrtc|nvJitLink|nccl|nvinfer)[a-z_]*(?:\.so\.|64_)(\d{1,2}))");
   LibraryFile out;
   if (!RE2::PartialMatch(file, kFile, &out.name, &out.major)) return std::nullopt;
   out.name = to_lower(out.name);
@@ -124,12 +124,69 @@ bool is_ahead_of_its_driver(const LogFacts& clues) {
   return own != nullptr && own->version < clues.driver;
 }
 
+// What pip calls the package with a library of NVIDIA's. From CUDA 13 on, most names have no number.
+std::string wheel_of(const LibraryFile& library, unsigned cuda) {
+  const std::string& name = library.name;
+  if (name == "nvinfer") return {};
+  const bool numbered = name == "cublas" || name == "cudart" || name == "nvrtc" || name == "nvjitlink";
+  const bool always = name == "cudnn" || name == "nccl" || name == "cusparselt";
+  if (numbered) cuda = first_number<unsigned>(library.major).value_or(cuda);
+  return fmt::format("nvidia-{}{}{}{}", name == "cudart" || name == "nvrtc" ? "cuda-" : "",
+                     name == "cudart" ? "runtime" : name,
+                     cuda < 13 || always ? fmt::format("-cu{}", cuda) : "",
+                     name == "cudnn" ? fmt::format("=={}.*", library.major) : "");
+}
+
+// The driver that brought a function of libcuda; empty where no table tells.
+std::string driver_with(const std::string& function) {
+  for (const DriverFunctionsRow& row : driver_functions()) {
+    if (!contains(split(std::string(row.functions), " "), function)) continue;
+    const ToolkitRow* toolkit = toolkit_at_most(row.cuda);
+    if (toolkit != nullptr && toolkit->version == row.cuda) return std::string(toolkit->driver);
+  }
+  return {};
+}
+
+// Whose memory it is that an allocation found used up.
+std::string_view holder_of(const GpuMemory& memory) {
+  if (memory.free != 0 && memory.free >= std::max(memory.asked, memory.total / 2)) return "memory-free";
+  if (memory.asked != 0 && memory.free >= memory.asked) return "memory-free";
+  if (memory.reserved >= std::max(memory.asked, memory.total / 10)) return "memory-reserved";
+  return memory.others >= memory.total / 4 && memory.others >= memory.asked ? "memory-other" : "memory-own";
+}
+
+void say_memory(const LogFacts& clues, AdviceInput& at) {
+  const GpuMemory& memory = clues.memory;
+  const bool counted = memory.own != 0 || memory.free >= std::max<std::uint64_t>(memory.asked, 1);
+  if (!memory.known() || !counted || at.cause != Cause::out_of_memory) return;
+  at.shows.emplace_back(holder_of(memory));
+  const std::pair<const char*, std::uint64_t> sizes[] = {
+      {"asked", memory.asked}, {"total", memory.total},   {"free", memory.free},
+      {"own", memory.own},     {"others", memory.others}, {"reserved", memory.reserved}};
+  for (const auto& [word, size] : sizes)
+    if (size != 0) at.said[word] = memory_text(size);
+}
+
+// Another language's stack, and nothing of a Python environment beside it.
+bool is_of_another_language(const LogFacts& clues, const LogMatch* hit) {
+  constexpr std::array kLanguages = {"rust", "java", "node", "go", "dotnet", "julia"};
+  return !clues.package_manager && (hit == nullptr || hit->frames.empty()) &&
+         std::ranges::any_of(kLanguages, [&](const char* each) { return clues.shows.contains(each); });
+}
+
 // Words that fixes may ask for: what the message names, and what is listed beside it.
 void set_said(const LogFacts& clues, const LogMatch* message, AdviceInput& at) {
   constexpr std::array kWords = {"want", "have", "variable", "needs", "symbol", "named"};
   if (message != nullptr)
     for (const char* word : kWords)
-      if (std::string text = group(*message, word); !text.empty()) at.said[word] = std::move(text);
+      // A message that is printed again may be shorter.
+      for (const LogMatch& hit : clues.hits)
+        if (std::string text = group(hit, word); hit.id == message->id && !text.empty())
+          at.said.emplace(word, std::move(text));
+  if (const auto symbol = at.said.find("symbol"); symbol != at.said.end())
+    if (std::string driver = driver_with(symbol->second.substr(0, symbol->second.find("_v")));
+        !driver.empty())
+      at.said["driver"] = std::move(driver);
   if (const auto missing = library_of(at.object); missing && at.cause == Cause::library_not_found) {
     at.said["library_name"] = missing->name == "cudnn" ? "cuDNN" : missing->name;
     at.said["library_major"] = missing->major;
@@ -138,9 +195,19 @@ void set_said(const LogFacts& clues, const LogMatch* message, AdviceInput& at) {
     const std::string listed = listed_major(clues, missing->name);
     std::from_chars(missing->major.data(), missing->major.data() + missing->major.size(), wanted);
     std::from_chars(listed.data(), listed.data() + listed.size(), there);
+    const ToolkitRow* last = toolkit_at_most({static_cast<std::uint16_t>(wanted), 99});
+    if (missing->name == "cublas" && last != nullptr && last->version.major == wanted)
+      at.said["cuda_packages"] = fmt::format("{}-{}", last->version.major, last->version.minor);
+    if (there == 0 || there == wanted)
+      if (std::string wheel = wheel_of(*missing, at.toolkit.known() ? at.toolkit.major : 12); !wheel.empty())
+        at.said["library_wheel"] = std::move(wheel);
     if (there != 0 && there != wanted) at.said[there > wanted ? "newer_there" : "older_there"] = listed;
   }
   say_wheels(clues, at);
+  if (is_ahead_of_its_driver(clues)) {
+    at.said["module"] = clues.kernel_module;
+    at.said["own_cuda"] = name(toolkit_of_branch(branch_of(clues.kernel_module))->version);
+  }
   if (clues.driver_releases.size() == 2) at.said["releases"] = enumerate(clues.driver_releases);
   if (const auto visible = clues.env.find("CUDA_VISIBLE_DEVICES"); visible != clues.env.end()) {
     const auto commas = std::ranges::count_if(visible->second, [](char c) { return c == ',' || c == ';'; });
@@ -150,10 +217,12 @@ void set_said(const LogFacts& clues, const LogMatch* message, AdviceInput& at) {
   const std::pair<const char*, bool> shown[] = {{"container", clues.container},
                                                 {"windows", at.windows},
                                                 {"jetson", gpu != nullptr && gpu->tegra},
-                                                {"compat", is_ahead_of_its_driver(clues)}};
+                                                {"compat", is_ahead_of_its_driver(clues)},
+                                                {"not-python", is_of_another_language(clues, message)}};
   at.shows.assign(clues.shows.begin(), clues.shows.end());
   for (const auto& [what, is] : shown)
     if (is && !contains(at.shows, what)) at.shows.emplace_back(what);
+  say_memory(clues, at);
 }
 
 bool is_released(std::string_view package) {
@@ -163,6 +232,12 @@ bool is_released(std::string_view package) {
 }
 
 }  // namespace
+
+std::string memory_text(std::uint64_t bytes) {
+  constexpr double kMiB = 1024.0 * 1024;
+  const double size = static_cast<double>(bytes) / kMiB;
+  return size >= 1024 ? fmt::format("{:.2f} GiB", size / 1024) : fmt::format("{:.0f} MiB", size);
+}
 
 std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Judgment& judgment,
                                                 const Finding& finding) {
@@ -236,7 +311,9 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
         at.variant = variant;
     }
     const bool of_pip = package->known_as() != package->name;  // cupy-cuda12x, onnxruntime-gpu
-    if ((clues.python || of_pip || !package->variant.empty()) && !package->from_source) {
+    // "NCCL version 2.21.5+cuda11.8" is how NCCL names itself.
+    const bool of_wheel = !package->variant.empty() && !package->variant.starts_with("cuda");
+    if ((clues.python || of_pip || of_wheel) && !package->from_source) {
       at.package = package->known_as();
       at.origin = Origin::installed;
     }
@@ -278,6 +355,8 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
     set_compiler(clues, *judgment.hit, at);
   if (finding.cause == Cause::ptx_newer_than_driver) set_ptx(clues, at);
   if (finding.cause == Cause::driver_too_old) set_runtime(judgment.hit, at);
+  // Its programs in /usr/src are those of the system's package.
+  if (at.software == "TensorRT" && clues.shows.contains("apt") && !clues.python) at.manager = "dpkg";
   at.windows = clues.of_windows();
   set_said(clues, message, at);
   const auto note = [&](Assumed what, bool said) {

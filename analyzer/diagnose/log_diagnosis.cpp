@@ -99,6 +99,8 @@ CauseCandidate judge_words(const LogFacts& clues, const LogMatch& hit, const Fac
     said.confidence = kContradicted;
     said.because = another_libcuda(clues, facts);
   }
+  if (hit.cause == Cause::driver_too_old && facts.has_code(35) && shows_no_driver(clues))
+    said.confidence = 0.3;  // what is too old would be there
   // "Minimum and Maximum cuda capability ... (8.0) - (12.0)" is no rule: code for 12.0 runs on 12.1. What is
   // judged is the list where there is one.
   const bool range = hit.id == "torch_range";

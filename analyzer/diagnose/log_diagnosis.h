@@ -39,6 +39,11 @@ std::vector<CauseCandidate> candidates_from_context(const LogFacts& clues, const
 /// A library of a release that, by its maker's own list, does not serve the GPU.
 std::optional<CauseCandidate> library_without(const LogFacts& clues, image::ComputeCapability device);
 
+/// Nothing of a driver is there, and something shows that there is none.
+bool shows_no_driver(const LogFacts& clues);
+/// "9.43 GiB".
+std::string memory_text(std::uint64_t bytes);
+
 /// The hit of the table messages on the deciding line that speaks for the cause; nullptr where none does.
 const LogMatch* message_behind(const LogFacts& clues, const Judgment& judgment);
 /// For Finding::about.

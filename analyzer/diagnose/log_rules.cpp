@@ -271,6 +271,14 @@ std::optional<CauseCandidate> container_without_gpu(const Surroundings& at) {
                           fmt::format("The driver is for CUDA {}, and the program was made with CUDA {}",
                                       name(at.clues.driver), name(at.clues.toolkit))};
   }
+  if (at.clues.driver.known()) return std::nullopt;
+  if (shows_no_driver(at.clues))
+    return CauseCandidate{Cause::no_device, 0.85,
+                          at.clues.shows.contains("no-smi")
+                              ? "No driver is here: nvidia-smi, which comes with it, is not found, and the "
+                                "runtime says 35 for that"
+                              : "The program runs in a container, and nothing names a driver: the runtime "
+                                "says 35 where it finds none"};
   if (!at.clues.container) return std::nullopt;
   return CauseCandidate{
       Cause::no_device, 0.65,
@@ -382,6 +390,10 @@ constexpr std::array kLogRules = {
 };
 
 }  // namespace
+
+bool shows_no_driver(const LogFacts& clues) {
+  return !clues.driver.known() && (clues.shows.contains("no-smi") || clues.shows.contains("in-container"));
+}
 
 std::optional<CauseCandidate> library_without(const LogFacts& clues, image::ComputeCapability device) {
   for (const NamedLibrary& named : kLibraries) {

@@ -14,31 +14,72 @@ constexpr std::size_t kQuoted = 76;        // columns of a log's line
 constexpr std::size_t kOtherCommands = 1;  // of the other way: more are on the page of --verbose
 constexpr std::size_t kNotThis = 2;
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
+// Up to the name of the file: "/usr/lib/x/libfoo.so" as ".../libfoo.so".
+std::string_view short_path(std::string_view word) {
+  constexpr std::size_t kLongest = 28;
+  const std::size_t slash = word.find_last_of("/\\");
+  const bool folders = word.find_first_of("/\\") != slash && word.find("://") == std::string_view::npos;
+  return word.size() > kLongest && folders && slash + 1 < word.size() ? word.substr(slash) : word;
+}
+
+// The line with its paths shortened, and the part moved along.
+std::string with_short_paths(std::string_view line, TextPart& part) {
+  constexpr std::string_view kEnds = " \t'\"`()[]{}<>,;=|";
+  std::string out;
+  TextPart moved = part;
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t end = std::min(line.find_first_of(kEnds, at), line.size());
+    std::string_view word = line.substr(at, end - at);
+    const std::string_view colons = word.substr(std::min(word.find_last_not_of(':') + 1, word.size()));
+    word.remove_suffix(colons.size());
+    const std::string_view kept = short_path(word);
+    const std::size_t shift = word.size() - kept.size();
+    const std::size_t mark = shift == 0 ? 0 : 3;
+    // What begins within the path begins with its mark.
+    const auto place = [&](std::size_t old, std::size_t& now) {
+      if (old >= at && old <= end) now = out.size() + (old - at > shift ? old - at - shift + mark : 0);
+    };
+    place(part.from, moved.from);
+    place(part.to, moved.to);
+    out.append(mark, '.').append(kept).append(colons);
+    if (end < line.size()) out += line[end];
+    at = end + 1;
+  }
+  if (part.to >= line.size()) moved.to = out.size();
+  part = moved;
   return out;
 }
 
-// The part of a long line around its first word of error.
-std::string around_error(std::string_view line) {
-  const std::size_t first = line.find_first_not_of(" \t");
-  line.remove_prefix(std::min(first, line.size()));
-  if (terminal_columns(line) <= kQuoted) return std::string(line);
-  const std::string small = lower(line);
-  std::size_t word = std::string::npos;
-  for (const std::string_view each : {"error", "fatal", "fail", "not ", "unsupported", "invalid"})
-    word = std::min(word, small.find(each));
-  // A little of what stands before the word: the place, or the exception's name.
-  constexpr std::size_t kBefore = 12;
-  std::size_t from = word == std::string::npos || word + kQuoted < line.size() + kBefore
-                         ? word == std::string::npos || word < kBefore ? 0 : word - kBefore
-                         : line.size() - kQuoted;
-  while (from != 0 && (static_cast<unsigned char>(line[from]) & 0xC0U) == 0x80U) --from;
-  std::size_t to = std::min(line.size(), from + kQuoted);
-  while (to < line.size() && (static_cast<unsigned char>(line[to]) & 0xC0U) == 0x80U) --to;
-  return fmt::format("{}{}{}", from == 0 ? "" : "...", line.substr(from, to - from),
-                     to == line.size() ? "" : "...");
+// Bytes of a line, cut where characters begin.
+std::string_view piece(std::string_view line, std::size_t from, std::size_t to) {
+  const auto inside = [&](std::size_t at) {
+    return at < line.size() && (static_cast<unsigned char>(line[at]) & 0xC0U) == 0x80U;
+  };
+  while (from != 0 && inside(from)) --from;
+  while (inside(to)) ++to;
+  return line.substr(from, std::min(to, line.size()) - from);
+}
+
+// The part of a long line that decides, with what stands around it; of a long part, its two ends.
+std::string around(std::string_view quote, TextPart part) {
+  const std::string line = with_short_paths(quote, part);
+  if (terminal_columns(line) <= kQuoted) return line;
+  constexpr std::size_t kBefore = 12;  // the place, or the exception's name
+  constexpr std::string_view kMark = "...";
+  std::size_t from = part.from - std::min(part.from, kBefore);
+  std::string out;
+  if (part.to - from > kQuoted) {
+    constexpr std::size_t kHalf = kQuoted / 2;
+    out = fmt::format("{}{}", piece(line, from, from + kHalf), kMark);
+    const std::size_t rest = part.to - kHalf / 2;
+    out += piece(line, rest, rest + kHalf);
+    if (rest + kHalf < line.size()) out += kMark;
+  } else {
+    from = std::min(from, line.size() - kQuoted);
+    out = piece(line, from, from + kQuoted);
+    if (from + kQuoted < line.size() && !out.ends_with(kMark)) out += kMark;
+  }
+  return from != 0 && !out.starts_with(kMark) ? fmt::format("{}{}", kMark, out) : out;
 }
 
 struct AnswerWriter {
@@ -62,10 +103,12 @@ struct AnswerWriter {
   void place() {
     if (at_.line.line != 0) {
       const std::string where = at_.line.text();
-      doc_.paragraph({code(std::string(basename_of(where))), {"  "}, {'"' + around_error(at_.quote) + '"'}},
-                     2, 2);
+      doc_.paragraph(
+          {code(std::string(basename_of(where))), {"  "}, {'"' + around(at_.quote, at_.part) + '"'}}, 2, 2);
       if (!finding_.where.empty())
         doc_.paragraph({{"from "}, code(place_text(finding_.where.front()))}, 2, 2);
+      for (const Evidence& row : finding_.evidence)
+        if (row.id == EvidenceId::on_cpu) doc_.paragraph({{row.text}}, 2, 2);
       return;
     }
     Line line;
@@ -89,7 +132,7 @@ struct AnswerWriter {
     for (const Assumed what : fix.assumed)
       if (decides(what)) assumed.emplace_back(words_of(what));
     if (!assumed.empty())
-      doc_.paragraph({{fmt::format("The log does not say {}.", enumerate(assumed))}}, 2, 2);
+      doc_.paragraph({{fmt::format("The log does not name {}.", enumerate(assumed))}}, 2, 2);
   }
 
   // What another person can do.

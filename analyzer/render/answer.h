@@ -10,6 +10,7 @@ namespace kshim::render {
 struct AnswerAt {
   ReportLine line = {};     ///< of a log: the line that decides
   std::string quote = {};   ///< that line
+  TextPart part = {};       ///< of it, what decided
   std::string decide = {};  ///< the one command that would decide; empty where none is known
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 struct ExplanationWriter {
   void write() {
-    if (doc_.brief() && !explanation_.findings.empty()) return answer();
+    if (doc_.brief() && (!explanation_.findings.empty() || explanation_.remedy)) return answer();
     head();
     if (!explanation_.recognized) not_recognized();
     facts();
@@ -27,15 +27,31 @@ struct ExplanationWriter {
         doc_.say(Tone::strong, fmt::format("{}:", meaning.code),
                  fmt::format("{} ({})", meaning.message, names_of(meaning)));
     AnswerAt at;
-    if (log) at = {.line = {explanation_.subject, explanation_.line}, .quote = explanation_.quote};
+    if (log)
+      at = {.line = {explanation_.subject, explanation_.line},
+            .quote = explanation_.quote,
+            .part = explanation_.part};
     if (!explanation_.next.empty()) at.decide = explanation_.next.front().command;
-    write_answers(explanation_.findings, at, doc_);
-    doc_.notes(mapped(explanation_.notes, [](const std::string& note) { return Note{note}; }));
+    if (explanation_.remedy) {
+      write_answer(outside_cuda(), 1, at, doc_);
+    } else {
+      write_answers(explanation_.findings, at, doc_);
+      doc_.notes(mapped(explanation_.notes, [](const std::string& note) { return Note{note}; }));
+    }
     const std::string word = shell_quote(explanation_.subject);
     const bool typed =
         !word.empty() && word.front() != kNoShellWord && explanation_.subject != kStandardInput;
     doc_.more("More:", log ? fmt::format("kshim explain --log {} -v", typed ? word : "FILE")
                            : fmt::format("kshim explain {} -v", typed ? word : "MESSAGE"));
+  }
+
+  // The same form as that of a failure of CUDA's.
+  Finding outside_cuda() const {
+    Finding out;
+    out.headline = "not a CUDA failure: " + explanation_.not_cuda;
+    out.confidence = 1;
+    out.fixes = {*explanation_.remedy};
+    return out;
   }
 
   static std::string names_of(const Meaning& meaning) {

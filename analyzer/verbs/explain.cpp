@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/explain.h"
 
+#include <cctype>
+
+#include "analyzer/advise/commands.h"
 #include "analyzer/core/text.h"
 #include "analyzer/input/log/log_text.h"
 #include "analyzer/input/log/lookup.h"
@@ -80,15 +83,32 @@ void apply(const ExplainRequest& options, LogFacts& clues, Explanation& out) {
   }
 }
 
-// What stands beside the failure, as far as a remedy outside of CUDA depends on it.
-TemplateWords words_beside(const LogFacts& clues) {
+// What to do about a failure outside of CUDA, as far as it depends on what stands beside it.
+Fix remedy_of(const LogFacts& clues, const OtherFailure& other) {
   AdviceInput at;
   if (!clues.devices.empty()) at.device = clues.devices.front().cc;
   at.driver = clues.driver;
+  at.toolkit = clues.toolkit;
   at.python_version = clues.python_release;
   at.windows = clues.of_windows();
   at.platform = at.windows ? "windows x86_64" : "";
-  return {{"torch_index", torch_index(at)}};
+  at.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";
+  std::string pip = "PACKAGE";
+  for (const SoftwareRow& row : software())
+    if (contains(other.software, row.package) && row.package != "torch" && !row.pip.empty()) pip = row.pip;
+  const TemplateWords words = {{"torch_index", torch_index(at)}, {"pip", pip}};
+  FixDrafts fixes(1);
+  FixDraft& fix = fixes.front();
+  fix.kind = FixKind::environment;
+  fix.title = expand(other.row->remedy, words);
+  if (!other.row->command.empty()) {
+    fix.title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(fix.title.front())));
+    fix.steps = {command_of(other.row->command, words)};
+  }
+  if (at.windows) keep_for_windows(at, fixes);
+  for (const Command& command : fix.steps)
+    fix.commands.push_back(text_of(command, {at.python_env, at.windows, at.interpreter}));
+  return fix;
 }
 
 /// What a log shows that fails.
@@ -118,6 +138,7 @@ void explain_clues(LogFacts clues, const ExplainRequest& options, Explanation& o
   if (judgment.hit != nullptr) {
     out.line = judgment.hit->line;
     out.quote = judgment.hit->quote;
+    out.part = judgment.hit->part;
     if (judgment.hit->code != 0) {
       add_meaning(
           out, judgment.hit->code,
@@ -138,6 +159,7 @@ void explain_clues(LogFacts clues, const ExplainRequest& options, Explanation& o
     if (judgment.death != nullptr) {
       out.line = judgment.death->line;
       out.quote = judgment.death->quote;
+      out.part = {};
       out.notes.push_back(fmt::format(
           "this did not end the program: line {} shows why it ended, and that is not a CUDA failure",
           judgment.death->line));
@@ -152,8 +174,13 @@ void explain_clues(LogFacts clues, const ExplainRequest& options, Explanation& o
   const OtherFailure& other = clues.others.front();
   out.line = other.line;
   out.quote = other.quote;
-  out.notes.push_back(fmt::format("not a CUDA failure: {}", other.what));
-  out.notes.push_back(expand(other.remedy, words_beside(clues)));
+  out.part = other.part;
+  out.not_cuda = other.row->what;
+  out.remedy = remedy_of(clues, other);
+  out.notes.push_back(fmt::format("not a CUDA failure: {}", out.not_cuda));
+  out.notes.push_back(out.remedy->commands.empty()
+                          ? out.remedy->title
+                          : fmt::format("{}: {}", out.remedy->title, join(out.remedy->commands, "; ")));
 }
 
 /// A number or a name has no line to quote.

@@ -42,8 +42,11 @@ struct Explanation {
   std::vector<Meaning> meanings;  ///< several where a number had another meaning before CUDA 10.1
   std::uint64_t line = 0;         ///< of a log: the line that decided; 0 = none
   std::string quote;              ///< that line
+  TextPart part;                  ///< of it, what decided
   std::vector<Finding> findings;
   std::vector<Possibility> also;
+  std::string not_cuda;       ///< where nothing of CUDA's failed: what did, a clause
+  std::optional<Fix> remedy;  ///< of that
   std::vector<NextStep> next;
   std::vector<std::string> facts;  ///< what was read beside the failure, each a clause
   std::vector<std::string> notes;

@@ -63,6 +63,13 @@ std::string headline_of(const LogFacts& clues, const Judgment& judgment) {
     if (const std::string_view own = title_of_message(message->id); !own.empty()) return std::string(own);
   }
   const int code = judgment.facts.codes.empty() ? 0 : judgment.facts.codes.front();
+  constexpr int kInvalidPtx = 218;
+  if (cause == Cause::invalid_image && code == kInvalidPtx)
+    return "the driver's compiler refuses the PTX of {file}";
+  const GpuMemory& memory = clues.memory;
+  if (cause == Cause::out_of_memory && memory.known() && memory.asked != 0 && memory.free >= memory.asked)
+    return fmt::format("an allocation of {} failed, although the GPU has {} free", memory_text(memory.asked),
+                       memory_text(memory.free));
   const std::string_view of_code = headline_of_code(code);
   if (!of_code.empty() && (cause == Cause::unknown || cause == Cause::device_fault))
     return std::string(of_code);
@@ -105,6 +112,12 @@ Finding log_finding(const LogFacts& clues, const Judgment& judgment, const std::
         {EvidenceId::earlier_warning, "An earlier warning: " + judgment.earlier->because, {}});
   for (const CauseCandidate& other : judgment.others)
     finding.evidence.push_back({EvidenceId::later_line, "A later line also fails: " + other.because, {}});
+  if (const std::uint64_t cpu = hit != nullptr ? on_cpu_after(clues.course, *hit) : 0; cpu != 0)
+    finding.evidence.push_back(
+        {EvidenceId::on_cpu,
+         fmt::format("The program goes on without the GPU, on the CPU (line {}).", cpu),
+         {},
+         {{"line", std::to_string(cpu)}}});
   if (!judgment.went_on.empty()) {
     finding.severity = std::min(finding.severity, Severity::warning);
     finding.evidence.push_back({EvidenceId::went_on, as_sentence(judgment.went_on), {}});

@@ -5,7 +5,7 @@ threads_YEAR.jsonl have one situation a line, by the year of the thread: what th
 `causes` (ids; "none" = nothing of CUDA's failed, and explain says what did), `gpu`, the kinds of a right first fix, and `never`, which
 no command may contain. `url` is the thread that it was taken from. The halves were drawn by the hash of the id before any rule was
 written; the second was not looked at until the rules stood. `set`: a, b and c were collected on 2026-11-23, each before it was asked, the
-expected answers first; what was right at the first look stands in docs/explain.md. threads_written.jsonl (d to j, u, w), threads_later.jsonl (k to p), threads_stranger.jsonl (q), threads_neighbors.jsonl (t) and threads_classes.jsonl (v) are situations that were
+expected answers first; what was right at the first look stands in docs/explain.md. threads_written.jsonl (d to j, u, w), threads_later.jsonl (k to p), threads_stranger.jsonl (q), threads_neighbors.jsonl (t), threads_classes.jsonl (v) and threads_structures.jsonl (x) are situations that were
 written from what such threads are about, not from one of them: `first` is what the first fix has to say."""
 import argparse
 import collections

@@ -16,9 +16,9 @@ EXPLAIN_LOGS = sys.argv.pop()
 SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
 # Right on 2026-11-23. `first` is the half that the rules were written with, `second` the one that was put aside; a to c came later.
 LEAST = {"first": 101, "second": 85, "a": 40, "b": 40, "c": 14, "d": 25, "e": 22, "f": 22, "g": 22, "h": 20, "i": 20, "j": 20,
-         "k": 24, "l": 23, "m": 20, "n": 22, "o": 22, "p": 24, "q": 26, "r": 30, "s": 28, "t": 69, "u": 33, "v": 81, "w": 10}
+         "k": 24, "l": 23, "m": 20, "n": 22, "o": 22, "p": 24, "q": 26, "r": 30, "s": 28, "t": 69, "u": 33, "v": 81, "w": 10, "x": 34}
 LEAST_FIXES = 0.9
-WRITTEN = "defghijklmnopqrstuvw"
+WRITTEN = "defghijklmnopqrstuvwx"
 
 
 class Threads(unittest.TestCase):

@@ -24,6 +24,7 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"Failed to initialize NVML: GPU access blocked by the operating system", Cause::no_device, 0},
     {"RuntimeError: no supported devices found for platform CUDA", Cause::no_device, 0},
     {"level=INFO source=gpu.go:377 msg=\"no compatible GPUs were discovered\"", Cause::no_device, 0},
     {"UserWarning: Flash attention only supports gpu architectures in the range [sm80, sm121]. Attempting to "

@@ -193,6 +193,15 @@ std::string survived(const Course& course, const LogMatch& hit, Cause cause) {
   return {};
 }
 
+std::uint64_t on_cpu_after(const Course& course, const LogMatch& hit) {
+  // A traceback that a program only shows ends a little above what it does next.
+  constexpr std::uint64_t kBelow = 20;
+  const auto later = std::ranges::find_if(course.on_cpu, [&](std::uint64_t line) {
+    return line >= hit.line && (!hit.thrown || line <= hit.line + kBelow);
+  });
+  return later == course.on_cpu.end() ? 0 : *later;
+}
+
 const Death* death_after(const Course& course, const LogMatch& hit) {
   for (auto death = course.deaths.rbegin(); death != course.deaths.rend(); ++death) {
     if (death->line > hit.line && death->line > course.last_finished) return &*death;

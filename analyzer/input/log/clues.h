@@ -3,6 +3,7 @@
 #pragma once
 
 #include "analyzer/core/finding.h"
+#include "analyzer/data/tables.h"
 
 namespace kshim::input {
 
@@ -24,11 +25,14 @@ struct Course {
   std::string last_works_quote;
   std::uint64_t last_finished = 0;
   std::string last_finished_quote;
+  std::vector<std::uint64_t> on_cpu;  ///< lines that say that the program runs without the GPU
   std::vector<Death> deaths;
 };
 
 /// Why the failing line was survived, as a sentence; empty where nothing says so.
 std::string survived(const Course& course, const LogMatch& hit, Cause cause);
+/// The line that says that the program goes on without the GPU after the failing one, or with it; 0 = none.
+std::uint64_t on_cpu_after(const Course& course, const LogMatch& hit);
 /// What ended the program after a line that it had survived; nullptr for none.
 const Death* death_after(const Course& course, const LogMatch& hit);
 
@@ -37,6 +41,7 @@ struct LogMatch {
   std::uint64_t line = 0;  ///< number in the log, from 1
   std::size_t column = 0;  ///< where in the line
   std::string quote;       ///< the line, cleaned, cut
+  TextPart part;           ///< what matched, in the quote
   std::string id;    ///< of the row of the table messages; empty for CUDA's own names, messages and numbers
   std::string who;   ///< the library or program that prints it; empty as above
   int code = 0;      ///< CUDA's of today, 0 = none
@@ -67,8 +72,9 @@ inline std::string group(const LogMatch& hit, const char* key) { return group(hi
 struct OtherFailure {
   std::uint64_t line = 0;
   std::string quote;
-  std::string what;
-  std::string remedy;
+  TextPart part;
+  const NotCudaRow* row = nullptr;
+  std::vector<std::string> software;  ///< packages that the line names
 };
 
 /// What a sentence says of a GPU: "works on my A100 but not on the V100".
@@ -109,6 +115,17 @@ struct PackageMention {
   std::string known_as() const;
 };
 
+/// Bytes of a GPU, as an allocator counts them that found none left; 0 = not said.
+struct GpuMemory {
+  std::uint64_t asked = 0;
+  std::uint64_t total = 0;
+  std::uint64_t free = 0;
+  std::uint64_t own = 0;       ///< of the process
+  std::uint64_t others = 0;    ///< of other processes
+  std::uint64_t reserved = 0;  ///< of the process, and in no use
+  bool known() const { return total != 0; }
+};
+
 struct LogFacts {
   std::vector<LogMatch> hits;
   std::vector<OtherFailure> others;
@@ -143,11 +160,12 @@ struct LogFacts {
   bool of_windows() const { return windows && !posix; }
   std::set<std::string, std::less<>> shows;  ///< words of rows of the table clues: "wsl", "compat", "batch"
   std::map<std::string, std::string> libraries;  ///< NVIDIA's that are listed as there: cudnn, and its 9
-  std::vector<std::string> cuda_wheels;          ///< that are listed: nvidia-nccl-cu12
-  std::vector<std::string> driver_releases;      ///< of files and packages: 570.124.06
-  bool rocm = false;                             ///< AMD's HIP is at work
-  std::string build_system;                      ///< make, cmake, meson, bazel, cargo, spack
-  bool builds = false;  ///< something else that shows that the user builds the program
+  GpuMemory memory;
+  std::vector<std::string> cuda_wheels;      ///< that are listed: nvidia-nccl-cu12
+  std::vector<std::string> driver_releases;  ///< of files and packages: 570.124.06
+  bool rocm = false;                         ///< AMD's HIP is at work
+  std::string build_system;                  ///< make, cmake, meson, bazel, cargo, spack
+  bool builds = false;                       ///< something else that shows that the user builds the program
   /// The variable by which the project's build is told its architectures, where a command line has it.
   std::string arch_variable;
   bool arch_dots = false;   ///< with values such as 8.6

@@ -2,6 +2,7 @@
 #include "analyzer/input/log/fact_reader.h"
 
 #include <cctype>
+#include <cstring>
 #include <stdexcept>
 
 #include "analyzer/data/gpu_names.h"
@@ -26,7 +27,7 @@ constexpr std::size_t kMaxOrdinals = 256;
 // >= 9.11", and the columns of a list.
 std::string software_pattern(const SoftwareRow& row) {
   return fmt::format(
-      R"((?:^|[^\w.])({})(?:(?: wheel| version| aarch64| \(?source\)?)?(?::? \(`?\w+\.__version__`?\))?(?:[ =:@>(v*`|-]{{0,6}}| {{7,60}})(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
+      R"((?:^|[^\w.])({})(?:(?: wheel| version| is| aarch64| \(?source\)?)?(?::? \(`?\w+\.__version__`?\))?(?:[ =:@>(v*`|-]{{0,6}}| {{7,60}})(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
       row.pattern);
 }
 
@@ -88,7 +89,10 @@ void FactReader::set_driver(Version version) {
   clues_.driver_line = clues_.lines;
 }
 
-void FactReader::set_toolkit(Version version) { clues_.toolkit = version; }
+void FactReader::set_toolkit(Version version) {
+  constexpr Version kOldest{3, 0};  // "Runtime Version: 1.15" is another one's
+  if (!(version < kOldest)) clues_.toolkit = version;
+}
 
 // Uses "CUDA 11.4" from free text only if no program printed a version, and not if it means the driver's.
 void FactReader::say_toolkit(Version version, std::string_view text) {
@@ -280,6 +284,58 @@ void FactReader::note_package(const PackageMention& package) {
     known->from_source = known->from_source || package.from_source;
   }
   if (package.variant.starts_with("cu")) set_tag(package.variant.substr(2));
+}
+
+std::uint64_t bytes_of_size(const std::string& number, const std::string& unit) {
+  double out = std::strtod(number.c_str(), nullptr);
+  const char* const letter = unit.empty() ? nullptr : std::strchr("KMG", std::toupper(unit.front()));
+  for (const char* at = "KMG"; letter != nullptr; ++at) {
+    out *= 1024;
+    if (*at == *letter) break;
+  }
+  return static_cast<std::uint64_t>(out);
+}
+
+// "9.04 GiB" and what stands before or behind it.
+void FactReader::set_memory(const std::string& text) {
+  static const std::string kSize = R"((\d+(?:\.\d+)?) ?([KMG]?)i?B(?:ytes)?)";
+  static const auto pattern = [](const char* before, const char* behind) {
+    return std::make_unique<RE2>("(?i)" + (before + kSize) + behind);
+  };
+  static const auto kAsked = pattern(R"(tried to allocate )", "");
+  static const auto kTotal = pattern(R"(total capacity of )", "");
+  static const auto kTotalOld = pattern("", R"( total capacity)");
+  static const auto kFree = pattern("which ", R"( is free)");
+  static const auto kFreeOld = pattern("[;,] ", R"( free)");
+  static const auto kOwn = pattern(R"(this process has )", R"( memory in use)");
+  static const auto kOther = pattern(R"(Process \d+ has )", R"( memory in use)");
+  static const auto kOwnOld = pattern("", R"( reserved in total by PyTorch)");
+  static const auto kUsedOld = pattern("", R"( already allocated)");
+  static const auto kReserved = pattern("", R"( is reserved by PyTorch but unallocated)");
+  const auto read = [&](const std::unique_ptr<RE2>& wanted) {
+    std::string number;
+    std::string unit;
+    return RE2::PartialMatch(text, *wanted, &number, &unit) ? bytes_of_size(number, unit) : std::uint64_t{0};
+  };
+  const auto any = [&](const std::unique_ptr<RE2>& now, const std::unique_ptr<RE2>& old) {
+    const std::uint64_t size = read(now);
+    return size != 0 ? size : read(old);
+  };
+  GpuMemory memory;
+  memory.asked = read(kAsked);
+  memory.total = any(kTotal, kTotalOld);
+  memory.free = any(kFree, kFreeOld);
+  memory.own = any(kOwn, kOwnOld);
+  memory.reserved = read(kReserved);
+  if (const std::uint64_t used = read(kUsedOld); used != 0)
+    memory.reserved = memory.own - std::min(memory.own, used);
+  std::string number;
+  std::string unit;
+  for (re2::StringPiece rest(text); RE2::FindAndConsume(&rest, *kOther, &number, &unit);)
+    memory.others += bytes_of_size(number, unit);
+  const std::uint64_t accounted = memory.free + memory.own;
+  if (memory.others == 0 && memory.own != 0) memory.others = memory.total - std::min(memory.total, accounted);
+  if (memory.known() && !clues_.memory.known()) clues_.memory = memory;
 }
 
 void FactReader::set_tag(const std::string& digits) {
@@ -476,6 +532,8 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
     case ClueKind::released:
       clues_.released = true;
       return;
+    case ClueKind::memory:
+      return set_memory(text);
     case ClueKind::shows:
       clues_.shows.emplace(knowledge().clues[static_cast<std::size_t>(index - own_.first_clue)].shows);
       return;
@@ -506,6 +564,9 @@ void FactReader::add_number(int pattern, const std::string& text) {
     for (auto groups = patterns_.next_groups(pattern, clause, from); groups.size() > 1;
          groups = patterns_.next_groups(pattern, clause, from)) {
       const std::string number = groups[0].ends_with("...") ? groups[1] + '0' : groups[1];
+      // "RTX 50 series": any of them.
+      if (number.size() == 2)
+        for (const GpuName& gpu : gpus_named_in("RTX " + number + "80")) add_device(gpu.cc, {}, role);
       for (const char* series : {"RTX ", "GTX ", "Jetson "})
         for (const GpuName& gpu : gpus_named_in(series + number)) add_device(gpu.cc, gpu.name, role);
     }

@@ -63,6 +63,7 @@ class FactReader {
   void add_frame(const std::vector<std::string>& groups);
   void add_env(const std::string& fact);
   void add_number(int pattern, const std::string& text);
+  void set_memory(const std::string& text);
   void set_tag(const std::string& digits);
   void set_module(std::string fact);
   void set_driver(image::Version version);

@@ -92,14 +92,52 @@ std::string without_bold(const std::string& text) {
   return out;
 }
 
-std::string cut(std::string text) {
-  const std::size_t start = text.find_first_not_of(' ');
-  text.erase(0, std::min(start, text.size()));
-  if (text.size() > kMaxQuoteLength) {
-    text.resize(kMaxQuoteLength);
-    text += "...";
+struct Cut {
+  std::string text;
+  TextPart part;
+};
+
+// Of a long line, what stands around the part.
+Cut cut(const std::string& line, std::string_view matched = {}) {
+  const std::size_t start = std::min(line.find_first_not_of(' '), line.size());
+  Cut out{line.substr(start), {}};
+  if (const std::size_t at = out.text.find(matched); !matched.empty() && at != std::string::npos)
+    out.part = {at, at + matched.size()};
+  if (out.text.size() <= kMaxQuoteLength) return out;
+  constexpr std::size_t kAfter = kMaxQuoteLength / 3;
+  const std::size_t end = out.part.to + kAfter;
+  const std::size_t from = end <= kMaxQuoteLength ? 0 : std::min(end, out.text.size()) - kMaxQuoteLength;
+  const std::string before = from == 0 ? "" : "...";
+  const std::string after = from + kMaxQuoteLength < out.text.size() ? "..." : "";
+  out.text = before + out.text.substr(from, kMaxQuoteLength) + after;
+  const auto moved = [&](std::size_t at) { return at <= from ? before.size() : at - from + before.size(); };
+  if (out.part.to != 0) out.part = {moved(out.part.from), moved(out.part.to)};
+  return out;
+}
+
+// What logfmt and JSON wrap: msg="...", error="...", "message": "...". Each value is a line of its own.
+std::vector<std::string> wrapped(const std::string& text) {
+  static const RE2 kValue(
+      R"re((?i)\b(?:msg|message|err|error|reason|exception|stderr|details?)"?(?:=|\s*:\s*)"((?:[^"\\]|\\.){4,900})")re");
+  std::vector<std::string> out;
+  constexpr std::size_t kMost = 4;
+  if (text.find("=\"") == std::string::npos && text.find("\":") == std::string::npos) return out;
+  re2::StringPiece rest(text);
+  std::string value;
+  while (out.size() < kMost && RE2::FindAndConsume(&rest, kValue, &value)) {
+    std::string plain;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (value[i] == '\\' && i + 1 < value.size()) {
+        const char next = value[++i];
+        plain += next == 'n' || next == 't' || next == 'r' ? ' ' : next;
+      } else {
+        plain += value[i];
+      }
+    }
+    while (plain.ends_with(' ')) plain.pop_back();
+    out.push_back(std::move(plain));
   }
-  return text;
+  return out;
 }
 
 }  // namespace
@@ -209,6 +247,7 @@ struct LogParser::State {
   std::vector<LogMatch> matched;  ///< rows of the table messages, in the line at hand
   bool says_cuda = false;         ///< a line so far has a word of CUDA's
   std::string kernel_message;     ///< of the driver's kernel module, as far as it stands there
+  std::string service;            ///< whose lines they are, as docker compose writes it before each
 
   bool has(int pattern) const { return std::binary_search(found.begin(), found.end(), pattern); }
   bool has(Sign sign) const {
@@ -218,14 +257,17 @@ struct LogParser::State {
     });
   }
 
-  void add_hit(LogMatch hit) {
+  /// `whole`: what matched, of a hit without groups.
+  void add_hit(LogMatch hit, std::string_view whole = {}) {
     if (clues.hits.size() >= kMaxHits) return;
     hit.line = clues.lines;
     hit.software = facts.software();
     hit.goes_on = has(Sign::goes_on);
     hit.thrown = has(Sign::thrown);
     hit.hint = hit.hint || has(Sign::warns);
-    hit.quote = cut(shown);
+    Cut quoted = cut(shown, hit.groups.contains("") ? hit.groups.at("") : whole);
+    hit.quote = std::move(quoted.text);
+    hit.part = quoted.part;
     hit.brief = hit.brief || is_title(without_bold(shown));
     if (clues.hits.size() < kMaxTracebacks) hit.frames = facts.traceback();
     for (LogMatch& known : clues.hits) {
@@ -263,12 +305,18 @@ struct LogParser::State {
     hit.vague = row.scope == MessageScope::vague;
     hit.hint = hit.vague || row.scope == MessageScope::hint;
     hit.groups = patterns.named_groups(index, text);
-    // One pattern may name the library in several places.
-    for (const char* other : {"lib2", "lib3", "lib4", "lib5"})
-      if (const std::string lib = group(hit.groups, other); !lib.empty() && group(hit.groups, "lib").empty())
-        hit.groups["lib"] = lib;
-    hit.column = patterns.position(index, text);
+    // One pattern may have a fact in several places: gpu, gpu2 ...
+    for (auto each = hit.groups.begin(); each != hit.groups.end();) {
+      const std::string name = each->first.substr(0, each->first.find_last_not_of("0123456789") + 1);
+      if (name.empty() || name == each->first) {
+        ++each;
+        continue;
+      }
+      hit.groups.emplace(name, std::move(each->second));
+      each = hit.groups.erase(each);
+    }
     if (hit.groups.empty()) return;
+    hit.column = text.find(hit.groups.at(""));
     matched.push_back(hit);
     add_hit(std::move(hit));
   }
@@ -309,8 +357,9 @@ struct LogParser::State {
     }
     if (error == nullptr || error->code == 0) return;
     hit.code = error->code;
-    hit.column = patterns.position(index, text);
-    add_hit(std::move(hit));
+    const std::string whole = patterns.groups(index, text).front();
+    hit.column = text.find(whole);
+    add_hit(std::move(hit), whole);
   }
 
   void take_groups(const LogMatch& match) {
@@ -352,24 +401,82 @@ struct LogParser::State {
     matched.clear();
   }
 
+  // "web-1  | " before two lines on end.
+  void drop_service(std::string& text) {
+    static const RE2 kService(R"(^([a-z0-9][\w.-]{1,60}) +\| ?)");
+    re2::StringPiece rest(text);
+    std::string name;
+    const bool found_one = text.find(" | ") != std::string::npos && RE2::Consume(&rest, kService, &name);
+    if (found_one && name == service) {
+      clues.container = true;
+      clues.shows.emplace("compose");
+      text.erase(0, text.size() - rest.size());
+    }
+    service = std::move(name);
+  }
+
+  void other(int index, const std::string& text) {
+    const NotCudaRow& row = row_of(words.tables.not_cuda, index - words.first_other);
+    if (clues.others.size() >= kMaxOthers) return;
+    Cut quoted = cut(shown, patterns.groups(index, text).front());
+    clues.others.push_back({clues.lines, std::move(quoted.text), quoted.part, &row, facts.software()});
+  }
+
+  /// The failures that `text`, which is the line or a part of it, tells of.
+  void failures(const std::string& text) {
+    const bool hip = has(words.hip);
+    clues.rocm = clues.rocm || hip;
+    for (const int index : found) {
+      if (words.facts.has(index) || index >= words.first_sign) continue;
+      if (index >= words.first_other && index < words.name)
+        other(index, text);
+      else if (!hip && index >= words.name)
+        own_words(index, text);
+      else if (!hip)
+        message(index, text);
+    }
+    drop_contained();
+  }
+
+  void read(const std::string& text) {
+    patterns.match(text, found);
+    facts.begin_line(text);
+    for (const int index : found)  // facts first: a hit takes the traceback as it stands
+      if (words.facts.has(index)) facts.take(index, text);
+    says_cuda = says_cuda || has(words.cuda_token);
+    const auto known = [&] { return clues.hits.size() + clues.others.size(); };
+    const std::size_t hits = clues.hits.size();
+    const std::size_t before = known();
+    failures(text);
+    const std::vector<std::string> parts = known() == before ? wrapped(text) : std::vector<std::string>();
+    for (const std::string& part : parts) {
+      patterns.match(part, found);
+      if (known() == before) failures(part);
+      signs(clues.hits.size() != hits);
+    }
+    if (!parts.empty()) patterns.match(text, found);
+    signs(clues.hits.size() != hits);
+  }
+
   // What the line tells of how the program went on, where it tells of no failure of CUDA's.
   void signs(bool failing) {
     Course& course = clues.course;
+    if (has(Sign::on_cpu) && course.on_cpu.size() < kMaxHits) course.on_cpu.push_back(clues.lines);
     if (has(Sign::goes_on) && !failing && course.goes_on.size() < kMaxHits)
       course.goes_on.push_back(clues.lines);
     if (failing) return;
     if (has(Sign::works)) {
       course.last_works = clues.lines;
-      course.last_works_quote = cut(shown);
+      course.last_works_quote = cut(shown).text;
     }
     if (has(Sign::finished)) {
       course.last_finished = clues.lines;
-      course.last_finished_quote = cut(shown);
+      course.last_finished_quote = cut(shown).text;
     }
     if (!has(Sign::dies) || facts.traceback().empty()) return;
     // The last one is what ended the program.
     if (course.deaths.size() >= kMaxOthers) course.deaths.pop_back();
-    course.deaths.push_back({clues.lines, cut(shown), facts.traceback()});
+    course.deaths.push_back({clues.lines, cut(shown).text, facts.traceback()});
   }
 };
 
@@ -386,6 +493,7 @@ void LogParser::line(std::string_view bytes) {
   }
   state.shown = plain_line(bytes);
   std::string text = without_bold(state.shown);
+  state.drop_service(text);
   if (const std::string_view part = after_nvrm(text); part.empty()) {
     state.kernel_message.clear();
   } else {
@@ -394,35 +502,15 @@ void LogParser::line(std::string_view bytes) {
     state.kernel_message += (state.kernel_message.empty() ? "NVRM: " : " ") + std::string(part);
     text = state.kernel_message;
   }
-  const Vocabulary& words = state.words;
-  words.patterns.match(text, state.found);
-  state.facts.begin_line(text);
-  for (const int index : state.found) {  // facts first: a hit takes the traceback as it stands
-    if (words.facts.has(index)) state.facts.take(index, text);
-  }
-  state.says_cuda = state.says_cuda || state.has(words.cuda_token);
-  const bool hip = state.has(words.hip);
-  state.clues.rocm = state.clues.rocm || hip;
-  const std::size_t before = state.clues.hits.size();
-  for (const int index : state.found) {
-    if (words.facts.has(index) || index >= words.first_sign) continue;
-    if (index >= words.first_other && index < words.name) {
-      const NotCudaRow& row = row_of(words.tables.not_cuda, index - words.first_other);
-      if (state.clues.others.size() < kMaxOthers)
-        state.clues.others.push_back(
-            {state.clues.lines, cut(state.shown), std::string(row.what), std::string(row.remedy)});
-    } else if (!hip && index >= words.name) {
-      state.own_words(index, text);
-    } else if (!hip) {
-      state.message(index, text);
-    }
-  }
-  state.drop_contained();
-  state.signs(state.clues.hits.size() != before);
+  state.read(text);
 }
 
 LogFacts LogParser::take() {
   LogFacts& clues = state_->clues;
+  // "Built without CUDA", of a program that lists what it has for CUDA or has started it.
+  std::erase_if(clues.others, [&](const OtherFailure& other) {
+    return !other.row->unless.empty() && clues.shows.contains(other.row->unless);
+  });
   // PyTorch for ROCm says CUDA where it means HIP: without one of NVIDIA's GPUs, no error is CUDA's.
   if (clues.rocm && clues.devices.empty()) clues.hits.clear();
   if (!state_->says_cuda && clues.packages.empty())

@@ -218,12 +218,6 @@ std::vector<std::string> PatternSet::next_groups(int index, std::string_view lin
   return out;
 }
 
-std::size_t PatternSet::position(int index, std::string_view line) const {
-  re2::StringPiece whole;
-  if (!single(index).Match(piece(line), 0, line.size(), RE2::UNANCHORED, &whole, 1)) return 0;
-  return static_cast<std::size_t>(whole.data() - line.data());
-}
-
 std::map<std::string, std::string> PatternSet::named_groups(int index, std::string_view line) const {
   std::map<std::string, std::string> out;
   const auto all = groups(index, line);

@@ -72,8 +72,6 @@ class PatternSet {
   std::vector<std::string> groups(int index, std::string_view line) const;
   /// The same from byte `from` on, which is set behind the match.
   std::vector<std::string> next_groups(int index, std::string_view line, std::size_t& from) const;
-  /// Where its first match begins.
-  std::size_t position(int index, std::string_view line) const;
   /// Named groups that took part in the match, and "" for the whole match.
   std::map<std::string, std::string> named_groups(int index, std::string_view line) const;
 
