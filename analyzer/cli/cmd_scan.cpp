@@ -10,6 +10,7 @@
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/input/machine/facts.h"
 #include "analyzer/render/scan/render.h"
+#include "analyzer/verbs/answer_cache.h"
 #include "analyzer/verbs/doctor.h"
 #include "analyzer/verbs/expect.h"
 #include "analyzer/verbs/package_fetch.h"
@@ -33,8 +34,6 @@ struct ScanOptions {
   std::optional<std::string> config;
   bool exactly = false;
   bool sass = false;
-  bool ptx = false;
-  bool either = false;
   bool sizes = false;
   bool sha256 = false;
   std::string python;    ///< of a package that is fetched
@@ -104,16 +103,15 @@ Expectation expectation_of(const ScanOptions& options) {
   if (options.budget) out.budget = parse_budget(*options.budget, {"--budget"});
   if (out.all.source.empty()) out.all.source = options.ptx_floor ? "--ptx-floor" : "--budget";
   if (options.exactly) out.all.exactly = true;
-  const bool formed = options.sass || options.ptx || options.either;
-  if (formed) out.all.form = options.sass ? Form::sass : options.ptx ? Form::ptx : Form::either;
+  if (options.sass) out.all.form = Form::sass;
   if (!out.files.empty() && out.all.list.empty() && !out.all.ptx_floor)
     throw UserError(fmt::format(
         "{}: has rules for some files, and nothing for the others; write expect = \"8.0 9.0+PTX\"", path));
   if (!out.asks() && options.config)
     throw UserError(fmt::format(
         "--config {}: says nothing that files are held to; write expect = \"8.0 9.0+PTX\"", path));
-  if (!out.asks() && (options.exactly || formed))
-    throw UserError("--exactly, --sass, --ptx and --either say how --expect is meant: give --expect LIST");
+  if (!out.asks() && (options.exactly || options.sass))
+    throw UserError("--exactly and --sass say how --expect is meant: give --expect LIST");
   return out;
 }
 
@@ -221,6 +219,16 @@ FetchRequest to_fetch(const ScanOptions& options) {
   return request;
 }
 
+/// uv fetches for a Python that has no pip.
+void choose_installer(FetchRequest& request) {
+  if (has_pip(request.interpreter)) return;
+  request.uv = in_path(this_machine(), "uv");
+  if (request.uv.empty())
+    throw UserError(fmt::format("a package is fetched by pip or uv: {} has no pip, and no uv is in PATH",
+                                request.interpreter),
+                    exit_status::kNoInput);
+}
+
 /// What runs of each of the newest releases: a row a release, and the newest that has code for each GPU.
 int scan_releases(const ScanOptions& options) {
   ScanRequest scan_options = to_scan(options);
@@ -233,6 +241,7 @@ int scan_releases(const ScanOptions& options) {
     throw UserError("--releases needs --target ARCHS: there is no GPU here to judge for");
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   FetchRequest request = to_fetch(options);
+  choose_installer(request);
   request.requirement = options.paths.front();
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   std::string text = fmt::format("{:<16} {:>10}", request.requirement, "wheel");
@@ -243,7 +252,7 @@ int scan_releases(const ScanOptions& options) {
     const TemporaryFolder folder;
     FetchRequest one = request;
     one.requirement += "==" + release;
-    const std::string wheel = fetch_wheel(one, folder);
+    const std::string wheel = fetch_wheel(one, folder).name;
     const Scan result = verbs::scan({folder.path() / wheel}, scan_options);
     nlohmann::ordered_json row = {{"release", release}, {"wheel", wheel}, {"bytes", result.bytes}};
     text += fmt::format("{:<16} {:>10}", release, size_text(result.bytes));
@@ -278,6 +287,78 @@ int scan_releases(const ScanOptions& options) {
   return newest.size() == scan_options.targets.size() ? exit_status::kOk : exit_status::kFindings;
 }
 
+/// What the tables know of a package that was not fetched, for the reason that `why` has.
+int tell_by_table(const ScanOptions& options, const FetchRequest& request,
+                  const std::vector<image::Arch>& targets, const UserError& why) {
+  const TableAnswer known = answer_by_table(request);
+  const bool form = options.written.format == Format::text || options.written.format == Format::json;
+  if (known.row == nullptr || !form) throw UserError(why);
+  print_warning(why.what());
+  std::vector<std::string> have;
+  for (const image::Candidate& each : known.row->images) have.push_back(name(each.kind, each.arch));
+  const std::string basis = split(words_of(Basis()), ", ").at(static_cast<std::size_t>(known.basis));
+  std::string text = fmt::format("by the table of {} ({}), not by the file: {} {}{} for {} has {}\n",
+                                 known.date, basis, known.row->distribution, sanitize(known.release),
+                                 known.row->variant.empty() ? "" : fmt::format(" ({})", known.row->variant),
+                                 known.row->platform, join(have, " "));
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  bool all = true;
+  for (const image::Arch target : targets) {
+    const image::Choice choice = serves(*known.row, target.cc);
+    const std::string_view word = choice == image::Choice::sass  ? "ok"
+                                  : choice == image::Choice::jit ? "jit"
+                                                                 : "none";
+    all = all && word != "none";
+    text += fmt::format("{}: {}\n", name(target.cc), word);
+    rows.push_back({{"target", name(target.cc)}, {"verdict", word}});
+  }
+  if (options.written.format == Format::json)
+    text = nlohmann::ordered_json{{"by", "table"},
+                                  {"date", known.date},
+                                  {"basis", basis},
+                                  {"distribution", known.row->distribution},
+                                  {"release", known.release},
+                                  {"variant", known.row->variant},
+                                  {"platform", known.row->platform},
+                                  {"have", have},
+                                  {"targets", rows}}
+               .dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) +
+           '\n';
+  Output(options.written.output, STDOUT_FILENO, exit_status::kMisuse).write(text);
+  return all ? exit_status::kOk : exit_status::kFindings;
+}
+
+/// What the answer depends on besides the wheel.
+std::string judged_by(const ScanOptions& options, const ScanRequest& request, const RenderOptions& how) {
+  std::string out = version_line() + name(request.driver);
+  for (const image::Arch target : request.targets) out += " " + name(target.cc);
+  return out + fmt::format(" {} {} {} {} {} {} {} {} {} {}", static_cast<int>(options.written.format),
+                           request.kernels, request.sizes, request.sha256, options.fail_on,
+                           options.written.verbose, options.written.full, how.width, how.color, how.unicode);
+}
+
+/// A wheel that was scanned before is not fetched again: a release by its number for a month, the newest one
+/// for an hour.
+struct KeptAnswer {
+  AnswerCache cache;
+  std::string wheel;   ///< the question which wheel it is
+  std::string judged;  ///< how it is judged
+  bool pinned = false;
+
+  std::optional<std::pair<int, std::string>> find() const {
+    const std::chrono::seconds age = pinned ? std::chrono::days(30) : std::chrono::hours(1);
+    const auto hash = cache.find(wheel, age);
+    const auto answer = hash ? cache.find(*hash + judged, std::chrono::days(30)) : std::nullopt;
+    if (!answer || answer->empty()) return std::nullopt;
+    return std::pair(answer->front() - '0', answer->substr(1));
+  }
+  void keep(const std::string& hash, int status, const std::string& text) const {
+    if (hash.empty() || status > exit_status::kFindings) return;
+    cache.keep(wheel, hash);
+    cache.keep(hash + judged, std::to_string(status) + text);
+  }
+};
+
 int scan_paths(const ScanOptions& options) {
   const bool fetches = asks_for_packages(options);
   if (options.releases != 0) return scan_releases(options);
@@ -291,11 +372,35 @@ int scan_paths(const ScanOptions& options) {
   output.refuse_inputs(options.paths, "the files to scan");
   refuse_to_overwrite(output, options.written.output);
   const TemporaryFolder folder;  // of what is fetched: gone when this ends
+  RenderOptions how = render_options(output, options.written);
+  if (output.is_stream() && isatty(STDOUT_FILENO) != 1) how.width = kWholeLines;
+  std::optional<KeptAnswer> kept;
+  Fetched fetched;
   if (fetches) {
     FetchRequest request = to_fetch(options);
+    if (options.paths.size() == 1 && !expectation.asks()) {
+      request.requirement = options.paths.front();
+      kept = KeptAnswer{{},
+                        question_of(request),
+                        judged_by(options, scan_options, how),
+                        contains(request.requirement, "==") && !contains(request.requirement, '*')};
+      if (const auto answer = kept->find()) {
+        print_note(fmt::format("{} was scanned before: {} has the answer", sanitize(request.requirement),
+                               sanitize(kept->cache.folder().string())));
+        output.write(answer->second);
+        return answer->first;
+      }
+    }
+    choose_installer(request);
     for (const std::string& word : options.paths) {
       request.requirement = word;
-      paths.emplace_back(fetch_wheel(request, folder));
+      try {
+        fetched = fetch_wheel(request, folder);
+      } catch (const UserError& why) {
+        if (options.paths.size() > 1 || expectation.asks() || why.status() != exit_status::kNoInput) throw;
+        return tell_by_table(options, request, scan_options.targets, why);
+      }
+      paths.emplace_back(fetched.name);
     }
     // What is said of a wheel names the wheel, and no folder that is gone.
     if (::chdir(folder.path().c_str()) != 0)
@@ -321,10 +426,12 @@ int scan_paths(const ScanOptions& options) {
     print_errors(mapped(all_notes(result), &ReadNote::text), options.written.verbose);
     return exit_status::kNoInput;
   }
-  RenderOptions how = render_options(output, options.written);
-  if (output.is_stream() && isatty(STDOUT_FILENO) != 1) how.width = kWholeLines;
-  output.write(rendered(result, options.written.format, how));
-  return status_of(result, options.fail_on);
+  if (options.paths.size() == 1) result.companions = std::move(fetched.companions);
+  const std::string text = rendered(result, options.written.format, how);
+  const int status = status_of(result, options.fail_on);
+  if (kept) kept->keep(fetched.hash, status, text);
+  output.write(text);
+  return status;
 }
 
 /// The names of code that the newest driver takes for a GPU by itself: as it is, or compiled.
@@ -398,8 +505,6 @@ std::function<int()> set_up_scan(Arguments& arguments) {
   arguments.add("--expect", options->expect);
   arguments.add("--exactly", options->exactly);
   arguments.add("--sass", options->sass);
-  arguments.add("--ptx", options->ptx)->excludes("--sass");
-  arguments.add("--either", options->either)->excludes("--sass")->excludes("--ptx");
   arguments.add("--ptx-floor", options->ptx_floor);
   arguments.add("--budget", options->budget);
   arguments.add("--config", options->config);

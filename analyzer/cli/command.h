@@ -52,6 +52,8 @@ class Arguments {
   /// UserError where something is wrong. False: help was asked for.
   bool parse(std::vector<std::string> words);
   std::string page() const;
+  /// What --help prints: the same without the rows that all commands have.
+  std::string help() const;
   /// "DIR" of "--root DIR".
   std::string type_of(const CLI::Option& option) const;
   CLI::App& app() { return app_; }
@@ -61,6 +63,7 @@ class Arguments {
 
  private:
   CLI::Option* with_type(CLI::Option* option);
+  std::string filled(std::string_view common) const;
   UserError misuse(const CLI::ParseError& error) const;
   const Command& command_;
   CLI::App app_;

@@ -46,7 +46,7 @@ int execute(const Command& command, std::vector<std::string> words) {
   Arguments arguments(command);
   const std::function<int()> run = command.set_up(arguments);
   if (!arguments.parse(std::move(words))) {
-    fmt::print("{}", arguments.page());
+    fmt::print("{}", arguments.help());
     return exit_status::kOk;
   }
   limit_memory_to(arguments.memory, command.misuse_status);

@@ -19,7 +19,7 @@ namespace kshim::cli {
 namespace {
 
 constexpr std::size_t kWidth = 80;
-constexpr std::size_t kNameColumn = 28;
+constexpr std::size_t kNameColumn = 25;
 constexpr unsigned kMaxPatience = 86'400;
 
 std::string near_option(const CLI::App& app, std::string_view word) {
@@ -88,12 +88,18 @@ std::string Arguments::type_of(const CLI::Option& option) const {
   return {};
 }
 
-std::string Arguments::page() const {
+std::string Arguments::page() const { return filled(kshim_page_common); }
+
+std::string Arguments::help() const {
+  return filled("\nOptions that every command takes: `kshim --help`.\n");
+}
+
+std::string Arguments::filled(std::string_view common) const {
   std::string out(command_.page);
   const auto put = [&](std::string_view word, std::string_view text) {
     if (const std::size_t at = out.find(word); at != std::string::npos) out.replace(at, word.size(), text);
   };
-  put("{common}\n", kshim_page_common);
+  put("{common}\n", common);
   put("output format: {formats}", fill("output format: " + formats_, kWidth, kNameColumn));
   return out;
 }

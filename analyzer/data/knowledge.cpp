@@ -169,17 +169,38 @@ bool is_library(std::string_view path, std::string_view library) {
   return rest.empty() || contains(kParts, fmt::format(" {}{} ", library, rest));
 }
 
+namespace {
+
+/// What `look` says of a file, by its name: reports name the same few hundred files again and again.
+template <class Row, class Look>
+const Row* remembered(std::string_view path, Look&& look) {
+  constexpr std::size_t kMost = 4096;
+  thread_local std::unordered_map<std::string, const Row*> answers;
+  const std::string_view name = basename_of(path);
+  thread_local std::string key;
+  key = name;
+  if (const auto known = answers.find(key); known != answers.end()) return known->second;
+  if (answers.size() == kMost) answers.clear();
+  return answers.emplace(key, look(name)).first->second;
+}
+
+}  // namespace
+
 const ProbingLibraryRow* find_probing_library(std::string_view path) {
-  // cublas64_12.dll is what libcublas.so.12 is elsewhere.
-  const std::size_t lib = path.ends_with(".dll") ? 3 : 0;
-  return first_row(probing_libraries(), [&](const ProbingLibraryRow& row) {
-    return is_library(path, std::string_view(row.prefix).substr(lib));
+  return remembered<ProbingLibraryRow>(path, [](std::string_view name) {
+    // cublas64_12.dll is what libcublas.so.12 is elsewhere.
+    const std::size_t lib = name.ends_with(".dll") ? 3 : 0;
+    return first_row(probing_libraries(), [&](const ProbingLibraryRow& row) {
+      return is_library(name, std::string_view(row.prefix).substr(lib));
+    });
   });
 }
 
 const VendorLibraryRow* find_vendor_library(std::string_view path) {
-  return first_row(vendor_libraries(),
-                   [&](const VendorLibraryRow& row) { return is_library(path, row.prefix); });
+  return remembered<VendorLibraryRow>(path, [](std::string_view name) {
+    return first_row(vendor_libraries(),
+                     [&](const VendorLibraryRow& row) { return is_library(name, row.prefix); });
+  });
 }
 
 const VendorLibraryRow* library_of_kernel(std::string_view mangled) {

@@ -13,7 +13,10 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
-#include "analyzer/data/wheels.h"
+#include "analyzer/device_code/mapped_file.h"
+#include "analyzer/input/files/container.h"
+#include "kshim/files/open_file.h"
+#include "kshim/report/hmac.h"
 
 namespace kshim::verbs {
 namespace {
@@ -61,6 +64,81 @@ std::uint64_t bytes_below(const fs::path& folder) {
   return sum;
 }
 
+/// uv's name of a platform: "x86_64-manylinux_2_28".
+std::string uv_platform(const std::string& platform) {
+  static const RE2 kManylinux(R"((manylinux\w*?)_(x86_64|aarch64))");
+  std::string tag;
+  std::string machine;
+  if (RE2::FullMatch(platform, kManylinux, &tag, &machine)) return machine + "-" + tag;
+  return platform == "win_amd64" ? "x86_64-pc-windows-msvc" : platform;
+}
+
+/// The packages that a wheel needs in any case and that have kernels: CUDA's libraries, and projects whose
+/// wheels the tables know.
+std::vector<std::string> companions_of(std::string_view metadata) {
+  static const RE2 kNeeds(R"(Requires-Dist: ([\w.-]+)(\[[^\]]*\])? ?\(?([=<>!~][^;)]*)?\)?\s*(;.*)?)");
+  std::vector<std::string> out;
+  for (const std::string& line : split(metadata.substr(0, metadata.find("\n\n")), "\n")) {
+    std::string name;
+    std::string extra;
+    std::string version;
+    std::string marker;
+    if (!RE2::FullMatch(std::string(trim(line)), kNeeds, &name, &extra, &version, &marker) ||
+        contains(marker, "extra"))
+      continue;
+    const ProjectName project(name);
+    if (project.is_nvidias() || project.normal() == "cuda-toolkit" || !wheel_name(name).distribution.empty())
+      out.push_back(name + extra + std::string(trim(version)));
+  }
+  return out;
+}
+
+/// What a wheel says of itself.
+Fetched described(const fs::path& path) {
+  constexpr std::size_t kMost = std::size_t{16} << 20;
+  Fetched out{.name = path.filename().string()};
+  const auto take = [&out](std::string_view name, std::string_view text) {
+    if (name.ends_with(".dist-info/METADATA")) out.companions = companions_of(text);
+    if (!name.ends_with(".dist-info/RECORD")) return;
+    const auto hash = report::sha256(text);
+    out.hash.assign(hash.data(), hash.size());
+  };
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
+      for (const char* file : {"METADATA", "RECORD"})
+        if (const auto text = files::read_up_to(entry.path() / file, kMost))
+          take((entry.path() / file).string(), *text);
+    return out;
+  }
+  const auto opened = MappedFile::open(path);
+  if (!std::holds_alternative<MappedFile>(opened)) return out;
+  ContainerVisitor visitor;
+  visitor.wants = [](std::string_view name, std::uint64_t size) {
+    return size <= kMost && (name.ends_with(".dist-info/METADATA") || name.ends_with(".dist-info/RECORD"));
+  };
+  visitor.visit = [&](const Member& member) { take(member.name, text_of(member.bytes)); };
+  ContainerLimits limits;
+  limits.depth = 0;
+  each_member(std::get<MappedFile>(opened).bytes(), out.name, limits, visitor);
+  return out;
+}
+
+/// What uv unpacked, under the name that its wheel has in the index: "things-2.0".
+fs::path named_after_package(const fs::path& folder) {
+  constexpr std::string_view kInfo = ".dist-info";
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    std::string name = entry.path().filename().string();
+    if (!name.ends_with(kInfo)) continue;
+    name.resize(name.size() - kInfo.size());
+    const fs::path to = folder.parent_path() / name;
+    fs::rename(folder, to, error);
+    return error ? folder : to;
+  }
+  return folder;
+}
+
 /// Ctrl-C ends pip, which is in the same process group; what was fetched is removed after that.
 class InterruptsIgnored {
  public:
@@ -90,10 +168,8 @@ struct PipRun {
   const std::function<void(std::uint64_t)>& progress;
 };
 
-/// The wait status of pip. UserError where it does not start or fetches more than `max_bytes`.
-int run_pip(const FetchRequest& request, std::vector<std::string> arguments, const PipRun& run) {
-  std::vector<std::string> words = {request.interpreter, "-m", "pip"};
-  std::ranges::move(arguments, std::back_inserter(words));
+/// The wait status of a program. UserError where it does not start or fetches more than `max_bytes`.
+int run_program(const FetchRequest& request, std::vector<std::string> words, const PipRun& run) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -118,12 +194,11 @@ int run_pip(const FetchRequest& request, std::vector<std::string> arguments, con
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   const InterruptsIgnored ignored;
   pid_t pid = 0;
-  const int error =
-      posix_spawn(&pid, request.interpreter.c_str(), &files, &attributes, argv.data(), envp.data());
+  const int error = posix_spawn(&pid, argv.front(), &files, &attributes, argv.data(), envp.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (error != 0)
-    throw UserError(fmt::format("{}: {}", request.interpreter, std::generic_category().message(error)),
+    throw UserError(fmt::format("{}: {}", sanitize(words.front()), std::generic_category().message(error)),
                     exit_status::kNoInput);
   constexpr std::chrono::milliseconds kStep(100);
   int status = 0;
@@ -155,36 +230,109 @@ bool is_requirement(const std::string& word, bool asked) {
   return asked || !rest.empty() || knows_wheels_of(wheel_name(name).distribution);
 }
 
-std::string fetch_wheel(const FetchRequest& request, const core::TemporaryFolder& folder) {
+bool has_pip(const std::string& interpreter) {
+  constexpr const char* kAsks =
+      "import importlib.util, sys; sys.exit(importlib.util.find_spec('pip') is None)";
+  const core::TemporaryFolder folder;
+  return run_program({}, {interpreter, "-c", kAsks}, {folder.path(), STDERR_FILENO, 0, {}}) == 0;
+}
+
+Fetched fetch_wheel(const FetchRequest& request, const core::TemporaryFolder& folder) {
   if (folder.path().empty())
     throw UserError("no temporary folder can be made below TMPDIR", exit_status::kNoInput);
-  std::vector<std::string> arguments = {"download", "--no-deps", "--only-binary",
-                                        ":all:",    "--dest",    folder.path().string()};
-  std::ranges::move(choice_of(request), std::back_inserter(arguments));
+  std::vector<std::string> arguments;
+  const std::string place = folder.path().string();
+  if (request.uv.empty()) {
+    arguments = {request.interpreter, "-m",    "pip",    "download", "--no-deps",
+                 "--only-binary",     ":all:", "--dest", place};
+    std::ranges::move(choice_of(request), std::back_inserter(arguments));
+  } else {
+    arguments = {request.uv,  "pip",           "install", "--python", request.interpreter, "--no-cache",
+                 "--no-deps", "--only-binary", ":all:",   "--target", place + "/unpacked"};
+    if (!request.python.empty()) arguments.insert(arguments.end(), {"--python-version", request.python});
+    if (!request.platform.empty())
+      arguments.insert(arguments.end(), {"--python-platform", uv_platform(request.platform)});
+  }
   if (::isatty(STDERR_FILENO) != 1) arguments.emplace_back("--quiet");
   arguments.push_back(request.requirement);
-  const int status = run_pip(request, std::move(arguments),
-                             {folder.path(), STDERR_FILENO, request.max_bytes, request.progress});
+  const int status = run_program(request, std::move(arguments),
+                                 {folder.path(), STDERR_FILENO, request.max_bytes, request.progress});
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder.path(), error))
-    if (status == 0 && entry.path().extension() == ".whl") return entry.path().filename().string();
-  throw UserError(fmt::format("{}: {} -m pip fetched no wheel{}{} (its message is above); a release that has "
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.path(), error)) {
+    if (status != 0) break;
+    if (entry.path().extension() == ".whl") return described(entry.path());
+    if (entry.path().filename() == "unpacked") return described(named_after_package(entry.path()));
+  }
+  throw UserError(fmt::format("{}: {} fetched no wheel{}{} (its message is above); a release that has "
                               "its source alone holds no "
                               "device code",
-                              sanitize(request.requirement), request.interpreter,
+                              sanitize(request.requirement),
+                              request.uv.empty() ? request.interpreter + " -m pip" : request.uv,
                               request.python.empty() ? "" : " for Python " + request.python,
                               request.platform.empty() ? "" : " on " + request.platform),
                   exit_status::kNoInput);
+}
+
+std::string question_of(const FetchRequest& request) {
+  constexpr std::size_t kMost = std::size_t{64} << 10;
+  std::string out = join({request.requirement, request.interpreter, request.python, request.platform}, "\n");
+  std::vector<std::string> settings;
+  std::vector<fs::path> files = {"/etc/pip.conf", "/etc/uv/uv.toml", "uv.toml", "pyproject.toml"};
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view entry(*each);
+    if (entry.starts_with("PIP_") || entry.starts_with("UV_")) settings.emplace_back(entry);
+    for (const auto& [name, below] :
+         {std::pair("HOME=", ".pip/pip.conf"), std::pair("HOME=", ".config/pip/pip.conf"),
+          std::pair("HOME=", ".config/uv/uv.toml"), std::pair("XDG_CONFIG_HOME=", "pip/pip.conf"),
+          std::pair("PIP_CONFIG_FILE=", ""), std::pair("VIRTUAL_ENV=", "pip.conf")})
+      if (entry.starts_with(name))
+        files.push_back(fs::path(entry.substr(std::string_view(name).size())) / below);
+  }
+  std::ranges::sort(settings);
+  for (const std::string& each : settings) out += "\n" + each;
+  for (const fs::path& file : files) out += "\n" + files::read_up_to(file, kMost).value_or("");
+  return out;
+}
+
+TableAnswer answer_by_table(const FetchRequest& request) {
+  const std::string_view asked = request.requirement;
+  const std::size_t mark = asked.find("==");
+  const WheelName wheel = wheel_name(asked.substr(0, asked.find_first_of("[=")));
+  const std::string_view platform = contains(request.platform, "aarch64") ? "linux aarch64"
+                                    : request.platform.starts_with("win") ? "windows x86_64"
+                                                                          : kLinux;
+  TableAnswer out;
+  if (mark != std::string_view::npos) {
+    out.release = asked.substr(mark + 2);
+  } else {
+    for (const WheelRow& row : wheels())
+      if (row.distribution == wheel.distribution && row.platform == platform &&
+          (out.release.empty() || compare_releases(row.last, out.release) > 0))
+        out.release = row.last;
+  }
+  out.row = find_wheel(wheel.distribution, out.release, wheel.variant, platform);
+  if (out.row == nullptr) return out;
+  out.basis = basis_of(*out.row, out.release);
+  out.date = out.row->date;
+  if (out.date.empty())
+    for (const SourceRow& source : sources())
+      if (out.date.empty() && source.id == out.row->sources.substr(0, out.row->sources.find(' ')))
+        out.date = source.date;
+  return out;
 }
 
 std::vector<std::string> releases_of(const FetchRequest& request, std::size_t most) {
   const core::TemporaryFolder folder;
   const int out = static_cast<int>(::syscall(SYS_memfd_create, "versions", MFD_CLOEXEC));
   if (out < 0) throw UserError("no memory for the list of releases", exit_status::kNoInput);
-  std::vector<std::string> arguments = {"index", "versions", "--only-binary", ":all:"};
+  if (!request.uv.empty())
+    throw UserError("--releases asks pip which releases there are, and this Python has none",
+                    exit_status::kNoInput);
+  std::vector<std::string> arguments = {request.interpreter, "-m",   "pip", "index", "versions",
+                                        "--only-binary",     ":all:"};
   std::ranges::move(choice_of(request), std::back_inserter(arguments));
   arguments.push_back(request.requirement);
-  const int status = run_pip(request, std::move(arguments), {folder.path(), out, 0, {}});
+  const int status = run_program(request, std::move(arguments), {folder.path(), out, 0, {}});
   std::string text(kMaxList, '\0');
   const ssize_t got = ::pread(out, text.data(), text.size(), 0);
   ::close(out);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "analyzer/core/temporary_folder.h"
+#include "analyzer/data/wheels.h"
 
 namespace kshim::verbs {
 
@@ -14,6 +15,7 @@ bool is_requirement(const std::string& word, bool asked);
 struct FetchRequest {
   std::string requirement;
   std::string interpreter;      ///< whose pip is asked
+  std::string uv = {};          ///< asked instead, where that Python has no pip
   std::string python;           ///< "3.12"; empty = the interpreter's own
   std::string platform;         ///< "manylinux_2_28_x86_64"; empty = this machine's
   std::uint64_t max_bytes = 0;  ///< 0 = any
@@ -21,9 +23,28 @@ struct FetchRequest {
   std::function<void(std::uint64_t)> progress = {};
 };
 
-/// The wheel's file name in `folder`. UserError where pip finds none, refuses, or has fetched too much; pip's
-/// own messages go to stderr.
-std::string fetch_wheel(const FetchRequest& request, const core::TemporaryFolder& folder);
+bool has_pip(const std::string& interpreter);
+
+/// What was fetched.
+struct Fetched {
+  std::string name;  ///< of the wheel in the folder; of uv, of what it unpacked there
+  std::string hash;  ///< of all that is in it: that of its RECORD; empty where it has none
+  std::vector<std::string>
+      companions;  ///< packages with kernels that it needs: "nvidia-cublas-cu12==12.8.4.1"
+};
+/// UserError where pip finds none, refuses, or has fetched too much; pip's own messages go to stderr.
+Fetched fetch_wheel(const FetchRequest& request, const core::TemporaryFolder& folder);
+/// All that decides what pip or uv would fetch, but for what the index has: their variables and settings too.
+std::string question_of(const FetchRequest& request);
+
+/// What the tables know of a package that cannot be fetched.
+struct TableAnswer {
+  const WheelRow* row = nullptr;  ///< nullptr: nothing
+  std::string release;            ///< that was asked for, else the newest that the tables have
+  Basis basis = Basis::documented;
+  std::string date;  ///< when that was looked at
+};
+TableAnswer answer_by_table(const FetchRequest& request);
 
 /// The newest releases first, at most `most`, as `pip index versions` lists them.
 std::vector<std::string> releases_of(const FetchRequest& request, std::size_t most);

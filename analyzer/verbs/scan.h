@@ -128,6 +128,7 @@ struct Scan {
   std::vector<ScannedObject> objects;     ///< with device code only, by name
   std::vector<Finding> findings;          ///< most severe first; Finding::object is ScannedObject::name()
   std::vector<FleetPlan> fleet;           ///< of files that lack code for a target
+  std::vector<std::string> companions;    ///< packages with kernels that a fetched wheel needs, unread
   std::vector<ScannedImage> images;       ///< of containers
   std::vector<ReadNote> notes;            ///< what could not be read, and where
   std::vector<UnreadFile> unread;         ///< of kinds that are not read, by kind and name

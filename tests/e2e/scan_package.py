@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -16,10 +17,17 @@ MISSING = e2e.SAMPLES / "01_missing_architecture" / "saxpy"  # sm_80, sm_90
 HEALTHY = e2e.SAMPLES / "08_healthy" / "transpose"
 
 
-def wheel(folder, version, program, tag="py3-none-any"):
-    name = f"things-{version}"
-    members = {"things/kernels.so": pathlib.Path(program).read_bytes(),
-               f"{name}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: things\nVersion: {version}\n".encode(),
+NEEDS = """Requires-Dist: nvidia-cublas-cu12==12.8.4.1; platform_system == "Linux"
+Requires-Dist: cuda-toolkit[nvrtc,cublas] (==13.0.0)
+Requires-Dist: numpy (>=1.20)
+Requires-Dist: nvidia-nccl-cu12 (==2.1); extra == "all"
+"""
+
+
+def wheel(folder, version, program, tag="py3-none-any", project="things", more=""):
+    name = f"{project}-{version}"
+    members = {f"{project}/kernels.so": pathlib.Path(program).read_bytes(),
+               f"{name}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n{more}\n".encode(),
                f"{name}.dist-info/WHEEL": f"Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()}
     digest = lambda data: base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
     record = "".join(f"{path},sha256={digest(data)},{len(data)}\n" for path, data in members.items())
@@ -45,7 +53,7 @@ class Package(e2e.Case):
         python.mkdir(parents=True)
         (python / "python").symlink_to(sys.executable)
         self.env = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.index), "TMPDIR": str(self.tmp),
-                    "VIRTUAL_ENV": "", "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}
+                    "XDG_CACHE_HOME": str(self.folder / "cache"), "VIRTUAL_ENV": "", "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}
 
     def scan(self, *arguments):
         return self.kshim("scan", *arguments, env=self.env)
@@ -62,6 +70,70 @@ class Package(e2e.Case):
     def test_it_says_what_it_says_of_the_wheel_itself(self):
         there = self.kshim("scan", "--target", "12.0", "things-2.0-py3-none-any.whl", cwd=self.index)
         self.assertEqual(self.scan("--target", "12.0", "things==2.0").stdout, there.stdout)
+
+    def test_the_second_question_fetches_nothing(self):
+        first = self.scan("--target", "12.0", "things==2.0")
+        for one in self.index.iterdir():
+            one.unlink()
+        again = self.scan("--target", "12.0", "things==2.0")
+        self.assertEqual((again.stdout, again.returncode), (first.stdout, 1))
+        self.assertEqual(self.scan("--target", "8.0", "things==2.0").returncode, 3, "another question is another answer")
+        cache = self.folder / "cache" / "kshim"
+        self.assertEqual(cache.stat().st_mode & 0o77, 0)
+        self.env["PIP_EXTRA_INDEX_URL"] = "https://example.invalid"
+        self.assertEqual(self.scan("--target", "12.0", "things==2.0").returncode, 3, "other settings may mean another wheel")
+
+    def test_what_is_kept_is_bounded_and_damage_is_no_answer(self):
+        cache = self.folder / "cache" / "kshim"
+        cache.mkdir(parents=True, mode=0o700)
+        for number in range(600):
+            (cache / f"{number:064}").write_text("x")
+            os.utime(cache / f"{number:064}", (number, number))
+        self.scan("--target", "12.0", "things==2.0")
+        self.assertEqual(len(list(cache.iterdir())), 512)
+        for kept in cache.iterdir():
+            kept.write_text("")
+        self.assertEqual(self.scan("--target", "12.0", "things==2.0").returncode, 1)
+        cache.chmod(0o777)
+        before = sorted(cache.iterdir())
+        self.scan("--target", "9.0", "things==2.0")
+        self.assertEqual(sorted(cache.iterdir()), before, "a folder that others write to is not used")
+
+    def test_companions_are_named(self):
+        wheel(self.index, "3.0", HEALTHY, more=NEEDS)
+        scan = json.loads(self.scan("--target", "8.0", "--format", "json", "things==3.0").stdout)
+        self.assertEqual(scan["companions"], ["nvidia-cublas-cu12==12.8.4.1", "cuda-toolkit[nvrtc,cublas]==13.0.0"])
+        self.assertNotIn("companions", json.loads(self.scan("--target", "8.0", "--format", "json", "things==1.0").stdout))
+
+    def test_what_cannot_be_fetched_is_answered_by_the_table(self):
+        row = next(row for row in json.loads((e2e.SOURCE / "knowledge/wheels.json").read_text())["wheels"]
+                   if row["distribution"] == "xformers" and row["platform"] == "linux x86_64" and row["basis"] in ("measured", "interpolated"))
+        release = row["wheels"].split()[0]
+        done = self.scan("--target", "3.5", "--format", "json", f"xformers=={release}")
+        said = json.loads(done.stdout)
+        self.assertEqual((done.returncode, said["by"], said["date"], said["release"]), (1, "table", row["date"], release), done.stderr)
+        self.assertEqual(said["targets"], [{"target": "3.5", "verdict": "none"}])
+        self.assertIn("kshim: warning:", done.stderr)
+        self.assertEqual(self.scan("--target", "3.5", "--format", "sarif", f"xformers=={release}").returncode, 3)
+
+    def test_uv_where_there_is_no_pip(self):
+        uv = shutil.which("uv")
+        if uv is None:
+            self.skipTest("no uv")
+        made = subprocess.run([sys.executable, "-m", "venv", "--without-pip", self.folder / "bare"], capture_output=True, check=False)
+        if made.returncode != 0:
+            self.skipTest("no venv")
+        (self.folder / "uv.toml").write_text(f'[pip]\nno-index = true\nfind-links = ["{self.index}"]\n')
+        self.env |= {"VIRTUAL_ENV": str(self.folder / "bare"), "UV_CONFIG_FILE": str(self.folder / "uv.toml"),
+                     "PATH": f"{pathlib.Path(uv).parent}:{self.env['PATH']}"}
+        done = self.scan("--target", "12.0", "--format", "json", "things==2.0")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["objects"][0]["path"], "things-2.0/things/kernels.so")
+        self.assertEqual(os.listdir(self.tmp), [])
+        self.assert_says(self.scan("--releases", "2", "--target", "12.0", "things"), 3, "pip")
+        self.env["PATH"] = "/usr/bin:/bin"
+        if shutil.which("uv", path=self.env["PATH"]) is None:
+            self.assert_says(self.scan("--target", "12.0", "things==1.0"), 3, "uv")
 
     def test_for_another_python_and_platform(self):
         done = self.scan("--target", "12.0", "--format", "json", "--python", "3.12", "--platform", "manylinux_2_28_aarch64", "things==2.0")

@@ -276,6 +276,7 @@ std::string render_json(const Scan& from, Format format, const RenderOptions&) {
   out["notes"] = mapped(all_notes(from), &ReadNote::text);
   for (const std::string& note : from.newer) out["notes"].push_back(note);
   out["fleet"] = json_of(from.fleet);
+  if (!from.companions.empty()) out["companions"] = from.companions;
   if (from.process) {
     out["process"] = json_of(*from.process);
     out["checks"] = json_of(from.checks);

@@ -186,6 +186,10 @@ struct ScanWriter {
     totals();
     auto notes = mapped(all_notes(scan_), [](const ReadNote& note) { return Note{note.text()}; });
     for (const std::string& note : scan_.newer) notes.push_back({note});
+    if (!scan_.companions.empty())
+      notes.push_back(
+          {fmt::format("it needs other packages with kernels, which `kshim scan NAME==VERSION` reads: {}",
+                       join(scan_.companions, ", "))});
     doc_.notes(notes);
   }
 

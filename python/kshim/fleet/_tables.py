@@ -190,13 +190,15 @@ class Maker:
             return False
         theirs = "" if owner is None else "." + self.hiding.person(str(owner)).key
         rows = [row for row in document.get("objects") or [] if isinstance(row, dict) and isinstance(row.get("images"), list) and row.get("path")]
+        files = []
         for row in rows:
             place = row["path"] + (f"/{row['member']}" if row.get("member") else "")
             name, _, version = (row.get("package") or "").rpartition(" ")
             package = row.get("package_info") or {"name": name or version, "version": version if name else None}
-            images = [[image.get(key) for key in ("kind", "arch", "isa", "count", "bytes")] for image in row["images"] if isinstance(image, dict)]
-            self._insert_file([(row.get("build_id") or place) + theirs, place, row.get("build_id"), row.get("sha256"), package.get("name") or None,
-                               package.get("version") or None, images, (1 << 62) + changed])
+            images = [{key: image.get(key) for key in ("kind", "arch", "isa", "count", "bytes")} for image in row["images"] if isinstance(image, dict)]
+            files.append({"id": (row.get("build_id") or place) + theirs, "path": place, "build_id": row.get("build_id"), "sha256": row.get("sha256"),
+                          "package": package.get("name") or None, "version": package.get("version") or None, "images": images, "newer": (1 << 62) + changed})
+        self._insert_files(files)
         for plan in document.get("fleet") or []:
             if not isinstance(plan, dict) or not plan.get("object"):
                 continue
@@ -214,10 +216,11 @@ class Maker:
         for table, select in _OF_FILES.items():
             self.connection.execute(f"INSERT INTO made_{table} {self._cast(table, select)}", {"today": self.today})
 
-    def _insert_file(self, values: list) -> None:
-        self.connection.execute(f"INSERT INTO file SELECT id, path, build_id, sha256, package, version, images::{_IMAGES}, newer FROM "
-                                f"(SELECT ? AS id, ? AS path, ? AS build_id, ? AS sha256, ? AS package, ? AS version, ?::JSON AS images, ? AS newer)",
-                                [*values[:6], json.dumps([dict(zip(("kind", "arch", "isa", "count", "bytes"), image)) for image in values[6]]), values[7]])
+    def _insert_files(self, rows: list) -> None:
+        """All at once: a statement costs DuckDB 20 ms, a row next to nothing."""
+        texts = ("id", "path", "build_id", "sha256", "package", "version")
+        self.connection.execute(f"INSERT INTO file SELECT {', '.join(f'r->>{chr(39)}{name}{chr(39)}' for name in texts)}, (r->'images')::{_IMAGES}, (r->>'newer')::BIGINT "
+                                "FROM (SELECT unnest(?::JSON[]) AS r)", [json.dumps(rows)])
 
     def _keep_each_file_once(self) -> None:
         self.connection.execute("CREATE OR REPLACE TABLE file AS SELECT * FROM file QUALIFY row_number() OVER (PARTITION BY id ORDER BY newer DESC, path) = 1")

@@ -11,6 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Le;
+using testing::Not;
 
 std::set<std::string> names_of(const PageRow& row) {
   std::set<std::string> out;
@@ -56,6 +57,19 @@ TEST(HelpPages, HaveAnExampleAndFitATerminal) {
     for (const std::string& line : split(page.substr(0, page.find("\nExamples:")), "\n"))
       EXPECT_THAT(line.size(), Le(80U)) << line;
   }
+}
+
+TEST(HelpPages, FitAScreenAndTellOfTheOptionsOfAllOnce) {
+  constexpr std::size_t kScreen = 50;  // lines of a terminal that people work in
+  for (const Command& command : commands()) {
+    Arguments arguments(command);
+    const auto run = command.set_up(arguments);
+    const std::string help = arguments.help();
+    EXPECT_THAT(split(help, "\n").size(), Le(kScreen)) << command.name;
+    EXPECT_THAT(help, Not(HasSubstr("--io-timeout"))) << command.name;
+  }
+  for (const char* option : {"--knowledge", "--max-memory", "--io-timeout"})
+    EXPECT_THAT(std::string(overview()), HasSubstr(option));
 }
 
 TEST(HelpPages, TheOverviewListsTheCommands) {
