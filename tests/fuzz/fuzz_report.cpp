@@ -64,8 +64,13 @@ AnalysisOptions options_of(std::uint64_t choice) {
   if ((choice & 1U) != 0) out.targets = {{{9, 0}, {}}, {{12, 0}, {}}, {{3, 5}, {}}};
   if ((choice & 6U) == 6) out.assume_cc = image::ComputeCapability{7, 5};
   if ((choice & 24U) == 24) out.assume_driver = image::Version{12, 2};
-  if ((choice & 32U) != 0) out.exit_status = static_cast<int>(choice >> 8 & 1U);
-  if ((choice & 192U) == 192) out.term_signal = 9;
+  return out;
+}
+
+RunFacts run_of(std::uint64_t choice) {
+  RunFacts out;
+  if ((choice & 32U) != 0) out.ending.status = static_cast<int>(choice >> 8 & 1U);
+  if ((choice & 192U) == 192) out.ending.signal = 9;
   return out;
 }
 
@@ -119,7 +124,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     paths.emplace_back(files[paths.size()].path());
   }
   const std::uint64_t choice = content_hash(fuzz::input_of(data, size));
-  const Analysis analysis = analyze(paths, options_of(choice));
+  const Analysis analysis = analyze(paths, options_of(choice), run_of(choice));
   fuzz::require(analysis.processes.size() <= paths.size(), "a report is a process");
   for (const Finding& finding : analysis.findings) check_finding(finding);
   RenderOptions options;

@@ -21,7 +21,7 @@ std::set<std::string> names_of(const PageRow& row) {
 }
 
 TEST(HelpPages, HaveARowForEachOptionAndNoOther) {
-  for (const Command& command : commands()) {
+  for (const cli::Command& command : commands()) {
     Arguments arguments(command);
     const auto run = command.set_up(arguments);
     std::set<std::set<std::string>> on_page;
@@ -38,7 +38,7 @@ TEST(HelpPages, HaveARowForEachOptionAndNoOther) {
 }
 
 TEST(HelpPages, NameTheTypeOfEachValue) {
-  for (const Command& command : commands()) {
+  for (const cli::Command& command : commands()) {
     Arguments arguments(command);
     const auto run = command.set_up(arguments);
     for (CLI::Option* option : arguments.app().get_options()) {
@@ -50,7 +50,7 @@ TEST(HelpPages, NameTheTypeOfEachValue) {
 }
 
 TEST(HelpPages, HaveAnExampleAndFitATerminal) {
-  for (const Command& command : commands()) {
+  for (const cli::Command& command : commands()) {
     const std::string page = Arguments(command).page();
     EXPECT_TRUE(page.starts_with(fmt::format("Usage: kshim {}", command.name)));
     EXPECT_THAT(page, HasSubstr("\nExamples:\n  "));
@@ -61,7 +61,7 @@ TEST(HelpPages, HaveAnExampleAndFitATerminal) {
 
 TEST(HelpPages, FitAScreenAndTellOfTheOptionsOfAllOnce) {
   constexpr std::size_t kScreen = 50;  // lines of a terminal that people work in
-  for (const Command& command : commands()) {
+  for (const cli::Command& command : commands()) {
     Arguments arguments(command);
     const auto run = command.set_up(arguments);
     const std::string help = arguments.help();
@@ -76,7 +76,7 @@ TEST(HelpPages, TheOverviewListsTheCommands) {
   std::vector<std::string> listed;
   for (const PageRow& row : rows_of(std::string(overview()), "Commands:")) listed.push_back(row.name);
   std::vector<std::string> known;
-  for (const Command& command : commands()) known.emplace_back(command.name);
+  for (const cli::Command& command : commands()) known.emplace_back(command.name);
   known.emplace_back("help");
   EXPECT_EQ(listed, known);
 }
