@@ -67,7 +67,7 @@ class Package(staged.Staged):
     def test_value_options(self):
         """Those whose value may look like a script: as the help of `kshim run` has them."""
         known = self.python("-c", "from kshim.__main__ import VALUE_OPTIONS; print(*VALUE_OPTIONS)").stdout.split()
-        text = self.kshim("run", "--help").stdout
+        text = self.kshim("run", "--help").stdout + self.kshim("--help").stdout
         shown = set()
         for names in re.findall(r"^  (-[^ ,]+(?:, --[a-z-]+)?) [^ ]", text, re.M):
             shown |= set(names.split(", "))
