@@ -33,7 +33,7 @@ ISA_OF_CUDA = {(12, 6): (8, 5), (12, 7): (8, 6), (12, 8): (8, 7), (12, 9): (8, 8
 NO_DATA = (".text", ".rela", ".dyn", ".gnu", ".eh_", ".gcc_", ".hash", ".init", ".fini", ".plt", ".note", ".nvFatBin")
 ENTRY = struct.Struct("<HHIQIIHHIQQQQ")  # the header of an image in a fatbin
 KERNEL_LIMIT = 1 << 16  # so much of an unpacked image is searched for a kernel
-SMALLEST_KERNEL = 1024  # bytes of a packed image that cannot be unpacked here and may still be empty
+SMALLEST_KERNEL = (100, 2560, 4096)  # bytes of PTX, cubins, cubins from 10.0 on: less has none (CUDA 13.0, 2026-11-28)
 
 
 def uncovered(capability, files=None, driver=None):
@@ -233,7 +233,7 @@ def _has_kernel(data, image):
     else:
         clear = _unpack_zstd(data[image.offset:end])
         if clear is None:
-            return image.clear >= SMALLEST_KERNEL
+            return image.clear >= SMALLEST_KERNEL[0 if image.kind == PTX else 1 + (image.number >= 100)]
     mark = b".entry" if image.kind == PTX else b".nv.constant0."
     # A cubin's section names lie in its first bytes; what is longer than the limit has kernels.
     return mark in clear or len(clear) >= KERNEL_LIMIT

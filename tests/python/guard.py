@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/support")
 import e2e  # noqa: E402
@@ -71,6 +72,20 @@ class Guard(e2e.Case):
         self.run_program(nvcc, "-shared", "-arch=sm_75", "-o", "libboth.so", "kernel.o", "empty.o", check=True)
         self.assert_agrees([self.folder / "libboth.so"])
         self.assertEqual([file.have for file in kshim_guard.uncovered("8.0", [self.folder / "libboth.so"])], [("sm_90",)])
+
+    def test_what_is_packed_and_cannot_be_unpacked(self):
+        """Without a decompressor, the size tells modules without kernels, with variables too, from the smallest kernel."""
+        nvcc = shutil.which("nvcc")
+        if not nvcc:
+            self.skipTest("no nvcc")
+        for name, text, found in (("empty", "__device__ int unused_value;\n", 0), ("least", "__global__ void least() {}\n", 1)):
+            (self.folder / f"{name}.cu").write_text(text)
+            for codes in ("75 80", "90", "100 120"):
+                flags = [f"-gencode=arch=compute_{each},code=[sm_{each},compute_{each}]" for each in codes.split()]
+                self.run_program(nvcc, "-shared", "-Xcompiler", "-fPIC", "-Xfatbin", "-compress-all", "--compress-mode=size", *flags,
+                                 "-cudart=none", "-o", f"lib{name}.so", f"{name}.cu", check=True)
+                with self.subTest(name, codes=codes), unittest.mock.patch.object(kshim_guard, "_unpack_zstd", lambda packed: None):
+                    self.assertEqual(len(kshim_guard.uncovered("6.1", [self.folder / f"lib{name}.so"])), found)
 
     def test_rules(self):
         for image, gpus in (("sm_80", "80 86 89"), ("sm_86", "86 89"), ("sm_87", "87"), ("sm_90a", "90"), ("sm_100f", "100 103"), ("sm_120", "120 121"),
