@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/fixes.h"
+#include "analyzer/advise/wheel_choice.h"
 
 namespace kshim::advise {
 namespace {
@@ -267,12 +268,8 @@ void add_listed_release_fix(const AdviceInput& at, FixDrafts& fixes) {
   if (range.empty()) return;
   const bool older = range.front() == '<';
   const std::string& package = at.package.normal();
-  const std::size_t word = package.rfind("-cu");
-  const unsigned there = word == std::string::npos
-                             ? 0
-                             : first_number<unsigned>(std::string_view(package).substr(word + 3)).value_or(0);
   if (older)
-    if (std::optional<FixDraft> fix = older_cuda_fix(library, *at.device, there))
+    if (auto fix = older_cuda_fix(library, *at.device, cuda_of(package.substr(package.rfind('-') + 1)).major))
       return fixes.push_back(std::move(*fix));
   const LibrarySupportRow* row =
       older ? last_library_for(library, *at.device) : first_library_for(library, *at.device);

@@ -203,12 +203,14 @@ const VendorLibraryRow* find_vendor_library(std::string_view path) {
   });
 }
 
-const VendorLibraryRow* library_of_kernel(std::string_view mangled) {
+const VendorLibraryRow* library_of_kernel(std::string_view kernel) {
   const VendorLibraryRow* best = nullptr;
+  const std::string mangled =
+      to_lower(kernel);  // cuSPARSELt's file is libcusparseLt, its namespace cusparselt
   for (const VendorLibraryRow& row : vendor_libraries()) {
     if (best != nullptr && row.prefix.size() <= best->prefix.size()) continue;
-    for (std::size_t at = mangled.find(row.prefix); at != std::string_view::npos;
-         at = mangled.find(row.prefix, at + 1))
+    const std::string prefix = to_lower(row.prefix);
+    for (std::size_t at = mangled.find(prefix); at != std::string::npos; at = mangled.find(prefix, at + 1))
       if (at == 0 || is_digit(mangled[at - 1])) best = &row;
   }
   return best;

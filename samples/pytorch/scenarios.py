@@ -23,7 +23,7 @@ SCENARIOS = (
     Scenario("extension", "torch-2.15.0", "a healthy PyTorch and an extension for the wrong GPU, launched on autograd's own thread", ("8.6",),
              (PYTHON, "extended.py"), 1, ("no-image-for-arch", "scale_cuda", "scale_kernel", "sm_90", "extended.py:", "TORCH_CUDA_ARCH_LIST"),
              needs="extension:9.0", programs=("forward is done",)),
-    Scenario("extension-mended", "torch-2.15.0", "the same, built for both", ("8.6",), (PYTHON, "extended.py"), silent=True,
+    Scenario("extension-rebuilt", "torch-2.15.0", "the same, built for both", ("8.6",), (PYTHON, "extended.py"), silent=True,
              needs="extension:8.6;9.0", programs=("backward is done",)),
     Scenario("torchrun", "torch-2.9.1", "four ranks, one of them on an older GPU", ("9.0", "9.0", "9.0", MX330),
              ("torchrun", "--nproc-per-node", "4", "ranks.py"), 1, ("no-image-for-arch", "rank 3 only", "needed    sm_61", "train.py:")),

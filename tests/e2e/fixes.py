@@ -81,6 +81,7 @@ class Fixes(e2e.Case):
                  "link-other-library"),
                 ("dnn", "struct cudnnTensorStruct { int n; }; __global__ void pool(cudnnTensorStruct t, int* n) { *n = t.n; }",
                  "link-other-library"),
+                ("sparse", "namespace cusparselt { __global__ void spmma(int* n) { *n = 1; } }", "link-other-library"),
                 ("rand", "struct curandStateXORWOW { int n; }; __global__ void draw(curandStateXORWOW* s) { s->n = 1; }", "rebuild"),
                 ("own", "struct mycudnn { int n; }; __global__ void pool(mycudnn t, int* n) { *n = t.n; }", "rebuild")):
             with self.subTest(name):

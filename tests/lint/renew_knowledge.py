@@ -13,6 +13,14 @@ def images(**counts):
     return [{"kind": "cubin" if name.startswith("sm") else "ptx", "arch": name, "count": count} for name, count in counts.items()]
 
 
+class Functions(unittest.TestCase):
+    def test_a_function_came_with_its_first_variant(self):
+        header = ("typedef CUresult (CUDAAPI *PFN_cuLinkCreate_v5050)(int);\ntypedef CUresult (CUDAAPI *PFN_cuLinkCreate_v6050)(int);\n"
+                  "typedef CUresult (CUDAAPI *PFN_cuTwo_v13000_ptsz)(int);\ntypedef CUresult (CUDAAPI *PFN_cuTwo_v12080_ptsz)(int);\n"
+                  "#define PFN_cuOne  PFN_cuOne_v12080\ntypedef CUresult (CUDAAPI *PFN_cuOne_v12080)(int);\n")
+        self.assertEqual(TOOL.driver_functions(header), [{"cuda": "12.8", "functions": "cuOne cuTwo", "sources": "cuda_typedefs"}])
+
+
 class Series:
     """Of a project with releases 1.0 to 1.9."""
     labels = [f"1.{minor}" for minor in range(10)]
