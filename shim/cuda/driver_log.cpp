@@ -24,7 +24,7 @@ struct Buffer {
 
 namespace {
 
-constexpr std::size_t kBuffers = 64;
+constexpr std::size_t kBuffers = 256;
 constexpr std::uintptr_t kBusy = 1;
 
 constinit thread_local Buffer* t_buffer = nullptr;

@@ -32,21 +32,22 @@ print(json.dumps({"result": result, "jit": log.value.decode(), "driver": held.va
 sys.exit(3)
 """
 
-# HOST IMAGE: 100 threads ask for a kernel each, all at once, of an image that the GPU cannot run.
+# HOST IMAGE THREADS: that many threads ask for a kernel each, all at once, of an image that the GPU cannot run.
 THREADS = """
 import ctypes, sys, threading
 cu = ctypes.CDLL("libcuda.so.1")
+count = int(sys.argv[2])
 context, library = ctypes.c_void_p(), ctypes.c_void_p()
 assert cu.cuInit(0) == 0 and cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
 data = open(sys.argv[1], "rb").read()
 assert cu.cuLibraryLoadData(ctypes.byref(library), data, None, None, 0, None, None, 0) == 0
-barrier = threading.Barrier(100)
+barrier = threading.Barrier(count)
 def ask(number):
     cu.cuCtxSetCurrent(context)
     barrier.wait()
     out = ctypes.c_void_p()
     assert cu.cuLibraryGetKernel(ctypes.byref(out), library, b"kernel%d" % number) == 209
-threads = [threading.Thread(target=ask, args=(number,)) for number in range(100)]
+threads = [threading.Thread(target=ask, args=(number,)) for number in range(count)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 """
@@ -101,19 +102,20 @@ class DriverWords(e2e.Case):
         self.assertIsNone(record["driver_log"])
 
     def test_each_thread_has_its_own_lines(self):
+        """Up to 256 threads have theirs. Of more, some have lost them; none has those of another one."""
         host = self.folder / "threads.py"
         host.write_text(THREADS, encoding="utf-8")
-        for driver in ("13.0", "13.4"):
-            with self.subTest(driver=driver):
-                self.analysis("--simulate", f"7.5,driver={driver}", "--report", self.folder / driver, "--", "/usr/bin/env", "python3", host, CUBIN,
-                              env=e2e.clean_environment(KSHIM_DRIVER_LOG="1"))
-                report, = self.reports(self.folder / driver)
+        for driver, count in (("13.0", 100), ("13.4", 100), ("13.4", 400)):
+            with self.subTest(driver=driver, count=count):
+                folder = self.folder / f"{driver}-{count}"
+                self.analysis("--simulate", f"7.5,driver={driver}", "--report", folder, "--", "/usr/bin/env", "python3", host, CUBIN, count,
+                              env=e2e.clean_environment(KSHIM_DRIVER_LOG="1", KSHIM_REPEATS="each"))
+                report, = self.reports(folder)
                 failures = e2e.of_type(report, "failure")
-                self.assertEqual(len(failures), 100)
-                said = [record for record in failures if record["driver_log"] is not None]
-                self.assertGreaterEqual(len(said), 64)
-                for record in said:
-                    self.assertEqual(re.findall(r"Kernel \((\w+)\)", record["driver_log"]), [record["kernel"]])
+                self.assertEqual(len(failures), count)
+                for record in failures:
+                    named = re.findall(r"Kernel \((\w+)\)", record["driver_log"] or "")
+                    self.assertIn(named, [[record["kernel"]]] + ([[]] if count > 256 else []))
 
 
 if __name__ == "__main__":
