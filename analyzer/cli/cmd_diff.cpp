@@ -16,14 +16,9 @@ struct DiffOptions {
   std::optional<std::string> driver;
   unsigned jobs = 0;
   bool kernels = false;
-  bool sizes = false;
   std::string a;
   std::string b;
 };
-
-const char* kind_text(const Side& side) {
-  return side.kind == SideKind::reports ? "a report (of a run)" : "a scan (of files)";
-}
 
 int compare(const DiffOptions& options) {
   DiffRequest wanted;
@@ -31,7 +26,6 @@ int compare(const DiffOptions& options) {
   for (image::Arch& target : wanted.targets) target.suffix = image::Suffix::none;  // a GPU has none
   if (options.driver) wanted.driver = parse_driver("--driver", *options.driver);
   wanted.kernels = options.kernels;
-  wanted.sizes = options.sizes;
   wanted.jobs = options.jobs;
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs({options.a, options.b}, "the files to read");
@@ -42,6 +36,7 @@ int compare(const DiffOptions& options) {
     diff.a = read_side(options.a, wanted);
     diff.b = read_side(options.b, wanted);
   }
+  diff.request = wanted;
   for (const Side* side : {&diff.a, &diff.b}) {
     if (!side->nothing_there) continue;
     for (const std::string& note : side->notes) print_error(note);
@@ -49,12 +44,13 @@ int compare(const DiffOptions& options) {
       print_error(fmt::format("{}: nothing that can be compared is there", side->path));
   }
   if (diff.a.nothing_there || diff.b.nothing_there) return exit_status::kNoInput;
-  if (diff.a.kind != diff.b.kind)
-    throw UserError(fmt::format("{} is {}, {} is {}: compare two of a kind", options.a, kind_text(diff.a),
-                                options.b, kind_text(diff.b)));
-  compare_sides(wanted, diff);
+  if (diff.a.reports != diff.b.reports)
+    throw UserError(fmt::format("{} is of a run, {} a scan of files: compare two of a kind",
+                                diff.a.reports ? options.a : options.b,
+                                diff.a.reports ? options.b : options.a));
+  compare_sides(diff);
   output.write(rendered(diff, options.written.format, render_options(output, options.written)));
-  return diff.lost() ? exit_status::kFindings : exit_status::kOk;
+  return diff.has(Effect::lost) ? exit_status::kFindings : exit_status::kOk;
 }
 
 }  // namespace
@@ -67,7 +63,6 @@ std::function<int()> set_up_diff(Arguments& arguments) {
   arguments.add("--target", options->targets);
   arguments.add("--driver", options->driver);
   arguments.add("--kernels", options->kernels);
-  arguments.add("--sizes", options->sizes);
   arguments.add("-j,--jobs", options->jobs);
   arguments.add("--full", options->written.full);
   arguments.add("-v,--verbose", options->written.verbose);

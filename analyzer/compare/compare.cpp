@@ -1,131 +1,213 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unordered_set>
-
 #include "analyzer/compare/diff.h"
 
 namespace kshim::compare {
 namespace {
 
+using image::Arch;
+using image::ImageKind;
+using image::Version;
+
 constexpr std::size_t kNamed = 3;
-constexpr std::size_t kNotes = 10;
 constexpr std::size_t kLast = static_cast<std::size_t>(-1);  // what belongs to no object comes last
 
-std::string named(const std::vector<std::string>& kernels) {
-  const auto names = mapped(std::span(kernels).first(std::min(kernels.size(), kNamed)),
-                            [](const std::string& kernel) { return shorten(kernel, 60); });
-  std::string out = join(names, ", ");
-  if (kernels.size() > kNamed) out += fmt::format(" and {} more", kernels.size() - kNamed);
-  return out;
+Effect counted_effect(bool counts, bool lost) {
+  return !counts ? Effect::changed : lost ? Effect::lost : Effect::gained;
 }
 
-std::set<std::string> archs_of(const Object& object) {
-  std::set<std::string> out;
-  for (const ImageCount& row : object.images) out.emplace(name(row.candidate.kind, row.candidate.arch));
-  return out;
-}
-
-void compare_kernels(const Pair& pair, std::size_t number, std::vector<Change>& changes) {
-  std::vector<std::string> gone;
-  std::vector<std::string> come;
-  std::map<std::string, std::vector<std::string>> lacking;  // by architectures that the file still has
-  const std::set<std::string> left = archs_of(*pair.b);
-  for (const auto& [name, archs] : *pair.a->kernels) {
-    const auto now = pair.b->kernels->find(name);
-    if (now == pair.b->kernels->end()) {
-      gone.push_back(name);
-      continue;
-    }
-    for (const std::string& arch : archs)
-      if (!contains(now->second, arch) && left.contains(arch)) lacking[arch].push_back(name);
+/// How an object does on a GPU: as its modules were judged, else by its images alone.
+Outcome outcome_on(const Object& object, Arch target, Version driver) {
+  const auto judged = object.targets.find(target);
+  if (judged != object.targets.end()) return judged->second;
+  const auto candidates = mapped(object.images, &ImageCount::candidate);
+  switch (image::select_image(candidates, {.device = target.cc, .driver = driver, .jit = {}}).choice) {
+    case image::Choice::sass:
+      return Outcome::sass;
+    case image::Choice::jit:
+      return Outcome::jit;
+    default:
+      return Outcome::none;
   }
-  for (const auto& [name, archs] : *pair.b->kernels)
-    if (!pair.a->kernels->contains(name)) come.push_back(name);
-  const auto add = [&](Effect effect, const std::string& arch, const std::string& what,
-                       std::vector<std::string> names) {
-    if (names.empty()) return;
-    changes.push_back({.effect = effect,
-                       .what = "kernel",
-                       .pair = number,
-                       .arch = arch,
-                       .text = fmt::format("{}{}: {}", counted(names.size(), "kernel"), what, named(names)),
-                       .kernels = std::move(names)});
-  };
-  add(Effect::lost, {}, {}, std::move(gone));
-  for (auto& [arch, names] : lacking) add(Effect::lost, arch, " no longer in " + arch, std::move(names));
-  add(Effect::gained, {}, {}, std::move(come));
 }
 
-/// An object that one side alone has.
-void alone(const Pair& pair, std::size_t number, const DiffRequest& options, std::vector<Change>& changes) {
-  const Object& object = pair.any();
-  const bool gone = pair.b == nullptr;
-  const std::set<std::string> list = archs_of(object);
-  const std::string archs = join({list.begin(), list.end()}, ", ");
-  Change change{.effect = gone ? Effect::lost : Effect::gained,
-                .what = "object",
-                .pair = number,
-                .text = fmt::format("{}; built for {}", gone ? "is not there any more" : "is new", archs),
-                .before = gone ? archs : "",
-                .after = gone ? "" : archs};
-  const auto serves = [&](image::Arch target) {
-    return outcome_on(object, target, options.driver) < Outcome::part;
-  };
-  if (!options.targets.empty() && std::ranges::none_of(options.targets, serves))
-    change.effect = Effect::changed;
-  changes.push_back(std::move(change));
+constexpr const char* kWas[] = {"needed none", "had code that fits", "had it compiled from PTX",
+                                "had code for a part", "had no code"};
+constexpr const char* kIs[] = {"needs none", "has code that fits", "has it compiled from PTX now",
+                               "has code for a part", "finds no code now"};
+
+/// All images of one kind and architecture.
+struct Images {
+  Version isa = {};  ///< the newest
+  std::uint64_t count = 0;
+};
+using ByArch = std::map<std::tuple<bool, ImageKind, Arch>, Images>;  // cubins first
+
+ByArch by_arch(const Object& object) {
+  ByArch out;
+  for (const auto& [image, count, bytes, stored] : object.images) {
+    Images& images = out[{image.kind != ImageKind::cubin, image.kind, image.arch}];
+    images.isa = std::max(images.isa, image.isa);
+    images.count += count;
+  }
+  return out;
 }
 
-void add_notes(const Side& side, const char* name, std::vector<std::string>& notes) {
-  for (std::size_t i = 0; i < std::min(side.notes.size(), kNotes); ++i)
-    notes.push_back(fmt::format("{}: {}", name, side.notes[i]));
-  if (side.notes.size() > kNotes)
-    notes.push_back(fmt::format("{}: and {} more notes", name, side.notes.size() - kNotes));
-}
+/// What became of one object, or, with `pair` empty, of no object in particular.
+struct ObjectChanges {
+  void add(Effect effect, std::string_view what, const std::string& arch, const std::string& text,
+           const std::string& before = {}, const std::string& after = {}) {
+    diff.changes.push_back({effect, std::string(what), number, arch, text, before, after});
+  }
+
+  void run() {
+    if (pair.a == nullptr || pair.b == nullptr) return alone();
+    const ByArch before = by_arch(*pair.a);
+    const ByArch after = by_arch(*pair.b);
+    for (const Arch target : diff.request.targets) judge("target", image::sm_name(target), {target});
+    for (const bool gone : {true, false}) {
+      for (const auto& [key, images] : gone ? before : after) {
+        const auto& others = gone ? after : before;
+        const auto& [_, kind, arch] = key;
+        if (const auto other = others.find(key); other == others.end())
+          one_side(kind, arch, others, gone);
+        else if (gone)
+          stayed(kind, arch, images, other->second);
+      }
+    }
+    if (diff.request.targets.empty()) judge_gpus();
+    if (pair.a->kernels && pair.b->kernels) compare_kernels(after);
+  }
+
+  void alone() {
+    std::set<std::string> names;
+    for (const ImageCount& row : pair.any().images) names.insert(name(row.candidate));
+    const std::string archs = join({names.begin(), names.end()}, ", ");
+    const bool gone = pair.b == nullptr;
+    const auto& targets = diff.request.targets;
+    const bool counts = targets.empty() || std::ranges::any_of(targets, [&](Arch target) {
+                          return outcome_on(pair.any(), target, diff.request.driver) < Outcome::part;
+                        });
+    add(counted_effect(counts, gone), "object", {}, "the file, built for " + archs, gone ? archs : "",
+        gone ? "" : archs);
+  }
+
+  Outcome was_on(Arch target) const { return outcome_on(*pair.a, target, diff.request.driver); }
+  Outcome is_on(Arch target) const { return outcome_on(*pair.b, target, diff.request.driver); }
+
+  /// What became of a GPU, or of several with one answer.
+  void judge(std::string what, const std::string& name, const std::vector<Arch>& gpus,
+             std::string_view prefix = {}) {
+    const Outcome was = was_on(gpus.front());
+    const Outcome is = is_on(gpus.front());
+    if (was == is) return;
+    const char* const before = kWas[static_cast<std::size_t>(was)];
+    const char* const after = kIs[static_cast<std::size_t>(is)];
+    add(is > was ? Effect::lost : Effect::gained, std::move(what), name,
+        fmt::format("{}{}: {}, {}", prefix, name, before, after), before, after);
+  }
+
+  /// Code for an architecture that one side alone has. Where GPUs were named, only what becomes of these is a
+  /// loss or a gain.
+  void one_side(ImageKind kind, Arch arch, const ByArch& others, bool gone) {
+    // PTX serves every newer GPU: older PTX on the other side serves all that this one does.
+    const bool served = kind == ImageKind::ptx && arch.suffix == image::Suffix::none &&
+                        std::ranges::any_of(others, [arch](const auto& row) {
+                          const auto& [_, other, at] = row.first;
+                          return other == ImageKind::ptx && at.suffix == arch.suffix && at.cc <= arch.cc;
+                        });
+    const std::string text = (kind == ImageKind::ptx ? "PTX for " : "") + name(kind, arch) +
+                             (served ? "; older PTX serves its GPUs" : "");
+    const bool counts = diff.request.targets.empty() && !served;
+    add(counted_effect(counts, gone),
+        kind == ImageKind::cubin ? "architecture" : std::string(image::to_name(kind)), name(kind, arch),
+        text);
+  }
+
+  void stayed(ImageKind kind, Arch arch, const Images& was, const Images& is) {
+    const std::string arch_name = name(kind, arch);
+    if (is.count < was.count)
+      add(Effect::changed, "images", arch_name,
+          fmt::format("{}: {} of {} are left", arch_name, is.count, counted(was.count, "image")),
+          std::to_string(was.count), std::to_string(is.count));
+    if (kind != ImageKind::ptx || !was.isa.known() || !is.isa.known() || was.isa == is.isa) return;
+    // A driver that was named and reads the new PTX is not harmed, nor are GPUs with code of their own.
+    const auto& [targets, driver, kernels, jobs, progress] = diff.request;
+    const auto compiled = [this](Arch target) { return is_on(target) == Outcome::jit; };
+    const bool harmless = (driver.known() && is.isa <= image::ptx_isa_of_cuda(driver)) ||
+                          (!targets.empty() && std::ranges::none_of(targets, compiled));
+    add(counted_effect(!harmless, is.isa > was.isa), "ptx-isa", arch_name,
+        fmt::format("PTX for {} is of version {} (CUDA {}), was {} (CUDA {})", arch_name, name(is.isa),
+                    name(image::cuda_of_ptx_isa(is.isa)), name(was.isa),
+                    name(image::cuda_of_ptx_isa(was.isa))),
+        name(was.isa), name(is.isa));
+  }
+
+  void judge_gpus() {
+    std::map<std::pair<Outcome, Outcome>, std::vector<Arch>> groups;
+    for (const GpuRow& gpu : gpus())
+      groups[{was_on({gpu.cc, {}}), is_on({gpu.cc, {}})}].push_back({gpu.cc, {}});
+    for (const auto& [outcomes, archs] : groups)
+      judge("gpu", join(mapped(archs, [](Arch arch) { return name(arch.cc); }), ", "), archs, "GPUs of ");
+  }
+
+  void compare_kernels(const ByArch& after) {
+    std::map<std::pair<Effect, std::string>, std::vector<std::string>> lists;  // by architecture, else ""
+    for (const auto& [kernel, archs] : *pair.a->kernels) {
+      const auto now = pair.b->kernels->find(kernel);
+      if (now == pair.b->kernels->end()) lists[{Effect::lost, ""}].push_back(kernel);
+      if (now == pair.b->kernels->end()) continue;
+      for (const auto& [key, images] : after)  // an architecture that is gone is said once
+        if (const std::string arch = name(std::get<ImageKind>(key), std::get<Arch>(key));
+            archs.contains(arch) && !now->second.contains(arch))
+          lists[{Effect::lost, arch}].push_back(kernel);
+    }
+    for (const auto& [kernel, archs] : *pair.b->kernels)
+      if (!pair.a->kernels->contains(kernel)) lists[{Effect::gained, ""}].push_back(kernel);
+    for (auto& [key, kernels] : lists) {
+      const auto& [effect, arch] = key;
+      auto names = mapped(std::span(kernels).first(std::min(kernels.size(), kNamed)),
+                          [](const std::string& kernel) { return shorten(kernel, 60); });
+      if (kernels.size() > kNamed) names.push_back(fmt::format("and {} more", kernels.size() - kNamed));
+      add(effect, "kernel", arch,
+          fmt::format("{}{}{}: {}", counted(kernels.size(), "kernel"), arch.empty() ? "" : " for ", arch,
+                      join(names, ", ")));
+      diff.changes.back().kernels = std::move(kernels);
+    }
+  }
+
+  Diff& diff;
+  std::optional<std::size_t> number;
+  const Pair& pair;
+};
 
 /// What weakens the comparison.
-void add_doubts(Diff& diff) {
-  if (diff.a.kind == SideKind::scan) {
-    if (!diff.b.notes.empty())
-      diff.notes.emplace_back("B was read only in part, so some \"lost\" entries may be wrong");
-    return;
-  }
-  std::set<std::string> a(diff.a.devices.begin(), diff.a.devices.end());
-  std::set<std::string> b(diff.b.devices.begin(), diff.b.devices.end());
-  if (a != b)
-    diff.notes.push_back(fmt::format("the GPUs differ: A is of {}, B of {}",
-                                     a.empty() ? "none" : enumerate({a.begin(), a.end()}),
-                                     b.empty() ? "none" : enumerate({b.begin(), b.end()})));
-  if (diff.b.verdict == "incomplete" || diff.b.verdict == "blind" || diff.b.verdict == "no-cuda" ||
-      diff.b.verdict == "idle")
+void add_notes(Diff& diff) {
+  const auto devices = [](const Side& side) {
+    const std::set<std::string> names(side.devices.begin(), side.devices.end());
+    return names.empty() ? "none" : enumerate({names.begin(), names.end()});
+  };
+  if (!diff.a.reports && !diff.b.notes.empty())
+    diff.notes.emplace_back("B was read only in part, so some \"lost\" entries may be wrong");
+  if (devices(diff.a) != devices(diff.b))
+    diff.notes.push_back(
+        fmt::format("the GPUs differ: A is of {}, B of {}", devices(diff.a), devices(diff.b)));
+  if (contains(std::array{"incomplete", "blind", "no-cuda", "idle"}, diff.b.verdict))
     diff.notes.push_back(fmt::format(
         "B's verdict is {}: a finding that is absent there is not necessarily fixed", diff.b.verdict));
+  for (const auto& [side, letter] : {std::pair(&diff.a, 'A'), std::pair(&diff.b, 'B')}) {
+    for (const std::string& note : side->notes) diff.notes.push_back(fmt::format("{}: {}", letter, note));
+  }
 }
 
-/// "Flash_Attn" and "flash-attn" are one package.
-std::string folded(std::string_view name) {
-  std::string out = to_lower(name);
-  std::ranges::replace(out, '_', '-');
-  return out;
-}
-
-std::string whole_path(const Object& object) { return object.place + "!" + object.member; }
-
+std::string path_of(const Object& object) { return object.place + "!" + object.member; }
 /// The path inside a distribution: a wheel's member, or what follows site-packages.
 std::string inner_path(const Object& object) {
-  if (!object.member.empty()) return distribution(basename_of(object.place)) + "!" + object.member;
-  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
-    const std::size_t at = object.place.rfind(folder);
-    if (at != std::string::npos) return object.place.substr(at + folder.size());
-  }
-  return {};
+  if (!object.member.empty()) return object.member;
+  const std::size_t at = object.place.rfind("-packages/");
+  return at == std::string::npos ? "" : object.place.substr(at);
 }
-
-std::string file_of(const Object& object) {
-  return std::string(basename_of(object.member.empty() ? object.place : object.member));
-}
-
-std::string in_package(const Object& object) {
-  return object.package.empty() ? std::string() : folded(object.package) + "!" + stem(file_of(object));
+std::string stem_of(const Object& object) {
+  return stem(basename_of(object.member.empty() ? object.place : object.member));
 }
 
 struct Key {
@@ -133,239 +215,136 @@ struct Key {
   std::string (*of)(const Object&);  ///< empty: this object has none
   bool repeated;                     ///< objects of one key are paired in their order
 };
-constexpr Key kKeys[] = {{"path", whole_path, true},
-                         {"package", inner_path, true},
-                         {"path", [](const Object& object) { return object.member; }, false},
-                         {"package", in_package, false},
-                         {"name", file_of, false},
-                         {"name", [](const Object& object) { return stem(file_of(object)); }, false},
-                         {"build-id", [](const Object& object) { return object.build_id; }, false}};
+constexpr Key kKeys[] = {{"path", path_of, true}, {"package", inner_path, true}, {"name", stem_of, false}};
 
-using Places = std::unordered_map<std::string, std::vector<std::size_t>>;
-
-Places places_of(const std::vector<Object>& objects, const std::vector<bool>& taken, const Key& key) {
-  Places out;
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    if (taken[i]) continue;
-    if (std::string text = key.of(objects[i]); !text.empty()) out[std::move(text)].push_back(i);
-  }
-  return out;
-}
-
-/// The object of a finding, as a word that both sides have for it.
-class Objects {
+/// Findings of both sides, by cause and by the objects that belong together.
+class FindingChanges {
  public:
-  explicit Objects(const std::vector<Pair>& pairs) {
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (pairs[i].a != nullptr) a_.try_emplace(pairs[i].a->name, i);
-      if (pairs[i].b != nullptr) b_.try_emplace(pairs[i].b->name, i);
+  explicit FindingChanges(Diff& diff) : diff_(diff) {
+    for (std::size_t i = 0; i < diff.pairs.size(); ++i) {
+      if (const Object* a = diff.pairs[i].a) pairs_[0].try_emplace(a->name, i);
+      if (const Object* b = diff.pairs[i].b) pairs_[1].try_emplace(b->name, i);
     }
   }
-  std::optional<std::size_t> pair(const SideFinding& finding, bool before) const {
-    const auto& names = before ? a_ : b_;
-    const auto found = names.find(finding.object);
-    return found == names.end() ? std::nullopt : std::optional(found->second);
-  }
-  std::string word(const SideFinding& finding, bool before) const {
-    if (const auto number = pair(finding, before)) return fmt::format("#{}", *number);
-    const std::size_t mark = finding.object.rfind('!');
-    return stem(basename_of(mark == std::string::npos ? finding.object : finding.object.substr(mark + 1)));
-  }
-
- private:
-  std::unordered_map<std::string, std::size_t> a_;
-  std::unordered_map<std::string, std::size_t> b_;
-};
-
-bool counts(const SideFinding& finding, const DiffRequest& options) {
-  if (options.targets.empty() || finding.need.empty()) return true;
-  const auto need = image::parse_arch(finding.need);
-  return !need || contains(mapped(options.targets, &image::Arch::cc), need->cc);
-}
-
-class Findings {
- public:
-  Findings(const DiffRequest& options, Diff& diff) : options_(options), diff_(diff), objects_(diff.pairs) {}
 
   void run() {
-    std::vector<const SideFinding*> before = wanted(diff_.a.findings);
-    std::vector<const SideFinding*> after = wanted(diff_.b.findings);
-    // The same cause first; what is left and about the same trouble has another one now.
-    pair_up(before, after, [this](const SideFinding& finding, bool old) {
-      return finding.cause + '\n' + objects_.word(finding, old) + '\n' + finding.need + '\n' +
-             (finding.code ? std::to_string(*finding.code) : "");
-    });
-    pair_up(before, after, [this](const SideFinding& finding, bool old) {
-      return finding.object.empty() ? std::string() : objects_.word(finding, old) + '\n' + finding.need;
-    });
-    alone(before, true, Effect::gained, diff_.fixed);
-    alone(after, false, Effect::lost, diff_.broken);
+    std::multimap<std::string, const SideFinding*> after;
+    std::vector<const SideFinding*> before;
+    for (const SideFinding& finding : diff_.b.findings)
+      if (counts(finding)) after.emplace(key(finding, 1), &finding);
+    for (const SideFinding& finding : diff_.a.findings)
+      if (counts(finding)) before.push_back(&finding);
+    // The same cause first; what is left and about the same object has another one now.
+    for (const bool same_cause : {true, false}) {
+      std::erase_if(before, [&](const SideFinding* a) {
+        if (!same_cause && a->object.empty()) return false;
+        auto [b, end] = after.equal_range(key(*a, 0));
+        while (b != end && same_cause && (a->cause != b->second->cause || a->code != b->second->code)) ++b;
+        if (b == end) return false;
+        add(a, b->second);
+        after.erase(b);
+        return true;
+      });
+    }
+    for (const SideFinding* finding : before) add(finding, nullptr);
+    std::set<const SideFinding*> left;  // in the order of the list
+    for (const auto& [key, finding] : after) left.insert(finding);
+    for (const SideFinding* finding : left) add(nullptr, finding);
   }
 
  private:
-  /// Without those of a scan that are about a target: what images say of it is compared as images.
-  std::vector<const SideFinding*> wanted(const std::vector<SideFinding>& findings) const {
-    std::vector<const SideFinding*> out;
-    for (const SideFinding& finding : findings)
-      if (diff_.a.kind != SideKind::scan || diff_.targets.empty() || finding.need.empty())
-        out.push_back(&finding);
-    return out;
+  /// What a scan says of a target is compared as images.
+  bool counts(const SideFinding& finding) const {
+    return diff_.a.reports || diff_.request.targets.empty() || finding.need.empty();
+  }
+  std::optional<std::size_t> pair_of(const SideFinding& finding, std::size_t side) const {
+    const auto at = pairs_[side].find(finding.object);
+    return at == pairs_[side].end() ? std::nullopt : std::optional(at->second);
+  }
+  /// The object, as a word that both sides have for it, and what it needs.
+  std::string key(const SideFinding& finding, std::size_t side) const {
+    const auto pair = pair_of(finding, side);
+    const std::string_view member = std::string_view(finding.object).substr(finding.object.rfind('!') + 1);
+    return (pair ? fmt::format("#{}", *pair) : stem(basename_of(member))) + '\n' + finding.need;
   }
 
-  void alone(const std::vector<const SideFinding*>& findings, bool old, Effect effect,
-             std::vector<SideFinding>& out) {
-    for (const SideFinding* finding : findings) {
-      out.push_back(*finding);
-      if (finding->severity > Severity::info)
-        add(counts(*finding, options_) ? effect : Effect::changed, *finding, old, finding->text);
-    }
+  void add(const SideFinding* a, const SideFinding* b) {
+    const Severity was = a == nullptr ? Severity::info : a->severity;
+    const Severity is = b == nullptr ? Severity::info : b->severity;
+    const SideFinding& finding = b == nullptr ? *a : *b;
+    const auto need = image::parse_arch(finding.need);
+    const auto& targets = diff_.request.targets;
+    const bool counts = targets.empty() || !need || contains(mapped(targets, &Arch::cc), need->cc);
+    const bool both = a != nullptr && b != nullptr;
+    const bool same = both && was == is && a->cause == b->cause;
+    diff_.changes.push_back(
+        {same ? Effect::same : counted_effect(counts && was != is, is > was), "finding",
+         pair_of(finding, b == nullptr ? 0 : 1), finding.need,
+         finding.text + (same || !both ? "" : fmt::format(" (was {}: {})", to_name(was), a->cause)),
+         a == nullptr ? "" : a->cause, b == nullptr ? "" : b->cause});
   }
 
-  template <class Key>
-  void pair_up(std::vector<const SideFinding*>& before, std::vector<const SideFinding*>& after, Key key) {
-    std::unordered_multimap<std::string, const SideFinding*> theirs;
-    for (auto it = after.rbegin(); it != after.rend(); ++it) {
-      if (std::string text = key(**it, false); !text.empty()) theirs.emplace(std::move(text), *it);
-    }
-    std::vector<const SideFinding*> left;
-    std::unordered_set<const SideFinding*> used;
-    for (const SideFinding* finding : before) {
-      const std::string text = key(*finding, true);
-      const auto found = text.empty() ? theirs.end() : theirs.find(text);
-      if (found == theirs.end()) {
-        left.push_back(finding);
-        continue;
-      }
-      used.insert(found->second);
-      both(*finding, *found->second);
-      theirs.erase(found);
-    }
-    before = std::move(left);
-    std::erase_if(after, [&](const SideFinding* finding) { return used.contains(finding); });
-  }
-
-  void both(const SideFinding& a, const SideFinding& b) {
-    if (a.cause == b.cause && a.severity == b.severity) {
-      diff_.stayed.push_back(b);
-      return;
-    }
-    diff_.other.push_back({a, b});
-    Effect effect = b.severity > a.severity   ? Effect::lost
-                    : b.severity < a.severity ? Effect::gained
-                                              : Effect::changed;
-    if (!counts(b, options_)) effect = Effect::changed;
-    Change& change =
-        add(effect, b, false, fmt::format("{} (was {}: {})", b.text, to_name(a.severity), a.cause));
-    change.before = a.cause;
-    change.after = b.cause;
-  }
-
-  Change& add(Effect effect, const SideFinding& finding, bool before, std::string text) {
-    diff_.changes.push_back({.effect = effect,
-                             .what = "finding",
-                             .pair = objects_.pair(finding, before),
-                             .arch = finding.need,
-                             .text = std::move(text),
-                             .before = before ? finding.cause : "",
-                             .after = before ? "" : finding.cause});
-    return diff_.changes.back();
-  }
-
-  const DiffRequest& options_;
   Diff& diff_;
-  Objects objects_;
+  std::unordered_map<std::string, std::size_t> pairs_[2];
 };
 
 }  // namespace
 
-bool Diff::lost() const {
-  return std::ranges::any_of(changes, [](const Change& change) { return change.effect == Effect::lost; });
-}
-bool Diff::gained() const {
-  return std::ranges::any_of(changes, [](const Change& change) { return change.effect == Effect::gained; });
-}
-
-void compare_sides(const DiffRequest& options, Diff& diff) {
-  diff.targets = options.targets;
-  diff.driver = options.driver;
+void compare_sides(Diff& diff) {
   diff.pairs = match(diff.a.objects, diff.b.objects);
-  for (std::size_t i = 0; i < diff.pairs.size(); ++i) {
-    const Pair& pair = diff.pairs[i];
-    if (pair.a == nullptr || pair.b == nullptr) {
-      alone(pair, i, options, diff.changes);
-      continue;
-    }
-    compare_images(pair, i, options, diff.changes);
-    if (pair.a->kernels && pair.b->kernels) compare_kernels(pair, i, diff.changes);
-  }
-  compare_findings(options, diff);
-  std::ranges::stable_sort(diff.changes, [](const Change& a, const Change& b) {
-    return std::pair(a.effect, a.pair.value_or(kLast)) < std::pair(b.effect, b.pair.value_or(kLast));
+  for (std::size_t i = 0; i < diff.pairs.size(); ++i) ObjectChanges{diff, i, diff.pairs[i]}.run();
+  FindingChanges(diff).run();
+  std::ranges::stable_sort(diff.changes, {}, [](const Change& change) {
+    return std::pair(change.effect, change.pair.value_or(kLast));
   });
-  add_doubts(diff);
-  add_notes(diff.a, "A", diff.notes);
-  add_notes(diff.b, "B", diff.notes);
+  add_notes(diff);
 }
 
 std::string stem(std::string_view file) {
   std::string name(file);
   const std::size_t so = name.find(".so");
   const bool library = so != std::string::npos && (so + 3 == name.size() || name[so + 3] == '.');
-  const std::string end = library ? ".so" : std::string();
+  const std::string end = library ? ".so" : "";
   if (library) name.resize(so);
-  // cpython-311-x86_64-linux-gnu, abi3
   for (const std::string_view tag : {".cpython-", ".abi3", ".pypy"}) {
     const std::size_t at = name.find(tag);
     if (at != std::string::npos && at != 0) name.resize(at);
   }
   // What auditwheel adds: 8 digits of a hash.
-  constexpr std::size_t kHash = 8;
   const std::size_t dash = name.rfind('-');
-  if (dash != std::string::npos && dash != 0 && name.size() - dash - 1 == kHash &&
-      std::all_of(name.begin() + static_cast<std::ptrdiff_t>(dash) + 1, name.end(), is_hex))
+  if (dash != std::string::npos && dash != 0 && name.size() - dash == 9 &&
+      std::ranges::all_of(name.substr(dash + 1), is_hex))
     name.resize(dash);
   return name + end;
 }
 
-std::string distribution(std::string_view archive) {
-  // PEP 427: name-version(-build)?-python-abi-platform.whl
-  std::size_t end = archive.find('-');
-  while (end != std::string_view::npos && (end + 1 == archive.size() || !is_digit(archive[end + 1])))
-    end = archive.find('-', end + 1);
-  return folded(archive.substr(0, end));
-}
-
 std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>& b) {
-  std::vector<Pair> pairs(a.size());
-  std::vector<bool> taken_a(a.size());
-  std::vector<bool> taken_b(b.size());
-  const auto pair_up = [&](std::size_t i, std::size_t k, const char* how) {
-    pairs[i] = {&a[i], &b[k], how};
-    taken_a[i] = taken_b[k] = true;
+  std::vector<Pair> pairs = mapped(a, [](const Object& object) { return Pair{&object}; });
+  std::set<const Object*> taken;
+  const auto pair_up = [&](Pair& pair, const Object& other, const char* how) {
+    pair.b = &other;
+    pair.match = how;
+    taken.insert(&other);
   };
   if (a.size() == 1 && b.size() == 1)
-    pair_up(0, 0, stem(file_of(a[0])) == stem(file_of(b[0])) ? "name" : "path");
+    pair_up(pairs[0], b[0], stem_of(a[0]) == stem_of(b[0]) ? "name" : "path");
   for (const Key& key : kKeys) {
-    const Places in_a = places_of(a, taken_a, key);
-    const Places in_b = places_of(b, taken_b, key);
-    for (const auto& [text, ours] : in_a) {
-      const auto found = in_b.find(text);
-      if (found == in_b.end()) continue;
-      const auto& theirs = found->second;
+    std::map<std::string, std::pair<std::vector<Pair*>, std::vector<const Object*>>> places;
+    for (Pair& pair : pairs)
+      if (pair.b == nullptr) places[key.of(*pair.a)].first.push_back(&pair);
+    for (const Object& object : b)
+      if (!taken.contains(&object)) places[key.of(object)].second.push_back(&object);
+    places.erase("");
+    for (auto& [text, place] : places) {
+      auto& [ours, theirs] = place;
       if (!key.repeated && (ours.size() != 1 || theirs.size() != 1)) continue;
       for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i)
-        pair_up(ours[i], theirs[i], key.name);
+        pair_up(*ours[i], *theirs[i], key.name);
     }
   }
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!taken_a[i]) pairs[i].a = &a[i];
-  }
-  for (std::size_t k = 0; k < b.size(); ++k) {
-    if (!taken_b[k]) pairs.push_back({nullptr, &b[k], ""});
-  }
+  for (const Object& object : b)
+    if (!taken.contains(&object)) pairs.push_back({nullptr, &object});
   return pairs;
 }
-
-void compare_findings(const DiffRequest& options, Diff& diff) { Findings(options, diff).run(); }
 
 }  // namespace kshim::compare
