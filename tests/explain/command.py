@@ -42,10 +42,12 @@ class Explain(e2e.Case):
             self.assertIn(part, text)
 
     def test_the_page_of_messages_names_the_same_causes(self):
-        page = (e2e.SOURCE / "docs/messages/index.md").read_text()
-        rows = re.findall(r"^\| \[(.+)\]\(.+\.md\) \| .*?`([a-z0-9-]+)`", page, re.M)
+        folder = e2e.SOURCE / "docs/messages"
+        rows = re.findall(r"^\| \[(.+)\]\((.+\.md)\) \| .*?`([a-z0-9-]+)`", (folder / "index.md").read_text(), re.M)
         self.assertGreater(len(rows), 10)
-        for message, cause in rows:
+        for message, page, cause in rows:
+            fixes = (folder / page).read_text().split("## What fixes it", 1)[1]
+            self.assertEqual(re.findall(r"\[`([a-z0-9-]+)`\]", fixes)[:1], [cause], page)
             findings = json.loads(self.kshim("explain", "--format", "json", message).stdout)["findings"]
             self.assertEqual([row["cause"] for row in findings][:1], [cause], message)
 
