@@ -26,7 +26,7 @@ def main():
     validator = schemas.jsonschema_or_skip().Draft202012Validator(schemas.ours()["knowledge"])
     text_of = tool().text_of
     wrong = []
-    known = {row["id"] for row in json.loads((ROOT / "knowledge/sources.json").read_text(encoding="utf-8"))["sources"]}
+    known = {row["id"]: row["date"] for row in json.loads((ROOT / "knowledge/sources.json").read_text(encoding="utf-8"))["sources"]}
     for folder in (ROOT / "knowledge", ROOT / "tests" / "knowledge"):
         tables = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.json"))}
         for name, text in tables.items():
@@ -39,7 +39,11 @@ def main():
                 ids = [row["id"] for row in rows if "id" in row] if isinstance(rows, list) else []
                 wrong += [f"{where}: {section}: two rows have the id {name}" for name in sorted(set(ids)) if ids.count(name) > 1]
                 for row in rows if isinstance(rows, list) else []:
-                    wrong += [f"{where}: {section}: source {word} is not known" for word in row.get("sources", "").split() if word not in known]
+                    cited = row.get("sources", "").split()
+                    wrong += [f"{where}: {section}: source {word} is not known" for word in cited if word not in known]
+                    later = max([known.get(word, "") for word in cited] + [row.get("date") or ""])
+                    if folder.parent == ROOT and later > table["date"]:  # the command takes the newer one of two tables
+                        wrong.append(f"{where}: {section}: a row is of {later}, `date` of {table['date']}")
     gpus = json.loads((ROOT / "knowledge/gpus.json").read_text(encoding="utf-8"))["gpus"]
     toolkits = json.loads((ROOT / "knowledge/toolkits.json").read_text(encoding="utf-8"))["toolkits"]
     targets = {row["cuda"]: set(row["targets"].split()) for row in toolkits}
