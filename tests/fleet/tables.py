@@ -333,7 +333,6 @@ class Ingest(unittest.TestCase):
                           for row in self.rows("processes")}, said)
         self.assertGreater(len({json.dumps(answer) for answer in said.values()}), 1)
 
-    # shows: processes.exit
     def test_how_the_program_of_kshim_run_ended(self):
         simulator = KSHIM.parents[1] / "sim/libcuda.so.1"
         if not simulator.exists() or shutil.which("cc") is None:
