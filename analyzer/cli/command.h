@@ -82,7 +82,7 @@ std::string version_line();
 
 /// A check that takes one of these alone.
 CLI::Validator one_of(const std::vector<std::string>& choices);
-/// "; did you mean `x`?", empty where nothing is near.
+/// " (did you mean `x`?)", empty where nothing is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
                          std::string_view prefix = "");
 

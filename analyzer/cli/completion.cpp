@@ -23,7 +23,7 @@ CLI::Validator one_of(const std::vector<std::string>& choices) {
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
                          std::string_view prefix) {
   const std::string near = nearest(word, {known.begin(), known.end()});
-  return near.empty() ? std::string() : fmt::format("; did you mean `{}{}`?", prefix, near);
+  return near.empty() ? std::string() : fmt::format(" (did you mean `{}{}`?)", prefix, near);
 }
 
 std::function<int()> set_up_completion(Arguments& arguments) {

@@ -17,8 +17,10 @@ namespace {
 int unknown_command(std::string_view name) {
   std::vector<std::string> names;
   for (const Command& command : commands()) names.emplace_back(command.name);
-  print_error(fmt::format("unknown command `{}`{}; `kshim help` lists the commands", name,
-                          did_you_mean(name, names)));
+  print_error(name.starts_with('-')
+                  ? fmt::format("`{}` is no command: options follow the command; see `kshim help`", name)
+                  : fmt::format("unknown command `{}`{}; `kshim help` lists the commands", name,
+                                did_you_mean(name, names)));
   return exit_status::kMisuse;
 }
 

@@ -123,7 +123,7 @@ UserError Arguments::misuse(const CLI::ParseError& error) const {
                        unknown.front(), near_option(app_, unknown.front()));
   } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     constexpr std::string_view kUsage = "Usage: ";
-    what = fmt::format("something is missing: {}",
+    what = fmt::format("an argument is missing: {}",
                        command_.page.substr(kUsage.size(), command_.page.find("\n\n") - kUsage.size()));
   }
   return UserError(fmt::format("{}; see `kshim {} --help`", what, command_.name), command_.misuse_status);

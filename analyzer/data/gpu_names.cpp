@@ -170,9 +170,11 @@ GpuChoice choose_gpu(std::string_view text) {
   constexpr std::string_view kWhere = "`kshim scan --list-gpus` lists them";
   const auto arch = image::parse_arch(text);
   if (arch && image::find_compute_capability(arch->cc) != nullptr) return {arch->cc, {}};
-  const NamedGpus named = gpus_called(text);
+  NamedGpus named = gpus_called(text);
   const std::string typed = sanitize(text);
   if (named.found.empty()) {
+    const auto whole = image::parse_arch(typed + ".0");  // 12, where 12.0 is meant
+    if (whole && image::find_compute_capability(whole->cc) != nullptr) named.similar = {name(whole->cc)};
     throw UnknownGpu(
         named.similar.empty()
             ? fmt::format(

@@ -150,6 +150,7 @@ std::vector<std::string> load_knowledge(const std::string& named) {
   if (!path.empty()) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(path, ignored)) {
+      if (!std::filesystem::exists(path, ignored)) throw std::runtime_error(path + ": is not there");
       replace_knowledge(*read_file(path, false), path);
       return {};
     }

@@ -95,7 +95,8 @@ std::optional<ReportFile> ReportWalk::next() {
       const std::string& path = paths_[begun_ - 1];
       if (deeper_) notes_.push_back(fmt::format("{}: folders below the {}th are not read", path, kDeepest));
       if (!found_ && notes_.size() == notes_before_)
-        notes_.push_back(fmt::format("{}: holds no report (*.jsonl)", path));
+        notes_.push_back(
+            fmt::format("{}: holds no report (*.jsonl); `kshim run -- PROGRAM` makes one", path));
       continue;
     }
     const char* const name = folder->names.data() + folder->left.back();

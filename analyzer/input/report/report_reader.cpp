@@ -21,7 +21,8 @@ namespace {
 constexpr std::size_t kChunk = std::size_t{1} << 20;
 // Kinds of oddities that are told apart.
 constexpr std::size_t kNotesKept = 16;
-constexpr std::string_view kNoReport = "is not a kshim report: its first line is no `process` record of one";
+constexpr std::string_view kNoReport =
+    "is not a kshim report (no `process` record first); `kshim explain --log FILE` reads a log";
 
 /// What the first line says about the file; empty when it is a report that we read.
 std::string judge_schema(std::string_view schema) {

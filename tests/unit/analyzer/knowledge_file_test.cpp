@@ -23,6 +23,7 @@ namespace kshim::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kGpu[] =
     R"({"cc": "14.0", "generation": "Foo", "chips": "", "tegra": false, "first_toolkit": "14.0",
@@ -101,6 +102,8 @@ TEST(GpuNames, AmbiguousOrUnknownNamesAreReported) {
   EXPECT_THAT(refused("TITAN X"), HasSubstr("GTX TITAN X (5.2)"));
   EXPECT_THAT(refused("RTX 5091"), HasSubstr("RTX 5090"));
   EXPECT_THAT(refused("toaster"), HasSubstr("--list-gpus"));
+  EXPECT_THAT(refused("12"), HasSubstr("12.0"));
+  EXPECT_THAT(refused("13"), Not(HasSubstr("13.0")));
   EXPECT_THAT(refused("10.9"), HasSubstr(fmt::format("3.0 to {}", image::to_name(gpus().back().cc).view())));
   EXPECT_THAT(refused(""), HasSubstr("--list-gpus"));
   EXPECT_EQ(refused("\x1b[31mx").find('\x1b'), std::string::npos);
