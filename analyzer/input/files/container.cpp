@@ -64,7 +64,7 @@ void each_member(ContainerKind kind, Bytes container, const std::string& name, c
   const Utf8Names names;
   Walk walk(limits, visitor, name,
             kind == ContainerKind::thin_ar ? limits.total_bytes : limits.of(container.size()));
-  if (kind != ContainerKind::zip && !walk.takes_whole({})) return;
+  if (kind != ContainerKind::zip && visitor.queue != nullptr && !visitor.queue->take_whole()) return;
   walk.container(kind, container, {});
   if (walk.budget.exhausted())
     walk.note({}, {}, 0,
@@ -117,7 +117,14 @@ void each_tar_member(Bytes tar, const ContainerLimits& limits, const ContainerVi
 
 void each_tar_entry(Bytes tar, const std::function<bool(const TarEntry&)>& visit) {
   const Utf8Names names;
-  list_tar(tar, visit);
+  Stream stream(Stream::Format::tar, tar);
+  ByteBudget budget(tar.size());
+  while (stream.next_entry() == Stream::Step::entry && !stream.compressed()) {
+    TarEntry entry{stream.name(), stream.link(), {}};
+    if (stream.is_file() && stream.size() != 0) entry.bytes = stream.in_place(budget);
+    if (!visit(entry)) return;
+    stream.skip_rest(budget);
+  }
 }
 
 }  // namespace kshim::input

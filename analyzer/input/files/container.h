@@ -3,12 +3,10 @@
 // anything to disk.
 #pragma once
 
-#include "analyzer/core/prelude.h"
-#include "kshim/base/bytes.h"
+#include "analyzer/input/files/container_stream.h"
 
 namespace kshim::input {
 
-class ByteBudget;
 class MemberQueue;
 
 /// tar: compressed in any way, or not. packed: a compressed stream; nothing tells whether a tar is in it.
@@ -39,8 +37,6 @@ struct Member {
                      ///< "pkg-foo.tar.zst!lib/libfoo.so". Bytes as found: escapes, NULs, "..", anything
   Bytes bytes;       ///< valid during the visit only
 };
-
-constexpr std::uint64_t kUnknownSize = UINT64_MAX;
 
 struct ContainerVisitor {
   /// Whether a member of this name and (uncompressed) size is worth its decompression; kUnknownSize only in

@@ -14,30 +14,21 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// What zlib's own format holds, checksum included.
-class ZlibSource final : public Source {
+/// What zlib's own format holds, checksum included: libarchive does not read it.
+class ZlibStream {
  public:
-  ZlibSource() {
-    if (::inflateInit(&stream_) != Z_OK) fail("cannot be read (out of memory)");
-  }
-  ZlibSource(const ZlibSource&) = delete;
-  ZlibSource& operator=(const ZlibSource&) = delete;
-  ~ZlibSource() override { ::inflateEnd(&stream_); }
-
-  void restart(Bytes packed) {
-    ::inflateReset(&stream_);
-    stream_.avail_in = 0;
-    rest_ = packed;
-    ended_ = false;
-  }
+  explicit ZlibStream(Bytes packed) : rest_(packed), good_(::inflateInit(&stream_) == Z_OK) {}
+  ZlibStream(const ZlibStream&) = delete;
+  ZlibStream& operator=(const ZlibStream&) = delete;
+  ~ZlibStream() { ::inflateEnd(&stream_); }
   /// Compressed bytes so far.
   std::uint64_t done() const { return stream_.total_in; }
   bool ended() const { return ended_; }
 
-  Bytes next() override {
+  Bytes next() {
     stream_.next_out = reinterpret_cast<Bytef*>(block_.data());
     stream_.avail_out = static_cast<uInt>(block_.size());
-    while (!ended_ && stream_.avail_out != 0) {
+    while (good_ && !ended_ && stream_.avail_out != 0) {
       if (stream_.avail_in == 0) {
         const Bytes part = rest_.first(std::min<std::size_t>(rest_.size(), 1U << 30));
         rest_ = rest_.subspan(part.size());
@@ -46,7 +37,7 @@ class ZlibSource final : public Source {
       }
       const int result = ::inflate(&stream_, Z_NO_FLUSH);
       ended_ = result == Z_STREAM_END;
-      if (result != Z_OK) break;
+      good_ = result == Z_OK || ended_;
     }
     return Bytes(block_).first(block_.size() - stream_.avail_out);
   }
@@ -54,9 +45,16 @@ class ZlibSource final : public Source {
  private:
   Bytes rest_;
   z_stream stream_{};
+  bool good_;
   bool ended_ = false;
   std::array<std::byte, 16U << 10> block_{};
 };
+
+/// Whether the end record of a zip's directory is in the last bytes.
+bool has_zip_directory(Bytes bytes) {
+  constexpr std::size_t kRecord = 22 + 0xffff;  // with the longest comment
+  return text_of(bytes.last(std::min(bytes.size(), kRecord))).find("PK\5\6"sv) != std::string_view::npos;
+}
 
 constexpr std::string_view kCubin =
     "\x7f"
@@ -174,23 +172,23 @@ class EmbeddedWalk {
       case Sign::none:
         return at + 1;
       case Sign::zlib: {
-        if (!zlib_) zlib_ = std::make_unique<ZlibSource>();
-        zlib_->restart(rest);
-        const bool whole = stream(at, *zlib_);
-        return whole && zlib_->ended() ? at + zlib_->done() : at + 2;
+        ZlibStream zlib(rest);
+        const bool whole = stream(
+            at, [&] { return zlib.next(); }, [&] { return zlib.ended(); });
+        return whole ? at + zlib.done() : at + 2;
       }
       case Sign::packed: {
-        MemorySource input({}, rest);
-        Stream packed(Stream::Format::raw, input);
+        Stream packed(Stream::Format::raw, rest);
         if (packed.next_entry() != Stream::Step::entry || !packed.compressed()) return spend(0), at + 4;
-        EntrySource source(packed, kUnknownSize, walk_.budget);
-        stream(at, source);
+        stream(
+            at, [&] { return packed.next(walk_.budget); }, [&] { return !packed.failed(); });
         return at + 4;
       }
       case Sign::zip:
         if (!directory_) directory_ = has_zip_directory(bytes_);
         if (!*directory_) return at + 4;
-        walk_zip(walk_, bytes_, {fmt::format("{}@{}!", place_.prefix, at), place_.depth + 1});
+        walk_.container(ContainerKind::zip, bytes_,
+                        {fmt::format("{}@{}!", place_.prefix, at), place_.depth + 1});
         return bytes_.size();  // its directory is the last thing
       case Sign::text: {
         const std::vector<std::byte> code = bytes_of_text(rest, rest.size());
@@ -211,30 +209,30 @@ class EmbeddedWalk {
     return enough;
   }
 
-  /// Whether all of the stream was read: of one that holds nothing of interest, only its beginning is.
-  bool stream(std::uint64_t at, Source& source) {
+  using Next = std::function<Bytes()>;
+
+  /// Whether all of the stream was read: of one that holds nothing of interest, only its beginning is. One
+  /// that does not end well only looked like one.
+  bool stream(std::uint64_t at, const Next& next, const std::function<bool()>& good) {
     buffer_.clear();
-    if (!pull(source, kFirstBytes) || buffer_.size() == 0) return false;
+    if (!pull(next, kFirstBytes) || buffer_.size() == 0) return false;
     const Bytes first = buffer_.bytes().first(std::min(buffer_.size(), kFirstBytes));
     const bool wanted = container_kind(first, {}) != ContainerKind::none || !walk_.visitor.wants_content ||
                         walk_.visitor.wants_content(place_.prefix, first);
-    if (!wanted) return false;
-    // A stream that does not end well only looked like one.
-    if (!pull(source, SIZE_MAX)) return false;
-    if (&source == zlib_.get() && !zlib_->ended()) return false;
+    if (!wanted || !pull(next, SIZE_MAX) || !good()) return false;
     member(at, buffer_.bytes());
     return true;
   }
 
-  bool pull(Source& source, std::size_t until) {
+  bool pull(const Next& next, std::size_t until) {
     while (buffer_.size() < until) {
-      const Bytes block = source.next();
+      const Bytes block = next();
       if (block.empty()) break;
       if (!spend(block.size()) || block.size() > walk_.limits.member_bytes - buffer_.size() ||
           !buffer_.append(block))
         return false;
     }
-    return source.failure().empty();
+    return true;
   }
 
   void member(std::uint64_t at, Bytes bytes) {
@@ -247,35 +245,11 @@ class EmbeddedWalk {
   Bytes bytes_;
   const ContainerPlace& place_;
   Buffer buffer_;
-  std::unique_ptr<ZlibSource> zlib_;
   std::optional<bool> directory_;  ///< whether a zip ends the bytes
   std::uint64_t work_;
 };
 
 }  // namespace
-
-void walk_packed(Walk& walk, std::string_view name, Source& input, const ContainerPlace& place) {
-  const std::string_view inner = unpacked_name(name.substr(name.rfind('/') + 1));
-  Stream stream(Stream::Format::raw, input);
-  if (stream.next_entry() != Stream::Step::entry)
-    return walk.note(place, inner, 0, "cannot be read (" + stream.failure() + ")");
-  // Else the entry is these bytes once more.
-  if (!stream.compressed()) return walk.note(place, inner, 0, "begins like a compressed stream, and is none");
-  EntrySource source(stream, kUnknownSize, walk.budget);
-  std::vector<std::byte> head;
-  while (head.size() < kTarHeader) {
-    const Bytes block = source.next();
-    if (block.empty()) break;
-    head.insert(head.end(), block.begin(), block.end());
-  }
-  ResumedSource all(head, source);
-  if (container_kind(Bytes(head).first(std::min(head.size(), kTarHeader)), ".tar") == ContainerKind::tar)
-    return walk_stream(walk, Stream::Format::tar, all, {}, place);
-  if (!walk.count_member(place)) return;
-  Buffer buffer(walk.visitor.member_memory);
-  const Candidate member{inner, kUnknownSize, 0};
-  walk.member(place, member, all, buffer);  // its name was asked about with the stream's
-}
 
 void walk_embedded(Walk& walk, Bytes bytes, std::uint64_t from, const ContainerPlace& place) {
   EmbeddedWalk(walk, bytes, place).run(from);

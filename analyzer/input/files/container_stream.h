@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that arrive block by block, and libarchive between two of such streams.
+// Archives and compressed streams in memory, as libarchive reads them.
 #pragma once
 #include <atomic>
 
@@ -10,6 +10,8 @@ struct archive;
 struct archive_entry;
 
 namespace kshim::input {
+
+constexpr std::uint64_t kUnknownSize = UINT64_MAX;
 
 /// Bytes that may still be read, by several threads.
 class ByteBudget {
@@ -34,78 +36,43 @@ class ByteBudget {
   std::atomic<bool> exhausted_{false};
 };
 
-class Source {
- public:
-  Source() = default;
-  Source(const Source&) = delete;
-  Source& operator=(const Source&) = delete;
-  virtual ~Source() = default;
-  /// The next block, valid until the next call. Empty: the end, or a failure.
-  virtual Bytes next() = 0;
-  /// Up to `size` bytes passed over unread; 0 where only reading leads on.
-  virtual std::uint64_t skip(std::uint64_t size);
-  /// A clause, or empty when nothing failed.
-  const std::string& failure() const noexcept { return failure_; }
-
- protected:
-  void fail(std::string clause) {
-    if (failure_.empty()) failure_ = std::move(clause);
-  }
-
- private:
-  std::string failure_;
-};
-
-/// `head`, then `body`; `passed` hears how much of the body was read, now and then and when the source ends.
-class MemorySource final : public Source {
- public:
-  MemorySource(Bytes head, Bytes body, std::function<void(Bytes)> passed = {})
-      : head_(head), body_(body), unpassed_(body), passed_(std::move(passed)) {}
-  MemorySource(const MemorySource&) = delete;
-  MemorySource& operator=(const MemorySource&) = delete;
-  ~MemorySource() override;
-  Bytes next() override;
-  std::uint64_t skip(std::uint64_t size) override;
-
- private:
-  void pass();
-
-  Bytes head_;
-  Bytes body_;
-  Bytes unpassed_;  // ends where body_ does
-  std::function<void(Bytes)> passed_;
-};
-
-/// What was already taken from another source, then its rest.
-class ResumedSource final : public Source {
- public:
-  ResumedSource(Bytes head, Source& rest) : head_(head), rest_(rest) {}
-  Bytes next() override;
-
- private:
-  Bytes head_;
-  Source& rest_;
-};
-
-/// An archive that libarchive reads from a Source, front to back.
 class Stream {
  public:
-  enum class Format : std::uint8_t { tar, zip, raw };  ///< raw: what is compressed is one entry
-  Stream(Format format, Source& input);
+  /// zip: by its directory. cut_zip: from its start on. raw: what is compressed is one entry. packed: a tar,
+  /// else raw.
+  enum class Format : std::uint8_t { tar, zip, cut_zip, raw, packed };
+  /// `passed` hears which bytes were read through, now and then.
+  Stream(Format format, Bytes input, std::function<void(Bytes)> passed = {});
+  ~Stream() { pass(done()); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
 
   enum class Step : std::uint8_t { entry, damaged, end, failed };
   /// damaged: one header is not understood, the next step goes on behind it. failed: nothing follows.
   Step next_entry();
-  archive_entry* entry() const noexcept { return entry_; }
-  ::archive* handle() const noexcept { return archive_.get(); }
   bool compressed() const noexcept;
-  /// Of the present entry's header, in the uncompressed archive.
-  std::uint64_t header_offset() const noexcept { return header_start_; }
-  std::uint64_t input_done() const noexcept;
-  /// Why the last call failed: a clause.
+  bool is_raw() const noexcept;
+  std::uint64_t done() const noexcept;  ///< bytes of the input
+  /// Why next_entry() failed, or why the entry's blocks ended early: a clause.
   std::string failure() const;
-  /// Nothing more can be read, for the reason that libarchive has just given.
-  void give_up();
+
+  // The present entry:
+  std::string_view name() const noexcept;
+  std::string_view link() const noexcept;  ///< where a symbolic or hard link leads
+  bool is_file() const noexcept;
+  bool is_folder() const noexcept;
+  bool is_encrypted() const noexcept;
+  std::uint64_t size() const noexcept;
+  /// Of its header, in the uncompressed archive; in a zip of its data.
+  std::uint64_t offset() const noexcept { return offset_; }
+  /// The next bytes, holes filled with zeros. Empty: the end, or a failure.
+  Bytes next(ByteBudget& budget);
+  bool failed() const noexcept { return !entry_failure_.empty(); }
+  /// All of it, in the input, where it lies there as it is. To be asked before next().
+  Bytes in_place(ByteBudget& budget);
+  /// Whether reading an entry to its end proves its bytes.
+  bool proves() const noexcept { return zip_; }
+  void skip_rest(ByteBudget& budget);
 
  private:
   struct Free {
@@ -113,33 +80,28 @@ class Stream {
   };
   static std::int64_t read_input(::archive* handle, void* self, const void** block) noexcept;
   static std::int64_t skip_input(::archive* handle, void* self, std::int64_t size) noexcept;
+  static std::int64_t seek_input(::archive* handle, void* self, std::int64_t offset, int whence) noexcept;
+  void pass(std::uint64_t until);
+  Bytes next_stored(ByteBudget& budget);
+  void give_up();
 
-  Source& input_;
+  Bytes input_;
+  std::function<void(Bytes)> passed_;
+  bool zip_;
+  std::uint64_t read_ = 0;      // of the input, by libarchive
+  std::uint64_t unpassed_ = 0;  // what passed_ hears next begins here
   std::unique_ptr<::archive, Free> archive_;
   archive_entry* entry_ = nullptr;
-  std::uint64_t header_start_ = 0;
+  std::uint64_t offset_ = 0;
   bool in_header_ = false;
   bool open_ = false;
   std::string last_words_;
-};
-
-/// The present entry's bytes, holes filled with zeros.
-class EntrySource final : public Source {
- public:
-  EntrySource(Stream& stream, std::uint64_t size, ByteBudget& budget)
-      : stream_(stream), budget_(budget), size_(size) {}
-  Bytes next() override;
-  /// The next block as stored: what holes would add is left out.
-  Bytes next_stored();
-
- private:
-  Stream& stream_;
-  ByteBudget& budget_;
-  std::uint64_t size_;
+  // Of the present entry:
   std::uint64_t at_ = 0;        // of the next byte to hand out
   std::uint64_t block_at_ = 0;  // of block_
   Bytes block_;
   bool ended_ = false;
+  std::string entry_failure_;
 };
 
 }  // namespace kshim::input

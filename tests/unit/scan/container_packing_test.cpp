@@ -81,7 +81,7 @@ TEST_P(ZipMethod, DamageIsTold) {
   const Seen seen = visit(build_zip({wrong_sum, cut, nonsense, stored("z", "2")}), "a.whl");
   EXPECT_THAT(seen.members, ElementsAre("z=2"));
   ASSERT_EQ(seen.damage.size(), 3U);
-  EXPECT_THAT(seen.damage[0], HasSubstr(wrong_sum.name + "@0: "));
+  EXPECT_THAT(seen.damage[0], HasSubstr(wrong_sum.name + "@36: "));
   EXPECT_THAT(seen.damage[1], HasSubstr("cut@"));
   EXPECT_THAT(seen.damage[2], HasSubstr("nonsense@"));
 }

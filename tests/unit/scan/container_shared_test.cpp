@@ -62,12 +62,12 @@ TEST(Shared, EveryMemberOfAZipOnce) {
   }
 }
 
-TEST(Shared, TheLargestComeFirst) {
-  const std::string zip = build_zip({stored("b", "22"), deflated("packs well", std::string(10'000, 'x')),
-                                     stored("d", std::string(300, 'd')), stored("a", "1"), stored("dir/", ""),
-                                     stored("c", "22")});
+TEST(Shared, LargeMembersComeFirst) {
+  const std::string large(17 * kMega, 'x');
+  const std::string zip = build_zip({stored("b", "22"), deflated("packs well", large), stored("dir/", ""),
+                                     deflated("large, too", large), stored("c", "22")});
   const auto seen = share(zip, "a.zip", 1);
-  EXPECT_THAT(seen[0].asked, ElementsAre("d", "packs well", "b", "c", "a"));
+  EXPECT_THAT(seen[0].asked, ElementsAre("packs well", "large, too", "b", "c"));
 }
 
 TEST(Shared, WhatIsNoZipIsOfOneThread) {
@@ -93,8 +93,8 @@ TEST(Shared, DamageIsToldOnce) {
   std::string zip = build_zip({stored("a", "1"), stored("b", "2")});
   zip[zip.rfind("PK\1\2")] ^= 1;
   const auto seen = share(zip, "a.zip", 4);
-  EXPECT_THAT(all(seen, &Seen::members), ElementsAre("a=1"));
-  EXPECT_THAT(all(seen, &Seen::damage), ElementsAre(testing::HasSubstr("has a directory that")));
+  EXPECT_THAT(all(seen, &Seen::members), ElementsAre("a=1", "b=2"));
+  EXPECT_THAT(all(seen, &Seen::damage), ElementsAre(testing::HasSubstr("has no directory that leads on")));
   ContainerLimits limits;
   limits.members = 5;
   const auto many = share(build_zip(std::vector<ZipMember>(9, stored("a", "1"))), "a.zip", 3, limits);
@@ -102,16 +102,13 @@ TEST(Shared, DamageIsToldOnce) {
   EXPECT_THAT(all(many, &Seen::damage), ElementsAre("@0: holds more than 5 members: the rest is not read"));
 }
 
-TEST(Shared, OverlapsAreSeenByAllTogether) {
+TEST(Shared, MembersInOnePlaceAreReadOnce) {
   ZipMember member = deflated("0", std::string(2'000'000, 'x'));
   std::vector<ZipMember> members = {member};
   member.offset = 0;
   members.insert(members.end(), 200, member);
   const std::string zip = build_zip(members);
-  const std::size_t fit = zip.size() / member.compressed_size;
-  const auto seen = share(zip, "a.zip", 4);
-  EXPECT_EQ(all(seen, &Seen::members).size(), fit);
-  EXPECT_EQ(all(seen, &Seen::damage).size(), 201 - fit);
+  EXPECT_THAT(all(share(zip, "a.zip", 4), &Seen::members), SizeIs(1));
 }
 
 TEST(Memory, BeyondTheLimitAFileHoldsWhatIsInflated) {
