@@ -32,18 +32,18 @@ FixDraft fix_of(std::string_view id, const TemplateWords& words, std::string_vie
   throw std::runtime_error(fmt::format("the tables in use have no fix `{}`", id));
 }
 
-bool is_shown(std::string_view when, const AdviceInput& at) {
-  return when.empty() || std::ranges::find(at.shows, when) != at.shows.end();
+bool is_shown(std::string_view when, const Facts& at) {
+  return when.empty() || std::ranges::find(at.process.shows, when) != at.process.shows.end();
 }
 
-void add_plain_fixes(const AdviceInput& at, FixDrafts& fixes) {
+void add_plain_fixes(const Facts& at, FixDrafts& fixes) {
   // Uses the rows of this error code, or otherwise the rows that apply to every code of the cause.
-  int code = at.code.value_or(0);
+  int code = at.call.code.value_or(0);
   const auto is_of = [&](const auto& row) { return row.cause == at.cause && row.code == code; };
   const auto own = [&](const auto& rows) { return std::any_of(rows.begin(), rows.end(), is_of); };
   if (!own(cause_fixes()) && !own(code_meanings())) code = 0;
   TemplateWords words;
-  for (const auto& [word, text] : at.said) words.emplace_back(word, text);
+  for (const auto& [word, text] : at.call.said) words.emplace_back(word, text);
   const auto add = [&](const auto& row) {
     if (!is_of(row)) return;
     FixDraft fix{{row.kind,
@@ -53,7 +53,7 @@ void add_plain_fixes(const AdviceInput& at, FixDrafts& fixes) {
                   expand_filled(row.caveat, words),
                   row_of(row.cause).name}};
     fix.actor = actor_of(row.who);
-    if (!row.command.empty()) fix.steps.push_back(command_of(row.command, {}, at.program));
+    if (!row.command.empty()) fix.steps.push_back(command_of(row.command, {}, at.process.program));
     fixes.push_back(std::move(fix));
   };
   for (const CauseFixRow& row : cause_fixes())
@@ -63,13 +63,13 @@ void add_plain_fixes(const AdviceInput& at, FixDrafts& fixes) {
 
 namespace {
 
-void add_switch_fix(const AdviceInput& at, FixDrafts& fixes) {
+void add_switch_fix(const Facts& at, FixDrafts& fixes) {
   const bool bypassed = at.cause == Cause::sass_bypassed;
-  if (!at.switch_names.empty()) {
+  if (!at.driver.switch_names.empty()) {
     fixes.push_back(fix_of(bypassed ? "unset-switch/forced" : "unset-switch/off",
-                           {{"names", enumerate(at.switch_names)},
-                            {"variables", join(at.switch_names, " ")},
-                            {"they", at.switch_names.size() == 1 ? "it is" : "they are"}}));
+                           {{"names", enumerate(at.driver.switch_names)},
+                            {"variables", join(at.driver.switch_names, " ")},
+                            {"they", at.driver.switch_names.size() == 1 ? "it is" : "they are"}}));
     return;
   }
   // The code says that one of them is on, and no list of the environment which.
@@ -83,196 +83,204 @@ void add_switch_fix(const AdviceInput& at, FixDrafts& fixes) {
     unset += fmt::format(" -u {}", row.variable);
   }
   fixes.push_back(fix_of(bypassed ? "start-without-switch/forced" : "start-without-switch/off",
-                         {{"names", enumerate(names)}, {"unset", unset}}, at.program));
+                         {{"names", enumerate(names)}, {"unset", unset}}, at.process.program));
 }
 
 // A third-party package: the user has no source, but another release may have the fix.
-void add_other_release_fix(const AdviceInput& at, FixDrafts& fixes) {
+void add_other_release_fix(const Facts& at, FixDrafts& fixes) {
   fixes.push_back(fix_of(
       "try-other-release",
-      {{"package", at.package.shown()},
-       {"ask", at.manager == "conda" ? "conda search" : "python -m pip index versions"},
-       {"word", shell_quote(at.package.shown())},
+      {{"package", at.package.name.shown()},
+       {"ask", at.package.manager == "conda" ? "conda search" : "python -m pip index versions"},
+       {"word", shell_quote(at.package.name.shown())},
        {"left_out",
-        at.package_version.empty() ? "" : fmt::format("; {} leaves this one out", at.package_version)}}));
+        at.package.version.empty() ? "" : fmt::format("; {} leaves this one out", at.package.version)}}));
 }
 
-void add_kernel_fix(const AdviceInput& at, FixDrafts& fixes) {
+void add_kernel_fix(const Facts& at, FixDrafts& fixes) {
   fixes.push_back(fix_of(
       "compile-kernel-for-gpu",
       {{"why",
-        at.kernel_images.empty()
+        at.images.holders.empty()
             ? "the image for this GPU was built without the kernel"
             : fmt::format(
                   "it is compiled into {} only: its definition stands behind an `#if __CUDA_ARCH__`, or its "
                   "file was built with another list of architectures",
-                  enumerate(at.kernel_images))}}));
+                  enumerate(at.images.holders))}}));
 }
 
 // The name asked for is text in the program: it must be the one that the image has.
-void add_name_fix(const AdviceInput& at, FixDrafts& fixes) {
+void add_name_fix(const Facts& at, FixDrafts& fixes) {
   constexpr std::size_t kNamed = 4;
   constexpr std::size_t kRoom = 60;
   const std::string lowered =
-      at.loose ? "NVRTC tells the mangled name: nvrtcAddNameExpression, then nvrtcGetLoweredName" : "";
-  if (!at.alike.empty()) {
-    fixes.push_back(
-        fix_of("ask-for-declared-name", {{"name", shorten(at.alike.front(), kRoom)}, {"lowered", lowered}}));
-  } else if (at.kernels.empty()) {
+      at.file.loose ? "NVRTC tells the mangled name: nvrtcAddNameExpression, then nvrtcGetLoweredName" : "";
+  if (!at.images.alike.empty()) {
+    fixes.push_back(fix_of("ask-for-declared-name",
+                           {{"name", shorten(at.images.alike.front(), kRoom)}, {"lowered", lowered}}));
+  } else if (at.images.kernels.empty()) {
     fixes.push_back(fix_of("ask-for-image-name", {{"lowered", lowered}}));
   } else {
     std::vector<std::string> names;
-    for (const std::string& name : std::span(at.kernels).first(std::min(kNamed, at.kernels.size())))
+    for (const std::string& name :
+         std::span(at.images.kernels).first(std::min(kNamed, at.images.kernels.size())))
       names.push_back(shorten(name, kRoom));
-    if (at.kernels.size() > kNamed) names.push_back(fmt::format("{} more", at.kernels.size() - kNamed));
-    fixes.push_back(fix_of("correct-kernel-name",
-                           {{"kernels_are", at.kernels.size() == 1 ? "kernel there is" : "kernels there are"},
-                            {"names", enumerate(names)}}));
+    if (at.images.kernels.size() > kNamed)
+      names.push_back(fmt::format("{} more", at.images.kernels.size() - kNamed));
+    fixes.push_back(
+        fix_of("correct-kernel-name",
+               {{"kernels_are", at.images.kernels.size() == 1 ? "kernel there is" : "kernels there are"},
+                {"names", enumerate(names)}}));
   }
 }
 
-void add_cache_fix(const AdviceInput& at, AdviceDraft& advice) {
+void add_cache_fix(const Facts& at, AdviceDraft& advice) {
   advice.fixes.push_back(
-      fix_of("delete-cache-entry", {{"cache", at.cache},
-                                    {"variable", at.cache_variable},
-                                    {"removable", at.removable.empty() ? "" : shell_quote(at.removable)}}));
-  if (!at.cache.empty())
+      fix_of("delete-cache-entry",
+             {{"cache", at.file.cache},
+              {"variable", at.file.cache_variable},
+              {"removable", at.file.removable.empty() ? "" : shell_quote(at.file.removable)}}));
+  if (!at.file.cache.empty())
     advice.dead_ends.push_back(
-        {fmt::format("installing {} again", at.cache), "reinstalling does not clear the cache"});
+        {fmt::format("installing {} again", at.file.cache), "reinstalling does not clear the cache"});
 }
 
-void add_invalid_image_fix(const AdviceInput& at, FixDrafts& fixes) {
+void add_invalid_image_fix(const Facts& at, FixDrafts& fixes) {
   constexpr int kInvalidPtx = 218;
-  if (at.code == kInvalidPtx && at.object.empty() && at.package.empty()) {
+  if (at.call.code == kInvalidPtx && at.file.path.empty() && at.package.name.empty()) {
     // Nobody here has the PTX of a finished program.
-    if (at.released) fixes.push_back(fix_of("take-driver-for-program"));
-    return fixes.push_back(fix_of("assemble-ptx", {{"arch", at.device ? sm_name(*at.device) : "sm_XY"}}));
+    if (at.package.released) fixes.push_back(fix_of("take-driver-for-program"));
+    return fixes.push_back(fix_of("assemble-ptx", {{"arch", at.gpu.cc ? sm_name(*at.gpu.cc) : "sm_XY"}}));
   }
-  if ((!comes_built(at) && at.manager.empty()) || at.package.empty()) {
+  if ((!comes_built(at) && at.package.manager.empty()) || at.package.name.empty()) {
     fixes.push_back(fix_of("build-file-again"));
     return;
   }
-  const std::string_view pattern = at.manager == "conda"  ? "conda install --force-reinstall {package}"
-                                   : at.manager == "dpkg" ? "sudo apt-get install --reinstall {package}"
-                                   : at.manager == "rpm"
-                                       ? "sudo dnf reinstall {package}"
-                                       : "pip install --force-reinstall --no-deps --no-cache-dir {package}";
-  const bool from_source = at.manager.empty() || at.manager == "pip";
+  const std::string_view pattern =
+      at.package.manager == "conda"  ? "conda install --force-reinstall {package}"
+      : at.package.manager == "dpkg" ? "sudo apt-get install --reinstall {package}"
+      : at.package.manager == "rpm"  ? "sudo dnf reinstall {package}"
+                                     : "pip install --force-reinstall --no-deps --no-cache-dir {package}";
+  const bool from_source = at.package.manager.empty() || at.package.manager == "pip";
   FixDraft& fix = fixes.emplace_back(fix_of("install-again/package"));
-  fix.steps.push_back(from_source && !at.source.empty()
-                          ? install_from(at.source)
-                          : command_of(pattern, {{"package", shell_quote(at.package.shown())}}));
+  fix.steps.push_back(from_source && !at.package.source.empty()
+                          ? install_from(at.package.source)
+                          : command_of(pattern, {{"package", shell_quote(at.package.name.shown())}}));
 }
 
 // What is in files that lie elsewhere.
-void add_look_fixes(const AdviceInput& at, FixDrafts& fixes) {
-  const std::size_t named = std::min<std::size_t>(at.unread.size(), 3);
+void add_look_fixes(const Facts& at, FixDrafts& fixes) {
+  const std::size_t named = std::min<std::size_t>(at.file.unread.size(), 3);
   std::string files;
-  for (std::size_t i = 0; i < named; ++i) files += " " + shell_quote(at.unread[i]);
-  const std::size_t more = at.unread.size() - named;
+  for (std::size_t i = 0; i < named; ++i) files += " " + shell_quote(at.file.unread[i]);
+  const std::size_t more = at.file.unread.size() - named;
   fixes.push_back(
-      fix_of("scan-files", {{"need", at.need},
+      fix_of("scan-files", {{"need", at.file.need},
                             {"files", files},
                             {"more", more != 0 ? fmt::format("{} more files are named below", more) : ""}}));
-  fixes.push_back(fix_of("record-target", {{"need", at.need}}));
+  fixes.push_back(fix_of("record-target", {{"need", at.file.need}}));
 }
 
 // The image for the GPU is there, and its source leaves nothing of the kernel in it.
-void add_body_fixes(const AdviceInput& at, AdviceDraft& advice) {
-  const std::string taken(at.taken ? image::to_name(at.taken->kind, at.taken->arch).view() : "");
-  if (at.taken && at.device && at.taken->arch.cc < *at.device) {
-    const std::string need = sm_name(*at.device);
-    advice.fixes.push_back(fix_of("rebuild/guard", {{"need", need},
-                                                    {"digits", need.substr(3)},
-                                                    {"taken", taken},
-                                                    {"older", at.taken->arch.cc.major == at.device->major
-                                                                  ? "an older one of its generation"
-                                                                  : "an older architecture"}}));
+void add_body_fixes(const Facts& at, AdviceDraft& advice) {
+  const std::string taken(
+      at.images.taken ? image::to_name(at.images.taken->kind, at.images.taken->arch).view() : "");
+  if (at.images.taken && at.gpu.cc && at.images.taken->arch.cc < *at.gpu.cc) {
+    const std::string need = sm_name(*at.gpu.cc);
+    advice.fixes.push_back(fix_of(
+        "rebuild/guard",
+        {{"need", need},
+         {"digits", need.substr(3)},
+         {"taken", taken},
+         {"older", at.images.taken->arch.cc.major == at.gpu.cc->major ? "an older one of its generation"
+                                                                      : "an older architecture"}}));
   }
   advice.fixes.push_back(fix_of("write-kernel-body"));
   advice.fixes.push_back(fix_of("use-other-path"));
-  if (!at.taken) return;
+  if (!at.images.taken) return;
   advice.dead_ends.push_back({fmt::format("rebuilding for {} alone", taken),
                               "the file already has that image; the source compiles to an empty body there"});
   advice.dead_ends.push_back(no_driver_update("it loaded the right image"));
 }
 
-void add_left_error_fixes(const AdviceInput& at, AdviceDraft& advice) {
-  const TemplateWords words = {{"library", at.software.empty() ? "the library" : at.software}};
+void add_left_error_fixes(const Facts& at, AdviceDraft& advice) {
+  const TemplateWords words = {
+      {"library", at.package.software.empty() ? "the library" : at.package.software}};
   advice.fixes.push_back(fix_of("clear-left-error", words));
   advice.fixes.push_back(fix_of("use-other-release", words));
-  if (!at.caller.empty())
+  if (!at.call.caller.empty())
     advice.dead_ends.push_back(
-        {fmt::format("rebuilding {} for this GPU", at.caller), "none of its kernels was refused"});
+        {fmt::format("rebuilding {} for this GPU", at.call.caller), "none of its kernels was refused"});
 }
 
 // What works already, and takes time at each start.
-void add_jit_fixes(const AdviceInput& at, FixDrafts& fixes) {
-  if (at.jit_cache_off) fixes.push_back(fix_of("keep-jit-cache"));
-  const bool forced = (at.switches.force_ptx_jit || at.switches.force_jit) && at.device &&
-                      !at.images.empty() && select(at.images, at, {}).choice == image::Choice::sass;
+void add_jit_fixes(const Facts& at, FixDrafts& fixes) {
+  if (at.driver.jit_cache_off) fixes.push_back(fix_of("keep-jit-cache"));
+  const bool forced = (at.driver.switches.force_ptx_jit || at.driver.switches.force_jit) && at.gpu.cc &&
+                      !at.images.list.empty() && select(at.images.list, at, {}).choice == image::Choice::sass;
   if (forced) {
-    fixes.push_back(fix_of("unset-switch/cubin", {{"names", enumerate(at.switch_names)},
-                                                  {"variables", join(at.switch_names, " ")}}));
+    fixes.push_back(fix_of("unset-switch/cubin", {{"names", enumerate(at.driver.switch_names)},
+                                                  {"variables", join(at.driver.switch_names, " ")}}));
     return;
   }
-  if (at.loose) return;  // compiled on purpose, by what made it
+  if (at.file.loose) return;  // compiled on purpose, by what made it
   // Without a file, it is not known which package would have to be built.
-  if (at.object.empty()) add_plain_fixes(at, fixes);
+  if (at.file.path.empty()) add_plain_fixes(at, fixes);
   const std::size_t before = fixes.size();
   add_rebuild_fixes(at, fixes);
-  if (!at.object.empty()) fixes.resize(std::min(fixes.size(), before + 1));  // it works: one way is enough
+  if (!at.file.path.empty()) fixes.resize(std::min(fixes.size(), before + 1));  // it works: one way is enough
 }
 
 // Which GPU it is decides everything else.
-void add_fix_for_any_gpu(const AdviceInput& at, FixDrafts& fixes) {
+void add_fix_for_any_gpu(const Facts& at, FixDrafts& fixes) {
   const std::size_t before = fixes.size();
   add_other_ways(at, fixes);
   if (fixes.size() != before) return;
-  if ((comes_built(at) && at.build_system.empty()) || at.released || !at.builds)
+  if ((comes_built(at) && at.package.build_system.empty()) || at.package.released || !at.package.builds)
     return add_other_build_fix(at, fixes);
-  const bool kokkos = at.arch_variable.starts_with("Kokkos_ARCH_");
+  const bool kokkos = at.package.arch_variable.starts_with("Kokkos_ARCH_");
   fixes.push_back(fix_of(
       "have-code-built/source",
       {{"where",
         kokkos ? fmt::format(
                      "-DKokkos_ARCH_...=ON with the name of its generation (VOLTA70 is a V100, VOLTA72 a "
                      "Jetson Xavier, AMPERE80 an A100), in place of {}, in an empty build folder",
-                     at.arch_variable)
-        : at.arch_variable.empty() ? std::string("-gencode arch=compute_XY,code=sm_XY, "
-                                                 "CMAKE_CUDA_ARCHITECTURES=XY or TORCH_CUDA_ARCH_LIST=X.Y")
-                                   : fmt::format("{} in {}, which the log shows, and an empty build folder",
-                                                 at.arch_flags  ? "-gencode arch=compute_XY,code=sm_XY"
-                                                 : at.arch_dots ? "X.Y"
-                                                                : "XY",
-                                                 at.arch_variable)}}));
+                     at.package.arch_variable)
+        : at.package.arch_variable.empty()
+            ? std::string("-gencode arch=compute_XY,code=sm_XY, "
+                          "CMAKE_CUDA_ARCHITECTURES=XY or TORCH_CUDA_ARCH_LIST=X.Y")
+            : fmt::format("{} in {}, which the log shows, and an empty build folder",
+                          at.package.arch_flags  ? "-gencode arch=compute_XY,code=sm_XY"
+                          : at.package.arch_dots ? "X.Y"
+                                                 : "XY",
+                          at.package.arch_variable)}}));
 }
 
-void add_hiding_fix(const AdviceInput& at, FixDrafts& fixes) {
-  if (at.serving_device.empty() || !is_image_cause(at.cause)) return;
+void add_hiding_fix(const Facts& at, FixDrafts& fixes) {
+  if (at.gpu.serving.empty() || !is_image_cause(at.cause)) return;
   // A UUID is one GPU in every order.
-  const bool number = at.serving_device.find_first_not_of("0123456789") == std::string::npos;
+  const bool number = at.gpu.serving.find_first_not_of("0123456789") == std::string::npos;
   fixes.push_back(
       fix_of("use-served-gpu",
-             {{"device", shell_quote(at.serving_device)},
-              {"ranked", at.ranked ? ", and have its launcher start fewer processes" : ""},
+             {{"device", shell_quote(at.gpu.serving)},
+              {"ranked", at.process.ranked ? ", and have its launcher start fewer processes" : ""},
               {"order", number ? "CUDA counts the fastest GPU first, nvidia-smi by the slots: with "
                                  "CUDA_DEVICE_ORDER=PCI_BUS_ID the number is that of nvidia-smi"
                                : ""}},
-             at.program));
+             at.process.program));
 }
 
 // What failed has a way without a GPU: as the table says, or PyTorch is there and nobody else is named.
-bool may_do_without(const AdviceInput& at) {
-  const std::string distribution = wheel_name(at.package.normal()).distribution;
+bool may_do_without(const Facts& at) {
+  const std::string distribution = wheel_name(at.package.name.normal()).distribution;
   const auto row = std::find_if(software().begin(), software().end(), [&](const SoftwareRow& each) {
-    return !at.package.empty() && (at.package == each.package || each.package == distribution);
+    return !at.package.name.empty() && (at.package.name == each.package || each.package == distribution);
   });
-  return row != software().end() ? row->cpu : at.torch;
+  return row != software().end() ? row->cpu : at.process.torch;
 }
 
 // What runs on no GPU at all, where nobody can build the code: slow, and today.
-void add_fallback(const AdviceInput& at, FixDrafts& fixes) {
+void add_fallback(const Facts& at, FixDrafts& fixes) {
   const bool may = is_image_cause(at.cause) || at.cause == Cause::library_refuses ||
                    at.cause == Cause::nvrtc_arch_unsupported;
   const bool quick = std::any_of(fixes.begin(), fixes.end(), [](const FixDraft& fix) {
@@ -282,8 +290,8 @@ void add_fallback(const AdviceInput& at, FixDrafts& fixes) {
   if (!may || at.cause == Cause::latent_gap || quick || !may_do_without(at)) return;
   // Hours of building for a GPU that nobody builds for any more come last.
   const bool hopeless =
-      !fixes.empty() && fixes.front().id == "build-from-source" && at.device && at.device->major < 4;
-  fixes.insert(hopeless ? fixes.begin() : fixes.end(), fix_of("run-on-cpu", {}, at.program));
+      !fixes.empty() && fixes.front().id == "build-from-source" && at.gpu.cc && at.gpu.cc->major < 4;
+  fixes.insert(hopeless ? fixes.begin() : fixes.end(), fix_of("run-on-cpu", {}, at.process.program));
 }
 
 // Where the commands belong if it ran in a container.
@@ -300,20 +308,21 @@ void add_container_note(FixDrafts& fixes) {
 }
 
 // A finished image is exchanged as a whole, and not what is in it.
-void add_image_fix(const AdviceInput& at, FixDrafts& fixes) {
-  if (at.container_image.empty() || !lacks_code(at.cause) || !at.device || at.builds) return;
-  const ToolkitRow* last = last_with_code_for(*at.device);
-  const ToolkitRow* first = first_toolkit_for({*at.device, image::Suffix::none});
+void add_image_fix(const Facts& at, FixDrafts& fixes) {
+  if (at.process.container_image.empty() || !lacks_code(at.cause) || !at.gpu.cc || at.package.builds) return;
+  const ToolkitRow* last = last_with_code_for(*at.gpu.cc);
+  const ToolkitRow* first = first_toolkit_for({*at.gpu.cc, image::Suffix::none});
   if (last == nullptr || first == nullptr) return;
   const bool dropped = last != &toolkits().back();
   fixes.insert(
       fixes.begin(),
-      fix_of("use-other-tag", {{"image", at.container_image},
-                               {"repository", at.container_image.substr(0, at.container_image.find(':'))},
-                               {"age", dropped ? "an older" : "a newer"},
-                               {"gpu", sm_name(*at.device)},
-                               {"cuda", dropped ? fmt::format("CUDA {} or older", name(last->version))
-                                                : fmt::format("CUDA {} or newer", name(first->version))}}));
+      fix_of("use-other-tag",
+             {{"image", at.process.container_image},
+              {"repository", at.process.container_image.substr(0, at.process.container_image.find(':'))},
+              {"age", dropped ? "an older" : "a newer"},
+              {"gpu", sm_name(*at.gpu.cc)},
+              {"cuda", dropped ? fmt::format("CUDA {} or older", name(last->version))
+                               : fmt::format("CUDA {} or newer", name(first->version))}}));
 }
 
 // The system that a file is for, by its name or the name of its wheel; empty where neither tells.
@@ -329,31 +338,31 @@ std::string_view platform_of_name(std::string_view path) {
 
 // What follows from what is said: the system from the file, the package from the software, the toolkit from
 // the wheel's variant.
-AdviceInput completed(const AdviceInput& given) {
-  AdviceInput at = given;
-  if (at.package.empty() && at.object.empty()) at.package = at.software;
-  for (const std::string& path : {at.archive, at.object})
-    if (at.platform.empty()) at.platform = platform_of_name(path);
-  at.windows = at.windows || at.platform.starts_with("windows");
+Facts completed(const Facts& given) {
+  Facts at = given;
+  if (at.package.name.empty() && at.file.path.empty()) at.package.name = at.package.software;
+  for (const std::string& path : {at.file.archive, at.file.path})
+    if (at.package.platform.empty()) at.package.platform = platform_of_name(path);
+  at.process.windows = at.process.windows || at.package.platform.starts_with("windows");
   // On PyPI, `pytorch` is a placeholder that raises an exception.
-  if (at.package == "pytorch" && at.manager != "conda") at.package = "torch";
-  const WheelName wheel = wheel_name(at.package.normal(), at.package_version, at.variant);
-  if (at.variant.empty()) at.variant = wheel.variant;
-  if (!at.toolkit.known() && at.variant.size() == 5 && at.variant.starts_with("cu") &&
-      at.variant.find_first_not_of("0123456789", 2) == std::string::npos) {
-    const auto digit = [&](std::size_t i) { return static_cast<std::uint16_t>(at.variant[i] - '0'); };
-    at.toolkit = {static_cast<std::uint16_t>(digit(2) * 10 + digit(3)), digit(4)};
-    at.toolkit_how = fmt::format("it is the {} build", at.variant);
+  if (at.package.name == "pytorch" && at.package.manager != "conda") at.package.name = "torch";
+  const WheelName wheel = wheel_name(at.package.name.normal(), at.package.version, at.package.variant);
+  if (at.package.variant.empty()) at.package.variant = wheel.variant;
+  if (!at.images.toolkit.known() && at.package.variant.size() == 5 && at.package.variant.starts_with("cu") &&
+      at.package.variant.find_first_not_of("0123456789", 2) == std::string::npos) {
+    const auto digit = [&](std::size_t i) { return static_cast<std::uint16_t>(at.package.variant[i] - '0'); };
+    at.images.toolkit = {static_cast<std::uint16_t>(digit(2) * 10 + digit(3)), digit(4)};
+    at.images.toolkit_how = fmt::format("it is the {} build", at.package.variant);
   }
   return at;
 }
 
 /// The fixes with the text of their commands, for the Python that failed.
-Advice printed(const AdviceInput& at, AdviceDraft draft) {
+Advice printed(const Facts& at, AdviceDraft draft) {
   Advice out{{}, std::move(draft.dead_ends), std::move(draft.remarks)};
   // A word that its title needs is not known.
   std::erase_if(draft.fixes, [](const FixDraft& fix) { return fix.title.empty(); });
-  const Shell shell{at.python_env, at.windows, at.interpreter};
+  const Shell shell{at.process.python_env, at.process.windows, at.process.interpreter};
   for (FixDraft& fix : draft.fixes) {
     for (const Command& command : fix.steps)
       if (std::string text = text_of(command, shell); !text.empty()) fix.commands.push_back(std::move(text));
@@ -367,17 +376,17 @@ Advice printed(const AdviceInput& at, AdviceDraft draft) {
 
 namespace {
 
-Advice advice_on(const AdviceInput& given) {
+Advice advice_on(const Facts& given) {
   AdviceDraft advice;
-  if (given.conflict || given.missing || !given.unread.empty()) {
-    if (given.conflict) add_library_advice(given, advice);
-    if (given.missing) add_missing_library_advice(*given.missing, advice);
-    if (!given.unread.empty()) add_look_fixes(given, advice.fixes);
+  if (given.process.conflict || given.process.missing || !given.file.unread.empty()) {
+    if (given.process.conflict) add_library_advice(given, advice);
+    if (given.process.missing) add_missing_library_advice(*given.process.missing, advice);
+    if (!given.file.unread.empty()) add_look_fixes(given, advice.fixes);
     return printed(given, std::move(advice));
   }
-  const AdviceInput told = completed(given);
+  const Facts told = completed(given);
   const DriverSupport serving = driver_support(told);
-  const AdviceInput at = asks_for_the_driver(told) ? with_supported_driver(told, serving) : told;
+  const Facts at = asks_for_the_driver(told) ? with_supported_driver(told, serving) : told;
   if (asks_for_the_driver(told)) add_gpu_driver_fix(told, serving, advice.fixes);
   if (has_trait(at.cause, cause_trait::switched)) add_switch_fix(at, advice.fixes);
   switch (at.cause) {
@@ -385,7 +394,7 @@ Advice advice_on(const AdviceInput& given) {
     case Cause::arch_specific_image:
     case Cause::ptx_newer_than_device:
     case Cause::ptx_jit_disabled:
-      if (!at.device) add_fix_for_any_gpu(at, advice.fixes);
+      if (!at.gpu.cc) add_fix_for_any_gpu(at, advice.fixes);
       if (const WheelRow* there = lacks_code(at.cause) ? serving_already(at) : nullptr) {
         add_serving_fixes(at, *there, advice);
       } else {
@@ -400,7 +409,7 @@ Advice advice_on(const AdviceInput& given) {
       break;
     case Cause::latent_gap:
       // The architecture is already in the list, so changing the list cannot help.
-      if (at.guarded) {
+      if (at.images.guarded) {
         add_kernel_fix(at, advice.fixes);
       } else {
         add_rebuild_fixes(at, advice.fixes);
@@ -414,10 +423,10 @@ Advice advice_on(const AdviceInput& given) {
       add_rebuild_fixes(at, advice.fixes);
       break;
     case Cause::kernel_missing_from_image:
-      if (at.kernel_images.empty() && at.asked_by_name && at.code == 500) {
+      if (at.images.holders.empty() && at.call.by_name && at.call.code == 500) {
         add_name_fix(at, advice.fixes);
       } else {
-        if (at.origin == Origin::installed && comes_built(at) && !at.package.empty())
+        if (at.file.origin == Origin::installed && comes_built(at) && !at.package.name.empty())
           add_other_release_fix(at, advice.fixes);
         add_kernel_fix(at, advice.fixes);
       }
@@ -436,23 +445,24 @@ Advice advice_on(const AdviceInput& given) {
       break;
     case Cause::driver_too_old:
       // No program failed: the user asked about a target GPU.
-      if (!at.code && serving == DriverSupport::too_old) {
+      if (!at.call.code && serving == DriverSupport::too_old) {
         add_gpu_driver_fix(at, serving, advice.fixes);
         break;
       }
       add_other_ways(at, advice.fixes);
       if (!advice.fixes.empty()) break;
       // A driver that serves the program's CUDA is not what to replace.
-      if (!at.driver.known() || !at.toolkit.known() || at.driver < at.toolkit || at.asks_for_cuda)
+      if (!at.driver.cuda.known() || !at.images.toolkit.known() || at.driver.cuda < at.images.toolkit ||
+          at.driver.asked_by_container)
         add_runtime_fixes(at, advice);
       add_plain_fixes(at, advice.fixes);
       break;
     case Cause::library_refuses:
       if (!release_range(at).empty()) {
         add_listed_release_fix(at, advice.fixes);
-      } else if (is_vendors(at) && at.device) {
+      } else if (is_vendors(at) && at.gpu.cc) {
         add_release_fix(at, advice.fixes);
-      } else if (!at.object.empty() || !at.package.empty()) {
+      } else if (!at.file.path.empty() || !at.package.name.empty()) {
         add_rebuild_fixes(at, advice.fixes);
       }
       break;
@@ -472,7 +482,7 @@ Advice advice_on(const AdviceInput& given) {
   add_hiding_fix(at, advice.fixes);
   add_fallback(at, advice.fixes);
   add_image_fix(at, advice.fixes);
-  if (at.container) {
+  if (at.process.container) {
     // What gives a container its GPU comes before what looks for one.
     std::ranges::stable_partition(advice.fixes, &FixDraft::runs_container);
     add_container_note(advice.fixes);
@@ -485,16 +495,17 @@ Advice advice_on(const AdviceInput& given) {
   keep_feasible(at, advice.fixes);
   note_assumed(at, advice.fixes);
   add_newer_than_known(told, advice.remarks);
-  if (at.windows) keep_for_windows(at, advice.fixes, !given.windows);
+  if (at.process.windows) keep_for_windows(at, advice.fixes, !given.process.windows);
   return printed(at, std::move(advice));
 }
 
 // A driver is of the host. Where the host is not the user's (a container, a job), what the user can do comes
 // first.
-void set_actors(const AdviceInput& at, std::vector<Fix>& fixes) {
+void set_actors(const Facts& at, std::vector<Fix>& fixes) {
   for (Fix& fix : fixes)
     if (fix.kind == FixKind::upgrade_driver) fix.actor = Actor::admin;
-  const bool shared = at.container || at.ranked || is_shown("batch", at) || is_shown("managed", at);
+  const bool shared =
+      at.process.container || at.process.ranked || is_shown("batch", at) || is_shown("managed", at);
   if (shared)
     std::ranges::stable_partition(
         fixes, [](const Fix& fix) { return fix.actor == Actor::you && fix.kind != FixKind::fallback; });
@@ -502,7 +513,7 @@ void set_actors(const AdviceInput& at, std::vector<Fix>& fixes) {
 
 }  // namespace
 
-Advice advise_on(const AdviceInput& given) {
+Advice advise_on(const Facts& given) {
   Advice advice = advice_on(given);
   set_actors(given, advice.fixes);
   return advice;
@@ -518,18 +529,18 @@ bool names_program(const std::vector<Fix>& fixes, std::string_view program) {
   });
 }
 
-const Advice& AdviceCache::of(AdviceInput at) {
-  std::string program = std::exchange(at.program, {});
-  const auto [first, end] = rows_.equal_range(at.object);
+const Advice& AdviceCache::of(Facts at) {
+  std::string program = std::exchange(at.process.program, {});
+  const auto [first, end] = rows_.equal_range(at.file.path);
   const auto known = std::find_if(first, end, [&](const auto& row) {
     return row.second.program.value_or(program) == program && row.second.at == at;
   });
   if (known != end) return known->second.advice;
   Row row{at, std::nullopt, {}};
-  at.program = program;
+  at.process.program = program;
   row.advice = advise_on(at);
   if (names_program(row.advice.fixes, program)) row.program = program;
-  return rows_.emplace(at.object, std::move(row))->second.advice;
+  return rows_.emplace(at.file.path, std::move(row))->second.advice;
 }
 
 namespace {
@@ -555,14 +566,15 @@ void add_other_gpu(Advice more, Advice& sum) {
 void advise_on(std::vector<Finding>& findings, const ForeignNames& foreign, AdviceCache* given) {
   for (Finding& finding : findings) {
     if (!finding.about) continue;
-    const auto asked = [&](AdviceInput at) {
-      if (!at.foreign)
-        at.removable = removable_cache_entry(at.cache_entry.empty() ? extension_folder(at) : at.cache_entry);
+    const auto asked = [&](Facts at) {
+      if (!at.process.foreign)
+        at.file.removable =
+            removable_cache_entry(at.file.cache_entry.empty() ? extension_folder(at) : at.file.cache_entry);
       return given != nullptr ? given->of(std::move(at)) : advise_on(at);
     };
     Advice advice = asked(*finding.about);
     for (const auto& other : finding.about_others) add_other_gpu(asked(*other), advice);
-    if (finding.about->foreign) foreign.take_out_of(advice.fixes);
+    if (finding.about->process.foreign) foreign.take_out_of(advice.fixes);
     finding.fixes = std::move(advice.fixes);
     if (!finding.fixes.empty() && !finding.fixes.front().assumed.empty())
       finding.confidence = std::min(finding.confidence, kMostIfAssumed);
@@ -604,21 +616,21 @@ PrimaryFix primary_fix(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings)
     for (const Fix& fix : finding.fixes)
       if (finding.about && is_of_torch(argument(fix, "package")))
-        return {&finding, fix, finding.about->python_env.prefix};
+        return {&finding, fix, finding.about->process.python_env.prefix};
   return {};
 }
 
 // Whether the build serves what the other finding is about.
-bool serves(const Fix& fix, const AdviceInput& at) {
-  if (!at.device) return false;
+bool serves(const Fix& fix, const Facts& at) {
+  if (!at.gpu.cc) return false;
   const WheelRow* row =
       find_wheel(argument(fix, "package"), argument(fix, "release"), argument(fix, "variant"));
-  return row != nullptr && serves(*row, *at.device) != image::Choice::none;
+  return row != nullptr && serves(*row, *at.gpu.cc) != image::Choice::none;
 }
 
-bool is_needless(const PrimaryFix& leading, const AdviceInput& at, const Fix& fix) {
+bool is_needless(const PrimaryFix& leading, const Facts& at, const Fix& fix) {
   const std::string_view package = argument(fix, "package");
-  if (package.empty() || at.python_env.prefix != leading.prefix) return false;
+  if (package.empty() || at.process.python_env.prefix != leading.prefix) return false;
   if (comes_with_torch(package)) return true;
   return is_of_torch(package) && fix.arguments != leading.fix.arguments && serves(leading.fix, at);
 }

@@ -2,7 +2,7 @@
 // What to do about a finding, what not to try, and what is fine.
 #pragma once
 
-#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/about.h"
 
 namespace kshim::advise {
 
@@ -15,7 +15,7 @@ struct Advice {
 DeadEnd no_driver_update(std::string why);
 
 /// A pure function of what is known.
-Advice advise_on(const AdviceInput& at);
+Advice advise_on(const Facts& at);
 
 /// Whether a command holds the program that failed (program_of), or has a place for it.
 bool names_program(const std::vector<Fix>& fixes, std::string_view program);
@@ -24,11 +24,11 @@ bool names_program(const std::vector<Fix>& fixes, std::string_view program);
 /// difference where no command names it.
 class AdviceCache {
  public:
-  const Advice& of(AdviceInput at);
+  const Advice& of(Facts at);
 
  private:
   struct Row {
-    AdviceInput at;                      ///< without its program
+    Facts at;                            ///< without its program
     std::optional<std::string> program;  ///< where a command names it
     Advice advice;
   };

@@ -135,9 +135,10 @@ void keep_without_python(FixDrafts& fixes) {
       fixes, [&](FixDraft& fix) { return std::erase_if(fix.steps, is_pythons) == 0 || !fix.steps.empty(); });
 }
 
-void keep_for_windows(const AdviceInput& at, FixDrafts& fixes, bool of_file) {
+void keep_for_windows(const Facts& at, FixDrafts& fixes, bool of_file) {
   // A program of Windows runs in no container of Linux.
-  if (at.message.find("docker") == std::string::npos && at.message.find("container") == std::string::npos)
+  if (at.call.message.find("docker") == std::string::npos &&
+      at.call.message.find("container") == std::string::npos)
     std::erase_if(fixes, &FixDraft::runs_container);
   for (FixDraft& fix : fixes) {
     std::erase_if(fix.steps, [&](const Command& command) {

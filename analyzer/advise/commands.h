@@ -20,6 +20,6 @@ void keep_without_python(FixDrafts& fixes);
 /// For a user that pasted a log of Windows: no command of Linux alone. A command for a shell of POSIX is
 /// marked by the caveat of its fix; the others are the same in PowerShell and cmd.
 /// `of_file`: nobody pasted anything, and the file is of Windows: then those go.
-void keep_for_windows(const AdviceInput& at, FixDrafts& fixes, bool of_file = false);
+void keep_for_windows(const Facts& at, FixDrafts& fixes, bool of_file = false);
 
 }  // namespace kshim::advise

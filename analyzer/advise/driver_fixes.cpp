@@ -9,15 +9,15 @@ namespace {
 
 using image::Version;
 
-std::string driver_update(const AdviceInput& at, std::string_view of_linux) {
+std::string driver_update(const Facts& at, std::string_view of_linux) {
   return "Update the driver" + driver_goal(at, of_linux);
 }
 
 // The rejected PTX version: the one in the message, otherwise the oldest PTX image.
-Version refused_isa(const AdviceInput& at) {
-  if (at.ptx.known()) return at.ptx;
+Version refused_isa(const Facts& at) {
+  if (at.images.ptx.known()) return at.images.ptx;
   Version isa;
-  for (const image::Candidate& image : at.have) {
+  for (const image::Candidate& image : at.images.have) {
     if (image.kind == image::ImageKind::ptx && (!isa.known() || image.isa < isa) && image.isa.known())
       isa = image.isa;
   }
@@ -26,24 +26,25 @@ Version refused_isa(const AdviceInput& at) {
 
 // Whether the toolkit that is known made the PTX: beside a finished program, a log names that of its user,
 // unless it is newer than the driver and so explains the failure.
-bool made_ptx(const AdviceInput& at) {
-  const bool finished = at.released || comes_built(at);
-  return at.toolkit.known() && (!finished || at.origin == Origin::memory || !at.variant.empty() ||
-                                toolkit_that_driver_reads(at) != nullptr);
+bool made_ptx(const Facts& at) {
+  const bool finished = at.package.released || comes_built(at);
+  return at.images.toolkit.known() &&
+         (!finished || at.file.origin == Origin::memory || !at.package.variant.empty() ||
+          toolkit_that_driver_reads(at) != nullptr);
 }
 
 // The minimum CUDA version of the driver: from the PTX version, otherwise from the toolkit that made the PTX,
 // otherwise the next release after its own.
-Version needed_cuda(const AdviceInput& at, Version isa) {
+Version needed_cuda(const Facts& at, Version isa) {
   if (isa.known()) return image::cuda_of_ptx_isa(isa);
   // Bytecode of Tile IR is numbered as the CUDA that reads it.
-  for (const image::Candidate& image : at.have) {
+  for (const image::Candidate& image : at.images.have) {
     if (image.kind == image::ImageKind::tileir) return image.isa;
   }
-  if (!at.have.empty()) return {};
+  if (!at.images.have.empty()) return {};
   const ToolkitRow* reads = toolkit_that_driver_reads(at);
-  if (made_ptx(at) && (reads == nullptr || reads->isa < image::ptx_isa_of_cuda(at.toolkit)))
-    return at.toolkit;
+  if (made_ptx(at) && (reads == nullptr || reads->isa < image::ptx_isa_of_cuda(at.images.toolkit)))
+    return at.images.toolkit;
   if (reads == nullptr) return {};
   for (const ToolkitRow& row : toolkits()) {
     if (reads->isa < row.isa) return row.version;
@@ -52,9 +53,9 @@ Version needed_cuda(const AdviceInput& at, Version isa) {
 }
 
 // A driver update helps only as far as the GPU is still supported.
-void add_driver_fix(const AdviceInput& at, AdviceDraft& advice) {
+void add_driver_fix(const Facts& at, AdviceDraft& advice) {
   const Version isa = refused_isa(at);
-  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+  const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
   const bool exact = isa.known() || made_ptx(at);
   Version needed = needed_cuda(at, isa);
@@ -66,7 +67,7 @@ void add_driver_fix(const AdviceInput& at, AdviceDraft& advice) {
     return;
   }
   // No JetPack brings a newer one to a Jetson whose own have ended.
-  if (gpu != nullptr && gpu->tegra && needed.known() && !can_ever_run(at.device, needed)) return;
+  if (gpu != nullptr && gpu->tegra && needed.known() && !can_ever_run(at.gpu.cc, needed)) return;
   // Nor one that does not know the GPU.
   if (gpu != nullptr && needed.known() && needed < gpu->first_toolkit) needed = gpu->first_toolkit;
   FixDraft fix{{FixKind::upgrade_driver,
@@ -95,49 +96,49 @@ void add_driver_fix(const AdviceInput& at, AdviceDraft& advice) {
 
 // PTX without a file was made at run time, by NVRTC or what is built on it: its version is that of this
 // compiler.
-void add_older_compiler_fix(const AdviceInput& at, FixDrafts& fixes) {
+void add_older_compiler_fix(const Facts& at, FixDrafts& fixes) {
   const ToolkitRow* row = toolkit_that_driver_reads(at);
-  if (row == nullptr || (at.device && !plan_build({}, *at.device, *row, row->version))) return;
+  if (row == nullptr || (at.gpu.cc && !plan_build({}, *at.gpu.cc, *row, row->version))) return;
   fixes.push_back(fix_of("compile-with-older-cuda", {{"cuda", name(row->version)}, {"isa", name(row->isa)}}));
 }
 
 }  // namespace
 
-std::string driver_text(const AdviceInput& at, std::string_view of_linux) {
+std::string driver_text(const Facts& at, std::string_view of_linux) {
   const auto& rows = knowledge().windows_drivers;
   const auto row = std::find_if(rows.begin(), rows.end(),
                                 [&](const WindowsDriverRow& each) { return each.of_linux == of_linux; });
-  if (!at.windows) return std::string(of_linux);
+  if (!at.process.windows) return std::string(of_linux);
   // Both systems count branches alike, and releases each by itself.
   return std::string(row != rows.end() ? row->of_windows : of_linux.substr(0, of_linux.find('.')));
 }
 
-bool has_driver(const AdviceInput& at, std::string_view of_linux) {
+bool has_driver(const Facts& at, std::string_view of_linux) {
   // A container may have an older library than the kernel module: both have to be new enough.
-  const ToolkitRow* row = at.driver.known() ? toolkit_at_most(at.driver) : nullptr;
+  const ToolkitRow* row = at.driver.cuda.known() ? toolkit_at_most(at.driver.cuda) : nullptr;
   const bool by_library = row == nullptr || compare_releases(row->driver, of_linux) >= 0;
   const bool by_module =
-      at.kernel_module.empty() || compare_releases(at.kernel_module, driver_text(at, of_linux)) >= 0;
-  return (row != nullptr || !at.kernel_module.empty()) && by_library && by_module;
+      at.driver.module.empty() || compare_releases(at.driver.module, driver_text(at, of_linux)) >= 0;
+  return (row != nullptr || !at.driver.module.empty()) && by_library && by_module;
 }
 
-std::string driver_goal(const AdviceInput& at, std::string_view of_linux) {
+std::string driver_goal(const Facts& at, std::string_view of_linux) {
   if (!has_driver(at, of_linux)) return fmt::format(" to {} or newer", driver_text(at, of_linux));
-  return at.kernel_module.empty() ? fmt::format(" to one for a CUDA newer than {}", name(at.driver))
-                                  : fmt::format(" to one newer than {}", at.kernel_module);
+  return at.driver.module.empty() ? fmt::format(" to one for a CUDA newer than {}", name(at.driver.cuda))
+                                  : fmt::format(" to one newer than {}", at.driver.module);
 }
 
-const ToolkitRow* toolkit_that_driver_reads(const AdviceInput& at) {
-  if (at.driver.known()) return toolkit_at_most(at.driver);
-  return at.reads.known() ? toolkit_of_isa(at.reads) : nullptr;
+const ToolkitRow* toolkit_that_driver_reads(const Facts& at) {
+  if (at.driver.cuda.known()) return toolkit_at_most(at.driver.cuda);
+  return at.driver.reads.known() ? toolkit_of_isa(at.driver.reads) : nullptr;
 }
 
-void add_newer_ptx_fixes(const AdviceInput& at, AdviceDraft& advice) {
-  const bool at_run_time = at.origin == Origin::memory;
-  const bool closed = at.origin == Origin::installed || at.released;
+void add_newer_ptx_fixes(const Facts& at, AdviceDraft& advice) {
+  const bool at_run_time = at.file.origin == Origin::memory;
+  const bool closed = at.file.origin == Origin::installed || at.package.released;
   // Without a list of images, the log may be about a binary that the reader cannot rebuild.
-  const bool driver_first = closed || at.have.empty();
-  const bool compiled_here = at_run_time && !at.loose;
+  const bool driver_first = closed || at.images.have.empty();
+  const bool compiled_here = at_run_time && !at.file.loose;
   bool asked = false;  // once
   if (compiled_here) {
     // A program that compiles for the present GPU gains nothing from a build for that GPU.
@@ -154,7 +155,7 @@ void add_newer_ptx_fixes(const AdviceInput& at, AdviceDraft& advice) {
     if (at_run_time) add_older_compiler_fix(at, advice.fixes);
     if (driver_first) add_driver_fix(at, advice);
     const ToolkitRow* row = toolkit_that_driver_reads(at);
-    if (!at_run_time && !closed && (!at.device || at.have.empty()))
+    if (!at_run_time && !closed && (!at.gpu.cc || at.images.have.empty()))
       advice.fixes.push_back(row == nullptr ? fix_of("build-for-driver")
                                             : fix_of("build-with-older-cuda", {{"cuda", name(row->version)},
                                                                                {"isa", name(row->isa)}}));
@@ -168,10 +169,10 @@ void add_newer_ptx_fixes(const AdviceInput& at, AdviceDraft& advice) {
 }
 
 // Within a CUDA major version, an older driver reads newer cubins.
-void add_newer_driver_fixes(const AdviceInput& at, AdviceDraft& advice) {
-  const bool newer_cubin = at.newest_cubin.major > at.driver.major;
-  const Version needed = newer_cubin ? Version{at.newest_cubin.major, 0} : image::kFirstZstdDriver;
-  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+void add_newer_driver_fixes(const Facts& at, AdviceDraft& advice) {
+  const bool newer_cubin = at.images.newest_cubin.major > at.driver.cuda.major;
+  const Version needed = newer_cubin ? Version{at.images.newest_cubin.major, 0} : image::kFirstZstdDriver;
+  const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
   const ToolkitRow* row = toolkit_at_most(needed);
   if (last.known() && needed > last) {
@@ -189,13 +190,13 @@ void add_newer_driver_fixes(const AdviceInput& at, AdviceDraft& advice) {
          "",
          "update-driver"});
   }
-  if (newer_cubin && at.device) add_rebuild_for_driver(at, advice.fixes);
+  if (newer_cubin && at.gpu.cc) add_rebuild_for_driver(at, advice.fixes);
 }
 
-std::string_view oldest_driver(const AdviceInput& at, unsigned major) {
+std::string_view oldest_driver(const Facts& at, unsigned major) {
   const ToolkitRow* row = toolkit_at_most({static_cast<std::uint16_t>(major), 0});
   if (row == nullptr || row->version.major != major) return {};
-  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+  const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
   const ToolkitRow* first = gpu != nullptr ? find_toolkit(gpu->first_toolkit) : nullptr;
   const bool later = first != nullptr && first->version.major == major && !first->driver.empty();
   return later ? first->driver : row->minor_driver;
@@ -205,10 +206,10 @@ namespace {
 
 // The driver that a newer runtime asks for at least, " to 525.60.13 or newer": since CUDA 11 one driver runs
 // all releases of its major version.
-std::string driver_beyond(const AdviceInput& at) {
-  const bool by_major = at.driver.major >= 11;
+std::string driver_beyond(const Facts& at) {
+  const bool by_major = at.driver.cuda.major >= 11;
   for (const ToolkitRow& row : toolkits()) {
-    if (by_major ? row.version.major <= at.driver.major : !(at.driver < row.version)) continue;
+    if (by_major ? row.version.major <= at.driver.cuda.major : !(at.driver.cuda < row.version)) continue;
     const std::string_view driver = by_major ? oldest_driver(at, row.version.major) : row.driver;
     return driver.empty() ? std::string() : driver_goal(at, driver);
   }
@@ -219,32 +220,33 @@ std::string driver_beyond(const AdviceInput& at) {
 
 // 35: within a CUDA major version any driver of that version will do; an image of a container names the minor
 // version, too.
-void add_runtime_fixes(const AdviceInput& at, AdviceDraft& advice) {
-  if (at.code != kInsufficientDriver && !at.asks_for_cuda) return;
-  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+void add_runtime_fixes(const Facts& at, AdviceDraft& advice) {
+  if (at.call.code != kInsufficientDriver && !at.driver.asked_by_container) return;
+  const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
-  if (!at.runtime.known()) {
-    const bool newest = last.known() && !(at.driver < last);
-    if (!at.driver.known() && !at.kernel_module.empty())
-      advice.fixes.push_back(fix_of("take-newer-driver/number", {{"driver", at.kernel_module}}));
-    if (at.driver.known())
+  if (!at.driver.runtime.known()) {
+    const bool newest = last.known() && !(at.driver.cuda < last);
+    if (!at.driver.cuda.known() && !at.driver.module.empty())
+      advice.fixes.push_back(fix_of("take-newer-driver/number", {{"driver", at.driver.module}}));
+    if (at.driver.cuda.known())
       advice.fixes.push_back(fix_of(newest ? "use-older-build/program" : "take-newer-driver",
-                                    {{"cuda", name(at.driver)},
-                                     {"major", std::to_string(at.driver.major)},
+                                    {{"cuda", name(at.driver.cuda)},
+                                     {"major", std::to_string(at.driver.cuda.major)},
                                      {"release", driver_beyond(at)}}));
     return;
   }
-  const ToolkitRow* row = toolkit_at_most(at.runtime);
-  const bool beyond = last.known() && (at.asks_for_cuda ? last < at.runtime : last.major < at.runtime.major);
-  const bool known = row != nullptr && row->version.major == at.runtime.major;
+  const ToolkitRow* row = toolkit_at_most(at.driver.runtime);
+  const bool beyond = last.known() && (at.driver.asked_by_container ? last < at.driver.runtime
+                                                                    : last.major < at.driver.runtime.major);
+  const bool known = row != nullptr && row->version.major == at.driver.runtime.major;
   // Before CUDA 11 each release asks for a driver of its own.
-  const bool by_release = at.asks_for_cuda || at.runtime.major < 11;
-  const std::string_view oldest = !by_release ? oldest_driver(at, at.runtime.major)
+  const bool by_release = at.driver.asked_by_container || at.driver.runtime.major < 11;
+  const std::string_view oldest = !by_release ? oldest_driver(at, at.driver.runtime.major)
                                   : known     ? row->driver
                                               : "";
   if (add_wheel_for_driver(at, advice.fixes)) {
     // The shortest way: no driver of the machine is touched.
-  } else if (beyond && at.device && !at.package.empty()) {
+  } else if (beyond && at.gpu.cc && !at.package.name.empty()) {
     const std::size_t before = advice.fixes.size();
     add_source_build(at, advice.fixes);
     if (advice.fixes.size() == before) add_wheel_fix(at, advice.fixes);
@@ -253,43 +255,45 @@ void add_runtime_fixes(const AdviceInput& at, AdviceDraft& advice) {
     advice.dead_ends.push_back(
         no_driver_update(fmt::format("R{} is the last branch for {} GPUs, and serves CUDA {} at most",
                                      gpu->last_branch, gpu->family, name(last))));
-  } else if (!oldest.empty() && !(by_release && !at.asks_for_cuda && has_driver(at, oldest))) {
+  } else if (!oldest.empty() && !(by_release && !at.driver.asked_by_container && has_driver(at, oldest))) {
     advice.fixes.push_back(
         {FixKind::upgrade_driver,
          driver_update(at, oldest),
          {},
-         at.asks_for_cuda
-             ? fmt::format("that is the first for CUDA {}, which the image asks for", name(at.runtime))
-         : by_release ? fmt::format("that is the oldest that CUDA {} runs on", name(at.runtime))
-                      : fmt::format("that is the oldest that CUDA {}.x runs on", at.runtime.major),
-         at.device ? "" : "if newer drivers no longer support your GPU, use one of the other fixes",
+         at.driver.asked_by_container
+             ? fmt::format("that is the first for CUDA {}, which the image asks for", name(at.driver.runtime))
+         : by_release ? fmt::format("that is the oldest that CUDA {} runs on", name(at.driver.runtime))
+                      : fmt::format("that is the oldest that CUDA {}.x runs on", at.driver.runtime.major),
+         at.gpu.cc ? "" : "if newer drivers no longer support your GPU, use one of the other fixes",
          "update-driver"});
   }
-  if (!at.driver.known() && at.asks_for_cuda) advice.fixes.push_back(fix_of("use-older-image"));
-  if (at.driver.known() && at.driver < at.runtime)
-    advice.fixes.push_back(fix_of(at.asks_for_cuda ? "use-older-build/image" : "use-older-build/program",
-                                  {{"cuda", name(at.driver)}, {"major", std::to_string(at.driver.major)}}));
+  if (!at.driver.cuda.known() && at.driver.asked_by_container)
+    advice.fixes.push_back(fix_of("use-older-image"));
+  if (at.driver.cuda.known() && at.driver.cuda < at.driver.runtime)
+    advice.fixes.push_back(
+        fix_of(at.driver.asked_by_container ? "use-older-build/image" : "use-older-build/program",
+               {{"cuda", name(at.driver.cuda)}, {"major", std::to_string(at.driver.cuda.major)}}));
 }
 
 namespace {
 
 // "550.54.15, for CUDA 12.4", and what of it is known.
-std::string described(const AdviceInput& at) {
-  if (!at.driver.known()) return at.kernel_module;
-  const std::string cuda = fmt::format("for CUDA {}", name(at.driver));
-  return at.kernel_module.empty() ? cuda : fmt::format("{}, {}", at.kernel_module, cuda);
+std::string described(const Facts& at) {
+  if (!at.driver.cuda.known()) return at.driver.module;
+  const std::string cuda = fmt::format("for CUDA {}", name(at.driver.cuda));
+  return at.driver.module.empty() ? cuda : fmt::format("{}, {}", at.driver.module, cuda);
 }
 
 }  // namespace
 
-DriverSupport driver_support(const AdviceInput& at) {
-  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
-  return gpu == nullptr ? DriverSupport::unknown : driver_support(*gpu, at.driver, at.kernel_module);
+DriverSupport driver_support(const Facts& at) {
+  const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
+  return gpu == nullptr ? DriverSupport::unknown : driver_support(*gpu, at.driver.cuda, at.driver.module);
 }
 
-void add_gpu_driver_fix(const AdviceInput& at, DriverSupport serving, FixDrafts& fixes) {
+void add_gpu_driver_fix(const Facts& at, DriverSupport serving, FixDrafts& fixes) {
   if (serving != DriverSupport::too_old && serving != DriverSupport::too_new) return;
-  const GpuRow& gpu = *find_gpu(*at.device);
+  const GpuRow& gpu = *find_gpu(*at.gpu.cc);
   if (serving == DriverSupport::too_new) {
     fixes.push_back(fix_of("install-driver-branch", {{"branch", std::to_string(gpu.last_branch)},
                                                      {"family", std::string(gpu.family)}}));
@@ -312,27 +316,27 @@ void add_gpu_driver_fix(const AdviceInput& at, DriverSupport serving, FixDrafts&
   fixes.push_back(std::move(fix));
 }
 
-AdviceInput with_supported_driver(const AdviceInput& at, DriverSupport serving) {
-  AdviceInput out = at;
+Facts with_supported_driver(const Facts& at, DriverSupport serving) {
+  Facts out = at;
   if (serving != DriverSupport::too_old && serving != DriverSupport::too_new) return out;
-  const GpuRow& gpu = *find_gpu(*at.device);
-  out.driver = serving == DriverSupport::too_old ? gpu.first_toolkit : last_driver_cuda(gpu);
-  out.kernel_module.clear();
+  const GpuRow& gpu = *find_gpu(*at.gpu.cc);
+  out.driver.cuda = serving == DriverSupport::too_old ? gpu.first_toolkit : last_driver_cuda(gpu);
+  out.driver.module.clear();
   return out;
 }
 
-void add_driver_remark(const AdviceInput& at, DriverSupport serving, std::vector<std::string>& remarks) {
+void add_driver_remark(const Facts& at, DriverSupport serving, std::vector<std::string>& remarks) {
   switch (serving) {
     case DriverSupport::unknown:
       // A GPU that no table knows.
       return;
     case DriverSupport::yes:
-      if (at.driver.known() && at.runtime.major <= at.driver.major)
+      if (at.driver.cuda.known() && at.driver.runtime.major <= at.driver.cuda.major)
         remarks.push_back(fmt::format("Your driver ({}) is fine.", described(at)));
       return;
     case DriverSupport::too_old:
     case DriverSupport::too_new: {
-      const GpuRow& gpu = *find_gpu(*at.device);
+      const GpuRow& gpu = *find_gpu(*at.gpu.cc);
       const std::string limit =
           serving == DriverSupport::too_old
               ? fmt::format(
@@ -342,8 +346,8 @@ void add_driver_remark(const AdviceInput& at, DriverSupport serving, std::vector
       remarks.push_back(fmt::format(
           "A driver {}does not support this GPU: {}. The reported driver and GPU do not match: with this "
           "driver a program sees no such GPU. kshim doctor says what the machine has.",
-          at.driver.known() ? fmt::format("for CUDA {} ", name(at.driver))
-                            : fmt::format("of version {} ", at.kernel_module),
+          at.driver.cuda.known() ? fmt::format("for CUDA {} ", name(at.driver.cuda))
+                                 : fmt::format("of version {} ", at.driver.module),
           limit));
       return;
     }
@@ -367,16 +371,16 @@ bool is_library_wheel(std::string_view package) {
   return package.starts_with("nvidia-cuda-nvrtc") || package.starts_with("nvidia-nvjitlink");
 }
 
-void add_other_package(const AdviceInput& at, std::string_view compiler, Version version, FixDrafts& fixes) {
-  const std::string other = renamed_for(at.caller_package, version.major);
+void add_other_package(const Facts& at, std::string_view compiler, Version version, FixDrafts& fixes) {
+  const std::string other = renamed_for(at.call.package, version.major);
   if (other.empty()) return;
   // CuPy's wheels bring no NVRTC. Those of CUDA 11 end before CuPy 14, which has the extra.
   const std::string_view libraries = other.starts_with("cupy-") && version.major >= 12 ? "[ctk]" : "";
   fixes.push_back(
       fix_of("install-other-compiler-package", {{"other", other},
                                                 {"other_word", shell_quote(other + std::string(libraries))},
-                                                {"package", at.caller_package},
-                                                {"package_word", shell_quote(at.caller_package)},
+                                                {"package", at.call.package},
+                                                {"package_word", shell_quote(at.call.package)},
                                                 {"compiler", std::string(compiler)},
                                                 {"major", std::to_string(version.major)}}));
 }
@@ -385,22 +389,25 @@ constexpr unsigned kFirstWithPackages = 12;  // the first CUDA that pip has JAX 
 
 // Triton asks its own ptxas, which is a program: another one does as well. XLA's comes with a package of
 // NVIDIA's beside JAX.
-bool add_ptxas_fix(const AdviceInput& at, Version good, FixDrafts& fixes) {
-  const bool selected = at.compiler && at.compiler->selects.starts_with("TRITON_");
-  const bool of_xla = at.message.starts_with("xla_") || at.software == "jax" || at.package == "jax";
+bool add_ptxas_fix(const Facts& at, Version good, FixDrafts& fixes) {
+  const bool selected = at.call.compiler && at.call.compiler->selects.starts_with("TRITON_");
+  const bool of_xla =
+      at.call.message.starts_with("xla_") || at.package.software == "jax" || at.package.name == "jax";
   if (of_xla && !selected && good.major >= kFirstWithPackages) {
     fixes.push_back(
         fix_of("use-newer-xla-ptxas", {{"cuda", name(good)}, {"cu", std::to_string(good.major)}}));
     return true;
   }
-  if (!selected && !at.python && !at.torch && at.package != "triton" && at.software != "triton") return false;
+  if (!selected && !at.process.python && !at.process.torch && at.package.name != "triton" &&
+      at.package.software != "triton")
+    return false;
   fixes.push_back(fix_of("use-newer-ptxas", {{"cuda", name(good)}}));
   return true;
 }
 
 // What the user's nvcc builds of the same generation, and the GPU runs: 8.6 for an 8.9.
-std::optional<image::ComputeCapability> older_of_generation(const AdviceInput& at, image::Arch asked) {
-  const ToolkitRow* here = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
+std::optional<image::ComputeCapability> older_of_generation(const Facts& at, image::Arch asked) {
+  const ToolkitRow* here = at.images.toolkit.known() ? toolkit_at_most(at.images.toolkit) : nullptr;
   if (here == nullptr || asked.suffix != image::Suffix::none || image::is_tegra(asked.cc))
     return std::nullopt;
   std::optional<image::ComputeCapability> out;
@@ -412,13 +419,14 @@ std::optional<image::ComputeCapability> older_of_generation(const AdviceInput& a
 }
 
 // The build named an architecture that this nvcc does not have: another nvcc, or another list.
-void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool dropped, FixDrafts& fixes) {
-  const bool for_device = at.device && *at.device == asked.cc;
-  const std::string& variable = at.arch_variable;
-  if (dropped && !for_device && !variable.empty() && !at.arch_flags && !variable.starts_with("Kokkos_")) {
-    const std::string number = !at.device     ? (at.arch_dots ? "X.Y" : "XY")
-                               : at.arch_dots ? std::string(image::to_name(*at.device).view())
-                                              : sm_name(*at.device).substr(3);
+void add_nvcc_fix(const Facts& at, image::Arch asked, Version good, bool dropped, FixDrafts& fixes) {
+  const bool for_device = at.gpu.cc && *at.gpu.cc == asked.cc;
+  const std::string& variable = at.package.arch_variable;
+  if (dropped && !for_device && !variable.empty() && !at.package.arch_flags &&
+      !variable.starts_with("Kokkos_")) {
+    const std::string number = !at.gpu.cc             ? (at.package.arch_dots ? "X.Y" : "XY")
+                               : at.package.arch_dots ? std::string(image::to_name(*at.gpu.cc).view())
+                                                      : sm_name(*at.gpu.cc).substr(3);
     fixes.push_back(fix_of("set-architecture",
                            {{"variable", variable},
                             {"number", number},
@@ -427,7 +435,7 @@ void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool d
     return;
   }
   // What is newer than the GPU, a build for it can leave out as well.
-  const bool beyond = !dropped && at.device && *at.device < asked.cc && !at.released;
+  const bool beyond = !dropped && at.gpu.cc && *at.gpu.cc < asked.cc && !at.package.released;
   if ((dropped && !for_device) || beyond) {
     const std::string word(image::to_name(image::ImageKind::cubin, asked).view());
     fixes.push_back(fix_of(
@@ -435,23 +443,25 @@ void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool d
         {{"asked", word},
          {"since",
           fmt::format("CUDA {} {} to build for it", name(good), beyond ? "is the first" : "was the last")},
-         {"not_this", at.device ? "this GPU does not need it, and " : ""},
+         {"not_this", at.gpu.cc ? "this GPU does not need it, and " : ""},
          {"caveat",
-          at.device
+          at.gpu.cc
               ? ""
               : "only where your GPU is of another: nvidia-smi --query-gpu=name,compute_cap --format=csv"}}));
-    if (at.device && dropped) return;
+    if (at.gpu.cc && dropped) return;
   }
   // A finished program names the architecture itself: no variable of a build reaches it.
-  if (const auto own = older_of_generation(at, asked); own && !dropped && !at.released)
-    fixes.push_back(
-        fix_of(at.torch || !at.arch_variable.empty() ? "build-for-older/variable" : "build-for-older/nvcc",
-               {{"own", sm_name(*own)},
-                {"digits", sm_name(*own).substr(3)},
-                {"variable", at.arch_variable.empty() ? "TORCH_CUDA_ARCH_LIST" : at.arch_variable},
-                {"value", at.arch_variable.empty() || at.arch_dots ? name(*own) : sm_name(*own).substr(3)},
-                {"asked", sm_name(asked.cc)},
-                {"cuda", name(at.toolkit)}}));
+  if (const auto own = older_of_generation(at, asked); own && !dropped && !at.package.released)
+    fixes.push_back(fix_of(
+        at.process.torch || !at.package.arch_variable.empty() ? "build-for-older/variable"
+                                                              : "build-for-older/nvcc",
+        {{"own", sm_name(*own)},
+         {"digits", sm_name(*own).substr(3)},
+         {"variable", at.package.arch_variable.empty() ? "TORCH_CUDA_ARCH_LIST" : at.package.arch_variable},
+         {"value",
+          at.package.arch_variable.empty() || at.package.arch_dots ? name(*own) : sm_name(*own).substr(3)},
+         {"asked", sm_name(asked.cc)},
+         {"cuda", name(at.images.toolkit)}}));
   FixDraft fix;
   fix.id = "build-with-other-cuda";
   fix.cuda = good;
@@ -565,26 +575,26 @@ bool add_program_fixes(CompilerFacts& compiler, AdviceDraft& advice) {
 
 }  // namespace
 
-void add_compiler_fixes(const AdviceInput& at, AdviceDraft& advice) {
-  CompilerFacts compiler = at.compiler.value_or(CompilerFacts{});
+void add_compiler_fixes(const Facts& at, AdviceDraft& advice) {
+  CompilerFacts compiler = at.call.compiler.value_or(CompilerFacts{});
   if (add_program_fixes(compiler, advice)) return;
-  if (compiler.asked.cc.major == 0 && at.device) compiler.asked = {*at.device, image::Suffix::none};
+  if (compiler.asked.cc.major == 0 && at.gpu.cc) compiler.asked = {*at.gpu.cc, image::Suffix::none};
   // NVRTC refuses a GPU that is too new in the same words as one that is too old.
-  if (!at.device && compiler.asked.cc.major == 0 && at.message == "nvrtc_option")
+  if (!at.gpu.cc && compiler.asked.cc.major == 0 && at.call.message == "nvrtc_option")
     add_plain_fixes(at, advice.fixes);
-  if (at.caller_package.empty() && add_other_ways(at, advice.fixes) && !advice.fixes.empty()) return;
+  if (at.call.package.empty() && add_other_ways(at, advice.fixes) && !advice.fixes.empty()) return;
   if (compiler.asked.cc.major == 0) {
-    if (!at.torch && advice.fixes.empty()) add_plain_fixes(at, advice.fixes);
+    if (!at.process.torch && advice.fixes.empty()) add_plain_fixes(at, advice.fixes);
     return;
   }
   if (compiler.name.empty()) compiler.name = "the compiler";
   const image::Arch plain{compiler.asked.cc, image::Suffix::none};
   const std::string asked(image::to_name(image::ImageKind::ptx, plain).view());
   // The program asked for another architecture than that of its GPU.
-  if (at.device && *at.device != compiler.asked.cc &&
+  if (at.gpu.cc && *at.gpu.cc != compiler.asked.cc &&
       std::any_of(compiler.known.begin(), compiler.known.end(),
-                  [&](image::Arch arch) { return arch.cc == *at.device; })) {
-    const image::ShortName own = image::to_name(image::ImageKind::ptx, {*at.device, image::Suffix::none});
+                  [&](image::Arch arch) { return arch.cc == *at.gpu.cc; })) {
+    const image::ShortName own = image::to_name(image::ImageKind::ptx, {*at.gpu.cc, image::Suffix::none});
     advice.fixes.push_back(
         fix_of("ask-for-own-architecture",
                {{"own", std::string(own.view())}, {"compiler", compiler.name}, {"asked", asked}}));
@@ -604,16 +614,16 @@ void add_compiler_fixes(const AdviceInput& at, AdviceDraft& advice) {
                            : last != &toolkits().back();
   Version good = dropped ? last->version : first->version;
   // What the driver runs, where the log names it: newer programs would fail with 35.
-  if (dropped && at.driver.known())
+  if (dropped && at.driver.cuda.known())
     for (const ToolkitRow& row : toolkits())
-      if (builds_for(row, wanted) && !(at.driver < row.version)) good = row.version;
+      if (builds_for(row, wanted) && !(at.driver.cuda < row.version)) good = row.version;
   const bool same_major = compiler.version.known() && good.major == compiler.version.major;
   // The toolkit that is there has a ptxas that does.
   if (compiler.name == "ptxas" && !dropped && read != nullptr && builds_for(*read, wanted) &&
       add_ptxas_fix(at, read->version, advice.fixes))
     return;
   // No wheel exchanges the nvcc of a build.
-  if (at.torch && compiler.name != "nvcc") add_wheel_fix(at, advice.fixes, "torch");
+  if (at.process.torch && compiler.name != "nvcc") add_wheel_fix(at, advice.fixes, "torch");
   if (compiler.name == "ptxas" && !dropped && add_ptxas_fix(at, good, advice.fixes)) return;
   // What the log names would have built it: another one was found first.
   const ToolkitRow* named = compiler.version.known() ? find_toolkit(compiler.version) : nullptr;
@@ -627,8 +637,8 @@ void add_compiler_fixes(const AdviceInput& at, AdviceDraft& advice) {
     return;
   }
   if (!same_major) add_other_package(at, compiler.name, good, advice.fixes);
-  if (at.caller_package.empty() && !at.torch && add_wheel_fix(at, advice.fixes)) return;
-  if (at.message.starts_with("llvm_")) return;  // LLVM comes with the package, not with CUDA
+  if (at.call.package.empty() && !at.process.torch && add_wheel_fix(at, advice.fixes)) return;
+  if (at.call.message.starts_with("llvm_")) return;  // LLVM comes with the package, not with CUDA
   FixDraft fix;
   fix.id = "compile-with-other-cuda";
   fix.cuda = good;
@@ -638,17 +648,18 @@ void add_compiler_fixes(const AdviceInput& at, AdviceDraft& advice) {
   fix.why = fmt::format("{} compile for {}", toolkit_range(compiler.asked.cc),
                         image::to_name(image::ImageKind::ptx, plain).view());
   // Which one the program loads, and a folder to put before it.
-  if (at.package.empty() && at.caller_package.empty() && !at.torch && compiler.name == "NVRTC")
-    fix.steps = {command_of("LD_DEBUG=libs PROGRAM 2>&1 | grep -m1 'calling init.*nvrtc'", {}, at.program),
-                 command_of("export LD_LIBRARY_PATH=/usr/local/cuda-{cuda}/lib64:\"$LD_LIBRARY_PATH\"",
-                            {{"cuda", name(good)}})};
+  if (at.package.name.empty() && at.call.package.empty() && !at.process.torch && compiler.name == "NVRTC")
+    fix.steps = {
+        command_of("LD_DEBUG=libs PROGRAM 2>&1 | grep -m1 'calling init.*nvrtc'", {}, at.process.program),
+        command_of("export LD_LIBRARY_PATH=/usr/local/cuda-{cuda}/lib64:\"$LD_LIBRARY_PATH\"",
+                   {{"cuda", name(good)}})};
   if (compiler.name == "ptxas")
     fix.steps = {command_of("export PATH=/usr/local/cuda-{cuda}/bin:\"$PATH\"; ptxas --version",
                             {{"cuda", name(good)}})};
-  if (same_major && is_library_wheel(at.package.normal()))
+  if (same_major && is_library_wheel(at.package.name.normal()))
     fix.steps.push_back(
         command_of("pip install --upgrade {package}",
-                   {{"package", shell_quote(fmt::format("{}>={}", at.package.shown(), name(good)))}}));
+                   {{"package", shell_quote(fmt::format("{}>={}", at.package.name.shown(), name(good)))}}));
   if (!same_major)
     fix.caveat =
         fmt::format("the {} of another CUDA major version serves only programs that were built for that one",

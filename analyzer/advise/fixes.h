@@ -13,20 +13,20 @@ namespace kshim::advise {
 FixDraft fix_of(std::string_view id, const TemplateWords& words = {}, std::string_view program = {});
 
 /// Whether the log shows what a row's key `when` names; empty: it always does.
-bool is_shown(std::string_view when, const AdviceInput& at);
+bool is_shown(std::string_view when, const Facts& at);
 
 /// What the tables have for the cause, whatever else is known.
-void add_plain_fixes(const AdviceInput& at, FixDrafts& fixes);
+void add_plain_fixes(const Facts& at, FixDrafts& fixes);
 
 /// Rebuilding the file with code for the device: with the toolkit that built it where that can, else with the
 /// one that can.
-void add_rebuild_fixes(const AdviceInput& at, FixDrafts& fixes);
+void add_rebuild_fixes(const Facts& at, FixDrafts& fixes);
 /// Another release of a program or package that its user did not build.
-void add_other_build_fix(const AdviceInput& at, FixDrafts& fixes);
+void add_other_build_fix(const Facts& at, FixDrafts& fixes);
 /// Rebuilding a package that was compiled against PyTorch, where it is not known which.
-void add_extension_rebuild(const AdviceInput& at, FixDrafts& fixes);
+void add_extension_rebuild(const Facts& at, FixDrafts& fixes);
 /// Rebuilding the file with a toolkit whose cubins the driver reads.
-void add_rebuild_for_driver(const AdviceInput& at, FixDrafts& fixes);
+void add_rebuild_for_driver(const Facts& at, FixDrafts& fixes);
 
 // Packages that others build: the fix is another release.
 
@@ -36,14 +36,14 @@ std::string toolkit_range(const BuildPlan& plan);
 std::string toolkit_range(image::ComputeCapability cc);
 
 /// Whether the file, or the archive it is in, is a closed library of NVIDIA's.
-bool is_vendors(const AdviceInput& at);
-void add_release_fix(const AdviceInput& at, FixDrafts& fixes);
+bool is_vendors(const Facts& at);
+void add_release_fix(const Facts& at, FixDrafts& fixes);
 /// The package of the same release for another CUDA, which toolkits for this GPU build: a question with the
 /// command that answers it, and a claim only where a row of the table wheels says what it has. False where
 /// there is no such name.
-bool add_sibling_fix(const AdviceInput& at, FixDrafts& fixes);
+bool add_sibling_fix(const Facts& at, FixDrafts& fixes);
 /// The release of cuDNN or TensorRT that serves the GPU, where the one that is there does not.
-void add_listed_release_fix(const AdviceInput& at, FixDrafts& fixes);
+void add_listed_release_fix(const Facts& at, FixDrafts& fixes);
 
 /// Where the library's releases that serve the GPU were built for an older CUDA alone: no package of them
 /// belongs beside what is there. nullopt elsewhere. `there`: the CUDA of what is there, 0 = not known.
@@ -51,28 +51,28 @@ std::optional<FixDraft> older_cuda_fix(std::string_view library, image::ComputeC
                                        unsigned there);
 /// "cuDNN", "TensorRT": the library whose releases the table library_support knows; empty where it knows
 /// none.
-std::string_view listed_library(const AdviceInput& at);
+std::string_view listed_library(const Facts& at);
 /// The release of such a library that serves the GPU: "<9.11", ">=10.8"; empty where none does, or where it
 /// is there.
-std::string release_range(const AdviceInput& at);
+std::string release_range(const Facts& at);
 
 /// Building the release of a project that still goes with a toolkit that has the GPU. False where the tables
 /// know of none.
-bool add_source_build(const AdviceInput& at, FixDrafts& fixes);
+bool add_source_build(const Facts& at, FixDrafts& fixes);
 
 /// The CUDA that the source asks for at least; unknown where no table tells.
-image::Version least_source_cuda(const AdviceInput& at);
+image::Version least_source_cuda(const Facts& at);
 /// The newest CUDA that is known to run here: of a Jetson, the one that the log names.
-image::Version driver_limit(const AdviceInput& at);
+image::Version driver_limit(const Facts& at);
 /// Takes out what the machine that was read cannot do: commands of another system, a CUDA that its GPU never
 /// runs, or that the source does not take. Where a driver update is needed first, that is said.
-void keep_feasible(const AdviceInput& at, FixDrafts& fixes);
+void keep_feasible(const Facts& at, FixDrafts& fixes);
 
-/// Fix::assumed, of AdviceInput::unsaid.
-void note_assumed(const AdviceInput& at, FixDrafts& fixes);
+/// Fix::assumed, of Facts::unsaid.
+void note_assumed(const Facts& at, FixDrafts& fixes);
 
 /// The CUDA that the source asks for at least, where the GPU was dropped before that; unknown otherwise.
-image::Version source_asks_beyond(const AdviceInput& at);
+image::Version source_asks_beyond(const Facts& at);
 
 // Another build of a package that exists already: a variant for another CUDA, or another release, that has
 // code for the GPU.
@@ -80,20 +80,20 @@ image::Version source_asks_beyond(const AdviceInput& at);
 /// Adds the command where one is known. `distribution` overrides what the file is of. True where the build is
 /// known, not second hand, to have machine code for the GPU, and known to be another than the one that is
 /// there.
-bool add_wheel_fix(const AdviceInput& at, FixDrafts& fixes, std::string_view distribution = {});
+bool add_wheel_fix(const Facts& at, FixDrafts& fixes, std::string_view distribution = {});
 /// Whether the PyTorch that is installed has code for the GPU, by the tables; nullopt where they do not tell.
 /// NVIDIA's libraries beside it are those that its build asks for.
-std::optional<bool> torch_serves(const AdviceInput& at);
+std::optional<bool> torch_serves(const Facts& at);
 /// 35: a build that the driver runs. False where none is known.
-bool add_wheel_for_driver(const AdviceInput& at, FixDrafts& fixes);
+bool add_wheel_for_driver(const Facts& at, FixDrafts& fixes);
 /// For a package whose installed release has code for the GPU: names the file without code and how to rebuild
 /// it.
-void add_serving_fixes(const AdviceInput& at, const WheelRow& there, AdviceDraft& advice);
+void add_serving_fixes(const Facts& at, const WheelRow& there, AdviceDraft& advice);
 /// Says so where no published build is known to serve the GPU.
-void add_wheel_remarks(const AdviceInput& at, std::vector<std::string>& remarks);
+void add_wheel_remarks(const Facts& at, std::vector<std::string>& remarks);
 /// Other variants of the release that users of other GPUs recommend but that have no code for this one.
 /// one.
-std::vector<std::string> useless_variants(const AdviceInput& at);
+std::vector<std::string> useless_variants(const Facts& at);
 
 // What pip built here, from a folder or a repository (`pip install -e .`): it is built again from there, not
 // from what an index has under its name.
@@ -115,67 +115,67 @@ RecipeCommand build_from(std::string_view source, const RecipeRow& recipe, const
 Command install_from(std::string_view source);
 
 /// The folder of one JIT-compiled PyTorch extension; empty for any other file.
-std::string extension_folder(const AdviceInput& at);
+std::string extension_folder(const Facts& at);
 /// A file in PyTorch's cache of compiled extensions: PyTorch compiles it again after it is deleted.
-void add_extension_fix(const AdviceInput& at, FixDrafts& fixes);
+void add_extension_fix(const Facts& at, FixDrafts& fixes);
 /// What conda, apt or dnf installed, where nothing better is known.
-void add_package_fix(const AdviceInput& at, FixDrafts& fixes);
+void add_package_fix(const Facts& at, FixDrafts& fixes);
 
 // Packages that a rebuild does not fix, and what helps instead: the table workarounds.
 
-bool has_other_ways(const AdviceInput& at);
+bool has_other_ways(const Facts& at);
 /// Whether the package is one of them. Its fixes, where a row has the cause, are added.
-bool add_other_ways(const AdviceInput& at, FixDrafts& fixes);
+bool add_other_ways(const Facts& at, FixDrafts& fixes);
 
 // What to do about CUDA libraries that do not belong into one process, or not to this GPU.
 
 void add_missing_library_advice(const MissingLibrary& missing, AdviceDraft& out);
-/// AdviceInput::conflict is there.
-void add_library_advice(const AdviceInput& at, AdviceDraft& out);
+/// Facts::conflict is there.
+void add_library_advice(const Facts& at, AdviceDraft& out);
 
 // What to do when NVRTC or nvJitLink does not compile for a GPU.
 
-void add_compiler_fixes(const AdviceInput& at, AdviceDraft& advice);
+void add_compiler_fixes(const Facts& at, AdviceDraft& advice);
 
 // Driver updates, up to the last branch that supports the GPU.
 
 /// A driver of Linux, or what Windows has in its place where the log is of Windows.
-std::string driver_text(const AdviceInput& at, std::string_view of_linux);
+std::string driver_text(const Facts& at, std::string_view of_linux);
 /// Whether the driver that is there is that one, or newer.
-bool has_driver(const AdviceInput& at, std::string_view of_linux);
+bool has_driver(const Facts& at, std::string_view of_linux);
 /// " to 525.60.13 or newer": to go to, and never what is there.
-std::string driver_goal(const AdviceInput& at, std::string_view of_linux);
+std::string driver_goal(const Facts& at, std::string_view of_linux);
 /// The oldest driver that runs what is built with a CUDA major version, and drives the GPU. Empty: not known.
-std::string_view oldest_driver(const AdviceInput& at, unsigned major);
+std::string_view oldest_driver(const Facts& at, unsigned major);
 /// The newest toolkit whose PTX the driver's compiler reads; nullptr where that is not known.
-const ToolkitRow* toolkit_that_driver_reads(const AdviceInput& at);
+const ToolkitRow* toolkit_that_driver_reads(const Facts& at);
 /// 222: PTX that is newer than the driver.
-void add_newer_ptx_fixes(const AdviceInput& at, AdviceDraft& advice);
+void add_newer_ptx_fixes(const Facts& at, AdviceDraft& advice);
 /// 200: cubins or compression that the driver does not read.
-void add_newer_driver_fixes(const AdviceInput& at, AdviceDraft& advice);
+void add_newer_driver_fixes(const Facts& at, AdviceDraft& advice);
 /// 35: a runtime that wants a newer driver.
-void add_runtime_fixes(const AdviceInput& at, AdviceDraft& advice);
+void add_runtime_fixes(const Facts& at, AdviceDraft& advice);
 
 // A driver that does not drive the GPU: fix that first; no other fix helps before.
 
 /// Whether the driver supports the GPU.
-DriverSupport driver_support(const AdviceInput& at);
+DriverSupport driver_support(const Facts& at);
 /// The driver to install, where the one that is there does not drive the GPU.
-void add_gpu_driver_fix(const AdviceInput& at, DriverSupport serving, FixDrafts& fixes);
+void add_gpu_driver_fix(const Facts& at, DriverSupport serving, FixDrafts& fixes);
 /// The situation after the driver is fixed.
-AdviceInput with_supported_driver(const AdviceInput& at, DriverSupport serving);
+Facts with_supported_driver(const Facts& at, DriverSupport serving);
 /// That the driver is fine; or that it is not, and so contradicts that the program met this GPU.
-void add_driver_remark(const AdviceInput& at, DriverSupport serving, std::vector<std::string>& remarks);
+void add_driver_remark(const Facts& at, DriverSupport serving, std::vector<std::string>& remarks);
 
 /// What people try in this situation although it cannot help, with why not.
-void add_dead_ends(const AdviceInput& at, DriverSupport serving, AdviceDraft& advice);
+void add_dead_ends(const Facts& at, DriverSupport serving, AdviceDraft& advice);
 
 // Remarks beside the fixes: the driver is fine, or no rebuild helps.
 
 /// People would suspect the driver: whether it is fine is worth saying.
-bool asks_for_the_driver(const AdviceInput& at);
-void add_remarks(const AdviceInput& at, DriverSupport serving, AdviceDraft& advice);
+bool asks_for_the_driver(const Facts& at);
+void add_remarks(const Facts& at, DriverSupport serving, AdviceDraft& advice);
 /// A driver, toolkit, PTX or GPU that the answer depends on, and that is newer than the tables.
-void add_newer_than_known(const AdviceInput& at, std::vector<std::string>& remarks);
+void add_newer_than_known(const Facts& at, std::vector<std::string>& remarks);
 
 }  // namespace kshim::advise

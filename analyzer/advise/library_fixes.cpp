@@ -159,19 +159,20 @@ void add_missing_library_advice(const MissingLibrary& missing, AdviceDraft& out)
        "functions of the same name take other arguments there: what begins then ends in a crash"});
 }
 
-void add_library_advice(const AdviceInput& input, AdviceDraft& out) {
-  const LibraryConflict& at = *input.conflict;
+void add_library_advice(const Facts& input, AdviceDraft& out) {
+  const LibraryConflict& at = *input.process.conflict;
   add_search_path(at, out);
   if (at.kind == LibraryConflictKind::dropped && torch_serves(input) == false)
     add_wheel_fix(input, out.fixes, "torch");
-  if (out.fixes.empty() || at.kind != LibraryConflictKind::dropped) add_cudnn(at, input.device, out);
+  if (out.fixes.empty() || at.kind != LibraryConflictKind::dropped) add_cudnn(at, input.gpu.cc, out);
   add_conda(at, out);
   add_reinstall(at, out);
   add_majors(at, out);
   if (out.fixes.empty()) {
-    out.fixes.push_back(fix_of(
-        "see-what-is-found",
-        {{"library", at.libraries.empty() ? "libcu" : "lib" + at.libraries.front().family}}, input.program));
+    out.fixes.push_back(
+        fix_of("see-what-is-found",
+               {{"library", at.libraries.empty() ? "libcu" : "lib" + at.libraries.front().family}},
+               input.process.program));
   }
   add_dead_ends(at, out);
 }

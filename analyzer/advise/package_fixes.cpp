@@ -5,31 +5,31 @@
 
 namespace kshim::advise {
 
-std::string extension_folder(const AdviceInput& at) {
-  if (at.object.find("/../") != std::string::npos) return {};
+std::string extension_folder(const Facts& at) {
+  if (at.file.path.find("/../") != std::string::npos) return {};
   constexpr std::string_view kCache = "/torch_extensions/";
-  const std::size_t cache = at.object.find(kCache);
-  if (cache == std::string::npos || at.object.ends_with('/')) return {};
-  const std::size_t slash = at.object.rfind('/');
-  return slash > cache + kCache.size() ? at.object.substr(0, slash) : std::string();
+  const std::size_t cache = at.file.path.find(kCache);
+  if (cache == std::string::npos || at.file.path.ends_with('/')) return {};
+  const std::size_t slash = at.file.path.rfind('/');
+  return slash > cache + kCache.size() ? at.file.path.substr(0, slash) : std::string();
 }
 
-void add_extension_fix(const AdviceInput& at, FixDrafts& fixes) {
+void add_extension_fix(const Facts& at, FixDrafts& fixes) {
   const std::string folder = extension_folder(at);
   if (folder.empty()) return;
   fixes.push_back(fix_of("delete-compiled-extension",
                          {{"name", std::string(basename_of(folder))},
-                          {"removable", at.removable.empty() ? "" : shell_quote(at.removable)}}));
+                          {"removable", at.file.removable.empty() ? "" : shell_quote(at.file.removable)}}));
 }
 
-void add_other_build_fix(const AdviceInput& at, FixDrafts& fixes) {
-  const std::string& named = at.package.empty() ? at.extension : at.package.shown();
+void add_other_build_fix(const Facts& at, FixDrafts& fixes) {
+  const std::string& named = at.package.name.empty() ? at.call.extension : at.package.name.shown();
   const std::string what = named.empty() ? "the program" : named;
-  if (!at.device) return fixes.push_back(fix_of("have-code-built/package", {{"what", what}}));
-  const ToolkitRow* last = last_with_code_for(*at.device);
-  const ToolkitRow* first = first_toolkit_for({*at.device, image::Suffix::none});
+  if (!at.gpu.cc) return fixes.push_back(fix_of("have-code-built/package", {{"what", what}}));
+  const ToolkitRow* last = last_with_code_for(*at.gpu.cc);
+  const ToolkitRow* first = first_toolkit_for({*at.gpu.cc, image::Suffix::none});
   const bool dropped = last != nullptr && last != &toolkits().back();
-  const std::string target = sm_name(*at.device);
+  const std::string target = sm_name(*at.gpu.cc);
   const std::string cuda = dropped            ? fmt::format("CUDA {} or older", name(last->version))
                            : first != nullptr ? fmt::format("CUDA {} or newer", name(first->version))
                                               : "another CUDA";
@@ -40,11 +40,11 @@ void add_other_build_fix(const AdviceInput& at, FixDrafts& fixes) {
                           {"gencode", fmt::format("arch=compute_{0},code=sm_{0}", target.substr(3))}}));
 }
 
-void add_package_fix(const AdviceInput& at, FixDrafts& fixes) {
-  if (at.package.empty()) return;
-  const std::string package = shell_quote(at.package.shown());
+void add_package_fix(const Facts& at, FixDrafts& fixes) {
+  if (at.package.name.empty()) return;
+  const std::string package = shell_quote(at.package.name.shown());
   FixDraft fix{{FixKind::reinstall,
-                fmt::format("Take a build of {} that has code for this GPU", at.package.shown()),
+                fmt::format("Take a build of {} that has code for this GPU", at.package.name.shown()),
                 {},
                 "",
                 "",
@@ -52,19 +52,20 @@ void add_package_fix(const AdviceInput& at, FixDrafts& fixes) {
   const bool offered = std::any_of(fixes.begin(), fixes.end(),
                                    [](const FixDraft& each) { return each.kind == FixKind::reinstall; });
   if (offered) return;
-  if (at.manager == "conda") {
+  if (at.package.manager == "conda") {
     const TemplateWords words = {
-        {"channel", shell_quote(at.channel.empty() ? "conda-forge" : at.channel)},
-        {"prefix", at.environment.empty() ? "" : fmt::format("-p {} ", shell_quote(at.environment))},
+        {"channel", shell_quote(at.package.channel.empty() ? "conda-forge" : at.package.channel)},
+        {"prefix",
+         at.package.environment.empty() ? "" : fmt::format("-p {} ", shell_quote(at.package.environment))},
         {"package", package}};
     fix.steps = {command_of("conda search -c {channel} {package}", words),
                  command_of("conda update {prefix?}-c {channel} {package}", words)};
     fix.why = "conda installed it, and what conda installed only conda replaces";
-  } else if (at.manager == "dpkg") {
+  } else if (at.package.manager == "dpkg") {
     fix.steps = {command_of("sudo apt-get update && sudo apt-get install --only-upgrade {package}",
                             {{"package", package}})};
     fix.why = "it is a package of the distribution";
-  } else if (at.manager == "rpm") {
+  } else if (at.package.manager == "rpm") {
     fix.steps = {command_of("sudo dnf upgrade {package}", {{"package", package}})};
     fix.why = "it is a package of the distribution";
   } else {
@@ -130,17 +131,17 @@ RecipeCommand build_from(std::string_view source, const RecipeRow& recipe, const
   return {expand_recipe(recipe, plan, own, pattern), joined({recipe.caveat, left})};
 }
 
-bool has_other_ways(const AdviceInput& at) {
+bool has_other_ways(const Facts& at) {
   return std::any_of(workarounds().begin(), workarounds().end(),
-                     [&](const WorkaroundRow& row) { return at.package == row.package; });
+                     [&](const WorkaroundRow& row) { return at.package.name == row.package; });
 }
 
 namespace {
 
 // "1.10.0+cu113", as the folders of an index are named: of what is installed, or of the log.
-std::string torch_build(const AdviceInput& at) {
-  std::string build = at.torch_build;
-  for (const auto& [name, version] : at.python_env.installed)
+std::string torch_build(const Facts& at) {
+  std::string build = at.package.torch_build;
+  for (const auto& [name, version] : at.process.python_env.installed)
     if (name == "torch") build = version;
   const std::size_t plus = build.find('+');
   const std::size_t patch = build.find('.', build.find('.') + 1);
@@ -157,17 +158,17 @@ std::string cupy_for(image::Version driver) {
 
 }  // namespace
 
-bool add_other_ways(const AdviceInput& at, FixDrafts& fixes) {
+bool add_other_ways(const Facts& at, FixDrafts& fixes) {
   const ToolkitRow* toolkit = toolkit_that_driver_reads(at);
   const std::string build = torch_build(at);
   const TemplateWords words = {
       {"torch_build", build.empty() ? "X.Y.0+cuNNN" : build},
       {"unread",
        build.empty() ? "python -c 'import torch; print(torch.__version__)' says which that is; " : ""},
-      {"cupy", cupy_for(at.driver)},
+      {"cupy", cupy_for(at.driver.cuda)},
       {"cuda", image::to_name(toolkit != nullptr ? toolkit->version : image::Version{}).c_str()}};
   for (const WorkaroundRow& row : workarounds()) {
-    if (at.package != row.package) continue;
+    if (at.package.name != row.package) continue;
     const bool needs_cuda = asks_for(row.command, "cuda");
     if (row.cause != at.cause || (needs_cuda && toolkit == nullptr)) continue;
     FixDraft& fix = fixes.emplace_back(FixDraft{{row.kind,
@@ -176,7 +177,7 @@ bool add_other_ways(const AdviceInput& at, FixDrafts& fixes) {
                                                  expand_filled(row.why, words),
                                                  expand_filled(row.caveat, words),
                                                  "workaround"}});
-    fix.steps.push_back(command_of(row.command, words, at.program));
+    fix.steps.push_back(command_of(row.command, words, at.process.program));
   }
   return has_other_ways(at);
 }
@@ -196,26 +197,26 @@ bool is_below(const WheelRow& row, image::ComputeCapability cc) {
 
 }  // namespace
 
-image::Version source_asks_beyond(const AdviceInput& at) {
-  const ToolkitRow* last = at.device ? last_with_code_for(*at.device) : nullptr;
+image::Version source_asks_beyond(const Facts& at) {
+  const ToolkitRow* last = at.gpu.cc ? last_with_code_for(*at.gpu.cc) : nullptr;
   const image::Version least = least_source_cuda(at);
   return last != nullptr && last->version < least ? least : image::Version{};
 }
 
-bool add_source_build(const AdviceInput& at, FixDrafts& fixes) {
-  const BuildRow* build = find_build(at.package.normal(), at.object);
-  if (!at.device || build == nullptr || build->recipe != "torch_itself") return false;
+bool add_source_build(const Facts& at, FixDrafts& fixes) {
+  const BuildRow* build = find_build(at.package.name.normal(), at.file.path);
+  if (!at.gpu.cc || build == nullptr || build->recipe != "torch_itself") return false;
   constexpr std::string_view kProject = "torch";
   const WheelName wheel = wheel_of(at);
-  const auto source = source_release_for(kProject, is_plain(wheel.version) ? wheel.version : "", *at.device,
+  const auto source = source_release_for(kProject, is_plain(wheel.version) ? wheel.version : "", *at.gpu.cc,
                                          driver_limit(at), platform_of(at));
   if (!source) return false;
   const ToolkitRow* toolkit = find_toolkit(source->cuda);
   if (toolkit == nullptr) return false;
   std::vector<image::Candidate> have;
-  for (const image::ComputeCapability cc : at.other_devices)
+  for (const image::ComputeCapability cc : at.gpu.others)
     have.push_back({image::ImageKind::cubin, {cc, image::Suffix::none}, {}});
-  const auto plan = plan_build(have, *at.device, *toolkit, at.driver);
+  const auto plan = plan_build(have, *at.gpu.cc, *toolkit, at.driver.cuda);
   if (!plan) return false;
   RecipeWords words;
   words.toolkit = fmt::format("/usr/local/cuda-{}", name(source->cuda));
@@ -231,21 +232,21 @@ bool add_source_build(const AdviceInput& at, FixDrafts& fixes) {
                           {{"tag", tag_of(source->release)}}),
                expand_recipe(recipe, *plan, words, fmt::format("cd pytorch && {}", recipe.command))};
   const std::string_view beyond = first_beyond(kProject, source->cuda);
-  const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
+  const ToolkitRow* last = last_toolkit_for({*at.gpu.cc, image::Suffix::none});
   const bool dropped = last != nullptr && last != &toolkits().back();
   fix.why = fmt::format("the nvcc of {} can target {}, and {} was published for CUDA {}",
-                        toolkit_range(*at.device), sm_name(*at.device), source->release, name(source->cuda));
+                        toolkit_range(*at.gpu.cc), sm_name(*at.gpu.cc), source->release, name(source->cuda));
   if (dropped && !beyond.empty())
     fix.why += fmt::format("; from {} on, the source asks for CUDA {}", beyond,
                            name(oldest_cuda_of(kProject, beyond)));
   std::vector<std::string> notes = {"it takes hours", "only this machine's GPUs get code"};
-  if (is_below(*source->row, *at.device))
+  if (is_below(*source->row, *at.gpu.cc))
     notes.emplace_back(
         "no published build that kshim knows has code for a GPU as old as this: whether all of the source "
         "compiles for it is "
         "not "
         "known");
-  if (const GpuRow* gpu = find_gpu(*at.device); gpu != nullptr && gpu->last_branch != 0)
+  if (const GpuRow* gpu = find_gpu(*at.gpu.cc); gpu != nullptr && gpu->last_branch != 0)
     notes.push_back(fmt::format("keep the driver within R{}, the last branch for {} GPUs", gpu->last_branch,
                                 gpu->family));
   fix.caveat = join(notes, "; ");

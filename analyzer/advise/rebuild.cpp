@@ -16,88 +16,89 @@ struct Chosen {
 
 // Whether anybody outside its maker can build the package: a row says how, or it was built against PyTorch
 // from a source that pip fetches. Of what somebody installed as a file and no row knows, that is not known.
-bool is_source_known(const AdviceInput& at) {
-  const bool of_row =
-      find_build(at.package.normal(), at.object) != nullptr || is_without_source(at.package.normal());
-  const bool as_file =
-      at.manager == "pip" && at.origin == Origin::installed && !at.object.empty() && at.source.empty();
-  return of_row || !as_file || !at.build_system.empty();
+bool is_source_known(const Facts& at) {
+  const bool of_row = find_build(at.package.name.normal(), at.file.path) != nullptr ||
+                      is_without_source(at.package.name.normal());
+  const bool as_file = at.package.manager == "pip" && at.file.origin == Origin::installed &&
+                       !at.file.path.empty() && at.package.source.empty();
+  return of_row || !as_file || !at.package.build_system.empty();
 }
 
-std::string output_name(const AdviceInput& at) {
-  if (at.object.empty()) return at.bare ? "OUTPUT.fatbin" : "OUTPUT";
-  std::string_view name = basename_of(at.object);
-  if (!at.bare) return shell_quote(name);
+std::string output_name(const Facts& at) {
+  if (at.file.path.empty()) return at.file.bare ? "OUTPUT.fatbin" : "OUTPUT";
+  std::string_view name = basename_of(at.file.path);
+  if (!at.file.bare) return shell_quote(name);
   name = name.substr(0, name.rfind('.'));
   return shell_quote(fmt::format("{}.fatbin", name));
 }
 
 // The release in a project's repository: of a version that is nothing but numbers, and not a text from
 // elsewhere.
-std::string release_tag(const AdviceInput& at) {
-  const std::string version = at.package_version.substr(0, at.package_version.find('+'));
+std::string release_tag(const Facts& at) {
+  const std::string version = at.package.version.substr(0, at.package.version.find('+'));
   if (version.empty() || version.find_first_not_of("0123456789.") != std::string::npos) return {};
   return "@v" + version;
 }
 
 // What a build of one's own has to serve: the GPUs of this machine. What is built to be passed on keeps its
 // list.
-std::vector<image::Candidate> list_to_keep(const AdviceInput& at) {
-  if (!comes_built(at)) return at.have;
+std::vector<image::Candidate> list_to_keep(const Facts& at) {
+  if (!comes_built(at)) return at.images.have;
   std::vector<image::Candidate> out;
-  for (const ComputeCapability cc : at.other_devices)
+  for (const ComputeCapability cc : at.gpu.others)
     out.push_back({image::ImageKind::cubin, {cc, image::Suffix::none}, {}});
   return out;
 }
 
-RecipeWords words_for(const AdviceInput& at, const Chosen& chosen) {
+RecipeWords words_for(const Facts& at, const Chosen& chosen) {
   RecipeWords words;
   if (chosen.other_toolkit) {
     // Where NVIDIA's packages and runfiles install a toolkit.
     words.toolkit = fmt::format("/usr/local/cuda-{}", name(chosen.plan.toolkit->version));
     words.nvcc = words.toolkit + "/bin/nvcc";
   }
-  if (at.relocatable) words.mode = " -rdc=true";
+  if (at.file.relocatable) words.mode = " -rdc=true";
   words.output = output_name(at);
-  if (!at.build_folder.empty()) words.build = shell_quote(at.build_folder);
+  if (!at.file.build_folder.empty()) words.build = shell_quote(at.file.build_folder);
   // In a checkout, where nobody knows whether an index has the source.
-  if (!at.package.empty() && comes_built(at) && is_source_known(at))
-    words.package = shell_quote(at.package.shown());
-  if (!at.package.empty())
-    words.project = at.package.shown() + (at.package_version.empty() ? "" : " " + at.package_version);
+  if (!at.package.name.empty() && comes_built(at) && is_source_known(at))
+    words.package = shell_quote(at.package.name.shown());
+  if (!at.package.name.empty())
+    words.project = at.package.name.shown() + (at.package.version.empty() ? "" : " " + at.package.version);
   words.tag = release_tag(at);
-  words.variable = at.arch_variable;
-  if (!at.program.empty()) words.program = at.program;
+  words.variable = at.package.arch_variable;
+  if (!at.process.program.empty()) words.program = at.process.program;
   return words;
 }
 
 // The build systems that may have made the file, likeliest first.
-std::vector<std::string_view> recipes_for(const AdviceInput& at, const Chosen& chosen) {
-  const std::string_view nvcc = at.bare             ? "nvcc_fatbin"
-                                : at.object_file    ? "nvcc_object"
-                                : at.shared_library ? "nvcc_library"
-                                                    : "nvcc";
+std::vector<std::string_view> recipes_for(const Facts& at, const Chosen& chosen) {
+  const std::string_view nvcc = at.file.bare             ? "nvcc_fatbin"
+                                : at.file.object_file    ? "nvcc_object"
+                                : at.file.shared_library ? "nvcc_library"
+                                                         : "nvcc";
   const std::string_view cmake = chosen.other_toolkit ? "cmake_toolkit" : "cmake";
   const std::string_view torch = chosen.other_toolkit ? "torch_toolkit" : "torch";
-  if (at.build_system == "spack") return {"spack"};  // whatever the package's own build is
-  const BuildRow* own = find_build(at.package.normal(), at.object);
+  if (at.package.build_system == "spack") return {"spack"};  // whatever the package's own build is
+  const BuildRow* own = find_build(at.package.name.normal(), at.file.path);
   if (own != nullptr) {
     if (own->recipe == "torch") return {torch};
-    if (own->recipe == "flash_attn" && at.device == ComputeCapability{8, 7}) return {"flash_attn_nvcc"};
+    if (own->recipe == "flash_attn" && at.gpu.cc == ComputeCapability{8, 7}) return {"flash_attn_nvcc"};
     return {own->recipe};
   }
-  if (at.build_system == "cargo") return {"cargo"};
-  if (at.arch_variable.starts_with("Kokkos_ARCH_")) return {"kokkos"};
-  if (!at.arch_variable.empty() && !at.arch_flags && at.arch_variable != "CMAKE_CUDA_ARCHITECTURES" &&
-      at.arch_variable != "TORCH_CUDA_ARCH_LIST")
-    return {at.arch_dots ? "cmake_own_dots" : "cmake_own"};
-  if (at.links_torch) return {torch};
-  if (at.build_system == "make") return {"make", "make_sms"};
-  if (at.build_system == "meson") return {"meson"};
-  if (at.build_system == "bazel") return {"bazel"};
-  if (at.build_system == "cmake") return {cmake};
-  if (is_without_source(at.package.normal())) return {};
-  switch (at.origin) {
+  if (at.package.build_system == "cargo") return {"cargo"};
+  if (at.package.arch_variable.starts_with("Kokkos_ARCH_")) return {"kokkos"};
+  if (!at.package.arch_variable.empty() && !at.package.arch_flags &&
+      at.package.arch_variable != "CMAKE_CUDA_ARCHITECTURES" &&
+      at.package.arch_variable != "TORCH_CUDA_ARCH_LIST")
+    return {at.package.arch_dots ? "cmake_own_dots" : "cmake_own"};
+  if (at.file.links_torch) return {torch};
+  if (at.package.build_system == "make") return {"make", "make_sms"};
+  if (at.package.build_system == "meson") return {"meson"};
+  if (at.package.build_system == "bazel") return {"bazel"};
+  if (at.package.build_system == "cmake") return {cmake};
+  if (is_without_source(at.package.name.normal())) return {};
+  switch (at.file.origin) {
     case Origin::python_extension:
     case Origin::installed:
       return {"extension", "extension_cmake"};
@@ -105,27 +106,27 @@ std::vector<std::string_view> recipes_for(const AdviceInput& at, const Chosen& c
       return {cmake};
     default:
       if (comes_built(at)) return {"extension", "extension_cmake"};
-      return at.bare ? std::vector<std::string_view>{nvcc}
-                     : std::vector<std::string_view>{nvcc, cmake, "make"};
+      return at.file.bare ? std::vector<std::string_view>{nvcc}
+                          : std::vector<std::string_view>{nvcc, cmake, "make"};
   }
 }
 
-std::string caveat_for(const AdviceInput& at, const Chosen& chosen) {
+std::string caveat_for(const Facts& at, const Chosen& chosen) {
   std::vector<std::string> parts;
   if (comes_built(at)) {
-    parts.emplace_back(at.other_devices.empty()
+    parts.emplace_back(at.gpu.others.empty()
                            ? "it builds the package from its source, for this GPU alone"
                            : "it builds the package from its source, for this machine's GPUs alone");
-    const ToolkitRow* last = last_with_code_for(*at.device);
+    const ToolkitRow* last = last_with_code_for(*at.gpu.cc);
     if (last != nullptr && last != &toolkits().back())
       parts.push_back(
           fmt::format("today's source may ask for a newer CUDA than {}: then take an older release of it",
                       name(last->version)));
-  } else if (at.origin == Origin::system) {
+  } else if (at.file.origin == Origin::system) {
     parts.emplace_back(
         "it builds the package from its source; a release built for this GPU, if there is one, saves that");
   }
-  if (at.bare && !at.object.ends_with(".fatbin")) {
+  if (at.file.bare && !at.file.path.ends_with(".fatbin")) {
     parts.emplace_back("load the fatbin in its place: a cubin or a PTX file holds one architecture only");
   }
   if (!chosen.plan.dropped.empty()) {
@@ -139,7 +140,7 @@ std::string caveat_for(const AdviceInput& at, const Chosen& chosen) {
   if (at.cause == Cause::arch_specific_image) {
     parts.emplace_back("source that uses instructions of one architecture only does not compile for another");
   }
-  const GpuRow* gpu = find_gpu(*at.device);
+  const GpuRow* gpu = find_gpu(*at.gpu.cc);
   if (chosen.other_toolkit && gpu != nullptr && gpu->last_branch != 0) {
     parts.push_back(fmt::format("keep the driver within R{}, the last branch for {} GPUs", gpu->last_branch,
                                 gpu->family));
@@ -147,7 +148,7 @@ std::string caveat_for(const AdviceInput& at, const Chosen& chosen) {
   return join(parts, "; ");
 }
 
-FixDraft rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
+FixDraft rebuild_fix(const Facts& at, const Chosen& chosen) {
   const ToolkitRow& toolkit = *chosen.plan.toolkit;
   std::vector<std::string> names;
   for (const PlannedArch& row : chosen.plan.archs)
@@ -159,48 +160,52 @@ FixDraft rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
   const std::string added = enumerate(names);
   FixDraft fix;
   fix.id = "rebuild";
-  if (chosen.other_toolkit || at.toolkit.known()) fix.cuda = toolkit.version;
+  if (chosen.other_toolkit || at.images.toolkit.known()) fix.cuda = toolkit.version;
   fix.arguments = {{"architecture", join(names, " ")},
                    {"cuda", chosen.other_toolkit ? name(toolkit.version) : ""}};
-  fix.kind = chosen.other_toolkit && at.toolkit.known() && toolkit.version < at.toolkit ? FixKind::downgrade
-                                                                                        : FixKind::rebuild;
+  fix.kind = chosen.other_toolkit && at.images.toolkit.known() && toolkit.version < at.images.toolkit
+                 ? FixKind::downgrade
+                 : FixKind::rebuild;
   fix.caveat = caveat_for(at, chosen);
   if (!chosen.other_toolkit) {
     const bool there = std::all_of(names.begin(), names.end(), [&](const std::string& each) {
-      return std::any_of(at.have.begin(), at.have.end(), [&](const image::Candidate& image) {
+      return std::any_of(at.images.have.begin(), at.images.have.end(), [&](const image::Candidate& image) {
         return each == image::to_name(image.kind, image.arch).view();
       });
     });
     // Other modules of the file have it.
     fix.title = comes_built(at) ? fmt::format("Build {} from its source, for {}",
-                                              at.package.empty() ? "it" : at.package.shown(), added)
+                                              at.package.name.empty() ? "it" : at.package.name.shown(), added)
                 : there         ? fmt::format("Rebuild all of its sources with {}", added)
                                 : fmt::format("Rebuild with {} added", added);
     fix.why =
-        at.toolkit.known()
-            ? fmt::format(fmt::runtime(at.object.empty() ? "CUDA {} can do it ({})"
-                                                         : "CUDA {}, which built the file ({}), can do it"),
-                          name(at.toolkit), at.toolkit_how)
+        at.images.toolkit.known()
+            ? fmt::format(
+                  fmt::runtime(at.file.path.empty() ? "CUDA {} can do it ({})"
+                                                    : "CUDA {}, which built the file ({}), can do it"),
+                  name(at.images.toolkit), at.images.toolkit_how)
         : comes_built(at)
             ? fmt::format("the nvcc of {} can target {}; which of them {} builds with, its own documents say",
                           toolkit_range(chosen.plan), added,
-                          at.package.empty() ? "the package" : at.package.shown())
+                          at.package.name.empty() ? "the package" : at.package.name.shown())
             : fmt::format("{} can do it; which one built the file is not known", toolkit_range(chosen.plan));
   } else {
-    const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
-    const bool dropped = last != nullptr && at.toolkit > last->version;
+    const ToolkitRow* last = last_toolkit_for({*at.gpu.cc, image::Suffix::none});
+    const bool dropped = last != nullptr && at.images.toolkit > last->version;
     fix.title = fmt::format("Rebuild with CUDA {}, which can target {}", name(toolkit.version), added);
     fix.why =
-        !can_ever_run(at.device, at.toolkit)
+        !can_ever_run(at.gpu.cc, at.images.toolkit)
             ? fmt::format(
                   "what CUDA {} ({}) builds does not run on a Jetson with this GPU: its JetPack ends before",
-                  name(at.toolkit), at.toolkit_how)
-        : dropped ? fmt::format("CUDA {} ({}) cannot build for {}: {} is the last that can", name(at.toolkit),
-                                at.toolkit_how, sm_name(*at.device), name(last->version))
-                  : fmt::format("CUDA {} ({}) does not know {} yet: {} can build for it", name(at.toolkit),
-                                at.toolkit_how, sm_name(*at.device), toolkit_range(*at.device));
+                  name(at.images.toolkit), at.images.toolkit_how)
+        : dropped
+            ? fmt::format("CUDA {} ({}) cannot build for {}: {} is the last that can",
+                          name(at.images.toolkit), at.images.toolkit_how, sm_name(*at.gpu.cc),
+                          name(last->version))
+            : fmt::format("CUDA {} ({}) does not know {} yet: {} can build for it", name(at.images.toolkit),
+                          at.images.toolkit_how, sm_name(*at.gpu.cc), toolkit_range(*at.gpu.cc));
   }
-  if (!at.builds && !comes_built(at)) fix.title = "If you build it yourself: " + fix.title;
+  if (!at.package.builds && !comes_built(at)) fix.title = "If you build it yourself: " + fix.title;
   if (!is_source_known(at)) {
     fix.title = "If its source is public: " + fix.title;
     fix.caveat = "whether its source is public is not known" + (fix.caveat.empty() ? "" : "; " + fix.caveat);
@@ -213,16 +218,16 @@ FixDraft rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
 
 // A fix for each build system: the commands of one fix are run one after the other, never instead of each
 // other.
-void add_rebuild(const AdviceInput& at, const Chosen& chosen, FixDrafts& fixes) {
+void add_rebuild(const Facts& at, const Chosen& chosen, FixDrafts& fixes) {
   const RecipeWords words = words_for(at, chosen);
   bool first = true;
   for (const std::string_view each : recipes_for(at, chosen)) {
     const RecipeRow& row = find_recipe(each);
     if (arch_list(chosen.plan, row.list).empty()) continue;  // it has no word for this GPU
     // pip would overwrite files that conda's database lists.
-    if (at.manager == "conda" && row.pip != Pip::none) continue;
-    RecipeCommand recipe =
-        at.source.empty() ? build(row, chosen.plan, words) : build_from(at.source, row, chosen.plan, words);
+    if (at.package.manager == "conda" && row.pip != Pip::none) continue;
+    RecipeCommand recipe = at.package.source.empty() ? build(row, chosen.plan, words)
+                                                     : build_from(at.package.source, row, chosen.plan, words);
     const std::string& caveat = recipe.caveat;
     FixDraft fix = rebuild_fix(at, chosen);
     const bool explains_itself =
@@ -247,13 +252,13 @@ void add_rebuild(const AdviceInput& at, const Chosen& chosen, FixDrafts& fixes) 
 
 // Code made in memory: there is no file to build again, but a compiler in the process (NVRTC, or what is
 // built on it) that was told which GPU to compile for.
-void add_compiler_fix(const AdviceInput& at, FixDrafts& fixes) {
-  const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
-  const ToolkitRow* other = recommend_toolkit(*at.device, std::nullopt, at.driver, {});
+void add_compiler_fix(const Facts& at, FixDrafts& fixes) {
+  const ToolkitRow* at_hand = at.images.toolkit.known() ? toolkit_at_most(at.images.toolkit) : nullptr;
+  const ToolkitRow* other = recommend_toolkit(*at.gpu.cc, std::nullopt, at.driver.cuda, {});
   std::optional<BuildPlan> plan;
-  if (at_hand != nullptr) plan = plan_build({}, *at.device, *at_hand, at.driver);
+  if (at_hand != nullptr) plan = plan_build({}, *at.gpu.cc, *at_hand, at.driver.cuda);
   const bool here = plan.has_value();
-  if (!plan && other != nullptr) plan = plan_build({}, *at.device, *other, at.driver);
+  if (!plan && other != nullptr) plan = plan_build({}, *at.gpu.cc, *other, at.driver.cuda);
   if (!plan) return;
   const auto added =
       std::find_if(plan->archs.begin(), plan->archs.end(), [](const PlannedArch& row) { return row.added; });
@@ -265,7 +270,7 @@ void add_compiler_fix(const AdviceInput& at, FixDrafts& fixes) {
   fix.kind = here || at_hand == nullptr ? FixKind::rebuild : FixKind::downgrade;
   fix.title = fmt::format("Let the program compile for {}", target);
   // Which compiler made it is not known as a rule: where the newest ones have dropped the GPU, that is said.
-  const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
+  const ToolkitRow* last = last_toolkit_for({*at.gpu.cc, image::Suffix::none});
   if (!here && at_hand != nullptr) {
     fix.title += fmt::format(", with CUDA {}", name(plan->toolkit->version));
   } else if (at_hand == nullptr && last != nullptr && last != &toolkits().back()) {
@@ -282,7 +287,7 @@ void add_compiler_fix(const AdviceInput& at, FixDrafts& fixes) {
 }
 
 // What nobody says of a toolkit: that of the newest published builds.
-std::optional<Version> near_published(const AdviceInput& at) {
+std::optional<Version> near_published(const Facts& at) {
   if (!comes_built(at)) return std::nullopt;
   const std::string distribution = wheel_of(at).distribution;
   Version newest;
@@ -294,11 +299,11 @@ std::optional<Version> near_published(const AdviceInput& at) {
 }
 
 // The authors leave this GPU out on purpose: their source has nothing for it.
-const LibrarySupportRow* left_out_by(const AdviceInput& at) {
-  const BuildRow* own = find_build(at.package.normal(), at.object);
+const LibrarySupportRow* left_out_by(const Facts& at) {
+  const BuildRow* own = find_build(at.package.name.normal(), at.file.path);
   if (own == nullptr || own->distribution.empty()) return nullptr;
-  const LibrarySupportRow* row = find_library_support(own->distribution, at.package_version);
-  return row != nullptr && *at.device < row->min ? row : nullptr;
+  const LibrarySupportRow* row = find_library_support(own->distribution, at.package.version);
+  return row != nullptr && *at.gpu.cc < row->min ? row : nullptr;
 }
 
 // MAGMA comes to PyTorch's build as a finished library, made for a list of its own.
@@ -320,92 +325,92 @@ FixDraft do_without(const LibrarySupportRow& row, image::ComputeCapability devic
 
 }  // namespace
 
-void add_rebuild_for_driver(const AdviceInput& at, FixDrafts& fixes) {
+void add_rebuild_for_driver(const Facts& at, FixDrafts& fixes) {
   const auto have = list_to_keep(at);
-  const ToolkitRow* other = recommend_toolkit(*at.device, at.driver, at.driver, have);
-  if (other == nullptr || other->version.major > at.driver.major) return;
-  const auto plan = plan_build(have, *at.device, *other, at.driver, at.also);
+  const ToolkitRow* other = recommend_toolkit(*at.gpu.cc, at.driver.cuda, at.driver.cuda, have);
+  if (other == nullptr || other->version.major > at.driver.cuda.major) return;
+  const auto plan = plan_build(have, *at.gpu.cc, *other, at.driver.cuda, at.gpu.also);
   if (!plan) return;
   const std::size_t first = fixes.size();
   add_rebuild(at, {*plan, true}, fixes);
   if (fixes.size() == first) return;
   fixes[first].title =
       fmt::format("Rebuild with CUDA {}, whose cubins this driver reads", name(other->version));
-  fixes[first].why =
-      fmt::format("it is for CUDA {}, and CUDA {} built the file", name(at.driver), name(at.newest_cubin));
+  fixes[first].why = fmt::format("it is for CUDA {}, and CUDA {} built the file", name(at.driver.cuda),
+                                 name(at.images.newest_cubin));
 }
 
-void add_extension_rebuild(const AdviceInput& at, FixDrafts& fixes) {
-  AdviceInput extension = at;
-  extension.origin = Origin::python_extension;
-  extension.package = {};
-  extension.package_version.clear();
-  const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
-  const bool here = at_hand == nullptr || builds_for(*at_hand, {*at.device, image::Suffix::none});
+void add_extension_rebuild(const Facts& at, FixDrafts& fixes) {
+  Facts extension = at;
+  extension.file.origin = Origin::python_extension;
+  extension.package.name = {};
+  extension.package.version.clear();
+  const ToolkitRow* at_hand = at.images.toolkit.known() ? toolkit_at_most(at.images.toolkit) : nullptr;
+  const bool here = at_hand == nullptr || builds_for(*at_hand, {*at.gpu.cc, image::Suffix::none});
   const ToolkitRow* toolkit =
-      here && at_hand != nullptr ? at_hand : recommend_toolkit(*at.device, std::nullopt, at.driver, {});
-  const auto plan = toolkit != nullptr ? plan_build({}, *at.device, *toolkit, at.driver) : std::nullopt;
+      here && at_hand != nullptr ? at_hand : recommend_toolkit(*at.gpu.cc, std::nullopt, at.driver.cuda, {});
+  const auto plan = toolkit != nullptr ? plan_build({}, *at.gpu.cc, *toolkit, at.driver.cuda) : std::nullopt;
   if (!plan) return;
   RecipeWords words = words_for(extension, {*plan, !here});
-  words.package = at.extension.empty() ? "EXTENSION" : shell_quote(at.extension);
+  words.package = at.call.extension.empty() ? "EXTENSION" : shell_quote(at.call.extension);
   fixes.push_back(fix_of("rebuild-extension", {{"range", toolkit_range(*plan)}}));
   fixes.back().steps.push_back(expand_recipe(find_recipe(here ? "torch" : "torch_toolkit"), *plan, words));
 }
 
 // Code of a static library of NVIDIA's comes as NVIDIA built it.
-FixDraft other_library_to_link(const AdviceInput& at) {
-  AdviceInput library;
-  library.device = at.device;
-  library.software = at.linked_library;
+FixDraft other_library_to_link(const Facts& at) {
+  Facts library;
+  library.gpu.cc = at.gpu.cc;
+  library.package.software = at.file.linked_library;
   const std::string range = release_range(library);
-  return fix_of("link-other-library", {{"file", std::string(basename_of(at.object))},
-                                       {"library", fmt::format("lib{}", at.linked_library)},
-                                       {"gpu", sm_name(*at.device)},
+  return fix_of("link-other-library", {{"file", std::string(basename_of(at.file.path))},
+                                       {"library", fmt::format("lib{}", at.file.linked_library)},
+                                       {"gpu", sm_name(*at.gpu.cc)},
                                        {"releases", range.empty() ? "" : fmt::format(" ({})", range)}});
 }
 
-void add_rebuild_fixes(const AdviceInput& at, FixDrafts& fixes) {
-  if (!at.device) return;
-  if (at.loose) return add_compiler_fix(at, fixes);
-  if (at.released) return add_other_build_fix(at, fixes);
+void add_rebuild_fixes(const Facts& at, FixDrafts& fixes) {
+  if (!at.gpu.cc) return;
+  if (at.file.loose) return add_compiler_fix(at, fixes);
+  if (at.package.released) return add_other_build_fix(at, fixes);
   if (is_vendors(at)) return add_release_fix(at, fixes);
   if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
   add_extension_fix(at, fixes);
-  if (const LibrarySupportRow* row = left_out_by(at)) return fixes.push_back(do_without(*row, *at.device));
+  if (const LibrarySupportRow* row = left_out_by(at)) return fixes.push_back(do_without(*row, *at.gpu.cc));
   // Hours of building are no answer where a build exists.
-  const bool magma = basename_of(at.object).starts_with("libtorch_cuda_linalg.");
+  const bool magma = basename_of(at.file.path).starts_with("libtorch_cuda_linalg.");
   const bool wheel = add_wheel_fix(at, fixes) && comes_built(at);
   if (magma) add_magma_fix(fixes);
   if (wheel || magma) return;
   if (add_other_ways(at, fixes)) return;
   // A wheel that was named may be the user's own.
   if (add_sibling_fix(at, fixes) && comes_built(at)) return;
-  if (comes_built(at) && at.manager != "conda" && add_source_build(at, fixes))
+  if (comes_built(at) && at.package.manager != "conda" && add_source_build(at, fixes))
     return add_package_fix(at, fixes);
   // Nor does a project build for Windows what it never published for it.
-  const BuildRow* own = find_build(at.package.normal(), at.object);
+  const BuildRow* own = find_build(at.package.name.normal(), at.file.path);
   const bool ended =
       own != nullptr && own->recipe == "torch_itself" && platform_of(at).starts_with("windows");
   if (comes_built(at) && (ended || source_asks_beyond(at).known())) return add_package_fix(at, fixes);
   // What links against PyTorch is an extension, whose source is public as a rule.
-  if ((!at.builds && !comes_built(at)) || (!is_source_known(at) && !at.links_torch))
+  if ((!at.package.builds && !comes_built(at)) || (!is_source_known(at) && !at.file.links_torch))
     add_other_build_fix(at, fixes);
-  if (!at.linked_library.empty()) {
+  if (!at.file.linked_library.empty()) {
     fixes.push_back(other_library_to_link(at));
     return add_package_fix(at, fixes);
   }
   const auto have = list_to_keep(at);
-  const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
+  const ToolkitRow* at_hand = at.images.toolkit.known() ? toolkit_at_most(at.images.toolkit) : nullptr;
   const ToolkitRow* other = recommend_toolkit(
-      *at.device, at_hand ? std::optional(at_hand->version) : near_published(at), at.driver, have);
+      *at.gpu.cc, at_hand ? std::optional(at_hand->version) : near_published(at), at.driver.cuda, have);
   std::optional<BuildPlan> here;
-  if (at_hand != nullptr && can_ever_run(at.device, at_hand->version))
-    here = plan_build(have, *at.device, *at_hand, at.driver, at.also);
+  if (at_hand != nullptr && can_ever_run(at.gpu.cc, at_hand->version))
+    here = plan_build(have, *at.gpu.cc, *at_hand, at.driver.cuda, at.gpu.also);
   if (here && !here->by_ptx) {
     add_rebuild(at, {*here, false}, fixes);
   } else {
     if (other != nullptr) {
-      if (auto plan = plan_build(have, *at.device, *other, at.driver, at.also)) {
+      if (auto plan = plan_build(have, *at.gpu.cc, *other, at.driver.cuda, at.gpu.also)) {
         add_rebuild(at, {*plan, at_hand != nullptr}, fixes);
       }
     }

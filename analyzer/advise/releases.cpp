@@ -34,32 +34,32 @@ std::string toolkits_for(const std::vector<image::Arch>& archs) {
   return fmt::format("CUDA {} to {}", name(range.first->version), name(range.last->version));
 }
 
-const VendorLibraryRow* vendor_of(const AdviceInput& at) {
-  return find_vendor_library(at.archive.empty() ? at.object : at.archive);
+const VendorLibraryRow* vendor_of(const Facts& at) {
+  return find_vendor_library(at.file.archive.empty() ? at.file.path : at.file.archive);
 }
 
 // cuBLAS of CUDA 13.0 for x86-64 lacks sm_87, which the toolkit knows: the release that knows the GPU is no
 // answer where the file is of such a release itself.
-bool range_tells(const AdviceInput& at, bool part_of_cuda) {
+bool range_tells(const Facts& at, bool part_of_cuda) {
   if (!part_of_cuda) return false;
-  const ToolkitRow* own = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
-  return own == nullptr || !builds_for(*own, {*at.device, image::Suffix::none});
+  const ToolkitRow* own = at.images.toolkit.known() ? toolkit_at_most(at.images.toolkit) : nullptr;
+  return own == nullptr || !builds_for(*own, {*at.gpu.cc, image::Suffix::none});
 }
 
 // The tables have the package's releases, and each leaves the GPU out.
-bool no_release_serves(const AdviceInput& at) {
+bool no_release_serves(const Facts& at) {
   const std::string distribution = wheel_of(at).distribution;
   const std::string platform = platform_of(at);
   return knows_wheels_of(distribution, platform) && std::ranges::none_of(wheels(), [&](const WheelRow& row) {
            return row.distribution == distribution && row.platform == platform &&
-                  serves(row, *at.device) != image::Choice::none;
+                  serves(row, *at.gpu.cc) != image::Choice::none;
          });
 }
 
 // The GPU and all others that the file has nothing for.
-std::vector<image::Arch> asked_archs(const AdviceInput& at) {
-  std::vector<image::Arch> out{{*at.device, image::Suffix::none}};
-  for (const ComputeCapability cc : at.also) out.push_back({cc, image::Suffix::none});
+std::vector<image::Arch> asked_archs(const Facts& at) {
+  std::vector<image::Arch> out{{*at.gpu.cc, image::Suffix::none}};
+  for (const ComputeCapability cc : at.gpu.also) out.push_back({cc, image::Suffix::none});
   std::ranges::sort(out);
   return out;
 }
@@ -84,13 +84,13 @@ bool is_package_of(std::string_view package, std::string_view project) {
 
 // The CUDA whose libraries serve the GPU, where it is of an older major version than the file's: what loads
 // the file loads no library of that one. 0 where the file's own major version has releases that serve it.
-unsigned older_major(const AdviceInput& at, const std::vector<image::Arch>& archs) {
+unsigned older_major(const Facts& at, const std::vector<image::Arch>& archs) {
   const ToolkitRange range = range_of(archs);
   if (range.last == nullptr || range.open()) return 0;
   const unsigned major = range.last->version.major;
   // Of NVIDIA's packages, those of CUDA 13 have no number.
-  const bool plain = at.package.is_nvidias() && !contains(at.package.normal(), "-cu1");
-  return (at.toolkit.known() ? at.toolkit.major > major : plain && major < 13) ? major : 0;
+  const bool plain = at.package.name.is_nvidias() && !contains(at.package.name.normal(), "-cu1");
+  return (at.images.toolkit.known() ? at.images.toolkit.major > major : plain && major < 13) ? major : 0;
 }
 
 }  // namespace
@@ -104,10 +104,10 @@ std::string toolkit_range(const BuildPlan& plan) {
   return toolkits_for(archs);
 }
 
-bool is_vendors(const AdviceInput& at) {
-  const std::string_view file = at.archive.empty() ? at.object : at.archive;
+bool is_vendors(const Facts& at) {
+  const std::string_view file = at.file.archive.empty() ? at.file.path : at.file.archive;
   // NVIDIA's own wheels bring closed libraries, CUPTI's libcheckpoint.so among them.
-  return vendor_of(at) != nullptr || find_probing_library(file) != nullptr || at.package.is_nvidias();
+  return vendor_of(at) != nullptr || find_probing_library(file) != nullptr || at.package.name.is_nvidias();
 }
 
 std::optional<FixDraft> older_cuda_fix(std::string_view library, ComputeCapability device, unsigned there) {
@@ -122,19 +122,19 @@ std::optional<FixDraft> older_cuda_fix(std::string_view library, ComputeCapabili
                                          {"release", std::string(last->last)}});
 }
 
-void add_release_fix(const AdviceInput& at, FixDrafts& fixes) {
-  const std::optional<bool> torch = at.origin == Origin::installed ? torch_serves(at) : std::nullopt;
+void add_release_fix(const Facts& at, FixDrafts& fixes) {
+  const std::optional<bool> torch = at.file.origin == Origin::installed ? torch_serves(at) : std::nullopt;
   if (torch == false) {
     add_wheel_fix(at, fixes, "torch");
     if (!fixes.empty()) return;
   }
   if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
   // NVIDIA's libraries in a Python environment are those that PyTorch's build asks for.
-  if (at.torch && at.origin == Origin::installed && !torch) add_wheel_fix(at, fixes, "torch");
+  if (at.process.torch && at.file.origin == Origin::installed && !torch) add_wheel_fix(at, fixes, "torch");
   // What loaded it, where a release of that serves the GPU.
-  if (const std::string owner = wheel_name(at.extension).distribution; fixes.empty() && !owner.empty())
+  if (const std::string owner = wheel_name(at.call.extension).distribution; fixes.empty() && !owner.empty())
     add_wheel_fix(at, fixes, owner);
-  if (fixes.empty() && at.manager == "pip") {
+  if (fixes.empty() && at.package.manager == "pip") {
     add_wheel_fix(at, fixes);
     if (!fixes.empty()) return;
   }
@@ -143,13 +143,14 @@ void add_release_fix(const AdviceInput& at, FixDrafts& fixes) {
   std::vector<std::string> names;
   for (const image::Arch& arch : archs) names.push_back(sm_name(arch.cc));
   const std::string target = enumerate(names);
-  std::string_view file = basename_of(at.archive.empty() ? at.object : at.archive);
+  std::string_view file = basename_of(at.file.archive.empty() ? at.file.path : at.file.archive);
   if (file.empty())
-    file = at.package.empty() ? std::string_view(at.software) : std::string_view(at.package.shown());
+    file = at.package.name.empty() ? std::string_view(at.package.software)
+                                   : std::string_view(at.package.name.shown());
   if (file.empty()) return;
   const bool part_of_cuda = row != nullptr && row->part_of_cuda;
   const std::string range = range_tells(at, part_of_cuda) ? toolkits_for(archs) : "";
-  const GpuRow* gpu = find_gpu(*at.device);
+  const GpuRow* gpu = find_gpu(*at.gpu.cc);
   FixDraft fix;
   fix.id = "use-release-with-code";
   fix.arguments = {{"package", std::string(file)},
@@ -164,9 +165,9 @@ void add_release_fix(const AdviceInput& at, FixDrafts& fixes) {
                 {"note", ""}}));
   if (range.empty()) {
     fix.title = fmt::format("Use a version of {} that has {}", file, target);
-    fix.why = part_of_cuda && at.toolkit.known()
+    fix.why = part_of_cuda && at.images.toolkit.known()
                   ? fmt::format("the package comes built, without {}, although CUDA {} can build for {}",
-                                target, name(at.toolkit), names.size() == 1 ? "it" : "them")
+                                target, name(at.images.toolkit), names.size() == 1 ? "it" : "them")
                   : "it ships prebuilt, and its own release, not CUDA's, decides which GPUs it supports";
   } else {
     const unsigned older = older_major(at, archs);
@@ -185,9 +186,11 @@ void add_release_fix(const AdviceInput& at, FixDrafts& fixes) {
   fixes.push_back(std::move(fix));
 }
 
-bool add_sibling_fix(const AdviceInput& at, FixDrafts& fixes) {
-  if (at.manager != "pip" || !at.device || !at.source.empty() || !is_plain(at.package_version)) return false;
-  const std::string& package = at.package.normal();
+bool add_sibling_fix(const Facts& at, FixDrafts& fixes) {
+  if (at.package.manager != "pip" || !at.gpu.cc || !at.package.source.empty() ||
+      !is_plain(at.package.version))
+    return false;
+  const std::string& package = at.package.name.normal();
   const std::size_t word = package.rfind("-cu");
   if (word == std::string::npos || !is_variant_of(package, package.substr(0, word))) return false;
   const std::string project = package.substr(0, word);
@@ -207,9 +210,9 @@ bool add_sibling_fix(const AdviceInput& at, FixDrafts& fixes) {
   const std::string sibling = fmt::format("{}-cu{}{}", project, other, minor);
   const std::string platform = platform_of(at);
   const WheelRow* row =
-      find_wheel(sibling, at.package_version, fmt::format("cu{}{}", other, minor), platform);
+      find_wheel(sibling, at.package.version, fmt::format("cu{}{}", other, minor), platform);
   if (row == nullptr && knows_wheels_of(package, platform)) return false;
-  if (row != nullptr && serves(*row, *at.device) == image::Choice::none) return false;
+  if (row != nullptr && serves(*row, *at.gpu.cc) == image::Choice::none) return false;
   std::vector<std::string> names;
   std::vector<std::string> numbers;
   for (const image::Arch& arch : asked_archs(at)) {
@@ -220,8 +223,8 @@ bool add_sibling_fix(const AdviceInput& at, FixDrafts& fixes) {
   std::ranges::replace(file, '-', '_');
   fixes.push_back(
       fix_of(row != nullptr ? "install-sibling" : "look-at-sibling", {{"sibling", sibling},
-                                                                      {"package", at.package.shown()},
-                                                                      {"version", at.package_version},
+                                                                      {"package", at.package.name.shown()},
+                                                                      {"version", at.package.version},
                                                                       {"gpu", enumerate(names)},
                                                                       {"number", join(numbers, ",")},
                                                                       {"file", file},
@@ -229,50 +232,50 @@ bool add_sibling_fix(const AdviceInput& at, FixDrafts& fixes) {
   return true;
 }
 
-std::string_view listed_library(const AdviceInput& at) {
+std::string_view listed_library(const Facts& at) {
   struct Name {
     std::string_view name;
     std::string_view library;
   };
   constexpr Name kNames[] = {
       {"cudnn", "cuDNN"}, {"nvinfer", "TensorRT"}, {"tensorrt", "TensorRT"}, {"triton", "Triton"}};
-  const std::string software = normal_name(at.software);
+  const std::string software = normal_name(at.package.software);
   for (const Name& row : kNames)
     if (software == row.name) return row.library;
   for (const Name& row : kNames)
-    if (is_package_of(at.package.normal(), row.name)) return row.library;
+    if (is_package_of(at.package.name.normal(), row.name)) return row.library;
   for (const Name& row : kNames)
-    if (is_library(at.archive.empty() ? at.object : at.archive, row.name)) return row.library;
+    if (is_library(at.file.archive.empty() ? at.file.path : at.file.archive, row.name)) return row.library;
   return {};
 }
 
-std::string release_range(const AdviceInput& at) {
+std::string release_range(const Facts& at) {
   const std::string_view library = listed_library(at);
-  if (library.empty() || !at.device) return {};
-  if (!at.package_version.empty() &&
-      library_supports(library, at.package_version, *at.device) == Support::yes)
+  if (library.empty() || !at.gpu.cc) return {};
+  if (!at.package.version.empty() &&
+      library_supports(library, at.package.version, *at.gpu.cc) == Support::yes)
     return {};
-  const LibrarySupportRow* last = last_library_for(library, *at.device);
+  const LibrarySupportRow* last = last_library_for(library, *at.gpu.cc);
   if (last == nullptr) return {};
-  if (last->last == "0") return fmt::format(">={}", first_library_for(library, *at.device)->first);
+  if (last->last == "0") return fmt::format(">={}", first_library_for(library, *at.gpu.cc)->first);
   // The release after the last: 9.10 gives <9.11.
   const std::size_t dot = last->last.rfind('.');
   const unsigned minor = first_number<unsigned>(last->last.substr(dot + 1)).value_or(0);
   return fmt::format("<{}{}", last->last.substr(0, dot + 1), minor + 1);
 }
 
-void add_listed_release_fix(const AdviceInput& at, FixDrafts& fixes) {
+void add_listed_release_fix(const Facts& at, FixDrafts& fixes) {
   const std::string_view library = listed_library(at);
   const std::string range = release_range(at);
   const InstallerRow* installer = find_installer(library, "pip");
   if (range.empty()) return;
   const bool older = range.front() == '<';
-  const std::string& package = at.package.normal();
+  const std::string& package = at.package.name.normal();
   if (older)
-    if (auto fix = older_cuda_fix(library, *at.device, cuda_of(package.substr(package.rfind('-') + 1)).major))
+    if (auto fix = older_cuda_fix(library, *at.gpu.cc, cuda_of(package.substr(package.rfind('-') + 1)).major))
       return fixes.push_back(std::move(*fix));
   const LibrarySupportRow* row =
-      older ? last_library_for(library, *at.device) : first_library_for(library, *at.device);
+      older ? last_library_for(library, *at.gpu.cc) : first_library_for(library, *at.gpu.cc);
   FixDraft fix;
   fix.id = "use-supported-release";
   fix.arguments = {{"package", std::string(library)}, {"release", range}};
@@ -280,30 +283,31 @@ void add_listed_release_fix(const AdviceInput& at, FixDrafts& fixes) {
   fix.title = older ? fmt::format("Use {} {} or older, the last that serves this GPU", library, row->last)
                     : fmt::format("Use {} {} or newer, the first that serves this GPU", library, row->first);
   fix.why = older ? fmt::format("newer releases have dropped compute capability {}",
-                                image::to_name(*at.device).view())
+                                image::to_name(*at.gpu.cc).view())
                   : fmt::format("older releases do not know compute capability {}",
-                                image::to_name(*at.device).view());
+                                image::to_name(*at.gpu.cc).view());
   // PyPI has TensorRT from 8.6 on.
   const bool on_pypi = library != "TensorRT" || !older || compare_releases(row->last, "8.6") >= 0;
   // From 8.6 on, pip's are for CUDA 12 and newer.
-  const bool beyond_driver = library == "TensorRT" && !older && at.driver.known() && at.driver.major < 12;
+  const bool beyond_driver =
+      library == "TensorRT" && !older && at.driver.cuda.known() && at.driver.cuda.major < 12;
   if (beyond_driver)
     fix.caveat = fmt::format(
         "take its build for CUDA {}, which this driver serves, from NVIDIA's archive: what pip installs is "
         "for CUDA 12 or newer",
-        at.driver.major);
-  if (installer != nullptr && on_pypi && !beyond_driver && at.manager != "conda" && at.manager != "dpkg" &&
-      at.manager != "rpm") {
+        at.driver.cuda.major);
+  if (installer != nullptr && on_pypi && !beyond_driver && at.package.manager != "conda" &&
+      at.package.manager != "dpkg" && at.package.manager != "rpm") {
     // cuDNN for CUDA 13 begins after the releases that served what 7.5 came after.
-    const bool cuda13 = !older && (at.toolkit.major >= 13 || at.package.normal().ends_with("13"));
+    const bool cuda13 = !older && (at.images.toolkit.major >= 13 || at.package.name.normal().ends_with("13"));
     fix.steps.push_back(command_of(installer->command, {{"range", range}, {"major", cuda13 ? "13" : "12"}}));
     fix.caveat = installer->caveat;
-  } else if (at.manager == "dpkg" && library == "TensorRT") {
+  } else if (at.package.manager == "dpkg" && library == "TensorRT") {
     fix.steps.push_back(
         older ? command_of("sudo apt-get install 'tensorrt={last}.*'", {{"last", std::string(row->last)}})
               : command_of("sudo apt-get update && sudo apt-get install --only-upgrade tensorrt"));
     fix.caveat = "NVIDIA's repository for the system has each release; a container: an image of that release";
-  } else if (at.manager == "conda") {
+  } else if (at.package.manager == "conda") {
     fix.steps.push_back(
         command_of("conda install -c conda-forge '{library}{range}'",
                    {{"library", library == "cuDNN" ? "cudnn" : "tensorrt"}, {"range", range}}));

@@ -7,21 +7,21 @@ namespace kshim::advise {
 namespace {
 
 // Says so if no rebuild can help.
-void add_build_remarks(const AdviceInput& at, AdviceDraft& advice) {
-  if (!at.device || !(lacks_code(at.cause) || at.cause == Cause::library_refuses)) return;
+void add_build_remarks(const Facts& at, AdviceDraft& advice) {
+  if (!at.gpu.cc || !(lacks_code(at.cause) || at.cause == Cause::library_refuses)) return;
   if (is_vendors(at) || !release_range(at).empty())
     advice.remarks.push_back("You cannot rebuild this library: NVIDIA ships it prebuilt.");
-  if (first_toolkit_for({*at.device, image::Suffix::none}) == nullptr)
+  if (first_toolkit_for({*at.gpu.cc, image::Suffix::none}) == nullptr)
     advice.remarks.push_back(fmt::format("No CUDA toolkit that kshim knows builds for compute capability {}.",
-                                         image::to_name(*at.device).view()));
+                                         image::to_name(*at.gpu.cc).view()));
   if (const image::Version asked = source_asks_beyond(at); asked.known() && comes_built(at))
     advice.remarks.push_back(fmt::format(
-        "The nvcc of {} can target {}, and the source of {} asks for CUDA {}.", toolkit_range(*at.device),
-        sm_name(*at.device), at.package.shown(), image::to_name(asked).view()));
-  const bool hopper = std::ranges::any_of(at.have, [](const image::Candidate& image) {
+        "The nvcc of {} can target {}, and the source of {} asks for CUDA {}.", toolkit_range(*at.gpu.cc),
+        sm_name(*at.gpu.cc), at.package.name.shown(), image::to_name(asked).view()));
+  const bool hopper = std::ranges::any_of(at.images.have, [](const image::Candidate& image) {
     return image.arch == image::Arch{{9, 0}, image::Suffix::a};
   });
-  if (at.cause == Cause::arch_specific_image && hopper && at.device->major > 9)
+  if (at.cause == Cause::arch_specific_image && hopper && at.gpu.cc->major > 9)
     advice.remarks.push_back(
         "sm_90a is Hopper's alone: kernels that use its instructions (wgmma) must be rewritten for "
         "newer "
@@ -30,19 +30,20 @@ void add_build_remarks(const AdviceInput& at, AdviceDraft& advice) {
 
 }  // namespace
 
-void add_newer_than_known(const AdviceInput& at, std::vector<std::string>& remarks) {
-  image::Version cuda = std::max(at.driver, at.toolkit);
-  image::Version isa = at.ptx;
-  if (at.compiler) cuda = std::max(cuda, at.compiler->version);
-  for (const image::Candidate& image : at.have) {
+void add_newer_than_known(const Facts& at, std::vector<std::string>& remarks) {
+  image::Version cuda = std::max(at.driver.cuda, at.images.toolkit);
+  image::Version isa = at.images.ptx;
+  if (at.call.compiler) cuda = std::max(cuda, at.call.compiler->version);
+  for (const image::Candidate& image : at.images.have) {
     if (image.kind == image::ImageKind::ptx) isa = std::max(isa, image.isa);
     if (image.kind == image::ImageKind::tileir) cuda = std::max(cuda, image.isa);
   }
   for (std::string& said : std::array{newer_cuda_than_known(cuda), newer_ptx_than_known(isa)}) {
     if (!said.empty()) remarks.push_back(std::move(said));
   }
-  const image::ComputeCapability asked = at.compiler ? at.compiler->asked.cc : image::ComputeCapability{};
-  for (const image::ComputeCapability cc : {at.device.value_or(asked), asked}) {
+  const image::ComputeCapability asked =
+      at.call.compiler ? at.call.compiler->asked.cc : image::ComputeCapability{};
+  for (const image::ComputeCapability cc : {at.gpu.cc.value_or(asked), asked}) {
     if (cc < gpus().front().cc || find_gpu(cc) != nullptr) continue;
     remarks.push_back(
         fmt::format("No GPU of compute capability {1} was known when this kshim was made ({0}): the advice "
@@ -52,34 +53,34 @@ void add_newer_than_known(const AdviceInput& at, std::vector<std::string>& remar
   }
 }
 
-bool asks_for_the_driver(const AdviceInput& at) {
+bool asks_for_the_driver(const Facts& at) {
   // What cannot be read may be in order and too new, as long as its builder is not known.
   const bool perhaps_too_new =
-      at.cause == Cause::invalid_image && (!at.toolkit.known() || at.driver < at.toolkit);
+      at.cause == Cause::invalid_image && (!at.images.toolkit.known() || at.driver.cuda < at.images.toolkit);
   return has_trait(at.cause, cause_trait::not_the_driver) && !perhaps_too_new;
 }
 
-void add_remarks(const AdviceInput& at, DriverSupport serving, AdviceDraft& advice) {
+void add_remarks(const Facts& at, DriverSupport serving, AdviceDraft& advice) {
   if (asks_for_the_driver(at)) add_driver_remark(at, serving, advice.remarks);
   add_build_remarks(at, advice);
   const bool by_package = at.cause == Cause::no_image_for_arch || at.cause == Cause::arch_specific_image ||
                           at.cause == Cause::jit_tax;
-  if (by_package && at.object.empty()) add_wheel_remarks(at, advice.remarks);
+  if (by_package && at.file.path.empty()) add_wheel_remarks(at, advice.remarks);
 }
 
 namespace {
 
 // "The same major version is enough": the image of it that does not fit, by the rules.
-void add_same_major(const AdviceInput& at, std::vector<DeadEnd>& out) {
-  for (const image::Candidate& image : at.have) {
-    if (image.kind != image::ImageKind::cubin || image.arch.cc.major != at.device->major) continue;
-    const image::Verdict verdict = image::judge(image, {*at.device, at.driver, {}});
+void add_same_major(const Facts& at, std::vector<DeadEnd>& out) {
+  for (const image::Candidate& image : at.images.have) {
+    if (image.kind != image::ImageKind::cubin || image.arch.cc.major != at.gpu.cc->major) continue;
+    const image::Verdict verdict = image::judge(image, {*at.gpu.cc, at.driver.cuda, {}});
     if (verdict.fits) continue;
     const image::ShortName name = image::to_name(image.kind, image.arch);
     out.push_back({fmt::format("relying on {}, which is of the same major version", name.view()),
-                   image.arch.suffix == image::Suffix::none && image.arch.cc.minor > at.device->minor
+                   image.arch.suffix == image::Suffix::none && image.arch.cc.minor > at.gpu.cc->minor
                        ? fmt::format("its minor version, {}, is above that of this GPU, {}",
-                                     image.arch.cc.minor, at.device->minor)
+                                     image.arch.cc.minor, at.gpu.cc->minor)
                        : image::rule_text(verdict.rule).text});
     return;
   }
@@ -92,14 +93,14 @@ std::string alternatives(std::vector<std::string> items) {
 }
 
 // A package that PyTorch's variable could have built, where no process was seen.
-bool knows_torch_list(const AdviceInput& at) {
-  if (!at.object.empty()) return false;
-  const BuildRow* build = find_build(at.package.normal(), "");
+bool knows_torch_list(const Facts& at) {
+  if (!at.file.path.empty()) return false;
+  const BuildRow* build = find_build(at.package.name.normal(), "");
   return build != nullptr && find_recipe(build->recipe).list == ArchList::torch;
 }
 
 // A wheel that helped the owner of another GPU.
-void add_other_variants(const AdviceInput& at, std::vector<DeadEnd>& out) {
+void add_other_variants(const Facts& at, std::vector<DeadEnd>& out) {
   const std::vector<std::string> useless = useless_variants(at);
   if (useless.empty()) return;
   out.push_back({fmt::format("installing the build for {}", alternatives(useless)),
@@ -107,13 +108,14 @@ void add_other_variants(const AdviceInput& at, std::vector<DeadEnd>& out) {
 }
 
 // The GPU has an image, and its kernel is missing or empty: the list of architectures is not what is wrong.
-void add_guard(const AdviceInput& at, std::vector<DeadEnd>& out) {
+void add_guard(const Facts& at, std::vector<DeadEnd>& out) {
   // The guard may let the GPU's own through; and where a message is all there is, the list may be what is
   // wrong.
-  const bool own = at.taken ? !(at.device && at.taken->arch.cc < *at.device) : at.message.empty();
+  const bool own =
+      at.images.taken ? !(at.gpu.cc && at.images.taken->arch.cc < *at.gpu.cc) : at.call.message.empty();
   const bool guard = (at.cause == Cause::compiled_out && own) ||
-                     (at.cause == Cause::latent_gap && at.guarded) ||
-                     (at.cause == Cause::kernel_missing_from_image && !at.kernel_images.empty());
+                     (at.cause == Cause::latent_gap && at.images.guarded) ||
+                     (at.cause == Cause::kernel_missing_from_image && !at.images.holders.empty());
   if (guard)
     out.push_back({"adding the GPU's exact architecture to the list",
                    "the same #if on __CUDA_ARCH__ decides there too, and may leave out even more"});
@@ -131,16 +133,16 @@ bool updates_driver(const AdviceDraft& advice) {
                              [](const FixDraft& fix) { return fix.kind == FixKind::upgrade_driver; });
 }
 
-void add_attempts(const AdviceInput& at, AdviceDraft& advice) {
+void add_attempts(const Facts& at, AdviceDraft& advice) {
   auto& out = advice.dead_ends;
   const bool installed = comes_built(at);
   const bool image =
       lacks_code(at.cause) && at.cause != Cause::latent_gap && at.cause != Cause::kernel_missing_from_image;
   const bool serves = serving_already(at) != nullptr;
-  if (image && at.device) add_same_major(at, out);
-  if (image && at.device && !serves) add_other_variants(at, out);
+  if (image && at.gpu.cc) add_same_major(at, out);
+  if (image && at.gpu.cc && !serves) add_other_variants(at, out);
   if (image && installed && !serves && !builds(advice) &&
-      knows_wheels_of(wheel_name(at.package.normal()).distribution))
+      knows_wheels_of(wheel_name(at.package.name.normal()).distribution))
     out.push_back({"installing a CUDA toolkit",
                    "the package brings its own CUDA libraries, and its kernels come built"});
   if (image && installed)
@@ -149,11 +151,11 @@ void add_attempts(const AdviceInput& at, AdviceDraft& advice) {
   add_guard(at, out);
 }
 
-void add_driver_update(const AdviceInput& at, DriverSupport serving, AdviceDraft& advice) {
+void add_driver_update(const Facts& at, DriverSupport serving, AdviceDraft& advice) {
   const bool switched = has_trait(at.cause, cause_trait::switched);
   // The GPU of a latent gap need not be in this machine.
   if ((!lacks_code(at.cause) && !switched) || at.cause == Cause::latent_gap || updates_driver(advice)) return;
-  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+  const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
   // A driver that does not drive the GPU is no dead end, but not the whole way either.
   if (serving == DriverSupport::too_old || serving == DriverSupport::too_new) return;
   std::string why = switched ? "it obeys the same switch" : "a driver brings no code for your kernels";
@@ -169,9 +171,9 @@ void add_driver_update(const AdviceInput& at, DriverSupport serving, AdviceDraft
 
 // The last toolkit with code for the GPU, under whatever name: Thor is 10.1 to CUDA 12 and 11.0 to CUDA 13.
 // nullptr where the newest has it.
-const ToolkitRow* last_before_dropped(const AdviceInput& at) {
-  if (!at.device) return nullptr;
-  const ToolkitRow* last = last_with_code_for(*at.device);
+const ToolkitRow* last_before_dropped(const Facts& at) {
+  if (!at.gpu.cc) return nullptr;
+  const ToolkitRow* last = last_with_code_for(*at.gpu.cc);
   return last == nullptr || last == &toolkits().back() ? nullptr : last;
 }
 
@@ -179,7 +181,7 @@ const ToolkitRow* last_before_dropped(const AdviceInput& at) {
 
 DeadEnd no_driver_update(std::string why) { return {"updating the driver", std::move(why), true}; }
 
-void add_dead_ends(const AdviceInput& at, DriverSupport serving, AdviceDraft& advice) {
+void add_dead_ends(const Facts& at, DriverSupport serving, AdviceDraft& advice) {
   auto& out = advice.dead_ends;
   const bool switched = has_trait(at.cause, cause_trait::switched);
   const bool latent = at.cause == Cause::latent_gap;
@@ -187,7 +189,7 @@ void add_dead_ends(const AdviceInput& at, DriverSupport serving, AdviceDraft& ad
   if (lacks_code(at.cause)) {
     const bool other_kernel = at.cause == Cause::kernel_missing_from_image;
     const ToolkitRow* last = last_before_dropped(at);
-    if (other_kernel && at.asked_by_name) {
+    if (other_kernel && at.call.by_name) {
       // About the name, not about what was built.
     } else if (is_vendors(at)) {
       // Nobody builds it but NVIDIA.
@@ -199,19 +201,20 @@ void add_dead_ends(const AdviceInput& at, DriverSupport serving, AdviceDraft& ad
                      "the file keeps the code it was built with"});
     }
     // Where no image is known, none is known not to fit either.
-    if (!latent && (other_kernel || !at.have.empty())) {
+    if (!latent && (other_kernel || !at.images.have.empty())) {
       out.push_back({"clearing ~/.nv/ComputeCache",
                      other_kernel ? "the kernel is missing in the file, not in the cache"
                                   : "it only holds what was compiled from PTX, and no PTX here fits"});
     }
   }
-  const bool of_torch = at.torch || at.origin == Origin::python_extension || at.origin == Origin::installed;
-  if (lacks_code(at.cause) && ((at.python && of_torch) || knows_torch_list(at))) {
+  const bool of_torch =
+      at.process.torch || at.file.origin == Origin::python_extension || at.file.origin == Origin::installed;
+  if (lacks_code(at.cause) && ((at.process.python && of_torch) || knows_torch_list(at))) {
     out.push_back({"exporting TORCH_CUDA_ARCH_LIST and running again",
                    "it is read when an extension is built, not when it runs"});
   }
   // What is compiled at run time, an older CUDA does fix.
-  if (at.cause == Cause::ptx_newer_than_driver && at.origin != Origin::memory && !has_other_ways(at)) {
+  if (at.cause == Cause::ptx_newer_than_driver && at.file.origin != Origin::memory && !has_other_ways(at)) {
     out.push_back(
         {"installing an older CUDA runtime beside the program", "the PTX in the file keeps its version"});
   }

@@ -24,18 +24,18 @@ std::string major_of_library(std::string_view file) {
 
 // What a list is to have: the GPU, else the newest that the CUDA of the log builds for; of no known CUDA,
 // what all of its releases since 11.1 build.
-std::optional<BuildPlan> list_plan(const AdviceInput& at) {
-  const ToolkitRow* named = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
+std::optional<BuildPlan> list_plan(const Facts& at) {
+  const ToolkitRow* named = at.images.toolkit.known() ? toolkit_at_most(at.images.toolkit) : nullptr;
   // A builder that does not know an architecture: what all since PyTorch 1.7 know.
-  const bool refused = at.message == "torch_arch_word";
-  const ToolkitRow* last = at.device ? last_with_code_for(*at.device) : nullptr;
+  const bool refused = at.call.message == "torch_arch_word";
+  const ToolkitRow* last = at.gpu.cc ? last_with_code_for(*at.gpu.cc) : nullptr;
   const ToolkitRow* toolkit = refused            ? toolkit_at_most({11, 0})
                               : named != nullptr ? named
                               : last != nullptr  ? last
                                                  : toolkit_at_most({11, 1});
   if (toolkit == nullptr) return std::nullopt;
-  if (at.device)
-    if (auto plan = plan_build({}, *at.device, *toolkit, {})) return plan;
+  if (at.gpu.cc)
+    if (auto plan = plan_build({}, *at.gpu.cc, *toolkit, {})) return plan;
   std::vector<image::Candidate> common;
   for (const image::ComputeCapability cc :
        {image::ComputeCapability{7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {12, 0}})
@@ -45,35 +45,37 @@ std::optional<BuildPlan> list_plan(const AdviceInput& at) {
   return plan_build(common, common.back().arch.cc, *toolkit, {});
 }
 
-std::string list_of(const AdviceInput& at, ArchList style) {
+std::string list_of(const Facts& at, ArchList style) {
   const auto plan = list_plan(at);
   return plan ? arch_list(*plan, style) : style == ArchList::torch ? "X.Y" : "XY";
 }
 
 // Of NVIDIA's packages: of the program, else what the driver runs. From 13 on, most names have no number.
-unsigned cuda_major(const AdviceInput& at) {
-  const unsigned major = at.toolkit.known() ? at.toolkit.major : at.driver.known() ? at.driver.major : 12;
-  return std::clamp(major, 11U, at.toolkit.known() ? 13U : 12U);
+unsigned cuda_major(const Facts& at) {
+  const unsigned major = at.images.toolkit.known() ? at.images.toolkit.major
+                         : at.driver.cuda.known()  ? at.driver.cuda.major
+                                                   : 12;
+  return std::clamp(major, 11U, at.images.toolkit.known() ? 13U : 12U);
 }
 
 // The newest that compiles for the GPU and that the driver runs.
-std::string cuda_for_gpu(const AdviceInput& at) {
+std::string cuda_for_gpu(const Facts& at) {
   image::Version out;
   for (const ToolkitRow& row : toolkits())
-    if (at.device && builds_for(row, {*at.device, image::Suffix::none}) &&
-        can_run(at.device, at.driver, row.version))
+    if (at.gpu.cc && builds_for(row, {*at.gpu.cc, image::Suffix::none}) &&
+        can_run(at.gpu.cc, at.driver.cuda, row.version))
       out = row.version;
   return image::to_name(out).c_str();
 }
 
 // "below 5.0", "from 5.0", "below message" (what it asks for), "unknown"; empty: of all.
-bool is_of_gpu(std::string_view gpus, const AdviceInput& at) {
-  if (gpus.empty() || !at.device) return gpus.empty() || gpus == "unknown";
+bool is_of_gpu(std::string_view gpus, const Facts& at) {
+  if (gpus.empty() || !at.gpu.cc) return gpus.empty() || gpus == "unknown";
   const std::string_view number = gpus.substr(gpus.find(' ') + 1);
-  const auto needs = at.said.find("needs");
-  if (number == "message" && needs == at.said.end()) return false;
+  const auto needs = at.call.said.find("needs");
+  if (number == "message" && needs == at.call.said.end()) return false;
   const auto limit = image::parse_arch(number == "message" ? std::string_view(needs->second) : number);
-  return limit && (*at.device < limit->cc) == gpus.starts_with("below");
+  return limit && (*at.gpu.cc < limit->cc) == gpus.starts_with("below");
 }
 
 // A row that asks for a word which neither the message nor the lines beside it have.
@@ -91,50 +93,50 @@ bool has_gap(std::string_view text, const TemplateWords& words) {
 // What pip is to be given: the distribution that a file is of, else the name under which an index has the
 // build of the software for the GPU. Empty where none is known to have it, or where nothing shows a Python
 // package.
-std::string pip_word(const AdviceInput& at) {
-  if (at.origin == Origin::installed && at.manager == "pip" && !at.object.empty())
-    return shell_quote(at.package.shown());
-  if (!at.python && at.manager != "pip" && at.variant.empty()) return {};
-  const ProjectName said = !at.package.empty() ? at.package : ProjectName(at.software);
+std::string pip_word(const Facts& at) {
+  if (at.file.origin == Origin::installed && at.package.manager == "pip" && !at.file.path.empty())
+    return shell_quote(at.package.name.shown());
+  if (!at.process.python && at.package.manager != "pip" && at.package.variant.empty()) return {};
+  const ProjectName said = !at.package.name.empty() ? at.package.name : ProjectName(at.package.software);
   for (const SoftwareRow& row : software())
     if (!said.empty() && said == row.package) return row.pip.empty() ? std::string() : shell_quote(row.pip);
   return {};
 }
 
 // nullopt for a row that is about a GPU of another kind, or asks which one it is where that is known.
-std::optional<FixDraft> fix_of(const Remedy& row, const AdviceInput& at) {
-  const std::optional<image::ComputeCapability>& device = at.device;
+std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
+  const std::optional<image::ComputeCapability>& device = at.gpu.cc;
   const bool about_one = asks_for(row.title, "sm");
-  const bool of_other = (!row.package.empty() && row.package != at.software) ||
-                        (!row.cuda.empty() && row.cuda != std::to_string(at.toolkit.major));
+  const bool of_other = (!row.package.empty() && row.package != at.package.software) ||
+                        (!row.cuda.empty() && row.cuda != std::to_string(at.images.toolkit.major));
   if (!is_of_gpu(row.gpu, at) || of_other || !is_shown(row.when, at)) return std::nullopt;
   if (about_one && (!device || first_toolkit_for({*device, image::Suffix::a}) == nullptr))
     return std::nullopt;
-  const std::string& package = !at.package.empty()    ? at.package.shown()
-                               : !at.software.empty() ? at.software
-                                                      : at.extension;
+  const std::string& package = !at.package.name.empty()       ? at.package.name.shown()
+                               : !at.package.software.empty() ? at.package.software
+                                                              : at.call.extension;
   TemplateWords words = {{"package", shell_quote(package)},
                          {"pip", pip_word(at)},
-                         {"major", major_of_library(at.object)},
+                         {"major", major_of_library(at.file.path)},
                          {"torch_list", list_of(at, ArchList::torch)},
                          {"cmake_list", list_of(at, ArchList::numbers)},
                          {"torch_index", torch_index(at)},
-                         {"library", shell_quote(at.object)},
+                         {"library", shell_quote(at.file.path)},
                          {"gpu_cuda", cuda_for_gpu(at)},
                          {"cu", fmt::format("{}", cuda_major(at))},
                          {"-cu", cuda_major(at) < 13 ? fmt::format("-cu{}", cuda_major(at)) : std::string()}};
   if (device)
     words.insert(words.end(), {{"sm", fmt::format("{}{}", device->major, device->minor)},
                                {"cc", image::to_name(*device).c_str()}});
-  for (const auto& [word, text] : at.said) words.emplace_back(word, text);
+  for (const auto& [word, text] : at.call.said) words.emplace_back(word, text);
   if (has_gap(row.title, words) || has_gap(row.command, words)) return std::nullopt;
   const auto filled = [&](std::string_view text) { return expand_filled(text, words); };
   FixDraft fix{{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message}};
   fix.actor = actor_of(row.who);
   if (fix.title.empty()) return std::nullopt;
   if (Command command = command_of(row.command, words); !command.empty()) {
-    const bool other_build =
-        command.steps.front().program == "cmake" && !at.build_system.empty() && at.build_system != "cmake";
+    const bool other_build = command.steps.front().program == "cmake" && !at.package.build_system.empty() &&
+                             at.package.build_system != "cmake";
     if (!other_build) fix.steps.push_back(std::move(command));
   }
   return fix;
@@ -157,16 +159,16 @@ bool installs(const FixDraft& fix) {
 
 }  // namespace
 
-std::string torch_index(const AdviceInput& at) {
+std::string torch_index(const Facts& at) {
   WheelName torch;
   torch.distribution = "torch";
   constexpr image::Version kOfToday{12, 0};
   const image::Version driver = likely_driver(at).known() ? likely_driver(at) : kOfToday;
-  if (at.device)
-    if (const auto choice = choose_wheel(torch, "pip", *at.device, platform_of(at), driver, at.python_version,
-                                         at.other_devices))
+  if (at.gpu.cc)
+    if (const auto choice = choose_wheel(torch, "pip", *at.gpu.cc, platform_of(at), driver,
+                                         at.process.python_version, at.gpu.others))
       return std::string(choice->row->variant);
-  return at.driver.known() && at.driver.major < 12 ? "cu118" : "cu128";
+  return at.driver.cuda.known() && at.driver.cuda.major < 12 ? "cu118" : "cu128";
 }
 
 std::string_view title_of_message(std::string_view message) {
@@ -175,13 +177,13 @@ std::string_view title_of_message(std::string_view message) {
   return {};
 }
 
-void add_remedies(const AdviceInput& at, AdviceDraft& advice) {
-  if (at.message.empty()) return;
+void add_remedies(const Facts& at, AdviceDraft& advice) {
+  if (at.call.message.empty()) return;
   FixDrafts own;
   Rest rest = Rest::also;
   FixDrafts of_package;
   for (const Remedy& row : message_fixes()) {
-    if (!is_for(row, at.message)) continue;
+    if (!is_for(row, at.call.message)) continue;
     auto fix = fix_of(row, at);
     if (!fix) continue;
     const bool for_all = row.package.empty() && row.when.empty();
@@ -193,7 +195,7 @@ void add_remedies(const AdviceInput& at, AdviceDraft& advice) {
       rest == Rest::releases
           ? std::any_of(advice.fixes.begin(), advice.fixes.end(), installs)
           : std::any_of(message_fixes().begin(), message_fixes().end(), [&](const Remedy& row) {
-              return is_for(row, at.message) && asks_for(row.title, "sm") && fix_of(row, at).has_value();
+              return is_for(row, at.call.message) && asks_for(row.title, "sm") && fix_of(row, at).has_value();
             });
   if (named) std::erase_if(own, &FixDraft::asks_for_gpu);
   if (own.empty() && of_package.empty() && (rest == Rest::also || rest == Rest::last)) return;
@@ -214,23 +216,25 @@ void add_remedies(const AdviceInput& at, AdviceDraft& advice) {
                       std::make_move_iterator(of_package.end()));
 }
 
-void add_by_listing(const AdviceInput& at, FixDrafts& fixes) {
-  TemplateWords words = {{"package", shell_quote(at.package.empty() ? at.extension : at.package.shown())}};
-  for (const auto& [word, text] : at.said) words.emplace_back(word, text);
+void add_by_listing(const Facts& at, FixDrafts& fixes) {
+  TemplateWords words = {
+      {"package", shell_quote(at.package.name.empty() ? at.call.extension : at.package.name.shown())}};
+  for (const auto& [word, text] : at.call.said) words.emplace_back(word, text);
   const auto put_first = [&](FixDraft fix) { fixes.insert(fixes.begin(), std::move(fix)); };
-  const auto said = [&](const char* word) { return at.said.contains(word); };
+  const auto said = [&](const char* word) { return at.call.said.contains(word); };
   const std::string pip = pip_word(at);
   words.emplace_back("pip", pip.empty() ? words.front().second : pip);
-  words.emplace_back("library", std::string(basename_of(at.object)));
+  words.emplace_back("library", std::string(basename_of(at.file.path)));
   const bool python = !is_shown("not-python", at);
-  const bool named = python && (!at.package.empty() || !at.extension.empty());
+  const bool named = python && (!at.package.name.empty() || !at.call.extension.empty());
   // Its wheels come with packages of NVIDIA's, and pip may have left one out.
   const bool brought =
-      (at.python && (at.software == "torch" || at.software == "jax")) || at.message == "cudnn_load";
+      (at.process.python && (at.package.software == "torch" || at.package.software == "jax")) ||
+      at.call.message == "cudnn_load";
   if (at.cause == Cause::library_not_found && said("library_wheel") && python && brought)
     put_first(fix_of("install-library-wheel", words));
   // The number of these is CUDA's.
-  const std::string library = said("library_name") ? at.said.at("library_name") : std::string();
+  const std::string library = said("library_name") ? at.call.said.at("library_name") : std::string();
   const bool of_cuda = library == "cublas" || library == "cudart" || library == "nvrtc";
   if (at.cause == Cause::library_not_found && said("newer_there") && named && !of_cuda)
     put_first(fix_of("update-for-library", words));
@@ -257,13 +261,13 @@ std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment
                    "names the file, the kernel and the line that failed, and what the file holds"});
   }
   if (images && clues.lists.empty()) {
-    const std::string gpu = judgment.facts.device
-                                ? fmt::format(" --target {}", image::to_name(*judgment.facts.device).view())
+    const std::string gpu = judgment.facts.gpu.cc
+                                ? fmt::format(" --target {}", image::to_name(*judgment.facts.gpu.cc).view())
                                 : std::string();
     out.push_back({fmt::format("kshim scan{} {}", gpu, clues.python ? "VENV_OR_WHEEL" : "FILE"),
                    "lists what a file, a wheel or an environment has code for, without running it"});
   }
-  if (!judgment.facts.device || !clues.driver.known()) {
+  if (!judgment.facts.gpu.cc || !clues.driver.known()) {
     out.push_back(
         {"kshim doctor",
          "says which GPU and driver this machine has, and which CUDA libraries a program would load"});

@@ -10,15 +10,15 @@ namespace kshim::advise {
 
 /// The index of PyTorch's builds that serves the GPU and the driver; that of most GPUs where neither is
 /// known.
-std::string torch_index(const AdviceInput& at);
+std::string torch_index(const Facts& at);
 
 /// The first line for a message that has one of its own; empty else.
 std::string_view title_of_message(std::string_view message);
 /// Puts what helps with the message of a log's deciding line before the fixes of its cause, or in their
 /// place.
 /// What the log lists as installed decides which side to change: that fix comes first.
-void add_by_listing(const AdviceInput& at, FixDrafts& fixes);
-void add_remedies(const AdviceInput& at, AdviceDraft& advice);
+void add_by_listing(const Facts& at, FixDrafts& fixes);
+void add_remedies(const Facts& at, AdviceDraft& advice);
 
 // What to run in order to know more than a log tells.
 

@@ -129,30 +129,30 @@ bool runs_on(const WheelRow& row, Version driver) {
   return !driver.known() || !cuda.known() || cuda.major <= driver.major;
 }
 
-WheelName wheel_of(const AdviceInput& at) {
-  const BuildRow* build = find_build(at.package.normal(), at.object);
+WheelName wheel_of(const Facts& at) {
+  const BuildRow* build = find_build(at.package.name.normal(), at.file.path);
   const bool torch = build != nullptr && build->recipe == "torch_itself";
-  std::string package = at.package.normal();
+  std::string package = at.package.name.normal();
   if (package.empty() && build != nullptr) package = torch ? "torch" : std::string(build->distribution);
-  WheelName out = wheel_name(package, at.package_version, at.variant);
+  WheelName out = wheel_name(package, at.package.version, at.package.variant);
   if (torch && out.distribution.empty()) out.distribution = "torch";
   // A library of NVIDIA's that a package brings along has rows of its own: triton-cupti.
-  if (const VendorLibraryRow* vendor = find_vendor_library(at.object);
-      vendor != nullptr && !at.package.empty()) {
-    const std::string own = fmt::format("{}-{}", at.package.normal(), vendor->prefix);
+  if (const VendorLibraryRow* vendor = find_vendor_library(at.file.path);
+      vendor != nullptr && !at.package.name.empty()) {
+    const std::string own = fmt::format("{}-{}", at.package.name.normal(), vendor->prefix);
     if (std::ranges::any_of(wheels(), [&](const WheelRow& row) { return row.distribution == own; }))
       out.distribution = own;
   }
-  if (at.manager == "conda" && (out.distribution == "torch" || out.distribution == "pytorch"))
+  if (at.package.manager == "conda" && (out.distribution == "torch" || out.distribution == "pytorch"))
     out.distribution = "pytorch-gpu";
   return out;
 }
 
-Version likely_driver(const AdviceInput& at) {
+Version likely_driver(const Facts& at) {
   constexpr Version kOfToday{12, 0};  // what asks for less is an old release
-  if (at.driver.known() || !at.toolkit.known()) return at.driver;
-  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
-  return std::max({at.toolkit, kOfToday, gpu != nullptr ? gpu->first_toolkit : kOfToday});
+  if (at.driver.cuda.known() || !at.images.toolkit.known()) return at.driver.cuda;
+  const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
+  return std::max({at.images.toolkit, kOfToday, gpu != nullptr ? gpu->first_toolkit : kOfToday});
 }
 
 std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view manager,
@@ -269,8 +269,8 @@ std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::
   return WheelChoice{best, installer_of(*best, manager), "==" + wheel.version, true, wheel.version};
 }
 
-const WheelRow* serving_already(const AdviceInput& at) {
-  if (!at.device || at.from_source || !at.object.empty()) return nullptr;
+const WheelRow* serving_already(const Facts& at) {
+  if (!at.gpu.cc || at.package.from_source || !at.file.path.empty()) return nullptr;
   const WheelName wheel = wheel_of(at);
   if (wheel.distribution.empty() || !is_plain(wheel.version)) return nullptr;
   const std::string platform = platform_of(at);
@@ -278,12 +278,14 @@ const WheelRow* serving_already(const AdviceInput& at) {
   // Of few of the builds for Windows the table has a row; they are of the same release and CUDA.
   if (there == nullptr && platform.starts_with("windows"))
     there = find_wheel(wheel.distribution, wheel.version, wheel.variant, kLinux);
-  if (there == nullptr || serves(*there, *at.device) != image::Choice::sass) return nullptr;
+  if (there == nullptr || serves(*there, *at.gpu.cc) != image::Choice::sass) return nullptr;
   // What everybody builds for himself, the table does not know.
-  if (find_installer(wheel.distribution, at.manager == "conda" ? "conda" : "pip") == nullptr) return nullptr;
+  if (find_installer(wheel.distribution, at.package.manager == "conda" ? "conda" : "pip") == nullptr)
+    return nullptr;
   // What was read of the thing itself refutes the table.
   const bool refuted =
-      !at.have.empty() && image::select_image(at.have, {*at.device, {}, {}}).choice == image::Choice::none;
+      !at.images.have.empty() &&
+      image::select_image(at.images.have, {*at.gpu.cc, {}, {}}).choice == image::Choice::none;
   return refuted ? nullptr : there;
 }
 

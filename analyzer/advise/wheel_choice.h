@@ -3,7 +3,7 @@
 #pragma once
 
 #include "analyzer/data/knowledge.h"
-#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/about.h"
 
 namespace kshim::advise {
 
@@ -31,14 +31,14 @@ std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::
                                                    std::string_view python = {});
 /// The row of what is installed, where it has machine code for the GPU by the table and nothing read from the
 /// thing itself says otherwise: then something else is what fails.
-const WheelRow* serving_already(const AdviceInput& at);
+const WheelRow* serving_already(const Facts& at);
 
 /// What package the failing file, or what is named in its place, is of; empty distribution where no row knows
 /// it.
-WheelName wheel_of(const AdviceInput& at);
+WheelName wheel_of(const Facts& at);
 /// That of the machine, where it is known; else one of the CUDA that the log names, or of the first one for
 /// the GPU: what asks for a newer driver may not start.
-image::Version likely_driver(const AdviceInput& at);
+image::Version likely_driver(const Facts& at);
 /// Of a variant: 12.6 of "cu126" and "cuda12.6", 12.0 of "cuda12x" and "cu12"; unknown where it names none.
 image::Version cuda_of(std::string_view variant);
 /// Within a CUDA major version, an older driver runs what is newer.

@@ -63,43 +63,45 @@ std::string_view title_of(std::string_view distribution, std::string_view manage
   return row != nullptr ? row->title : distribution;
 }
 
-const char* manager_of(const AdviceInput& at) { return at.manager == "conda" ? "conda" : "pip"; }
+const char* manager_of(const Facts& at) { return at.package.manager == "conda" ? "conda" : "pip"; }
 
-std::string caveat_for(const AdviceInput& at, const WheelChoice& choice, const WheelName& wheel) {
+std::string caveat_for(const Facts& at, const WheelChoice& choice, const WheelName& wheel) {
   std::vector<std::string> parts;
   const Version cuda = cuda_of(choice.row->variant);
-  if (at.device && !choice.same && is_plain(wheel.version) && knows_wheels_of(wheel.distribution)) {
+  if (at.gpu.cc && !choice.same && is_plain(wheel.version) && knows_wheels_of(wheel.distribution)) {
     const CompanionRow* refusing = nullptr;
-    if (!release_serves(wheel, *at.device, platform_of(at), &refusing))
+    if (!release_serves(wheel, *at.gpu.cc, platform_of(at), &refusing))
       parts.push_back(fmt::format("no build of {} is known to have code for this GPU", wheel.version));
     else if (refusing != nullptr)
       parts.push_back(fmt::format("the {} {} that {} comes with does not serve this GPU", refusing->library,
                                   refusing->release, wheel.version));
   }
-  const CompanionRow* row = at.device ? refusing_companion(*choice.row, choice.release, *at.device) : nullptr;
+  const CompanionRow* row = at.gpu.cc ? refusing_companion(*choice.row, choice.release, *at.gpu.cc) : nullptr;
   if (row != nullptr)
     parts.push_back(fmt::format("its {} {} does not serve this GPU", row->library, row->release));
   if (!choice.installer->caveat.empty()) parts.emplace_back(choice.installer->caveat);
   if (!choice.row->note.empty()) parts.emplace_back(choice.row->note);
   if (const std::string_view driver = oldest_driver(at, cuda.major); cuda.known() && !driver.empty()) {
-    if (!at.driver.known())
+    if (!at.driver.cuda.known())
       parts.push_back(fmt::format("it needs driver {} or newer", driver_text(at, driver)));
   }
   const std::string_view oldest = oldest_python(wheel.distribution, choice.release);
-  if (!at.python_version.empty() && !choice.same && !oldest.empty() &&
-      compare_releases(at.python_version, oldest) < 0)
-    parts.push_back(fmt::format("it needs Python {} or newer, and this is {}", oldest, at.python_version));
+  if (!at.process.python_version.empty() && !choice.same && !oldest.empty() &&
+      compare_releases(at.process.python_version, oldest) < 0)
+    parts.push_back(
+        fmt::format("it needs Python {} or newer, and this is {}", oldest, at.process.python_version));
   if (std::string doubt = doubt_of(*choice.row, choice.release); !doubt.empty())
     parts.push_back(fmt::format("{}: kshim scan says what is in the file", doubt));
   return join(parts, "; ");
 }
 
 // The package to ask for: what failed is of it, or comes with it.
-WheelName wanted(const AdviceInput& at, std::string_view distribution) {
+WheelName wanted(const Facts& at, std::string_view distribution) {
   WheelName wheel = wheel_of(at);
   if (!distribution.empty() && wheel.distribution != distribution && wheel.distribution != "pytorch-gpu") {
     wheel = {};
-    wheel.distribution = at.manager == "conda" && distribution == "torch" ? "pytorch-gpu" : distribution;
+    wheel.distribution =
+        at.package.manager == "conda" && distribution == "torch" ? "pytorch-gpu" : distribution;
   }
   return wheel;
 }
@@ -113,9 +115,9 @@ std::string pinned(std::string_view name, std::string_view pin) {
 // What `pip install` is to be told of PyTorch's packages, which are built for one another. Of those that are
 // there, each is named; with its own version where the release stays: then pip exchanges what has to be, and
 // nothing else is fetched again.
-std::string torch_packages(const AdviceInput& at, const WheelChoice& choice, const WheelName& wheel) {
+std::string torch_packages(const Facts& at, const WheelChoice& choice, const WheelName& wheel) {
   const std::string own = pinned(wheel.distribution, choice.pin);
-  const auto& there = at.python_env.installed;
+  const auto& there = at.process.python_env.installed;
   std::string out;
   const auto add = [&out](std::string_view package) { out.append(out.empty() ? "" : " ").append(package); };
   if (there.empty()) {
@@ -139,7 +141,7 @@ std::string torch_packages(const AdviceInput& at, const WheelChoice& choice, con
 }
 
 // Title without its end, commands and caveat.
-FixDraft install(const AdviceInput& at, const WheelChoice& choice, const WheelName& wheel) {
+FixDraft install(const Facts& at, const WheelChoice& choice, const WheelName& wheel) {
   const Version cuda = cuda_of(choice.row->variant);
   const std::string& release = choice.release;
   FixDraft fix;
@@ -149,8 +151,8 @@ FixDraft install(const AdviceInput& at, const WheelChoice& choice, const WheelNa
   fix.title = fmt::format("Install {}{}{}", choice.installer->title, release.empty() ? "" : " " + release,
                           cuda.known() ? " for CUDA " + cuda_text(choice.row->variant) : "");
   // "faiss" is a module, and faiss-gpu-cu12 a package.
-  const bool is_package = contains(at.package.normal(), '-');
-  const std::string installed = is_package ? at.package.shown() : std::string(wheel.distribution);
+  const bool is_package = contains(at.package.name.normal(), '-');
+  const std::string installed = is_package ? at.package.name.shown() : std::string(wheel.distribution);
   fix.steps = commands_of(choice.installer->command, {{"pin", choice.pin},
                                                       {"variant", std::string(choice.row->variant)},
                                                       {"major", std::to_string(cuda.major)},
@@ -164,9 +166,9 @@ FixDraft install(const AdviceInput& at, const WheelChoice& choice, const WheelNa
 }
 
 // The leader that is there, with its variant: "torch" 2.7.1 cu128. Without a version where none is known.
-WheelName leader_of(const AdviceInput& at, std::string_view distribution) {
-  std::string version = distribution == "torch" ? at.torch_build : "";
-  for (const auto& [name, installed] : at.python_env.installed)
+WheelName leader_of(const Facts& at, std::string_view distribution) {
+  std::string version = distribution == "torch" ? at.package.torch_build : "";
+  for (const auto& [name, installed] : at.process.python_env.installed)
     if (name == distribution) version = installed;
   WheelName out = wheel_name(distribution, version);
   if (out.variant.empty()) out.variant = default_variant(out, platform_of(at));
@@ -187,13 +189,13 @@ std::vector<std::string_view> serving_variants(const WheelName& wheel, std::stri
 // A package with a library for each CUDA, which takes that of its leader's build: the release with one for
 // the leader that is there; else the leader's build for which it has one; else both. False where none is
 // known.
-bool add_follower_fix(const AdviceInput& at, const WheelName& wheel, std::string_view leader_distribution,
+bool add_follower_fix(const Facts& at, const WheelName& wheel, std::string_view leader_distribution,
                       FixDrafts& fixes) {
   const char* manager = manager_of(at);
   const std::string platform = platform_of(at);
   const auto choose = [&](const WheelName& name, const std::vector<std::string_view>& variants) {
-    return choose_wheel(name, manager, *at.device, platform, at.driver, at.python_version, at.other_devices,
-                        variants);
+    return choose_wheel(name, manager, *at.gpu.cc, platform, at.driver.cuda, at.process.python_version,
+                        at.gpu.others, variants);
   };
   const WheelName leader = leader_of(at, leader_distribution);
   const WheelRow* there = find_wheel(leader.distribution, leader.version, leader.variant, platform);
@@ -201,14 +203,14 @@ bool add_follower_fix(const AdviceInput& at, const WheelName& wheel, std::string
                                         wheel.distribution, title_of(leader_distribution, manager));
   const auto add = [&](const WheelChoice& choice, const WheelName& name) {
     FixDraft fix = install(at, choice, name);
-    const bool compiled = serves(*choice.row, *at.device) == image::Choice::jit;
+    const bool compiled = serves(*choice.row, *at.gpu.cc) == image::Choice::jit;
     fix.title += compiled ? ", which has PTX for this GPU" : ", which has code for this GPU";
     fix.why = fmt::format("its library for {} has {}", choice.row->variant,
-                          image_that_serves(*choice.row, *at.device));
+                          image_that_serves(*choice.row, *at.gpu.cc));
     fix.caveat = takes + (fix.caveat.empty() ? "" : "; " + fix.caveat);
     fixes.push_back(std::move(fix));
   };
-  if (there != nullptr && serves(*there, *at.device) != image::Choice::none) {
+  if (there != nullptr && serves(*there, *at.gpu.cc) != image::Choice::none) {
     const auto choice = choose(wheel, {there->variant});
     if (choice && !choice->same) {
       add(*choice, wheel);
@@ -217,7 +219,7 @@ bool add_follower_fix(const AdviceInput& at, const WheelName& wheel, std::string
   }
   WheelName other;
   other.distribution = leader_distribution;
-  if (const auto variants = serving_variants(wheel, platform, *at.device); !variants.empty()) {
+  if (const auto variants = serving_variants(wheel, platform, *at.gpu.cc); !variants.empty()) {
     if (const auto choice = choose(other, variants)) {
       FixDraft fix = install(at, *choice, other);
       fix.title += ", for which it has a library with code for this GPU";
@@ -234,7 +236,7 @@ bool add_follower_fix(const AdviceInput& at, const WheelName& wheel, std::string
   WheelName chosen = wheel;
   chosen.version = choice->release;
   const bool fits = there != nullptr && there->variant == choice->row->variant;
-  if (const auto build = choose(other, serving_variants(chosen, platform, *at.device));
+  if (const auto build = choose(other, serving_variants(chosen, platform, *at.gpu.cc));
       build && !fits && !leader.version.empty()) {
     const FixDraft with = install(at, *build, other);
     FixDraft& fix = fixes.back();
@@ -246,13 +248,14 @@ bool add_follower_fix(const AdviceInput& at, const WheelName& wheel, std::string
 
 }  // namespace
 
-bool add_wheel_fix(const AdviceInput& at, FixDrafts& fixes, std::string_view distribution) {
-  if (at.from_source) return false;
-  if (!at.device) return false;
+bool add_wheel_fix(const Facts& at, FixDrafts& fixes, std::string_view distribution) {
+  if (at.package.from_source) return false;
+  if (!at.gpu.cc) return false;
   WheelName wheel = wanted(at, distribution);
   if (wheel.distribution.empty()) return false;
   const char* manager = manager_of(at);
-  if (find_installer(wheel.distribution, manager) == nullptr || at.manager == "dpkg" || at.manager == "rpm")
+  if (find_installer(wheel.distribution, manager) == nullptr || at.package.manager == "dpkg" ||
+      at.package.manager == "rpm")
     return false;
   for (const CudaFollowerRow& row : cuda_followers())
     if (row.distribution == wheel.distribution)
@@ -263,24 +266,24 @@ bool add_wheel_fix(const AdviceInput& at, FixDrafts& fixes, std::string_view dis
     if (is_vendors(at) && row.distribution == wheel.distribution && cuda_of(wheel.variant).known() &&
         cuda_of(row.variant).major == cuda_of(wheel.variant).major)
       own.push_back(row.variant);
-  auto choice = choose_wheel(wheel, manager, *at.device, platform_of(at), likely_driver(at),
-                             at.python_version, at.other_devices, own);
+  auto choice = choose_wheel(wheel, manager, *at.gpu.cc, platform_of(at), likely_driver(at),
+                             at.process.python_version, at.gpu.others, own);
   if (!choice && !own.empty())
-    choice = choose_wheel(wheel, manager, *at.device, platform_of(at), likely_driver(at), at.python_version,
-                          at.other_devices);
+    choice = choose_wheel(wheel, manager, *at.gpu.cc, platform_of(at), likely_driver(at),
+                          at.process.python_version, at.gpu.others);
   // The same project under another name, with code for other GPUs.
   for (const SiblingRow& row : knowledge().siblings) {
     if (choice || row.distribution != wheel.distribution) continue;
     WheelName sibling;
     sibling.distribution = row.sibling;
-    choice = choose_wheel(sibling, manager, *at.device, platform_of(at), likely_driver(at), at.python_version,
-                          at.other_devices);
+    choice = choose_wheel(sibling, manager, *at.gpu.cc, platform_of(at), likely_driver(at),
+                          at.process.python_version, at.gpu.others);
     if (choice) wheel = sibling;
   }
-  const GpuRow* gpu = find_gpu(*at.device);
+  const GpuRow* gpu = find_gpu(*at.gpu.cc);
   if (!choice) {
     if (const InstallerRow* container = find_installer(wheel.distribution, "container");
-        container != nullptr && at.device->major >= 10) {
+        container != nullptr && at.gpu.cc->major >= 10) {
       fixes.push_back(fix_of("run-container", {{"title", std::string(container->title)},
                                                {"caveat", std::string(container->caveat)}}));
       fixes.back().steps.push_back(command_of(container->command));
@@ -289,8 +292,8 @@ bool add_wheel_fix(const AdviceInput& at, FixDrafts& fixes, std::string_view dis
       fixes.push_back(fix_of("install-jetson-wheel"));
     return false;
   }
-  const std::string served = image_that_serves(*choice->row, *at.device);
-  const bool compiled = serves(*choice->row, *at.device) == image::Choice::jit;
+  const std::string served = image_that_serves(*choice->row, *at.gpu.cc);
+  const bool compiled = serves(*choice->row, *at.gpu.cc) == image::Choice::jit;
   if (compiled && at.cause == Cause::jit_tax) return false;  // the same compiling at each start
   FixDraft fix = install(at, *choice, wheel);
   fix.title += compiled ? ", which has PTX for this GPU" : ", which has code for this GPU";
@@ -301,70 +304,73 @@ bool add_wheel_fix(const AdviceInput& at, FixDrafts& fixes, std::string_view dis
   return choice->row->basis != Basis::declared && !compiled && is_plain(wheel.version);
 }
 
-std::optional<bool> torch_serves(const AdviceInput& at) {
-  if (!at.device) return std::nullopt;
+std::optional<bool> torch_serves(const Facts& at) {
+  if (!at.gpu.cc) return std::nullopt;
   const WheelName torch = leader_of(at, "torch");
   if (torch.version.empty()) return std::nullopt;
   const WheelRow* row = find_wheel(torch.distribution, torch.version, torch.variant, platform_of(at));
   if (row == nullptr) return std::nullopt;
-  return serves(*row, *at.device) != image::Choice::none;
+  return serves(*row, *at.gpu.cc) != image::Choice::none;
 }
 
-bool add_wheel_for_driver(const AdviceInput& at, FixDrafts& fixes) {
-  if (at.from_source || !at.driver.known() || at.manager == "dpkg" || at.manager == "rpm") return false;
+bool add_wheel_for_driver(const Facts& at, FixDrafts& fixes) {
+  if (at.package.from_source || !at.driver.cuda.known() || at.package.manager == "dpkg" ||
+      at.package.manager == "rpm")
+    return false;
   WheelName wheel = wanted(at, {});
   for (const CudaFollowerRow& row : cuda_followers())
     if (row.distribution == wheel.distribution) wheel = leader_of(at, row.leader);
   if (wheel.distribution.empty()) return false;
-  const auto choice = choose_wheel_for_driver(wheel, manager_of(at), at.device, platform_of(at), at.driver,
-                                              at.python_version);
+  const auto choice = choose_wheel_for_driver(wheel, manager_of(at), at.gpu.cc, platform_of(at),
+                                              at.driver.cuda, at.process.python_version);
   if (!choice || choice->row->variant.empty()) return false;
   FixDraft fix = install(at, *choice, wheel);
   fix.title += ", which this driver runs";
-  fix.why = fmt::format("the driver is for CUDA {}, and runs what is built for {}.x", name(at.driver),
+  fix.why = fmt::format("the driver is for CUDA {}, and runs what is built for {}.x", name(at.driver.cuda),
                         cuda_of(choice->row->variant).major);
-  if (!at.device) fix.caveat += (fix.caveat.empty() ? "" : "; ") + gpus_of(*choice->row);
+  if (!at.gpu.cc) fix.caveat += (fix.caveat.empty() ? "" : "; ") + gpus_of(*choice->row);
   fixes.push_back(std::move(fix));
   return true;
 }
 
-void add_serving_fixes(const AdviceInput& at, const WheelRow& there, AdviceDraft& advice) {
+void add_serving_fixes(const Facts& at, const WheelRow& there, AdviceDraft& advice) {
   const WheelName wheel = wheel_of(at);
-  const std::string other = wheel_name(at.extension).distribution == wheel.distribution ? "" : at.extension;
+  const std::string other =
+      wheel_name(at.call.extension).distribution == wheel.distribution ? "" : at.call.extension;
   const InstallerRow* installer = find_installer(wheel.distribution, manager_of(at));
   const std::string title(installer != nullptr ? installer->title : there.distribution);
-  const std::string image = image_that_serves(there, *at.device);
-  const std::string gpu(image::to_name(*at.device).view());
+  const std::string image = image_that_serves(there, *at.gpu.cc);
+  const std::string gpu(image::to_name(*at.gpu.cc).view());
   const std::string doubt = doubt_of(there, wheel.version);
   advice.fixes.push_back(fix_of(
       "update-other-package",
       {{"gpu", gpu},
        // The command itself is of Linux; in WSL, it reads what Windows has.
-       {"folder", at.windows
+       {"folder", at.process.windows
                       ? "FOLDER_OR_WHEEL"
                       : R"x("$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')")x"},
        {"whose", other.empty() ? "the scan names the package of that file"
                                : fmt::format("{} is the package that called", other)},
-       {"wsl", at.windows ? "; kshim scan runs in WSL, where C: is /mnt/c" : ""},
+       {"wsl", at.process.windows ? "; kshim scan runs in WSL, where C: is /mnt/c" : ""},
        {"title", std::string(title)},
        {"version", wheel.version},
        {"image", image},
        {"variant", there.variant.empty() ? "" : fmt::format(" (the build for {})", there.variant)},
        {"declared", doubt.empty() ? "" : fmt::format("; of {}: {}", title, doubt)}}));
   FixDraft& fix = advice.fixes.back();
-  if (!at.windows) fix.steps.front().needs |= need::system;
+  if (!at.process.windows) fix.steps.front().needs |= need::system;
   if (!other.empty())
-    fix.steps.push_back(
-        command_of(at.manager == "conda" ? "conda update {package}" : "pip install --upgrade {package}",
-                   {{"package", shell_quote(other)}}));
+    fix.steps.push_back(command_of(
+        at.package.manager == "conda" ? "conda update {package}" : "pip install --upgrade {package}",
+        {{"package", shell_quote(other)}}));
   const bool extensions = wheel.distribution == "torch" || wheel.distribution == "pytorch-gpu";
-  if (extensions && at.manager != "conda") add_extension_rebuild(at, advice.fixes);
+  if (extensions && at.package.manager != "conda") add_extension_rebuild(at, advice.fixes);
   advice.dead_ends.push_back({fmt::format("installing {} again, or for another CUDA", title),
                               fmt::format("its build has {} already, by a table of such packages", image)});
 }
 
-void add_wheel_remarks(const AdviceInput& at, std::vector<std::string>& remarks) {
-  if (!at.device || at.from_source) return;
+void add_wheel_remarks(const Facts& at, std::vector<std::string>& remarks) {
+  if (!at.gpu.cc || at.package.from_source) return;
   const WheelName wheel = wheel_of(at);
   const char* manager = manager_of(at);
   const InstallerRow* installer = find_installer(wheel.distribution, manager);
@@ -378,7 +384,7 @@ void add_wheel_remarks(const AdviceInput& at, std::vector<std::string>& remarks)
                     wheel.distribution, wheel.version, knowledge_date(), known));
   }
   if (installer == nullptr || !knows_wheels_of(wheel.distribution, platform) ||
-      serving_already(at) != nullptr || choose_wheel(wheel, manager, *at.device, platform, at.driver))
+      serving_already(at) != nullptr || choose_wheel(wheel, manager, *at.gpu.cc, platform, at.driver.cuda))
     return;
   std::string_view oldest;  // what came before was not looked at
   for (const WheelRow& row : wheels())
@@ -388,19 +394,19 @@ void add_wheel_remarks(const AdviceInput& at, std::vector<std::string>& remarks)
   remarks.push_back(fmt::format(
       "No build of {} that {} installs is known to have code for compute capability {} (releases before {} "
       "were not looked at).",
-      installer->title, manager, image::to_name(*at.device).view(), oldest));
+      installer->title, manager, image::to_name(*at.gpu.cc).view(), oldest));
 }
 
-std::vector<std::string> useless_variants(const AdviceInput& at) {
+std::vector<std::string> useless_variants(const Facts& at) {
   std::vector<std::string> out;
   const WheelName wheel = wheel_of(at);
-  if (!at.device || wheel.distribution.empty() || !is_plain(wheel.version)) return out;
+  if (!at.gpu.cc || wheel.distribution.empty() || !is_plain(wheel.version)) return out;
   const std::string platform = platform_of(at);
   const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
   for (const WheelRow& row : wheels()) {
     if (&row != there && row.distribution == wheel.distribution && row.platform == platform &&
         !row.variant.empty() && is_within(wheel.version, row.first, row.last) &&
-        basis_of(row, wheel.version) != Basis::interpolated && serves(row, *at.device) == image::Choice::none)
+        basis_of(row, wheel.version) != Basis::interpolated && serves(row, *at.gpu.cc) == image::Choice::none)
       out.emplace_back(row.variant);
   }
   return out;

@@ -6,7 +6,7 @@
 #include "kshim/image/select.h"
 
 namespace kshim::diagnose {
-struct AdviceInput;
+struct Facts;
 }
 
 namespace kshim::core {
@@ -218,9 +218,9 @@ struct Finding {
   std::vector<ReportLine> failures;  ///< each failure it accounts for; of many, the first
   std::vector<Place> where;          ///< innermost first; first is the user's own
   Near near = Near::load;            ///< what failed at the first of them, and with failed_kernel
-  std::shared_ptr<const diagnose::AdviceInput>
+  std::shared_ptr<const diagnose::Facts>
       about;  ///< what its fixes and its title depend on; null: nothing is to be advised
-  std::vector<std::shared_ptr<const diagnose::AdviceInput>>
+  std::vector<std::shared_ptr<const diagnose::Facts>>
       about_others;  ///< the same for each further GPU of one file
   std::vector<Fix> fixes;
   std::vector<DeadEnd> dead_ends;

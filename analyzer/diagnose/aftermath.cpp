@@ -3,7 +3,7 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/about.h"
 #include "analyzer/diagnose/failure_finding.h"
 
 namespace kshim::diagnose {
@@ -65,9 +65,9 @@ Finding stale_error(const Scene& scene, const ReadRecord& read, const FailureRec
        fmt::format("{} of {} had failed with it before, as a probe that {} went on from.",
                    left.layers.empty() ? std::string("a call") : left.layers.back().api, who, who),
        location(scene.report, left.line)});
-  AdviceInput at;
-  at.software = who;
-  at.caller = reader.empty() ? "the program" : std::string(basename_of(reader));
+  Facts at;
+  at.package.software = who;
+  at.call.caller = reader.empty() ? "the program" : std::string(basename_of(reader));
   set_about(std::move(at), out);
   return out;
 }
@@ -179,7 +179,7 @@ std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& libra
                    lacking ? "has" : "the module that it looked into has", what, device_text),
        location(scene.report, library.line),
        {{"path", library.path}}});
-  set_advice_input(scene, *subject, out);
+  set_about(scene, *subject, out);
   return out;
 }
 
@@ -191,11 +191,11 @@ std::optional<Finding> triton_refusal(const Scene& scene) {
   if (library == libraries.end()) return std::nullopt;
   Finding out = new_finding(Cause::library_refuses, kGaveUp);
   out.severity = Severity::warning;
-  AdviceInput at;
+  Facts at;
   for (const DeviceRecord& device : scene.report.devices) {
     const auto cc = cc_of(scene, &device);
     if (!cc || library_supports("torch.compile", "", *cc) != Support::too_old_gpu) return std::nullopt;
-    at.device = cc;
+    at.gpu.cc = cc;
     if (const auto about = device_of(scene, &device)) out.devices.push_back(*about);
   }
   if (out.devices.empty()) return std::nullopt;
@@ -204,11 +204,11 @@ std::optional<Finding> triton_refusal(const Scene& scene) {
                              text_of(out.devices.front()));
   out.evidence.push_back({EvidenceId::library,
                           fmt::format("{} was loaded, but PyTorch does not use it on GPUs as old as {}.",
-                                      basename_of(library->path), name(*at.device)),
+                                      basename_of(library->path), name(*at.gpu.cc)),
                           location(scene.report, library->line),
                           {{"path", library->path}}});
-  at.package = at.software = "triton";
-  at.object = library->path;
+  at.package.name = at.package.software = "triton";
+  at.file.path = library->path;
   set_about(std::move(at), out);
   return out;
 }
@@ -388,10 +388,10 @@ std::optional<Finding> idle_driver(const IdleProcess& process, const Ending& end
                             fmt::format("{} was built with CUDA {}.", who, name(runtime)),
                             {},
                             {{"cuda", name(runtime)}}});
-  AdviceInput at;
-  at.code = kInsufficientDriver;
-  at.driver = process.driver;
-  if (newer) at.runtime = runtime;
+  Facts at;
+  at.call.code = kInsufficientDriver;
+  at.driver.cuda = process.driver;
+  if (newer) at.driver.runtime = runtime;
   set_about(std::move(at), out);
   return out;
 }

@@ -3,7 +3,7 @@
 // (KSHIM_COVERAGE=1) or that failed, never of those that lie about: libraries keep such stubs on purpose, for
 // GPUs on which they launch others.
 #include "analyzer/core/text.h"
-#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/about.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/report_findings.h"
 
@@ -88,7 +88,8 @@ std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, st
   if (images.size() < 2) return std::nullopt;
   for (const ImageBodies& image : images) subject.images.images.push_back({.candidate = image.candidate});
   set_facts(scene, subject);
-  const image::Selection selection = select(subject.facts.images, subject.facts, subject.facts.switches);
+  const image::Selection selection =
+      select(subject.facts.images.list, subject.facts, subject.facts.driver.switches);
   if (selection.choice == image::Choice::none) return std::nullopt;
   const std::vector<Stub> stubs = stubs_in(images, selection.index, used.kernels.size());
   if (stubs.empty()) return std::nullopt;
@@ -97,7 +98,7 @@ std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, st
   out.object = used.object->path;
   if (const auto package = package_of(scene, *used.object)) out.package = package_name(*package);
   describe_images(subject, out);
-  out.need = sm_name(*subject.facts.device);
+  out.need = sm_name(*subject.facts.gpu.cc);
   if (auto device = device_of(scene, subject.device)) out.devices.push_back(std::move(*device));
   for (const Stub& stub : stubs) {
     const std::string kernel = demangle(used.kernels[stub.kernel]);
@@ -114,8 +115,8 @@ std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, st
   out.failed_kernel = out.kernels.front();
   out.headline = fmt::format("{} is compiled out for {}: hardly anything of its body is left",
                              shorten(out.failed_kernel, 60), name(chosen));
-  AdviceInput at = advice_input(out, subject.facts, {});
-  at.taken = chosen;
+  Facts at = facts_about(out, subject.facts, {});
+  at.images.taken = chosen;
   set_about(std::move(at), out);
   return out;
 }

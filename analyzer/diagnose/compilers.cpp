@@ -58,8 +58,8 @@ std::optional<Match> nvrtc_arch_unsupported(const Facts& facts) {
   constexpr double kByItsOwnList = 0.98;
   constexpr double kByTable = 0.93;
   constexpr double kByCode = 0.6;
-  if (!facts.compiler) return std::nullopt;
-  const CompilerFacts& compiler = *facts.compiler;
+  if (!facts.call.compiler) return std::nullopt;
+  const CompilerFacts& compiler = *facts.call.compiler;
   const bool listed =
       std::ranges::any_of(compiler.known, [&](image::Arch arch) { return arch.cc == compiler.asked.cc; });
   if (!compiler.known.empty()) {

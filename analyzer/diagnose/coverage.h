@@ -2,8 +2,8 @@
 // What a file has for a GPU: one answer for reports, files and logs.
 #pragma once
 
-#include "analyzer/core/facts.h"
 #include "analyzer/device_code/device_code.h"
+#include "analyzer/diagnose/facts.h"
 #include "kshim/image/cubin.h"
 
 namespace kshim::diagnose {

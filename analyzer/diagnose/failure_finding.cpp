@@ -127,8 +127,8 @@ void set_subject(const Scene& scene, const Subject& subject, Cause cause, Findin
   } else if (subject.caller && cause == Cause::driver_too_old) {
     finding.package = package_name(*subject.caller);
   }
-  if (has_trait(cause, cause_trait::needs_arch) && subject.facts.device)
-    finding.need = sm_name(*subject.facts.device);
+  if (has_trait(cause, cause_trait::needs_arch) && subject.facts.gpu.cc)
+    finding.need = sm_name(*subject.facts.gpu.cc);
   if (auto device = device_of(scene, subject.device)) finding.devices.push_back(std::move(*device));
   describe_images(subject, finding);
 }
@@ -218,7 +218,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
     finding.object = subject.cached->file;
     finding.build_id.clear();
   }
-  if (finding.cause == Cause::nvrtc_arch_unsupported) set_compiler(*subject.facts.compiler, finding);
+  if (finding.cause == Cause::nvrtc_arch_unsupported) set_compiler(*subject.facts.call.compiler, finding);
   const Finding* known = told.same_as(finding);
   finding.failed_kernel = demangle(failure.kernel);
   finding.kernel_source = kernel_source(subject, failure.kernel);
@@ -226,7 +226,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   if (!failure.kernel.empty()) kernels.push_back(failure.kernel);
   bool complete = false;
   std::uint64_t total = 0;
-  if (has_trait(diagnosis.cause, cause_trait::needs_arch) && subject.facts.device) {
+  if (has_trait(diagnosis.cause, cause_trait::needs_arch) && subject.facts.gpu.cc) {
     if (!subject.images.file_images.empty())
       kernels = lacking_kernels(subject.images, subject.facts, failure.kernel);
     complete = subject.images.complete_kernels;
@@ -242,7 +242,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
     add_surroundings(scene, subject, diagnosis.cause, finding.evidence);
     finding.where = own_places(failure, scene.report, scene.files);
   }
-  set_advice_input(scene, subject, finding);
+  set_about(scene, subject, finding);
   return finding;
 }
 
@@ -254,7 +254,7 @@ Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<s
   finding.kernels_complete = complete;
   set_kernels(std::move(kernels), total, finding);
   finding.confidence = confidence.value_or(subject.images.scope == ImageScope::module ? 0.95 : 0.7);
-  const image::ShortName gpu = image::to_name(*subject.facts.device);
+  const image::ShortName gpu = image::to_name(*subject.facts.gpu.cc);
   std::string why =
       fmt::format("{} was loaded or registered, and nothing in it fits {}; nothing has failed yet",
                   object_text(subject), gpu.view());
@@ -278,7 +278,7 @@ Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<s
         "Most of the file's modules have code for this GPU: the others may be for GPUs of another kind by "
         "design.");
   } else {
-    set_advice_input(scene, subject, finding);
+    set_about(scene, subject, finding);
   }
   return finding;
 }

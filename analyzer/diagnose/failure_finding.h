@@ -16,6 +16,6 @@ Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<s
 /// Have, images, need: what a finding says about the images of its subject.
 void describe_images(const Subject& subject, Finding& finding);
 /// Sets Finding::about.
-void set_advice_input(const Scene& scene, const Subject& subject, Finding& finding);
+void set_about(const Scene& scene, const Subject& subject, Finding& finding);
 
 }  // namespace kshim::diagnose

@@ -215,7 +215,7 @@ Finding launched_gap(const Scene& scene, std::size_t launched, const ObjectRecor
   const std::size_t lacking = gap.kernels.size();
   Finding finding = latent_finding(scene, gap.subject, std::move(gap.kernels), true, {}, kLaunchedAndLacking);
   finding.severity = Severity::warning;
-  finding.devices = {target_device(gap.subject.facts.device)};
+  finding.devices = {target_device(gap.subject.facts.gpu.cc)};
   const std::string who = launched == 1 ? "the one kernel launched in this run has no code"
                           : lacking == launched
                               ? fmt::format("none of the {} kernels launched in this run has code", launched)

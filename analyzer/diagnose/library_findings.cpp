@@ -3,7 +3,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/elf_file.h"
-#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/about.h"
 #include "analyzer/diagnose/program.h"
 #include "analyzer/diagnose/report_findings.h"
 
@@ -110,20 +110,22 @@ void add_evidence(const Scene& scene, const LibraryMatch& match, const std::vect
 
 void set_conflict(const Scene& scene, const LibraryMatch& match, std::vector<CudaLibrary> libraries,
                   Finding& out) {
-  AdviceInput at;
-  at.conflict = LibraryConflict{
+  Facts at;
+  at.process.conflict = LibraryConflict{
       match.kind, std::move(libraries), env_of(scene, "LD_LIBRARY_PATH"), {}, env_of(scene, "CONDA_PREFIX")};
   const auto& driver = scene.report.driver;
-  if (driver && driver->simulated) at.conflict->simulator = driver->path.substr(0, driver->path.rfind('/'));
-  at.program = command_line_of(scene.report.process);
-  if (match.kind == LibraryConflictKind::dropped) at.device = match.device;
-  for (const CudaLibrary& library : at.conflict->libraries) {
-    if (!library.package.empty() && !at.python_env.known())
-      at.python_env = python_environment(library.real.empty() ? library.path : library.real, {}, false);
+  if (driver && driver->simulated)
+    at.process.conflict->simulator = driver->path.substr(0, driver->path.rfind('/'));
+  at.process.program = command_line_of(scene.report.process);
+  if (match.kind == LibraryConflictKind::dropped) at.gpu.cc = match.device;
+  for (const CudaLibrary& library : at.process.conflict->libraries) {
+    if (!library.package.empty() && !at.process.python_env.known())
+      at.process.python_env =
+          python_environment(library.real.empty() ? library.path : library.real, {}, false);
   }
   if (scene.report.foreign) {
-    at.program.clear();
-    at.python_env = {};
+    at.process.program.clear();
+    at.process.python_env = {};
   }
   set_about(std::move(at), out);
 }
@@ -227,8 +229,8 @@ Finding missing_library(const MissingLibrary& missing) {
          fmt::format("{} contains it, but the linker does not search that folder.", missing.folder),
          {},
          {{"folder", missing.folder}}});
-  AdviceInput at;
-  at.missing = missing;
+  Facts at;
+  at.process.missing = missing;
   set_about(std::move(at), out);
   return out;
 }
@@ -249,9 +251,9 @@ Finding no_driver(const std::string& program) {
            basename_of(program)),
        {},
        {{"library", "libcuda.so.1"}, {"needed_by", program}}});
-  AdviceInput at;
-  at.code = kInsufficientDriver;
-  at.object = program;
+  Facts at;
+  at.call.code = kInsufficientDriver;
+  at.file.path = program;
   set_about(std::move(at), out);
   return out;
 }

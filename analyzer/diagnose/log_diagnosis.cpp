@@ -23,24 +23,24 @@ constexpr double kUnsure = 0.55;
 Facts facts_of(const LogFacts& clues, const std::vector<int>& codes, const DeviceMention* device,
                const ImageList* list) {
   Facts facts;
-  facts.codes = codes;
-  facts.driver = clues.driver;
-  facts.switches = switches_in(clues.env);
-  if (device != nullptr) facts.device = device->cc;
+  facts.call.codes = codes;
+  facts.driver.cuda = clues.driver;
+  facts.driver.switches = switches_in(clues.env);
+  if (device != nullptr) facts.gpu.cc = device->cc;
   if (list != nullptr) {
     for (const image::Candidate& image : list->images) {
       ImageFact fact;
       fact.candidate = image;
-      facts.images.push_back(fact);
+      facts.images.list.push_back(fact);
     }
-    facts.scope = ImageScope::file;
+    facts.images.scope = ImageScope::file;
   }
   return facts;
 }
 
 bool serves(const Facts& facts) {
-  return facts.device && !facts.images.empty() &&
-         select(facts.images, facts, facts.switches).choice != image::Choice::none;
+  return facts.gpu.cc && !facts.images.list.empty() &&
+         select(facts.images.list, facts, facts.driver.switches).choice != image::Choice::none;
 }
 
 // PyTorch's builds end their list with the PTX of their oldest GPU ("compute_37"), which is of a few of its
@@ -52,7 +52,7 @@ bool serves_in_full(const Facts& facts) {
            one.candidate.arch.cc < image::ComputeCapability{5, 0};
   };
   Facts rest = facts;
-  std::erase_if(rest.images, is_old_ptx);
+  std::erase_if(rest.images.list, is_old_ptx);
   return serves(rest);
 }
 
@@ -81,25 +81,25 @@ std::optional<std::string> another_compiler(const LogFacts& clues, const LogMatc
 
 // No driver is too old for what was made with an older CUDA.
 bool is_new_enough(const LogFacts& clues, const Facts& facts) {
-  return facts.driver.known() && clues.toolkit.known() && !(facts.driver < clues.toolkit);
+  return facts.driver.cuda.known() && clues.toolkit.known() && !(facts.driver.cuda < clues.toolkit);
 }
 std::string another_libcuda(const LogFacts& clues, const Facts& facts) {
   return fmt::format(
       "the message says that the driver is too old, but the driver supports CUDA {} and the program needs "
       "only "
       "CUDA {}: another libcuda was loaded (a stub, one of the image's own), or none",
-      name(facts.driver), name(clues.toolkit));
+      name(facts.driver.cuda), name(clues.toolkit));
 }
 
 // A message whose own words are refuted by the facts beside it.
 CauseCandidate judge_words(const LogFacts& clues, const LogMatch& hit, const Facts& facts,
                            std::string& harmless) {
   CauseCandidate said{hit.cause, hit.confidence, hit.tells};
-  if (hit.cause == Cause::driver_too_old && facts.has_code(35) && is_new_enough(clues, facts)) {
+  if (hit.cause == Cause::driver_too_old && facts.call.has(35) && is_new_enough(clues, facts)) {
     said.confidence = kContradicted;
     said.because = another_libcuda(clues, facts);
   }
-  if (hit.cause == Cause::driver_too_old && facts.has_code(35) && shows_no_driver(clues))
+  if (hit.cause == Cause::driver_too_old && facts.call.has(35) && shows_no_driver(clues))
     said.confidence = 0.3;  // what is too old would be there
   // "Minimum and Maximum cuda capability ... (8.0) - (12.0)" is no rule: code for 12.0 runs on 12.1. What is
   // judged is the list where there is one.
@@ -107,45 +107,45 @@ CauseCandidate judge_words(const LogFacts& clues, const LogMatch& hit, const Fac
   if ((range || hit.id == "torch_not_compatible" || hit.id == "torch_needs_cuda") && serves_in_full(facts)) {
     harmless =
         fmt::format("the warning does not apply: the listed architectures include code that runs on {}",
-                    name(*facts.device));
+                    name(*facts.gpu.cc));
     return {Cause::unknown, 0, {}};
   }
-  if (range) return {Cause::no_image_for_arch, facts.images.empty() ? kContradicted : 0.8, hit.tells};
+  if (range) return {Cause::no_image_for_arch, facts.images.list.empty() ? kContradicted : 0.8, hit.tells};
   // Old releases looked for the exact architecture only: without their list, nobody knows.
-  if (hit.id == "torch_not_compatible" && facts.images.empty()) said.confidence = kContradicted;
-  if (hit.id == "ggml_never" && facts.device &&
-      cc_number(*facts.device) > number_of(group(hit, "max100")) / 100) {
+  if (hit.id == "torch_not_compatible" && facts.images.list.empty()) said.confidence = kContradicted;
+  if (hit.id == "ggml_never" && facts.gpu.cc &&
+      cc_number(*facts.gpu.cc) > number_of(group(hit, "max100")) / 100) {
     return {
         Cause::unknown, kDecides,
         fmt::format(
             "the check asks for an architecture of {} or below, and the GPU is {}: the check is wrong, or "
             "asks for another GPU",
-            number_of(group(hit, "max100")) / 100, name(*facts.device))};
+            number_of(group(hit, "max100")) / 100, name(*facts.gpu.cc))};
   }
   // An instruction that the list of a build is too old for, or this GPU.
-  if (hit.id == kOfTheGpu && facts.device)
-    if (const auto needs = image::parse_arch(group(hit, "needs")); needs && *facts.device < needs->cc)
+  if (hit.id == kOfTheGpu && facts.gpu.cc)
+    if (const auto needs = image::parse_arch(group(hit, "needs")); needs && *facts.gpu.cc < needs->cc)
       return {Cause::library_refuses, 0.7,
-              fmt::format("{}, and the GPU is {}", hit.tells, name(*facts.device))};
+              fmt::format("{}, and the GPU is {}", hit.tells, name(*facts.gpu.cc))};
   const double min = cc_number(group(hit, "min_any"));
-  if (facts.device && min > 0 && cc_number(*facts.device) >= min) {
+  if (facts.gpu.cc && min > 0 && cc_number(*facts.gpu.cc) >= min) {
     return {Cause::no_image_for_arch, kContradicted,
             fmt::format(
                 "the check rejects an architecture below {:.1f}, and the GPU is {}: what it rejects is an "
                 "entry of "
                 "the list of architectures that the build was given (TORCH_CUDA_ARCH_LIST, often preset by a "
                 "container's image)",
-                min, name(*facts.device))};
+                min, name(*facts.gpu.cc))};
   }
   if (const auto another = another_compiler(clues, hit)) {
     said.confidence = kContradicted;
     said.because = *another;
   }
   // A check that lets newer GPUs pass and rejects this one was written before it.
-  if (hit.id == "flash_ampere" && facts.device && facts.device->major >= 9)
+  if (hit.id == "flash_ampere" && facts.gpu.cc && facts.gpu.cc->major >= 9)
     said.because = fmt::format(
         "{}: the GPU is newer ({}), and the copy of FlashAttention in the package is older than the GPU",
-        hit.tells, name(*facts.device));
+        hit.tells, name(*facts.gpu.cc));
   return said;
 }
 
@@ -159,66 +159,67 @@ const CauseCandidate* strongest(const std::vector<CauseCandidate>& suspects) {
 
 // A code that stands for several causes, and nothing beside it that tells which: naming one would be a guess.
 bool is_ambiguous(const Facts& facts) {
-  return (facts.images.empty() || !facts.device) && !facts.codes.empty() &&
-         code_has(facts.codes.front(), code_trait::ambiguous);
+  return (facts.images.list.empty() || !facts.gpu.cc) && !facts.call.codes.empty() &&
+         code_has(facts.call.codes.front(), code_trait::ambiguous);
 }
 
 // The file that failed has code for the GPU, and the driver found none: the list is not that of what was
 // loaded.
 bool is_contradicted(const Facts& facts, const ImageList* list) {
   constexpr int kNoImage = 209;
-  return list != nullptr && !list->by_itself && facts.has_code(kNoImage) && serves(facts);
+  return list != nullptr && !list->by_itself && facts.call.has(kNoImage) && serves(facts);
 }
 
 // Nothing has failed yet. NVIDIA promises no other GPU's cubin for a Jetson, and some of its own generation
 // run all the same.
 bool may_run_on_tegra(const Facts& facts) {
-  return facts.codes.empty() && facts.device && image::is_tegra(*facts.device) &&
-         std::ranges::any_of(facts.images, [&](const ImageFact& image) {
+  return facts.call.codes.empty() && facts.gpu.cc && image::is_tegra(*facts.gpu.cc) &&
+         std::ranges::any_of(facts.images.list, [&](const ImageFact& image) {
            const image::Arch& arch = image.candidate.arch;
-           return arch.suffix == image::Suffix::none && arch.cc.major == facts.device->major &&
-                  arch.cc.minor <= facts.device->minor;
+           return arch.suffix == image::Suffix::none && arch.cc.major == facts.gpu.cc->major &&
+                  arch.cc.minor <= facts.gpu.cc->minor;
          });
 }
 
 CauseCandidate by_rules(const LogFacts& clues, const Facts& facts, const ImageList* list) {
   Diagnosis diagnosis = diagnosis_of(facts);
   // A call that counts or opens GPUs loads no image: what it lacks is a function of the driver's.
-  if (facts.stage == "init" && is_image_cause(diagnosis.cause))
+  if (facts.call.stage == "init" && is_image_cause(diagnosis.cause))
     return {
         Cause::driver_mismatch, 0.6,
         fmt::format("the call that failed with {} looks for GPUs and loads no kernel: the libcuda that was "
                     "found is not the one that the runtime expects",
-                    facts.codes.front())};
+                    facts.call.codes.front())};
   if (is_ambiguous(facts)) {
     return {Cause::unknown, 0.3,
             fmt::format("{} has several possible causes, and the log does not show which one",
-                        facts.codes.front())};
+                        facts.call.codes.front())};
   }
   constexpr int kNoCompiler = 221;
-  if (facts.has_code(kNoCompiler) && clues.toolkit.known() && facts.driver < clues.toolkit &&
-      facts.driver.known()) {
+  if (facts.call.has(kNoCompiler) && clues.toolkit.known() && facts.driver.cuda < clues.toolkit &&
+      facts.driver.cuda.known()) {
     return {diagnosis.cause, kContradicted,
             fmt::format("{}; what it would have to compile is of CUDA {}, though, and the driver for CUDA "
                         "{}: it may be too old for it",
-                        diagnosis.match.because, name(clues.toolkit), name(facts.driver))};
+                        diagnosis.match.because, name(clues.toolkit), name(facts.driver.cuda))};
   }
   if (diagnosis.cause == Cause::driver_too_old && is_new_enough(clues, facts))
-    return {facts.has_code(35) ? Cause::no_device : Cause::unknown, kContradicted - 0.01,
+    return {facts.call.has(35) ? Cause::no_device : Cause::unknown, kContradicted - 0.01,
             another_libcuda(clues, facts)};
   // A list of the build's flags: what was built with older ones is not built again by itself.
   if (list != nullptr && list->by_itself && diagnosis.cause == Cause::kernel_missing_from_image &&
-      facts.has_code(98) && select(facts.images, facts, facts.switches).choice == image::Choice::jit) {
+      facts.call.has(98) &&
+      select(facts.images.list, facts, facts.driver.switches).choice == image::Choice::jit) {
     return {Cause::no_image_for_arch, 0.45,
             fmt::format("the listed flags would serve {} by PTX; objects of an earlier build, or "
                         "another library, need not be built with them",
-                        name(*facts.device))};
+                        name(*facts.gpu.cc))};
   }
   if (is_contradicted(facts, list) && diagnosis.cause == Cause::no_image_for_arch) {
     return {Cause::unknown, 0.3,
             fmt::format("The listed file has code for {}, but the driver found none: the program loaded "
                         "another file or an older copy",
-                        name(*facts.device))};
+                        name(*facts.gpu.cc))};
   }
   return {diagnosis.cause, diagnosis.match.confidence, diagnosis.match.because};
 }
@@ -250,7 +251,7 @@ Judgment judge_line(const LogFacts& clues, const std::vector<const LogMatch*>& l
   for (const DeviceMention* device : devices) {
     for (const ImageList* list : lists) {
       Facts facts = facts_of(clues, codes, device, list);
-      if (std::ranges::any_of(line, enumerates)) facts.stage = "init";
+      if (std::ranges::any_of(line, enumerates)) facts.call.stage = "init";
       std::vector<CauseCandidate> suspects;
       std::string harmless;
       if (!codes.empty() || (list != nullptr && device != nullptr))
@@ -318,7 +319,7 @@ std::optional<Judgment> judge_without_failure(const LogFacts& clues) {
 
 // What is listed as built in proves more than the words of a refusal.
 bool is_proved(const Judgment& judged) {
-  return is_image_cause(judged.suspect.cause) && judged.hit->hint && !judged.facts.images.empty();
+  return is_image_cause(judged.suspect.cause) && judged.hit->hint && !judged.facts.images.list.empty();
 }
 
 bool is_refusal_of_gpu(Cause cause) {
@@ -342,7 +343,7 @@ void join_hint(const Judgment& hint, Judgment& decided) {
     decided.others = std::move(others);
     return;
   }
-  if (same && hint.facts.images.empty()) {
+  if (same && hint.facts.images.list.empty()) {
     // What the warning foretold has come true.
     decided.suspect.confidence = std::max(decided.suspect.confidence, hint.hit->confidence);
   }
@@ -368,7 +369,7 @@ void join_hint(const Judgment& hint, Judgment& decided) {
 // Code that was compiled from PTX, and a launch that the driver then knows nothing about: the image that
 // would have been right is not there.
 void blame_compiling(const Judgment& hint, Judgment& failed) {
-  const std::vector<int>& codes = failed.facts.codes;
+  const std::vector<int>& codes = failed.facts.call.codes;
   if (codes.empty() || !code_has(codes.front(), code_trait::ambiguous)) return;
   failed.suspect = {
       Cause::no_image_for_arch, kContradicted,
@@ -377,7 +378,7 @@ void blame_compiling(const Judgment& hint, Judgment& failed) {
                   "usually means that the PTX is missing or did not compile",
                   hint.hit->line)};
   failed.device = hint.device;
-  failed.facts.device = hint.facts.device;
+  failed.facts.gpu.cc = hint.facts.gpu.cc;
 }
 
 // "Requires compute capability >= 7.0" as a program or its documentation says it: a check that stopped the
@@ -392,13 +393,13 @@ bool is_requirement(const LogFacts& clues, const Judgment& decided) {
 
 // "Unknown error" says nothing where a later message has a reason.
 bool is_bare(const Judgment& judged) {
-  return judged.suspect.cause == Cause::unknown && !judged.facts.codes.empty() &&
-         judged.facts.codes.front() == 999;
+  return judged.suspect.cause == Cause::unknown && !judged.facts.call.codes.empty() &&
+         judged.facts.call.codes.front() == 999;
 }
 
 // What a program says of the GPU on its way, where it need not be what ended it.
 bool may_be_aside(const Judgment& judged) {
-  return !judged.hit->thrown && judged.facts.codes.empty() &&
+  return !judged.hit->thrown && judged.facts.call.codes.empty() &&
          (judged.suspect.cause == Cause::library_refuses || judged.suspect.cause == Cause::jit_tax);
 }
 
@@ -485,7 +486,8 @@ class LineRanker {
     } else if (is_bare(*decided_) && judgment.suspect.cause != Cause::unknown &&
                judgment.suspect.confidence >= kStrong) {
       hint_ = std::exchange(*decided_, std::move(judgment));
-    } else if (is_requirement(clues_, *decided_) && (judgment.hit->thrown || !judgment.facts.codes.empty())) {
+    } else if (is_requirement(clues_, *decided_) &&
+               (judgment.hit->thrown || !judgment.facts.call.codes.empty())) {
       hint_ = std::exchange(*decided_, std::move(judgment));
     } else if (judgment.suspect.cause != decided_->suspect.cause &&
                seen_.insert(judgment.suspect.cause).second) {

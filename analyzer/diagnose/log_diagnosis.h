@@ -3,7 +3,7 @@
 // have: the line that decides, what it says by itself, and rules over what stands beside it.
 #pragma once
 
-#include "analyzer/core/facts.h"
+#include "analyzer/diagnose/facts.h"
 #include "analyzer/input/log/clues.h"
 
 namespace kshim::diagnose {
@@ -47,7 +47,7 @@ std::string memory_text(std::uint64_t bytes);
 /// The hit of the table messages on the deciding line that speaks for the cause; nullptr where none does.
 const LogMatch* message_behind(const LogFacts& clues, const Judgment& judgment);
 /// For Finding::about.
-std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Judgment& judgment,
-                                                const Finding& finding);
+std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& judgment,
+                                         const Finding& finding);
 
 }  // namespace kshim::diagnose

@@ -15,15 +15,6 @@ bool called_by_probing_library(const FailureRecord& failure);
 /// Whether the kernel's host stub is on the stack, as under <<<>>>: a launch, whatever call of it failed.
 bool launched_by_stub(const FailureRecord& failure, ObjectFiles& files);
 
-/// How a file came to be, as far as its place and its neighbors tell.
-enum class Origin : std::uint8_t {
-  program,           ///< built by hand or by an unknown build system
-  cmake,             ///< lies in a CMake build folder
-  python_extension,  ///< a Python extension in a checkout or a cache
-  installed,         ///< belongs to an installed Python package
-  system,            ///< under the system's or the toolkit's folders
-  memory,            ///< no file: an image the program made or read by itself
-};
 struct OriginFacts {
   Origin origin = Origin::program;
   std::string build_folder;

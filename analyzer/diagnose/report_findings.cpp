@@ -2,7 +2,7 @@
 #include "analyzer/diagnose/report_findings.h"
 
 #include "analyzer/core/text.h"
-#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/about.h"
 #include "analyzer/diagnose/failure_finding.h"
 
 namespace kshim::diagnose {
@@ -51,11 +51,11 @@ void add_follow_up(const Scene& scene, const FailureRecord& failure, Finding& ca
 bool would_work(Subject& subject) {
   Facts& facts = subject.facts;
   Facts code_alone = facts;
-  code_alone.images.clear();
-  code_alone.scope = ImageScope::none;
-  if (!is_image_cause(diagnosis_of(code_alone).cause) || facts.scope == ImageScope::none) return false;
-  facts.codes.clear();
-  return select(facts.images, facts, facts.switches).choice != image::Choice::none;
+  code_alone.images.list.clear();
+  code_alone.images.scope = ImageScope::none;
+  if (!is_image_cause(diagnosis_of(code_alone).cause) || facts.images.scope == ImageScope::none) return false;
+  facts.call.codes.clear();
+  return select(facts.images.list, facts, facts.driver.switches).choice != image::Choice::none;
 }
 
 // "A program that merely finds out that there is no GPU leaves no alarm", nor does one that asks for less
@@ -190,7 +190,7 @@ Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
            took(scene, share.milliseconds, share.numbers)),
        location(scene.report, share.first->line),
        {{"modules", std::to_string(share.modules)}}});
-  set_advice_input(scene, subject, finding);
+  set_about(scene, subject, finding);
   return finding;
 }
 
@@ -236,9 +236,9 @@ Finding finding_for(const std::string& need, const std::vector<std::string>& pat
   const auto arch = image::parse_arch(need);
   out.devices = {target_device(arch ? std::optional(arch->cc) : std::nullopt)};
   if (assumed) out.devices.front().kind = Device::Kind::assumed;
-  AdviceInput at;
-  at.need = need;
-  at.unread = paths;
+  Facts at;
+  at.file.need = need;
+  at.file.unread = paths;
   set_about(std::move(at), out);
   return out;
 }
@@ -272,7 +272,7 @@ std::vector<Finding> findings_of(const Scene& scene) {
     if (scene.options.assume_cc && would_work(subject)) continue;
     const Diagnosis diagnosis = diagnosis_of(subject.facts);
     // A compiler that knows the architecture rejected something else: the program's own business.
-    if (subject.facts.compiler && diagnosis.cause == Cause::unknown) continue;
+    if (subject.facts.call.compiler && diagnosis.cause == Cause::unknown) continue;
     if (may_follow(failure, diagnosis)) {
       if (Finding* cause = earlier_cause(gathered.findings(), failure, subject)) {
         add_follow_up(scene, failure, *cause);

@@ -3,8 +3,8 @@
 // preferred.
 #pragma once
 
-#include "analyzer/core/facts.h"
 #include "analyzer/core/finding.h"
+#include "analyzer/diagnose/facts.h"
 
 namespace kshim::diagnose {
 

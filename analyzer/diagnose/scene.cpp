@@ -44,12 +44,12 @@ bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& su
              return module.result == 0 && module.line > failure.line;
            });
   if (ended_well(scene) || asked_by_another(scene, failure)) return true;
-  if (subject.object == nullptr || !subject.facts.device) return false;
+  if (subject.object == nullptr || !subject.facts.gpu.cc) return false;
   const ObjectFile* file = scene.files.find(*subject.object);
   if (file == nullptr) return false;
   const auto counts = file->image_counts();
   return std::ranges::any_of(counts, [&](const ImageCount& row) {
-    return image::judge(row.candidate, {*subject.facts.device, subject.facts.driver, {}}).fits;
+    return image::judge(row.candidate, {*subject.facts.gpu.cc, subject.facts.driver.cuda, {}}).fits;
   });
 }
 
@@ -67,15 +67,15 @@ void add_names(const Scene& scene, const std::string& kernel, Subject& subject) 
   if (kernel.empty()) return;
   Facts& facts = subject.facts;
   const ObjectFile* file = subject.object != nullptr ? scene.files.find(*subject.object) : nullptr;
-  const bool bare = facts.loose || (file != nullptr && file->is_bare());
-  facts.asked_by_name = (bare || !kernel.starts_with("_Z")) && !facts.has_code(98);
+  const bool bare = facts.file.loose || (file != nullptr && file->is_bare());
+  facts.call.by_name = (bare || !kernel.starts_with("_Z")) && !facts.call.has(98);
   if (!subject.images.complete_kernels) return;
   const std::string base = base_name(demangle(kernel));
   for (const FileImage& image : subject.images.file_images) {
     for (const std::string& name : image.kernels) {
-      if (contains(facts.kernels, name)) continue;
-      facts.kernels.push_back(name);
-      if (name != kernel && base_name(demangle(name)) == base) facts.alike.push_back(name);
+      if (contains(facts.images.kernels, name)) continue;
+      facts.images.kernels.push_back(name);
+      if (name != kernel && base_name(demangle(name)) == base) facts.images.alike.push_back(name);
     }
   }
 }
@@ -84,7 +84,7 @@ void find_in_caches(const Scene& scene, Subject& subject) {
   const auto& environment = scene.report.process.env;
   if (!is_of_this_machine(scene.report))
     return;  // the caches on this machine say nothing about another machine's files
-  if (subject.facts.loose && subject.module != nullptr) {
+  if (subject.facts.file.loose && subject.module != nullptr) {
     const auto hash = parse_number<std::uint64_t>(subject.module->content_hash, 16);
     if (hash && subject.module->size)
       subject.cached = scene.files.caches().find(*hash, *subject.module->size, environment);
@@ -94,7 +94,7 @@ void find_in_caches(const Scene& scene, Subject& subject) {
     if (file != nullptr && file->is_bare())
       subject.cached = CacheSearch::holding(subject.object->path, environment);
   }
-  if (subject.cached) subject.facts.cache = subject.cached->cache->who;
+  if (subject.cached) subject.facts.file.cache = subject.cached->cache->who;
 }
 
 bool driver_found(const Report& report) {
@@ -241,7 +241,7 @@ void from_counts(const std::vector<ImageCount>& counts, const ObjectRecord& obje
 
 using image::Suffix;
 
-image::Platform plain(const Facts& facts) { return {*facts.device, facts.driver, {}}; }
+image::Platform plain(const Facts& facts) { return {*facts.gpu.cc, facts.driver.cuda, {}}; }
 
 // The same image as if it were neither arch- nor family-specific, and of an old PTX ISA.
 Candidate base_of(Candidate image) {
@@ -273,7 +273,7 @@ std::string why_not_ptx(const Candidate& image, const Facts& facts) {
   if (!judge(base_of(image), plain(facts)).fits)
     return fmt::format("compiles for {} and later GPUs only", name(image.arch.cc));
   return fmt::format("PTX {} is newer than the driver reads ({})", name(image.isa),
-                     name(image::ptx_isa_of_cuda(facts.driver)));
+                     name(image::ptx_isa_of_cuda(facts.driver.cuda)));
 }
 
 // What is remembered, in bytes of names; beyond, a file is read again.
@@ -397,13 +397,13 @@ std::string object_text(const Subject& subject) {
 }
 
 void set_facts(const Scene& scene, Subject& subject) {
-  subject.facts.device = cc_of(scene, subject.device);
-  subject.facts.loose = subject.object == nullptr;
-  subject.facts.driver = driver_of(scene);
-  subject.facts.switches = switches_in(scene.report.process.env);
-  subject.facts.images = subject.images.images;
-  subject.facts.scope = subject.images.scope;
-  subject.facts.damage = subject.images.damage;
+  subject.facts.gpu.cc = cc_of(scene, subject.device);
+  subject.facts.file.loose = subject.object == nullptr;
+  subject.facts.driver.cuda = driver_of(scene);
+  subject.facts.driver.switches = switches_in(scene.report.process.env);
+  subject.facts.images.list = subject.images.images;
+  subject.facts.images.scope = subject.images.scope;
+  subject.facts.images.damage = subject.images.damage;
 }
 
 Subject subject_of(const Scene& scene, const FailureRecord& failure) {
@@ -424,24 +424,25 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
   }
   subject.images =
       find_images({subject.object, offset, subject.gap, failure.kernel, subject.module}, scene.files);
-  subject.facts.compiler = compiler_of(failure);
-  if (subject.facts.compiler || is_refused_driver(failure)) subject.caller = caller_package(scene, failure);
+  subject.facts.call.compiler = compiler_of(failure);
+  if (subject.facts.call.compiler || is_refused_driver(failure))
+    subject.caller = caller_package(scene, failure);
   for (const Layer& layer : failure.layers) {
-    if (layer.code != 0 && !subject.facts.compiler) subject.facts.codes.push_back(layer.code);
+    if (layer.code != 0 && !subject.facts.call.compiler) subject.facts.call.codes.push_back(layer.code);
   }
-  subject.facts.stage = failure.stage;
+  subject.facts.call.stage = failure.stage;
   set_facts(scene, subject);
-  subject.facts.loose = subject.object == nullptr && subject.module != nullptr;
+  subject.facts.file.loose = subject.object == nullptr && subject.module != nullptr;
   add_names(scene, failure.kernel, subject);
   find_in_caches(scene, subject);
-  subject.facts.asks_for_variable = asks_for_variable(failure);
-  subject.facts.probing_caller = called_by_probing_library(failure);
-  subject.facts.went_on = went_on(scene, failure, subject);
-  subject.facts.parent_initialized = scene.parent_initialized;
-  subject.facts.first = &failure == &scene.report.failures.front();
-  subject.facts.devices = scene.report.devices.size();
-  subject.facts.driver_found = driver_found(scene.report);
-  subject.facts.runtime = failing_runtime(scene.report, failure);
+  subject.facts.call.for_variable = asks_for_variable(failure);
+  subject.facts.call.probing = called_by_probing_library(failure);
+  subject.facts.call.went_on = went_on(scene, failure, subject);
+  subject.facts.process.parent_initialized = scene.parent_initialized;
+  subject.facts.call.first = &failure == &scene.report.failures.front();
+  subject.facts.gpu.count = scene.report.devices.size();
+  subject.facts.driver.found = driver_found(scene.report);
+  subject.facts.driver.runtime = failing_runtime(scene.report, failure);
   return subject;
 }
 
@@ -451,13 +452,13 @@ Subject subject_of(const Scene& scene, const ObjectRecord& object, ComputeCapabi
   subject.object = &object;
   subject.images = std::move(images);
   set_facts(scene, subject);
-  subject.facts.device = cc;
+  subject.facts.gpu.cc = cc;
   return subject;
 }
 
 bool lacks(const Subject& subject) {
-  return subject.facts.scope != ImageScope::none &&
-         select(subject.facts.images, subject.facts, {}).choice == image::Choice::none;
+  return subject.facts.images.scope != ImageScope::none &&
+         select(subject.facts.images.list, subject.facts, {}).choice == image::Choice::none;
 }
 
 Subject subject_of(const Scene& scene, const GapRecord& gap, ComputeCapability cc) {
@@ -469,7 +470,7 @@ Subject subject_of(const Scene& scene, const GapRecord& gap, ComputeCapability c
       {subject.object, gap.offset, &gap, gap.kernels.empty() ? std::string() : gap.kernels.front()},
       scene.files);
   set_facts(scene, subject);
-  subject.facts.device = cc;
+  subject.facts.gpu.cc = cc;
   return subject;
 }
 
@@ -517,7 +518,7 @@ std::vector<std::string> lacking_kernels(const ModuleImages& module, const Facts
   }
   // What the driver takes is decided for the module as a whole; a kernel that is not in that image is lacking
   // too.
-  const image::Selection chosen = select(module.images, facts, facts.switches);
+  const image::Selection chosen = select(module.images, facts, facts.driver.switches);
   std::vector<std::string> out;
   if (!first.empty()) out.push_back(first);
   for (const auto& [kernel, images] : by_kernel) {
@@ -530,7 +531,7 @@ std::vector<std::string> lacking_kernels(const ModuleImages& module, const Facts
 
 ImageJudgment judge_image(const ImageFact& fact, const Facts& facts) {
   const Candidate& image = fact.candidate;
-  if (!facts.device) return {false, "the GPU is not known"};
+  if (!facts.gpu.cc) return {false, "the GPU is not known"};
   if (image.kind == ImageKind::ltoir) return {false, "must be linked before it can run"};
   const bool fits = judge(image, plain(facts)).fits;
   if (!fits && image.kind == ImageKind::tileir) {
@@ -540,18 +541,18 @@ ImageJudgment judge_image(const ImageFact& fact, const Facts& facts) {
   }
   if (!fits) {
     return {false,
-            image.kind == ImageKind::cubin ? why_not_cubin(image, *facts.device) : why_not_ptx(image, facts)};
+            image.kind == ImageKind::cubin ? why_not_cubin(image, *facts.gpu.cc) : why_not_ptx(image, facts)};
   }
-  if (!judge(image, {*facts.device, facts.driver, facts.switches}).fits) {
+  if (!judge(image, {*facts.gpu.cc, facts.driver.cuda, facts.driver.switches}).fits) {
     if (image.kind == ImageKind::cubin) return {false, "would fit, but is ignored by a switch", true};
-    const image::JitSwitches& on = facts.switches;
+    const image::JitSwitches& on = facts.driver.switches;
     const bool forbidden = on.disable_ptx_jit || (on.disable_jit && !on.force_ptx_jit);
     return {false,
             forbidden ? "would fit, but a switch forbids compiling"
                       : "would fit, but the PTX compiler is missing",
             true};
   }
-  if (!image::driver_reads(fact.compression, facts.driver))
+  if (!image::driver_reads(fact.compression, facts.driver.cuda))
     return {false, "would fit, but drivers before CUDA 12.4 cannot decompress it", true};
   if (fact.has_kernel == false) return {false, "fits, but lacks the kernel", true};
   return {true, image.kind == ImageKind::cubin ? "fits" : "fits, compiled at load"};
@@ -562,7 +563,7 @@ image::Selection select(const std::vector<ImageFact>& images, const Facts& facts
   std::vector<Candidate> candidates;
   candidates.reserve(images.size());
   for (const ImageFact& image : images) candidates.push_back(image.candidate);
-  return select_image(candidates, {facts.device.value_or(ComputeCapability{}), facts.driver, switches});
+  return select_image(candidates, {facts.gpu.cc.value_or(ComputeCapability{}), facts.driver.cuda, switches});
 }
 
 std::shared_ptr<const FileGap> FileGaps::find(const ObjectRecord& object, const ObjectFile& file,

@@ -3,7 +3,7 @@
 
 #include <unordered_set>
 
-#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/about.h"
 #include "analyzer/owner/databases.h"
 
 namespace kshim::render {
@@ -56,18 +56,18 @@ std::string kernel_name(std::string_view demangled) {
 std::string owner_name(const Finding& finding) {
   if (!finding.package.empty()) return finding.package.label();
   if (finding.about == nullptr) return {};
-  const diagnose::AdviceInput& about = *finding.about;
-  if (about.software.empty() && finding.cause == Cause::library_refuses) {
+  const diagnose::Facts& about = *finding.about;
+  if (about.package.software.empty() && finding.cause == Cause::library_refuses) {
     // What refuses is what says so; many programs say one sentence.
-    const auto row = std::ranges::find(messages(), about.message, &MessageRow::id);
+    const auto row = std::ranges::find(messages(), about.call.message, &MessageRow::id);
     return row == messages().end() || row->who == "programs" ? std::string() : std::string(row->who);
   }
-  if (about.software.empty()) return {};
-  const InstallerRow* known = find_installer(about.software, "pip");
+  if (about.package.software.empty()) return {};
+  const InstallerRow* known = find_installer(about.package.software, "pip");
   // Some rows install two projects in one command.
   const bool titled = known != nullptr && !contains(known->title, " and ");
-  return fmt::format("{}{}{}", titled ? known->title : std::string_view(about.software),
-                     about.package_version.empty() ? "" : " ", about.package_version);
+  return fmt::format("{}{}{}", titled ? known->title : std::string_view(about.package.software),
+                     about.package.version.empty() ? "" : " ", about.package.version);
 }
 
 std::string file_name(const Finding& finding) {

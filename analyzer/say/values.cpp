@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/about.h"
 #include "analyzer/say/sentences.h"
 
 namespace kshim::say {
@@ -26,30 +26,30 @@ std::string values_of(const Finding& finding) {
     return finding.cause == Cause::ptx_newer_than_device ? shortened(ptx_of(finding.have))
                                                          : "only for " + shortened(finding.have);
   if (finding.about == nullptr) return {};
-  const diagnose::AdviceInput& about = *finding.about;
+  const diagnose::Facts& about = *finding.about;
   const std::string driver =
-      about.driver.known() ? fmt::format("driver for CUDA {}", name(about.driver)) : "";
+      about.driver.cuda.known() ? fmt::format("driver for CUDA {}", name(about.driver.cuda)) : "";
   switch (finding.cause) {
     case Cause::ptx_newer_than_driver:
-      if (about.ptx.known() && !driver.empty())
-        return fmt::format("PTX {} against a {}", name(about.ptx), driver);
+      if (about.images.ptx.known() && !driver.empty())
+        return fmt::format("PTX {} against a {}", name(about.images.ptx), driver);
       break;
     case Cause::driver_too_old:
-      if (about.runtime.known() && about.driver < about.runtime && !driver.empty())
-        return fmt::format("CUDA {} against a {}", name(about.runtime), driver);
+      if (about.driver.runtime.known() && about.driver.cuda < about.driver.runtime && !driver.empty())
+        return fmt::format("CUDA {} against a {}", name(about.driver.runtime), driver);
       break;
     case Cause::nvrtc_arch_unsupported:
-      if (about.compiler && about.compiler->asked.cc.major != 0) {
-        const std::string asked = name(image::ImageKind::cubin, about.compiler->asked);
-        const std::string& compiler = about.compiler->name;
+      if (about.call.compiler && about.call.compiler->asked.cc.major != 0) {
+        const std::string asked = name(image::ImageKind::cubin, about.call.compiler->asked);
+        const std::string& compiler = about.call.compiler->name;
         // A version that knows the architecture is not the one that refused it.
-        const ToolkitRow* first = first_toolkit_for(about.compiler->asked);
-        const ToolkitRow* last = last_toolkit_for(about.compiler->asked);
-        const image::Version version = about.compiler->version;
+        const ToolkitRow* first = first_toolkit_for(about.call.compiler->asked);
+        const ToolkitRow* last = last_toolkit_for(about.call.compiler->asked);
+        const image::Version version = about.call.compiler->version;
         const bool knows =
             first != nullptr && last != nullptr && !(version < first->version) && !(last->version < version);
         if (version.known() && !knows && !compiler.empty())
-          return fmt::format("{} against {} of CUDA {}", asked, compiler, name(about.compiler->version));
+          return fmt::format("{} against {} of CUDA {}", asked, compiler, name(about.call.compiler->version));
         return compiler.empty() ? asked : fmt::format("{} against {}", asked, compiler);
       }
       break;

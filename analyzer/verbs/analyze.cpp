@@ -357,9 +357,9 @@ class Reports : public Source {
     bool any = false;
     for (Finding& finding : findings) {
       if (!finding.about) continue;
-      AdviceInput at = *finding.about;
-      at.foreign = any = true;
-      finding.about = std::make_shared<const AdviceInput>(std::move(at));
+      Facts at = *finding.about;
+      at.process.foreign = any = true;
+      finding.about = std::make_shared<const Facts>(std::move(at));
     }
     if (any) foreign_.add(report);
   }
@@ -369,8 +369,8 @@ class Reports : public Source {
     std::set<std::string> paths{report.process.exe};
     for (const Finding& finding : findings) {
       if (!finding.about) continue;
-      paths.insert(finding.about->python_env.interpreter);
-      paths.insert(finding.about->build_folder);
+      paths.insert(finding.about->process.python_env.interpreter);
+      paths.insert(finding.about->file.build_folder);
     }
     for (const std::string& path : paths) {
       struct stat status {};

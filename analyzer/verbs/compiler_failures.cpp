@@ -193,15 +193,15 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
          fmt::format("{} of CUDA {} is on this machine and takes it.", facts.other, version),
          {},
          {{"path", facts.other}, {"version", version}}});
-  AdviceInput at;
+  Facts at;
   at.cause = out.cause;
-  at.object = out.object;
-  if (!known_project(out.package.name).empty()) at.package = out.package.name;
-  at.package_version = out.package.version;
-  at.software = software;
-  at.python = by != nullptr && basename_of(by->exe).starts_with("python");
-  at.compiler = std::move(facts);
-  if (!report.foreign) out.about = std::make_shared<const AdviceInput>(std::move(at));
+  at.file.path = out.object;
+  if (!known_project(out.package.name).empty()) at.package.name = out.package.name;
+  at.package.version = out.package.version;
+  at.package.software = software;
+  at.process.python = by != nullptr && basename_of(by->exe).starts_with("python");
+  at.call.compiler = std::move(facts);
+  if (!report.foreign) out.about = std::make_shared<const Facts>(std::move(at));
   return out;
 }
 

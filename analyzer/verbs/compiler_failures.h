@@ -3,7 +3,7 @@
 // put together with the processes above it, which may have reports of their own.
 #pragma once
 
-#include "analyzer/core/facts.h"
+#include "analyzer/diagnose/facts.h"
 #include "analyzer/input/report/report_index.h"
 #include "analyzer/verbs/processes.h"
 

@@ -19,7 +19,7 @@ constexpr std::size_t kMaxInjected = 256;
 /// Whether the code by itself is about device code. Programs ask for names that need not be there.
 bool is_about_images(int code) {
   Facts facts;
-  facts.codes = {code};
+  facts.call.codes = {code};
   const Cause cause = diagnosis_of(facts).cause;
   return is_image_cause(cause) && cause != Cause::kernel_missing_from_image;
 }

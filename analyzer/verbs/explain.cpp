@@ -31,7 +31,7 @@ void add_meaning(Explanation& out, int code, std::string note) {
 void add_also(Explanation& out, int code, Cause first) {
   if (first == Cause::unknown) {
     Facts bare;
-    bare.codes = {code};
+    bare.call.codes = {code};
     const Diagnosis usual = diagnosis_of(bare);
     if (usual.cause != Cause::unknown)
       out.also.push_back({usual.cause, std::string(row_of(usual.cause).when)});
@@ -85,14 +85,14 @@ void apply(const ExplainRequest& options, LogFacts& clues, Explanation& out) {
 
 // What to do about a failure outside of CUDA, as far as it depends on what stands beside it.
 Fix remedy_of(const LogFacts& clues, const OtherFailure& other) {
-  AdviceInput at;
-  if (!clues.devices.empty()) at.device = clues.devices.front().cc;
-  at.driver = clues.driver;
-  at.toolkit = clues.toolkit;
-  at.python_version = clues.python_release;
-  at.windows = clues.of_windows();
-  at.platform = at.windows ? "windows x86_64" : "";
-  at.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";
+  Facts at;
+  if (!clues.devices.empty()) at.gpu.cc = clues.devices.front().cc;
+  at.driver.cuda = clues.driver;
+  at.images.toolkit = clues.toolkit;
+  at.process.python_version = clues.python_release;
+  at.process.windows = clues.of_windows();
+  at.package.platform = at.process.windows ? "windows x86_64" : "";
+  at.process.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";
   std::string pip = "PACKAGE";
   for (const SoftwareRow& row : software())
     if (contains(other.software, row.package) && row.package != "torch" && !row.pip.empty()) pip = row.pip;
@@ -105,9 +105,10 @@ Fix remedy_of(const LogFacts& clues, const OtherFailure& other) {
     fix.title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(fix.title.front())));
     fix.steps = {command_of(other.row->command, words)};
   }
-  if (at.windows) keep_for_windows(at, fixes);
+  if (at.process.windows) keep_for_windows(at, fixes);
   for (const Command& command : fix.steps)
-    fix.commands.push_back(text_of(command, {at.python_env, at.windows, at.interpreter}));
+    fix.commands.push_back(
+        text_of(command, {at.process.python_env, at.process.windows, at.process.interpreter}));
   return fix;
 }
 

@@ -25,12 +25,12 @@ void describe(const Judgment& judgment, Finding& finding) {
   if (judgment.device != nullptr) finding.devices.push_back(device_of(*judgment.device));
   if (!is_image_cause(cause) && cause != Cause::unknown && cause != Cause::stale_error) return;
   Subject subject;
-  subject.images.images = judgment.facts.images;
+  subject.images.images = judgment.facts.images.list;
   subject.facts = judgment.facts;
   describe_images(subject, finding);
-  if (!judgment.facts.device) finding.images.clear();
-  if (judgment.facts.device && has_trait(cause, cause_trait::needs_arch))
-    finding.need = sm_name(*judgment.facts.device);
+  if (!judgment.facts.gpu.cc) finding.images.clear();
+  if (judgment.facts.gpu.cc && has_trait(cause, cause_trait::needs_arch))
+    finding.need = sm_name(*judgment.facts.gpu.cc);
   // A project that says what it was built for is no file.
   const bool of_project =
       judgment.list != nullptr &&
@@ -62,7 +62,7 @@ std::string headline_of(const LogFacts& clues, const Judgment& judgment) {
   if (const LogMatch* message = message_behind(clues, judgment); message != nullptr) {
     if (const std::string_view own = title_of_message(message->id); !own.empty()) return std::string(own);
   }
-  const int code = judgment.facts.codes.empty() ? 0 : judgment.facts.codes.front();
+  const int code = judgment.facts.call.codes.empty() ? 0 : judgment.facts.call.codes.front();
   constexpr int kInvalidPtx = 218;
   if (cause == Cause::invalid_image && code == kInvalidPtx)
     return "the driver's compiler refuses the PTX of {file}";
@@ -73,8 +73,8 @@ std::string headline_of(const LogFacts& clues, const Judgment& judgment) {
   const std::string_view of_code = headline_of_code(code);
   if (!of_code.empty() && (cause == Cause::unknown || cause == Cause::device_fault))
     return std::string(of_code);
-  if (cause == Cause::unknown && !judgment.facts.codes.empty())
-    return fmt::format("{} by itself does not say why", judgment.facts.codes.front());
+  if (cause == Cause::unknown && !judgment.facts.call.codes.empty())
+    return fmt::format("{} by itself does not say why", judgment.facts.call.codes.front());
   return {};
 }
 
@@ -89,8 +89,8 @@ Finding log_finding(const LogFacts& clues, const Judgment& judgment, const std::
   finding.headline = headline_of(clues, judgment);
   finding.confidence = std::clamp(suspect.confidence, 0.0, 0.98);
   if (finding.cause == Cause::unchecked_failure) finding.confidence = std::min(finding.confidence, 0.6);
-  if (!judgment.facts.codes.empty()) {
-    finding.code = judgment.facts.codes.front();
+  if (!judgment.facts.call.codes.empty()) {
+    finding.code = judgment.facts.call.codes.front();
     if (const CudaError* error = find_cuda_error(*finding.code)) finding.code_name = name_of(*error);
   }
   describe(judgment, finding);
@@ -132,7 +132,7 @@ Finding log_finding(const LogFacts& clues, const Judgment& judgment, const std::
         !kernel.empty() && finding.failed_kernel.empty() && is_image_cause(finding.cause))
       finding.failed_kernel = demangle(kernel);
   if (hit != nullptr) add_place(frames_of(clues, *hit), finding);
-  finding.about = advice_input(clues, judgment, finding);
+  finding.about = facts_about(clues, judgment, finding);
   return finding;
 }
 

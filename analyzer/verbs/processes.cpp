@@ -2,7 +2,7 @@
 #include "analyzer/verbs/processes.h"
 
 #include "analyzer/core/text.h"
-#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/about.h"
 
 namespace kshim::verbs {
 namespace {
@@ -58,7 +58,7 @@ std::size_t weight_of(const Finding& finding) {
   for (const Place& row : finding.where)
     out += sizeof(row) + row.file.size() + row.function.size() + row.object.size();
   // What its fixes depend on is little beside the images.
-  if (finding.about) out += sizeof(AdviceInput) + finding.about->images.size() * sizeof(ImageFact);
+  if (finding.about) out += sizeof(Facts) + finding.about->images.list.size() * sizeof(ImageFact);
   return out + finding.images.size() * sizeof(ImageVerdict);
 }
 

@@ -6,7 +6,7 @@
 #include "analyzer/advise/commands.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/cuda_versions.h"
-#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/about.h"
 #include "analyzer/diagnose/program.h"
 #include "analyzer/diagnose/scene.h"
 #include "analyzer/input/log/log_text.h"
@@ -79,7 +79,7 @@ bool is_about_something_else(std::string_view text) {
 }
 
 /// What the files show of it.
-void take_files(Finding& known, Finding& said, AdviceInput& at) {
+void take_files(Finding& known, Finding& said, Facts& at) {
   for (Evidence& row : known.evidence)
     if (row.id != EvidenceId::ended_silently) said.evidence.push_back(std::move(row));
   said.object = known.object;
@@ -92,12 +92,12 @@ void take_files(Finding& known, Finding& said, AdviceInput& at) {
   said.images = known.images;
   said.need = known.need;
   if (said.devices.empty()) said.devices = known.devices;
-  if (!at.package.empty() || !known.about) return;
-  at.package = known.about->package;
-  at.package_version = known.about->package_version;
-  at.manager = known.about->manager;
-  at.environment = known.about->environment;
-  at.object = known.object;
+  if (!at.package.name.empty() || !known.about) return;
+  at.package.name = known.about->package.name;
+  at.package.version = known.about->package.version;
+  at.package.manager = known.about->package.manager;
+  at.package.environment = known.about->package.environment;
+  at.file.path = known.object;
 }
 
 /// Whether the finding is of a library whose own file has nothing for the GPU.
@@ -171,7 +171,7 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
   const Judgment judgment = diagnose::judge(clues, false);
   if (judgment.hit == nullptr) return;
   // A code about device code that no call returned, and a file that lacks some: that file is meant.
-  const int code = judgment.facts.codes.empty() ? 0 : judgment.facts.codes.front();
+  const int code = judgment.facts.call.codes.empty() ? 0 : judgment.facts.call.codes.front();
   const bool thrown = failed && !codes_.contains(code) && !devices_.empty() && run_.blind.empty() &&
                       (is_image_cause(judgment.suspect.cause) || code_has(code, code_trait::not_found));
   const auto gap = std::ranges::find_if(findings, [&](const Finding& known) {
@@ -238,9 +238,9 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
     return;
   }
   if (said.cause == Cause::unknown && !findings.empty()) return;
-  AdviceInput at = *said.about;
-  at.python_env = python_env_;
-  if (at.program.empty()) at.program = program_;
+  Facts at = *said.about;
+  at.process.python_env = python_env_;
+  if (at.process.program.empty()) at.process.program = program_;
   if (same != nullptr) {
     take_files(*same, said, at);
   } else if (gap != findings.end()) {
@@ -254,7 +254,7 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
     take_files(*gap, said, at);
     if (gap->about) {
       Facts facts = *gap->about;
-      facts.codes = {code};
+      facts.call.codes = {code};
       const Diagnosis diagnosis = diagnosis_of(facts);
       if (is_image_cause(diagnosis.cause)) {
         constexpr double kThrown = 0.75;
@@ -263,7 +263,10 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
         said.confidence =
             std::clamp(diagnosis.match.confidence, said.confidence, std::max(said.confidence, kThrown));
       }
-      static_cast<Facts&>(at) = std::move(facts);
+      at.gpu = std::move(facts.gpu);
+      at.driver = std::move(facts.driver);
+      at.images = std::move(facts.images);
+      at.call.codes = std::move(facts.call.codes);
     }
   }
   set_about(std::move(at), said);

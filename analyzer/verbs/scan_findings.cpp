@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/advice.h"
 #include "analyzer/core/text.h"
-#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/about.h"
 #include "analyzer/diagnose/merge.h"
 #include "analyzer/verbs/scan_parts.h"
 
@@ -244,10 +244,10 @@ Groups of_one_file(const std::vector<Finding>& findings) {
 void tell_of_each_other(const std::vector<std::size_t>& group, std::vector<Finding>& findings) {
   for (const std::size_t one : group) {
     if (!findings[one].about) continue;
-    AdviceInput about = *findings[one].about;
+    Facts about = *findings[one].about;
     for (const std::size_t other : group)
-      if (other != one) about.also.push_back(*findings[other].devices.front().cc);
-    findings[one].about = std::make_shared<const AdviceInput>(std::move(about));
+      if (other != one) about.gpu.also.push_back(*findings[other].devices.front().cc);
+    findings[one].about = std::make_shared<const Facts>(std::move(about));
   }
 }
 
@@ -267,9 +267,9 @@ void add_old_driver_findings(Scan& scan) {
   for (const ScannedObject& object : scan.objects) {
     if (serves(scan.driver, object.runtime)) continue;
     Facts facts;
-    facts.codes = {kInsufficientDriver};
-    facts.driver = scan.driver;
-    facts.runtime = object.runtime;
+    facts.call.codes = {kInsufficientDriver};
+    facts.driver.cuda = scan.driver;
+    facts.driver.runtime = object.runtime;
     const Diagnosis diagnosis = diagnosis_of(facts);
     Finding finding;
     finding.cause = diagnosis.cause;
@@ -278,12 +278,12 @@ void add_old_driver_findings(Scan& scan) {
     finding.object = object.name();
     finding.package = object.package;
     finding.evidence.push_back({EvidenceId::rule, diagnosis.match.because + ".", {finding.object}});
-    AdviceInput at = advice_input(finding, std::move(facts), {});
-    at.code = kInsufficientDriver;
-    at.package = object.package.name;
-    at.package_version = object.package.version;
-    at.manager = object.package.installer;
-    finding.about = std::make_shared<const AdviceInput>(std::move(at));
+    Facts at = facts_about(finding, std::move(facts), {});
+    at.call.code = kInsufficientDriver;
+    at.package.name = object.package.name;
+    at.package.version = object.package.version;
+    at.package.manager = object.package.installer;
+    finding.about = std::make_shared<const Facts>(std::move(at));
     files.add(std::move(finding));
   }
   std::ranges::move(std::move(files).take(), std::back_inserter(scan.findings));

@@ -149,21 +149,20 @@ std::vector<std::string> holders(const ObjectFacts& at, image::ComputeCapability
   return out;
 }
 
-void set_advice_input(const ObjectFacts& at, const Facts& facts, Finding& finding) {
+void set_about(const ObjectFacts& at, const Facts& facts, Finding& finding) {
   image::Version toolkit;
-  for (const ImageFact& image : facts.images) toolkit = std::max(toolkit, image.toolkit);
-  AdviceInput input = advice_input(finding, facts, toolkit);
+  for (const ImageFact& image : facts.images.list) toolkit = std::max(toolkit, image.toolkit);
+  Facts input = facts_about(finding, facts, toolkit);
   ContainerPlace place = place_of(at.object);
-  input.object = std::move(place.object);
-  input.archive = std::move(place.archive);
-  FileFacts file{
-      at.object.path, at.object.member.empty() ? at.object.path : std::string(),
-      at.code.host == HostFormat::none,
-      std::ranges::any_of(at.code.images, [](const CodeImage& image) { return image.relocatable; }),
-      at.shared_library};
-  if (finding.cause == Cause::latent_gap)
-    for (const ImageCount& row : at.object.images) file.images.push_back(row.candidate);
-  set_file(file, input);
+  input.file.path = std::move(place.object);
+  input.file.archive = std::move(place.archive);
+  input.file.bare = at.code.host == HostFormat::none;
+  input.file.relocatable =
+      std::ranges::any_of(at.code.images, [](const CodeImage& image) { return image.relocatable; });
+  input.file.shared_library = at.shared_library;
+  if (finding.cause == Cause::latent_gap && !at.object.images.empty())
+    input.images.have = mapped(at.object.images, &ImageCount::candidate);
+  complete_file(at.object.path, at.object.member.empty() ? at.object.path : std::string(), input);
   Package package = at.owner.package;
   if (package.name.empty()) {
     package.name = at.object.package.name;
@@ -174,21 +173,21 @@ void set_advice_input(const ObjectFacts& at, const Facts& facts, Finding& findin
     const PackageRecord owner = record_of(package, 0);
     set_package(owner, &owner, input);
   }
-  if (at.object.path.ends_with(".whl")) input.origin = Origin::python_extension;
+  if (at.object.path.ends_with(".whl")) input.file.origin = Origin::python_extension;
   for (std::size_t i = 0; i < at.coverage.targets.size(); ++i)
-    if (at.coverage.targets[i].target.cc == facts.device)
-      input.linked_library = at.coverage.makers[i].library;
-  input.python_env = at.owner.python;
+    if (at.coverage.targets[i].target.cc == facts.gpu.cc)
+      input.file.linked_library = at.coverage.makers[i].library;
+  input.process.python_env = at.owner.python;
   for (const TargetVerdict& row : at.coverage.targets)
-    if (row.target.cc != facts.device) input.other_devices.push_back(row.target.cc);
-  if (finding.cause == Cause::latent_gap && facts.device) {
-    input.kernel_images = holders(at, *facts.device);
-    input.guarded =
+    if (row.target.cc != facts.gpu.cc) input.gpu.others.push_back(row.target.cc);
+  if (finding.cause == Cause::latent_gap && facts.gpu.cc) {
+    input.images.holders = holders(at, *facts.gpu.cc);
+    input.images.guarded =
         at.kernels != nullptr && std::ranges::any_of(at.coverage.targets, [&](const TargetVerdict& row) {
-          return row.target.cc == *facts.device && row.lacking == 0;
+          return row.target.cc == *facts.gpu.cc && row.lacking == 0;
         });
   }
-  finding.about = std::make_shared<const AdviceInput>(std::move(input));
+  finding.about = std::make_shared<const Facts>(std::move(input));
 }
 
 // Kernels that no module of the file runs on the target.
@@ -211,7 +210,7 @@ Finding start(const ObjectFacts& at, Cause cause, Severity severity) {
 
 void describe(const Facts& facts, const TargetVerdict& verdict, Finding& finding) {
   Subject subject;
-  subject.images.images = facts.images;
+  subject.images.images = facts.images.list;
   subject.images.scope = ImageScope::module;
   subject.facts = facts;
   describe_images(subject, finding);
@@ -274,14 +273,15 @@ Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const 
 std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version driver) {
   const TargetVerdict& verdict = at.coverage.targets[target];
   Facts facts;
-  facts.device = verdict.target.cc;
-  facts.driver = driver;
-  facts.runtime = at.coverage.runtime;
+  facts.gpu.cc = verdict.target.cc;
+  facts.driver.cuda = driver;
+  facts.driver.runtime = at.coverage.runtime;
   const Missed missed =
       missed_modules(at.object.name(), at.code, at.coverage.lacking[target], verdict.sass + verdict.jit);
-  facts.images = images_of(at.code, missed.modules.empty() ? at.coverage.lacking[target] : missed.modules);
-  facts.scope = ImageScope::module;
-  for (ImageFact& image : facts.images) image.toolkit = at.coverage.makers[target].toolkit;
+  facts.images.list =
+      images_of(at.code, missed.modules.empty() ? at.coverage.lacking[target] : missed.modules);
+  facts.images.scope = ImageScope::module;
+  for (ImageFact& image : facts.images.list) image.toolkit = at.coverage.makers[target].toolkit;
   std::optional<Finding> finding;
   std::vector<std::string> kernels;
   if (at.kernels != nullptr) {
@@ -294,9 +294,9 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
     // Names decide where they are known: what another module runs under the same name lacks nothing.
     const bool lacking = at.kernels != nullptr ? !kernels.empty() : verdict.lacking != 0;
     if (!lacking) return std::nullopt;
-    if (facts.images.empty())  // every module is served, but by an image without the kernel
+    if (facts.images.list.empty())  // every module is served, but by an image without the kernel
       for (const ImageCount& row : at.object.images)
-        facts.images.push_back(
+        facts.images.list.push_back(
             {.candidate = row.candidate, .count = row.count, .has_kernel = {}, .toolkit = {}});
     finding = part_of_file(at, verdict, facts, at.kernels != nullptr ? &kernels : nullptr);
     if (missed.by_design != ByDesign::no) {
@@ -308,7 +308,7 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
   }
   for (const std::string& name : kernels) finding->kernels.push_back(demangle(name));
   finding->kernels_complete = at.kernels != nullptr && at.kernels->complete;
-  set_advice_input(at, facts, *finding);
+  set_about(at, facts, *finding);
   return finding;
 }
 
@@ -325,7 +325,7 @@ Finding damage(const ObjectFacts& at, std::vector<std::string> clauses) {
   if (more != 0)
     finding.evidence.push_back(
         {EvidenceId::more, fmt::format("And {} more like these.", more), {at.object.name()}});
-  set_advice_input(at, {}, finding);
+  set_about(at, {}, finding);
   return finding;
 }
 
@@ -346,11 +346,11 @@ Finding finding_of(const GpuRow& gpu, image::Version driver) {
                                           first, target),
                               {},
                               {{"cuda", first}, {"architecture", target}}});
-  AdviceInput at;
+  Facts at;
   at.cause = finding.cause;
-  at.device = gpu.cc;
-  at.driver = driver;
-  finding.about = std::make_shared<const AdviceInput>(std::move(at));
+  at.gpu.cc = gpu.cc;
+  at.driver.cuda = driver;
+  finding.about = std::make_shared<const Facts>(std::move(at));
   return finding;
 }
 

@@ -406,8 +406,8 @@ TEST(Remedies, TheLogFillsInTheCommand) {
 }
 
 TEST(Windows, WhichCommandsItHas) {
-  AdviceInput at;
-  at.windows = true;
+  Facts at;
+  at.process.windows = true;
   const auto kept = [&](const std::vector<std::string>& commands) {
     FixDrafts fixes(1);
     for (const std::string& command : commands) fixes[0].steps.push_back(command_of(command));
@@ -415,7 +415,7 @@ TEST(Windows, WhichCommandsItHas) {
     const PythonEnvironment unknown;
     std::vector<std::string> texts;
     for (const Command& command : fixes[0].steps)
-      texts.push_back(text_of(command, {unknown, true, at.interpreter}));
+      texts.push_back(text_of(command, {unknown, true, at.process.interpreter}));
     return std::pair(texts, fixes[0].caveat.empty());
   };
   using Lines = std::vector<std::string>;
@@ -427,22 +427,22 @@ TEST(Windows, WhichCommandsItHas) {
   for (const char* posix : {"export A=1", "A=1 B=2 python x.py", "cmake -B b && cmake --build b", "unset A"})
     EXPECT_EQ(kept({posix}), std::pair(Lines{posix}, false)) << posix;
   EXPECT_EQ(kept({"python -c 'print(\"a\")'"}).first, Lines{"python -c 'print(\"a\")'"});
-  at.interpreter = ".\\python_embeded\\python.exe";
+  at.process.interpreter = ".\\python_embeded\\python.exe";
   EXPECT_EQ(kept({"pip install x"}).first, Lines{".\\python_embeded\\python.exe -m pip install x"});
 }
 
 TEST(Drivers, TheNumberIsNewerThanTheDriverThatIsThere) {
-  AdviceInput at;
+  Facts at;
   EXPECT_FALSE(has_driver(at, "455.23"));
-  at.driver = {11, 0};
+  at.driver.cuda = {11, 0};
   EXPECT_EQ(driver_goal(at, "455.23"), " to 455.23 or newer");
-  at.driver = {11, 1};
+  at.driver.cuda = {11, 1};
   EXPECT_EQ(driver_goal(at, "455.23"), " to one for a CUDA newer than 11.1");
-  at.kernel_module = "455.22.9";
+  at.driver.module = "455.22.9";
   EXPECT_EQ(driver_goal(at, "455.23"), " to 455.23 or newer");
-  at.kernel_module = "456.80";
+  at.driver.module = "456.80";
   EXPECT_EQ(driver_goal(at, "455.23"), " to one newer than 456.80");
-  at.windows = true;
+  at.process.windows = true;
   EXPECT_EQ(driver_goal(at, "455.23"), " to one newer than 456.80");
 }
 
@@ -473,9 +473,9 @@ TEST(Drivers, OfWindowsWithSlashesTheOtherWay) {
 }
 
 TEST(Windows, ItsDriversHaveNumbersOfTheirOwn) {
-  AdviceInput at;
+  Facts at;
   EXPECT_EQ(driver_text(at, "525.60.13"), "525.60.13");
-  at.windows = true;
+  at.process.windows = true;
   EXPECT_EQ(driver_text(at, "525.60.13"), "527.41");
   EXPECT_EQ(driver_text(at, "525.60.99"), "525");
 }

@@ -269,15 +269,15 @@ class Advises : public ::testing::TestWithParam<Known> {};
 
 TEST_P(Advises, TheWayThatWorksFirst) {
   const Known& row = GetParam();
-  AdviceInput at;
+  Facts at;
   at.cause = row.cause;
-  at.software = row.software;
-  at.package_version = row.version;
-  at.variant = row.variant;
-  at.manager = row.manager;
-  at.device = row.device;
-  at.driver = row.driver;
-  if (row.cause == Cause::nvrtc_arch_unsupported) at.compiler.emplace().name = "NVRTC";
+  at.package.software = row.software;
+  at.package.version = row.version;
+  at.package.variant = row.variant;
+  at.package.manager = row.manager;
+  at.gpu.cc = row.device;
+  at.driver.cuda = row.driver;
+  if (row.cause == Cause::nvrtc_arch_unsupported) at.call.compiler.emplace().name = "NVRTC";
   const Advice advice = advise_on(at);
   ASSERT_FALSE(advice.fixes.empty()) << row.what;
   EXPECT_NE(lines_of(advice.fixes.front()).find(row.first), std::string::npos)
@@ -291,13 +291,13 @@ bool warns_of(const Advice& advice, std::string_view action) {
 }
 
 TEST(AdviceKnown, WhatNotToTry) {
-  AdviceInput at;
+  Facts at;
   at.cause = Cause::no_image_for_arch;
-  at.software = "torch";
-  at.package_version = "2.9.1";
-  at.variant = "cu128";
-  at.device = ComputeCapability{6, 1};
-  at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_62"), {}}};
+  at.package.software = "torch";
+  at.package.version = "2.9.1";
+  at.package.variant = "cu128";
+  at.gpu.cc = ComputeCapability{6, 1};
+  at.images.have = {{image::ImageKind::cubin, *image::parse_arch("sm_62"), {}}};
   const Advice advice = advise_on(at);
   EXPECT_TRUE(warns_of(advice, "TORCH_CUDA_ARCH_LIST"));
   EXPECT_TRUE(warns_of(advice, "updating the driver"));
@@ -315,11 +315,11 @@ TEST(AdviceKnown, WhatNotToTry) {
 }
 
 TEST(AdviceKnown, ThatTheDriverIsFineAndThatNobodyCanRebuildIt) {
-  AdviceInput at;
+  Facts at;
   at.cause = Cause::no_image_for_arch;
-  at.object = "/usr/lib/libcudnn_ops.so.9";
-  at.device = ComputeCapability{6, 1};
-  at.driver = {13, 0};
+  at.file.path = "/usr/lib/libcudnn_ops.so.9";
+  at.gpu.cc = ComputeCapability{6, 1};
+  at.driver.cuda = {13, 0};
   const Advice advice = advise_on(at);
   EXPECT_EQ(advice.remarks,
             (std::vector<std::string>{"Your driver (for CUDA 13.0) is fine.",
@@ -330,38 +330,38 @@ TEST(AdviceKnown, ThatTheDriverIsFineAndThatNobodyCanRebuildIt) {
 
 // nvidia-cudnn-cu12 and -cu13 share a folder: one installed over the other breaks what worked.
 TEST(AdviceKnown, NoLibraryOfAnotherCudaBesideTheOneThatIsThere) {
-  AdviceInput at;
+  Facts at;
   at.cause = Cause::no_image_for_arch;
-  at.object = "/v/lib/python3.11/site-packages/nvidia/cudnn/lib/libcudnn_engines_precompiled.so.9";
-  at.origin = Origin::installed;
-  at.package = "nvidia-cudnn-cu13";
-  at.package_version = "9.26.0.51";
-  at.manager = "pip";
-  at.device = ComputeCapability{7, 0};
+  at.file.path = "/v/lib/python3.11/site-packages/nvidia/cudnn/lib/libcudnn_engines_precompiled.so.9";
+  at.file.origin = Origin::installed;
+  at.package.name = "nvidia-cudnn-cu13";
+  at.package.version = "9.26.0.51";
+  at.package.manager = "pip";
+  at.gpu.cc = ComputeCapability{7, 0};
   const auto names_cu12 = [](const Advice& advice) {
     return std::ranges::any_of(advice.fixes, [](const Fix& fix) { return contains(lines_of(fix), "-cu12"); });
   };
   EXPECT_EQ(advise_on(at).fixes.front().id, "use-older-cuda-build");
   EXPECT_FALSE(names_cu12(advise_on(at)));
-  at.torch = true;
-  at.python_env.installed = {{"torch", "2.15.0+cu130"}};
+  at.process.torch = true;
+  at.process.python_env.installed = {{"torch", "2.15.0+cu130"}};
   EXPECT_EQ(advise_on(at).fixes.front().arguments.front().second, "torch");
   EXPECT_FALSE(names_cu12(advise_on(at)));
-  at.package = "nvidia-cudnn-cu12";
-  at.python_env.installed.clear();
-  at.torch = false;
+  at.package.name = "nvidia-cudnn-cu12";
+  at.process.python_env.installed.clear();
+  at.process.torch = false;
   EXPECT_TRUE(names_cu12(advise_on(at)));
 }
 
 TEST(AdviceKnown, ToDeleteAnExtensionThatPyTorchCompiled) {
-  AdviceInput at;
+  Facts at;
   at.cause = Cause::no_image_for_arch;
-  at.object = "/home/u/.cache/torch_extensions/py311_cu128/my ext/my_ext.so";
-  at.origin = Origin::python_extension;
-  at.device = ComputeCapability{8, 6};
+  at.file.path = "/home/u/.cache/torch_extensions/py311_cu128/my ext/my_ext.so";
+  at.file.origin = Origin::python_extension;
+  at.gpu.cc = ComputeCapability{8, 6};
   ASSERT_FALSE(advise_on(at).fixes.empty());
   EXPECT_TRUE(advise_on(at).fixes.front().commands.empty()) << "not known to be in a cache of one's own";
-  at.removable = "/home/u/.cache/torch_extensions/py311_cu128/my ext";
+  at.file.removable = "/home/u/.cache/torch_extensions/py311_cu128/my ext";
   const Advice advice = advise_on(at);
   EXPECT_EQ(advice.fixes.front().commands,
             std::vector<std::string>{"rm -r '/home/u/.cache/torch_extensions/py311_cu128/my ext'"});
@@ -370,17 +370,17 @@ TEST(AdviceKnown, ToDeleteAnExtensionThatPyTorchCompiled) {
 // What one's own machine needs, and no more: a build of PyTorch's extensions for six GPUs takes six times as
 // long.
 TEST(AdviceKnown, ToBuildAPackageForTheGpusOfTheMachine) {
-  AdviceInput at;
+  Facts at;
   at.cause = Cause::no_image_for_arch;
-  at.object = "/v/site-packages/foo/_C.so";
-  at.origin = Origin::installed;
-  at.links_torch = true;
-  at.package = "foo";
-  at.device = ComputeCapability{8, 6};
-  at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_90"), {}}};
+  at.file.path = "/v/site-packages/foo/_C.so";
+  at.file.origin = Origin::installed;
+  at.file.links_torch = true;
+  at.package.name = "foo";
+  at.gpu.cc = ComputeCapability{8, 6};
+  at.images.have = {{image::ImageKind::cubin, *image::parse_arch("sm_90"), {}}};
   EXPECT_NE(lines_of(advise_on(at).fixes.front()).find("TORCH_CUDA_ARCH_LIST=\"8.6+PTX\""),
             std::string::npos);
-  at.other_devices = {{9, 0}};
+  at.gpu.others = {{9, 0}};
   EXPECT_NE(lines_of(advise_on(at).fixes.front()).find("TORCH_CUDA_ARCH_LIST=\"8.6;9.0+PTX\""),
             std::string::npos);
 }

@@ -28,15 +28,15 @@ Version version_after(std::string_view text, std::string_view lead) {
 }
 
 // By the matrix of drivers itself, and not by the function that is tested: a branch begins with its toolkit.
-bool drives(const AdviceInput& at, const GpuRow& gpu) {
-  if (at.driver < gpu.first_toolkit) return false;
+bool drives(const Facts& at, const GpuRow& gpu) {
+  if (at.driver.cuda < gpu.first_toolkit) return false;
   if (gpu.last_branch == 0) return true;
-  return at.driver <= (gpu.last_branch == 470 ? Version{11, 4} : Version{13, 0});
+  return at.driver.cuda <= (gpu.last_branch == 470 ? Version{11, 4} : Version{13, 0});
 }
 
 }  // namespace
 
-void HonestAdvice::check(const AdviceInput& at, const Advice& advice) {
+void HonestAdvice::check(const Facts& at, const Advice& advice) {
   for (const Fix& fix : advice.fixes) EXPECT_FALSE(fix.id.empty()) << fix.title;
   check_driver(at, advice);
   check_reinstall(at, advice);
@@ -44,17 +44,17 @@ void HonestAdvice::check(const AdviceInput& at, const Advice& advice) {
   check_sources(at, advice);
 }
 
-void HonestAdvice::check_driver(const AdviceInput& at, const Advice& advice) {
-  const GpuRow& gpu = *find_gpu(*at.device);
+void HonestAdvice::check_driver(const Facts& at, const Advice& advice) {
+  const GpuRow& gpu = *find_gpu(*at.gpu.cc);
   for (const std::string& remark : advice.remarks) {
     if (!has(remark, "driver")) continue;
     if (has(remark, "is fine")) {
       ++fine_;
-      EXPECT_TRUE(drives(at, gpu)) << described(at) << " driver " << image::to_name(at.driver).c_str();
+      EXPECT_TRUE(drives(at, gpu)) << described(at) << " driver " << image::to_name(at.driver.cuda).c_str();
     }
     if (has(remark, "does not support this GPU")) {
       ++contradicted_;
-      EXPECT_FALSE(drives(at, gpu)) << described(at) << " driver " << image::to_name(at.driver).c_str();
+      EXPECT_FALSE(drives(at, gpu)) << described(at) << " driver " << image::to_name(at.driver.cuda).c_str();
       const bool fixed = std::any_of(advice.fixes.begin(), advice.fixes.end(), [](const Fix& fix) {
         return fix.kind == FixKind::upgrade_driver || has(fix.title, "driver of branch R");
       });
@@ -63,19 +63,19 @@ void HonestAdvice::check_driver(const AdviceInput& at, const Advice& advice) {
   }
   for (const DeadEnd& row : advice.dead_ends) {
     if (has(row.why, "it serves this GPU already")) {
-      EXPECT_TRUE(at.driver.known() && drives(at, gpu)) << described(at);
+      EXPECT_TRUE(at.driver.cuda.known() && drives(at, gpu)) << described(at);
     }
   }
 }
 
-void HonestAdvice::check_reinstall(const AdviceInput& at, const Advice& advice) {
+void HonestAdvice::check_reinstall(const Facts& at, const Advice& advice) {
   const bool lacks = at.cause == Cause::no_image_for_arch || at.cause == Cause::arch_specific_image ||
                      at.cause == Cause::ptx_newer_than_device;
-  if (!lacks || !at.object.empty() || !at.have.empty() || at.package != "torch") return;
-  const GpuRow& gpu = *find_gpu(*at.device);
+  if (!lacks || !at.file.path.empty() || !at.images.have.empty() || at.package.name != "torch") return;
+  const GpuRow& gpu = *find_gpu(*at.gpu.cc);
   const WheelRow* there =
-      find_wheel("torch", at.package_version, {}, gpu.tegra ? "linux aarch64" : "linux x86_64");
-  if (there == nullptr || serves(*there, *at.device) != image::Choice::sass) return;
+      find_wheel("torch", at.package.version, {}, gpu.tegra ? "linux aarch64" : "linux x86_64");
+  if (there == nullptr || serves(*there, *at.gpu.cc) != image::Choice::sass) return;
   ++served_;
   for (const Fix& fix : advice.fixes) {
     for (const std::string& command : fix.commands) {
@@ -86,7 +86,7 @@ void HonestAdvice::check_reinstall(const AdviceInput& at, const Advice& advice) 
 }
 
 // No dead end says that what a fix asks for is of no use.
-void HonestAdvice::check_dead_ends(const AdviceInput& at, const Advice& advice) {
+void HonestAdvice::check_dead_ends(const Facts& at, const Advice& advice) {
   for (const DeadEnd& end : advice.dead_ends) {
     ++dead_ends_;
     for (const Fix& fix : advice.fixes) {
@@ -115,7 +115,7 @@ void HonestAdvice::check_dead_ends(const AdviceInput& at, const Advice& advice) 
                                 ? image::parse_arch("")
                                 : image::parse_arch(std::string_view(command).substr(
                                       named + 5, command.find_first_of(" \"", named) - named - 5));
-          if (arch && first_toolkit_for(*arch) != nullptr && arch->cc == *at.device) {
+          if (arch && first_toolkit_for(*arch) != nullptr && arch->cc == *at.gpu.cc) {
             EXPECT_LE(first_toolkit_for(*arch)->version, most) << told << ": " << command;
           }
         }
@@ -135,7 +135,7 @@ void HonestAdvice::check_dead_ends(const AdviceInput& at, const Advice& advice) 
 }
 
 // A release that is to be built takes the CUDA that it is to be built with, by its own configuration.
-void HonestAdvice::check_sources(const AdviceInput& at, const Advice& advice) {
+void HonestAdvice::check_sources(const Facts& at, const Advice& advice) {
   for (const Fix& fix : advice.fixes) {
     for (std::size_t i = 0; i + 1 < fix.commands.size(); ++i) {
       constexpr std::string_view kBranch = "--branch v";
@@ -146,14 +146,14 @@ void HonestAdvice::check_sources(const AdviceInput& at, const Advice& advice) {
       const Version cuda = version_after(fix.commands[i + 1], "/usr/local/cuda-");
       ++sources_;
       ASSERT_TRUE(cuda.known()) << described(at) << ": " << fix.commands[i + 1];
-      EXPECT_TRUE(builds_for(*find_toolkit(cuda), {*at.device, image::Suffix::none})) << described(at);
+      EXPECT_TRUE(builds_for(*find_toolkit(cuda), {*at.gpu.cc, image::Suffix::none})) << described(at);
       const bool two = compare_releases(release, "2.0") >= 0;
       EXPECT_GE(cuda, two ? Version(11, 0) : Version(10, 2)) << described(at) << ": " << release;
       if (compare_releases(release, "2.9") >= 0) {
         EXPECT_GE(cuda, (Version{12, 0})) << described(at) << ": " << release;
       }
-      if (at.driver.known() && at.cause == Cause::driver_too_old) {
-        EXPECT_LE(cuda.major, at.driver.major) << described(at);
+      if (at.driver.cuda.known() && at.cause == Cause::driver_too_old) {
+        EXPECT_LE(cuda.major, at.driver.cuda.major) << described(at);
       }
     }
   }

@@ -11,15 +11,15 @@ namespace kshim::test {
 
 class HonestAdvice {
  public:
-  void check(const AdviceInput& at, const Advice& advice);
+  void check(const Facts& at, const Advice& advice);
   /// Each promise was put to the test.
   void expect_enough() const;
 
  private:
-  void check_driver(const AdviceInput& at, const Advice& advice);
-  void check_reinstall(const AdviceInput& at, const Advice& advice);
-  void check_dead_ends(const AdviceInput& at, const Advice& advice);
-  void check_sources(const AdviceInput& at, const Advice& advice);
+  void check_driver(const Facts& at, const Advice& advice);
+  void check_reinstall(const Facts& at, const Advice& advice);
+  void check_dead_ends(const Facts& at, const Advice& advice);
+  void check_sources(const Facts& at, const Advice& advice);
 
   std::size_t fine_ = 0;
   std::size_t contradicted_ = 0;

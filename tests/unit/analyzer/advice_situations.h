@@ -81,45 +81,45 @@ void each_situation(Visit&& visit) {
                               static_cast<std::size_t>(origin) +
                               static_cast<std::size_t>(&package - kPackages);
             if (turn % 3 != 0) continue;
-            AdviceInput at;
+            Facts at;
             at.cause = cause;
-            at.code = cause == Cause::driver_too_old ? 35 : 209;
-            at.device = gpu.cc;
-            at.toolkit = toolkit;
-            at.toolkit_how = "so it says";
-            at.origin = origin;
-            at.loose = origin == Origin::memory;
-            at.bare = at.loose;
-            at.package = package.name;
-            at.package_version = package.version;
-            at.manager = package.manager;
-            if (origin != Origin::memory) at.object = package.object;
-            at.shared_library = true;
-            at.newest_cubin = {13, 0};
+            at.call.code = cause == Cause::driver_too_old ? 35 : 209;
+            at.gpu.cc = gpu.cc;
+            at.images.toolkit = toolkit;
+            at.images.toolkit_how = "so it says";
+            at.file.origin = origin;
+            at.file.loose = origin == Origin::memory;
+            at.file.bare = at.file.loose;
+            at.package.name = package.name;
+            at.package.version = package.version;
+            at.package.manager = package.manager;
+            if (origin != Origin::memory) at.file.path = package.object;
+            at.file.shared_library = true;
+            at.images.newest_cubin = {13, 0};
             // Each of them beside each cause, GPU, toolkit and package, though not in all their products.
             const Driver& driver = kDrivers[(number + number / std::size(kPackages)) % std::size(kDrivers)];
-            at.driver = driver.cuda;
-            at.kernel_module = driver.kernel_module;
-            at.have = at.object.empty() && !at.package.empty() && number % 2 == 0
-                          ? std::vector<image::Candidate>()
-                          : some_images();
+            at.driver.cuda = driver.cuda;
+            at.driver.module = driver.kernel_module;
+            at.images.have = at.file.path.empty() && !at.package.name.empty() && number % 2 == 0
+                                 ? std::vector<image::Candidate>()
+                                 : some_images();
             ++number;
-            at.switch_names = {"CUDA_FORCE_PTX_JIT"};
-            at.cache = "Triton";
-            at.cache_variable = "TRITON_CACHE_DIR";
-            at.cache_entry = at.removable = "/home/u/.triton/cache/abc";
-            at.compiler = {origin == Origin::system ? "nvcc" : "NVRTC",
-                           {gpu.cc, Suffix::none},
-                           toolkit,
-                           false,
-                           {},
-                           "",
-                           {},
-                           "",
-                           "",
-                           {}};
-            at.runtime = {13, 0};
-            at.torch = at.package == "torch";
+            at.driver.switch_names = {"CUDA_FORCE_PTX_JIT"};
+            at.file.cache = "Triton";
+            at.file.cache_variable = "TRITON_CACHE_DIR";
+            at.file.cache_entry = at.file.removable = "/home/u/.triton/cache/abc";
+            at.call.compiler = {origin == Origin::system ? "nvcc" : "NVRTC",
+                                {gpu.cc, Suffix::none},
+                                toolkit,
+                                false,
+                                {},
+                                "",
+                                {},
+                                "",
+                                "",
+                                {}};
+            at.driver.runtime = {13, 0};
+            at.process.torch = at.package.name == "torch";
             visit(at, advise_on(at));
           }
         }
@@ -128,10 +128,11 @@ void each_situation(Visit&& visit) {
   }
 }
 
-inline std::string described(const AdviceInput& at) {
-  return std::string(row_of(at.cause).name) + " " + image::to_name(*at.device).c_str() + " toolkit " +
-         image::to_name(at.toolkit).c_str() + " origin " + std::to_string(static_cast<int>(at.origin)) + " " +
-         at.package.shown() + " " + at.manager + " " + at.object;
+inline std::string described(const Facts& at) {
+  return std::string(row_of(at.cause).name) + " " + image::to_name(*at.gpu.cc).c_str() + " toolkit " +
+         image::to_name(at.images.toolkit).c_str() + " origin " +
+         std::to_string(static_cast<int>(at.file.origin)) + " " + at.package.name.shown() + " " +
+         at.package.manager + " " + at.file.path;
 }
 
 }  // namespace kshim::test::situations

@@ -72,7 +72,7 @@ Version toolkit_of(const std::string& command) {
   return {};
 }
 
-void expect_buildable(const AdviceInput& at, const Advice& advice, std::size_t& checked) {
+void expect_buildable(const Facts& at, const Advice& advice, std::size_t& checked) {
   for (const Fix& fix : advice.fixes) {
     if (fix.kind != FixKind::rebuild && fix.kind != FixKind::downgrade) continue;
     for (const std::string& command : fix.commands) {
@@ -81,7 +81,7 @@ void expect_buildable(const AdviceInput& at, const Advice& advice, std::size_t& 
       if (archs.empty()) continue;
       ++checked;
       const Version told = toolkit_of(command);
-      const Version wanted = told.known() ? told : at.toolkit;
+      const Version wanted = told.known() ? told : at.images.toolkit;
       const bool possible = std::any_of(toolkits().begin(), toolkits().end(), [&](const ToolkitRow& row) {
         return (!wanted.known() || row.version == wanted) &&
                std::all_of(archs.begin(), archs.end(), [&](Arch arch) { return builds_for(row, arch); });
@@ -91,13 +91,13 @@ void expect_buildable(const AdviceInput& at, const Advice& advice, std::size_t& 
   }
 }
 
-void expect_complete(const AdviceInput& at, const Advice& advice, std::size_t& checked) {
+void expect_complete(const Facts& at, const Advice& advice, std::size_t& checked) {
   for (const Fix& fix : advice.fixes) {
     ++checked;
     EXPECT_FALSE(fix.title.empty()) << described(at);
     EXPECT_FALSE(fix.why.empty()) << described(at) << ": " << fix.title;
     const bool needs = fix.kind == FixKind::environment || fix.kind == FixKind::fallback ||
-                       (fix.kind == FixKind::rebuild && !at.loose && at.cause != Cause::invalid_image);
+                       (fix.kind == FixKind::rebuild && !at.file.loose && at.cause != Cause::invalid_image);
     if (needs) {
       EXPECT_FALSE(fix.commands.empty()) << described(at) << ": " << fix.title;
     }
@@ -124,8 +124,8 @@ void expect_complete(const AdviceInput& at, const Advice& advice, std::size_t& c
 }
 
 // R580 is the last that drives a Pascal: nobody may be sent past it.
-void expect_driver_in_reach(const AdviceInput& at, const Advice& advice, std::size_t& checked) {
-  const GpuRow* gpu = find_gpu(*at.device);
+void expect_driver_in_reach(const Facts& at, const Advice& advice, std::size_t& checked) {
+  const GpuRow* gpu = find_gpu(*at.gpu.cc);
   if (gpu->last_branch == 0) return;
   for (const Fix& fix : advice.fixes) {
     for (const std::string& text : {fix.title, fix.why, fix.caveat}) {
@@ -146,8 +146,8 @@ void expect_driver_in_reach(const AdviceInput& at, const Advice& advice, std::si
   }
 }
 
-void expect_conda_left_alone(const AdviceInput& at, const Advice& advice, std::size_t& checked) {
-  if (at.manager != "conda") return;
+void expect_conda_left_alone(const Facts& at, const Advice& advice, std::size_t& checked) {
+  if (at.package.manager != "conda") return;
   for (const Fix& fix : advice.fixes) {
     for (const std::string& command : fix.commands) {
       ++checked;
@@ -158,7 +158,7 @@ void expect_conda_left_alone(const AdviceInput& at, const Advice& advice, std::s
 }
 
 // What a wheel index is named for must have code for the GPU, by the table.
-void expect_served_by_wheel(const AdviceInput& at, const Advice& advice, std::size_t& checked) {
+void expect_served_by_wheel(const Facts& at, const Advice& advice, std::size_t& checked) {
   for (const Fix& fix : advice.fixes) {
     for (const std::string& command : fix.commands) {
       const std::size_t url = command.find("/whl/");
@@ -168,11 +168,11 @@ void expect_served_by_wheel(const AdviceInput& at, const Advice& advice, std::si
       std::string version = command.substr(pin + 7, command.find('\'', pin) - pin - 7);
       if (version.ends_with(".*")) version.resize(version.size() - 2);
       const std::string platform =
-          gpus().empty() || !find_gpu(*at.device)->tegra ? "linux x86_64" : "linux aarch64";
+          gpus().empty() || !find_gpu(*at.gpu.cc)->tegra ? "linux x86_64" : "linux aarch64";
       const WheelRow* row = find_wheel("torch", version, command.substr(url + 5), platform);
       ASSERT_NE(row, nullptr) << command;
       ++checked;
-      EXPECT_NE(serves(*row, *at.device), image::Choice::none) << described(at) << ": " << command;
+      EXPECT_NE(serves(*row, *at.gpu.cc), image::Choice::none) << described(at) << ": " << command;
     }
   }
 }
@@ -181,7 +181,7 @@ void expect_served_by_wheel(const AdviceInput& at, const Advice& advice, std::si
 TEST(Advice, KeepsItsPromisesInEverySituation) {
   std::array<std::size_t, 5> checked{};
   HonestAdvice honest;
-  each_situation([&](const AdviceInput& at, const Advice& advice) {
+  each_situation([&](const Facts& at, const Advice& advice) {
     expect_buildable(at, advice, checked[0]);
     expect_complete(at, advice, checked[1]);
     expect_driver_in_reach(at, advice, checked[2]);
@@ -208,57 +208,58 @@ TEST(Advice, IsSafeForTheShell) {
   for (const Cause cause : kCauses) {
     for (const Origin origin : kOrigins) {
       for (const char* manager : {"pip", "conda", "dpkg", "rpm"}) {
-        AdviceInput at;
+        Facts at;
         at.cause = cause;
-        at.code = 200;
-        at.device = image::ComputeCapability{8, 6};
-        at.driver = {12, 4};
-        at.toolkit = {12, 4};
-        at.have = some_images();
-        at.origin = origin;
-        at.object = "/home/u/torch_extensions/" + hostile + "/" + hostile + ".so";
-        at.shared_library = true;
-        at.build_folder = origin == Origin::cmake ? "/b/" + hostile : "";
-        at.package = "cupy-cuda13x" + hostile;
-        at.package_version = hostile;
-        at.manager = manager;
-        at.variant = hostile;
-        at.serving_device = hostile;
-        at.cache = hostile;
-        at.cache_entry = at.removable = "/c/" + hostile;
-        at.caller_package = hostile + "-cuda13x";
+        at.call.code = 200;
+        at.gpu.cc = image::ComputeCapability{8, 6};
+        at.driver.cuda = {12, 4};
+        at.images.toolkit = {12, 4};
+        at.images.have = some_images();
+        at.file.origin = origin;
+        at.file.path = "/home/u/torch_extensions/" + hostile + "/" + hostile + ".so";
+        at.file.shared_library = true;
+        at.file.build_folder = origin == Origin::cmake ? "/b/" + hostile : "";
+        at.package.name = "cupy-cuda13x" + hostile;
+        at.package.version = hostile;
+        at.package.manager = manager;
+        at.package.variant = hostile;
+        at.gpu.serving = hostile;
+        at.file.cache = hostile;
+        at.file.cache_entry = at.file.removable = "/c/" + hostile;
+        at.call.package = hostile + "-cuda13x";
         // The variable is one of ours; paths are the report's.
         constexpr std::array kSelects = {"", "XLA_FLAGS", "CUDA_HOME", "TRITON_PTXAS_PATH"};
-        at.compiler = {"NVRTC",
-                       {{8, 6}, Suffix::none},
-                       {},
-                       false,
-                       {},
-                       "/t/" + hostile + "/bin/ptxas",
-                       {},
-                       kSelects[situation++ % kSelects.size()],
-                       "/t/" + hostile + "/bin/ptxas",
-                       {13, 0}};
-        at.compiler->version = {10, 2};
-        at.program = command_line({"./x y;>pwned;$(>pwned)", "`>pwned`\">pwned\"", "$HOME", "~", "PROGRAM"});
-        ASSERT_FALSE(at.program.empty());
-        at.switch_names.clear();
+        at.call.compiler = {"NVRTC",
+                            {{8, 6}, Suffix::none},
+                            {},
+                            false,
+                            {},
+                            "/t/" + hostile + "/bin/ptxas",
+                            {},
+                            kSelects[situation++ % kSelects.size()],
+                            "/t/" + hostile + "/bin/ptxas",
+                            {13, 0}};
+        at.call.compiler->version = {10, 2};
+        at.process.program =
+            command_line({"./x y;>pwned;$(>pwned)", "`>pwned`\">pwned\"", "$HOME", "~", "PROGRAM"});
+        ASSERT_FALSE(at.process.program.empty());
+        at.driver.switch_names.clear();
         for (const char* version : {"", "2.9.1"}) {
-          if (*version != '\0') at.package_version = version + hostile;
+          if (*version != '\0') at.package.version = version + hostile;
           for (const std::string& package :
                {std::string(), hostile, std::string("torch"), std::string("torchvision"), "mmcv" + hostile,
                 std::string("numba-cuda"), std::string("paddlepaddle-gpu")}) {
-            if (!package.empty()) at.package = package;
+            if (!package.empty()) at.package.name = package;
             for (const Fix& fix : advise_on(at).fixes)
               commands.insert(fix.commands.begin(), fix.commands.end());
             // What a log names, with no file at hand, and a GPU that only old sources take.
-            AdviceInput told = at;
-            told.object.clear();
-            told.have.clear();
-            told.code = 35;
-            told.runtime = {13, 0};
-            told.driver = {11, 4};
-            told.device = image::ComputeCapability{3, 5};
+            Facts told = at;
+            told.file.path.clear();
+            told.images.have.clear();
+            told.call.code = 35;
+            told.driver.runtime = {13, 0};
+            told.driver.cuda = {11, 4};
+            told.gpu.cc = image::ComputeCapability{3, 5};
             for (const Fix& fix : advise_on(told).fixes)
               commands.insert(fix.commands.begin(), fix.commands.end());
           }

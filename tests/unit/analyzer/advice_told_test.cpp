@@ -18,14 +18,13 @@ namespace {
 using image::ComputeCapability;
 using image::Version;
 
-AdviceInput told(Cause cause, const char* package, const char* version,
-                 std::optional<ComputeCapability> device) {
-  AdviceInput at;
+Facts told(Cause cause, const char* package, const char* version, std::optional<ComputeCapability> device) {
+  Facts at;
   at.cause = cause;
-  at.software = package;
-  at.package_version = version;
-  at.device = device;
-  at.python = true;
+  at.package.software = package;
+  at.package.version = version;
+  at.gpu.cc = device;
+  at.process.python = true;
   return at;
 }
 
@@ -39,44 +38,43 @@ std::string told_text(const Advice& advice) {
   return out;
 }
 
-void expect(const AdviceInput& at, const std::vector<const char*>& says,
-            const std::vector<const char*>& never) {
+void expect(const Facts& at, const std::vector<const char*>& says, const std::vector<const char*>& never) {
   const std::string text = told_text(advise_on(at));
   for (const char* part : says) EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
   for (const char* part : never) EXPECT_EQ(text.find(part), std::string::npos) << part << "\nin\n" << text;
 }
 
 TEST(AdviceTold, WhoInstalledAPackageHasNoSourceToMend) {
-  AdviceInput at = told(Cause::kernel_missing_from_image, "", "0.9.1", ComputeCapability{9, 0});
-  at.package = "vllm";
-  at.manager = "pip";
-  at.object = "/v/lib/python3.11/site-packages/vllm/_C.abi3.so";
-  at.origin = Origin::installed;
+  Facts at = told(Cause::kernel_missing_from_image, "", "0.9.1", ComputeCapability{9, 0});
+  at.package.name = "vllm";
+  at.package.manager = "pip";
+  at.file.path = "/v/lib/python3.11/site-packages/vllm/_C.abi3.so";
+  at.file.origin = Origin::installed;
   const Advice installed = advise_on(at);
   ASSERT_FALSE(installed.fixes.empty());
   EXPECT_EQ(installed.fixes[0].commands, std::vector<std::string>{"python -m pip index versions vllm"});
-  at.origin = Origin::program;
-  at.package = {};
+  at.file.origin = Origin::program;
+  at.package.name = {};
   const Advice own = advise_on(at);
   ASSERT_FALSE(own.fixes.empty());
   EXPECT_EQ(own.fixes[0].kind, FixKind::code);
 }
 
 TEST(Told, ADriverThatDoesNotDriveTheGpu) {
-  AdviceInput at = told(Cause::no_image_for_arch, "", "", ComputeCapability{12, 0});
-  at.driver = {12, 4};
-  at.kernel_module = "550.54.15";
+  Facts at = told(Cause::no_image_for_arch, "", "", ComputeCapability{12, 0});
+  at.driver.cuda = {12, 4};
+  at.driver.module = "550.54.15";
   expect(at, {"fix Update the driver to 570.26 or newer", "does not support this GPU", "do not match"},
          {"is fine", "serves this GPU already"});
-  at.device = ComputeCapability{6, 1};
+  at.gpu.cc = ComputeCapability{6, 1};
   expect(at, {"Your driver (550.54.15, for CUDA 12.4) is fine"}, {"do not match"});
-  at.kernel_module = "590.44.01";
-  at.driver = {13, 1};
+  at.driver.module = "590.44.01";
+  at.driver.cuda = {13, 1};
   expect(at, {"fix Install a driver of branch R580", "R580 is the last branch for Pascal GPUs"},
          {"is fine", "not updating the driver"});
   // On Windows, R580 goes up to 582.
-  at.kernel_module = "582.28";
-  at.driver = {13, 0};
+  at.driver.module = "582.28";
+  at.driver.cuda = {13, 0};
   expect(at, {"is fine"}, {"do not match"});
 }
 
@@ -105,15 +103,15 @@ TEST(Told, AnInstalledBuildThatServesTheGpu) {
        {Row{"2.4.0", "cu121"}, Row{"2.0.1", "cu117"}, Row{"2.1.0", "cu121"}, Row{"2.3.1", "cu121"},
         Row{"2.4.0", "cu124"}, Row{"2.5.1", "cu124"}, Row{"2.6.0", "cu124"}, Row{"2.7.0", "cu126"},
         Row{"2.8.0", "cu128"}, Row{"2.9.1", "cu130"}}) {
-    AdviceInput at = told(Cause::no_image_for_arch, "torch", row.version, ComputeCapability{8, 9});
-    at.variant = row.variant;
+    Facts at = told(Cause::no_image_for_arch, "torch", row.version, ComputeCapability{8, 9});
+    at.package.variant = row.variant;
     expect(at, {"has sm_86 itself", "EXTENSION", "not installing PyTorch again"},
            {"fix Install PyTorch", "torchvision", "installing the build for"});
-    at.platform = "windows x86_64";
+    at.package.platform = "windows x86_64";
     expect(at, {"itself", "EXTENSION"}, {"fix Install PyTorch"});
-    at.platform.clear();
+    at.package.platform.clear();
     // What the program said of itself is another build.
-    at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_90"), {}}};
+    at.images.have = {{image::ImageKind::cubin, *image::parse_arch("sm_90"), {}}};
     expect(at, {"fix Install PyTorch"}, {"EXTENSION"});
   }
 }
@@ -146,11 +144,11 @@ TEST(Told, SourcesThatStillTakeTheToolkit) {
 TEST(Told, PackagesThatNoRebuildMends) {
   expect(told(Cause::library_refuses, "triton", "", ComputeCapability{6, 1}), {"TORCHDYNAMO_DISABLE=1"},
          {"pip install"});
-  AdviceInput numba = told(Cause::ptx_newer_than_driver, "numba-cuda", "", std::nullopt);
-  numba.code = 222;
-  numba.origin = Origin::memory;
-  numba.ptx = {8, 5};
-  numba.reads = {8, 2};
+  Facts numba = told(Cause::ptx_newer_than_driver, "numba-cuda", "", std::nullopt);
+  numba.call.code = 222;
+  numba.file.origin = Origin::memory;
+  numba.images.ptx = {8, 5};
+  numba.driver.reads = {8, 2};
   expect(numba, {"'cuda-toolkit[nvcc,nvvm,nvrtc]==12.2.*'", "fix Update the driver to 555.42.02"},
          {"CUDA_HOME=", "an older CUDA runtime"});
   expect(told(Cause::no_image_for_arch, "paddlepaddle-gpu", "3.2.0", ComputeCapability{5, 2}),
@@ -162,43 +160,43 @@ TEST(Told, PackagesThatNoRebuildMends) {
 }
 
 TEST(Told, VersionsOfADriver) {
-  AdviceInput at = told(Cause::ptx_newer_than_driver, "", "", std::nullopt);
-  at.code = 222;
-  at.driver = {12, 4};
+  Facts at = told(Cause::ptx_newer_than_driver, "", "", std::nullopt);
+  at.call.code = 222;
+  at.driver.cuda = {12, 4};
   expect(at, {"fix Update the driver to 555.42.02", "fix Build it with CUDA 12.4 or older"}, {});
-  AdviceInput old = told(Cause::driver_too_old, "torch", "2.9.0", std::nullopt);
-  old.variant = "cu130";
-  old.code = 35;
-  old.runtime = {13, 0};
-  old.driver = {12, 2};
+  Facts old = told(Cause::driver_too_old, "torch", "2.9.0", std::nullopt);
+  old.package.variant = "cu130";
+  old.call.code = 35;
+  old.driver.runtime = {13, 0};
+  old.driver.cuda = {12, 2};
   expect(old, {"fix Install PyTorch 2.9.0 for CUDA 12.6", "/whl/cu126", "fix Update the driver to 580.65.06"},
          {});
-  old.device = ComputeCapability{3, 5};
-  old.driver = {11, 4};
+  old.gpu.cc = ComputeCapability{3, 5};
+  old.driver.cuda = {11, 4};
   expect(old, {"not updating the driver: R470", "/usr/local/cuda-11.8"}, {"fix Update the driver"});
-  AdviceInput image = told(Cause::driver_too_old, "", "", std::nullopt);
-  image.code = 35;
-  image.runtime = {12, 4};
-  image.asks_for_cuda = true;
+  Facts image = told(Cause::driver_too_old, "", "", std::nullopt);
+  image.call.code = 35;
+  image.driver.runtime = {12, 4};
+  image.driver.asked_by_container = true;
   expect(image, {"fix Update the driver to 550.54.14", "fix Use an image for an older CUDA"}, {});
 }
 
 TEST(Told, ThorByBothOfItsNames) {
   for (const ComputeCapability cc : {ComputeCapability{10, 1}, ComputeCapability{11, 0}})
     expect(told(Cause::no_image_for_arch, "", "", cc), {"sm_110"}, {"building with a CUDA newer"});
-  AdviceInput at = told(Cause::no_image_for_arch, "", "", ComputeCapability{10, 1});
-  at.toolkit = {12, 9};
+  Facts at = told(Cause::no_image_for_arch, "", "", ComputeCapability{10, 1});
+  at.images.toolkit = {12, 9};
   expect(at, {"sm_101"}, {"building with a CUDA newer"});
 }
 
 TEST(Told, SwitchesThatNobodyListed) {
   expect(told(Cause::ptx_jit_disabled, "", "", std::nullopt),
          {"env -u CUDA_DISABLE_PTX_JIT -u CUDA_DISABLE_JIT PROGRAM"}, {"FORCE"});
-  AdviceInput at = told(Cause::sass_bypassed, "", "", ComputeCapability{8, 6});
+  Facts at = told(Cause::sass_bypassed, "", "", ComputeCapability{8, 6});
   expect(at, {"env -u CUDA_FORCE_PTX_JIT -u CUDA_FORCE_JIT PROGRAM"}, {"DISABLE"});
-  at.program = command_line({"./a b", "--x=1"});
+  at.process.program = command_line({"./a b", "--x=1"});
   expect(at, {"env -u CUDA_FORCE_PTX_JIT -u CUDA_FORCE_JIT './a b' --x=1\n"}, {"PROGRAM"});
-  at.switch_names = {"CUDA_FORCE_JIT"};
+  at.driver.switch_names = {"CUDA_FORCE_JIT"};
   expect(at, {"unset CUDA_FORCE_JIT"}, {"env -u"});
 }
 
@@ -241,23 +239,23 @@ TEST(Told, ACommandLineThatIsAnotherProgramsDoing) {
 }
 
 TEST(Told, HidingAGpuFromALaunchersProcesses) {
-  AdviceInput at = told(Cause::no_image_for_arch, "torch", "2.9.1", ComputeCapability{6, 1});
-  at.serving_device = "0";
+  Facts at = told(Cause::no_image_for_arch, "torch", "2.9.1", ComputeCapability{6, 1});
+  at.gpu.serving = "0";
   expect(at, {"CUDA_VISIBLE_DEVICES=0 PROGRAM"}, {"launcher"});
-  at.ranked = true;
+  at.process.ranked = true;
   expect(at, {"CUDA_VISIBLE_DEVICES=0 PROGRAM", "have its launcher start fewer processes"}, {});
 }
 
 // pip knows no release that has no wheel for its own Python.
 TEST(Told, AReleaseThatThePythonHas) {
-  AdviceInput at = told(Cause::no_image_for_arch, "torch", "2.0.1", ComputeCapability{12, 0});
-  at.driver = {13, 0};
+  Facts at = told(Cause::no_image_for_arch, "torch", "2.0.1", ComputeCapability{12, 0});
+  at.driver.cuda = {13, 0};
   expect(at, {"'torch==2.7.*'", "whl/cu128"}, {"it needs Python"});
-  at.python_version = "3.14";  // from 2.9 on
+  at.process.python_version = "3.14";  // from 2.9 on
   expect(at, {"Install PyTorch 2.9 for CUDA 12.8", "'torch==2.9.*'"}, {"it needs Python"});
-  at.python_version = "3.9";
+  at.process.python_version = "3.9";
   expect(at, {"'torch==2.7.*'", "whl/cu128"}, {"it needs Python"});
-  at.python_version = "3.8";  // nothing for Blackwell
+  at.process.python_version = "3.8";  // nothing for Blackwell
   expect(at, {"'torch==2.7.*'", "it needs Python 3.9 or newer, and this is 3.8"}, {});
 }
 

@@ -52,142 +52,142 @@ void expect_whole(const Advice& advice, const std::string& where) {
 }
 
 /// All that may be known.
-AdviceInput complete(Cause cause, image::ComputeCapability device) {
-  AdviceInput at;
+Facts complete(Cause cause, image::ComputeCapability device) {
+  Facts at;
   at.cause = cause;
-  at.code = 209;
-  at.device = device;
-  at.driver = {12, 4};
-  at.kernel_module = "550.54.15";
-  at.toolkit = {12, 1};
-  at.toolkit_how = "its cubins say so";
-  at.newest_cubin = {12, 1};
-  at.runtime = {12, 1};
-  at.package = "libmine";
-  at.package_version = "1.0";
-  at.software = "libmine";
-  at.manager = "pip";
-  at.object = "/v/site-packages/libmine/libmine.so";
-  at.origin = Origin::installed;
-  at.shared_library = true;
-  at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_75"), {}}};
-  at.switch_names = {"CUDA_FORCE_PTX_JIT"};
-  at.cache = "Triton";
-  at.cache_variable = "TRITON_CACHE_DIR";
-  at.cache_entry = at.removable = "/home/u/.triton/cache/abc";
-  at.compiler = {"NVRTC", {device, image::Suffix::none}, {12, 1}, false, {}, "", {}, "", "", {}};
-  at.extension = "myext";
-  at.caller = "/v/lib/libcaller.so";
-  at.program = "python train.py";
-  at.arch_variable = "CMAKE_CUDA_ARCHITECTURES";
-  at.build_system = "cmake";
-  at.build_folder = "build";
-  at.container_image = "vendor/image:1.0";
-  at.python_version = "3.11";
-  at.variant = "cu121";
-  at.kernels = {"k"};
-  at.kernel_images = {"sm_75"};
-  at.taken = image::Candidate{image::ImageKind::cubin, *image::parse_arch("sm_75"), {}};
-  at.serving_device = "1";
+  at.call.code = 209;
+  at.gpu.cc = device;
+  at.driver.cuda = {12, 4};
+  at.driver.module = "550.54.15";
+  at.images.toolkit = {12, 1};
+  at.images.toolkit_how = "its cubins say so";
+  at.images.newest_cubin = {12, 1};
+  at.driver.runtime = {12, 1};
+  at.package.name = "libmine";
+  at.package.version = "1.0";
+  at.package.software = "libmine";
+  at.package.manager = "pip";
+  at.file.path = "/v/site-packages/libmine/libmine.so";
+  at.file.origin = Origin::installed;
+  at.file.shared_library = true;
+  at.images.have = {{image::ImageKind::cubin, *image::parse_arch("sm_75"), {}}};
+  at.driver.switch_names = {"CUDA_FORCE_PTX_JIT"};
+  at.file.cache = "Triton";
+  at.file.cache_variable = "TRITON_CACHE_DIR";
+  at.file.cache_entry = at.file.removable = "/home/u/.triton/cache/abc";
+  at.call.compiler = {"NVRTC", {device, image::Suffix::none}, {12, 1}, false, {}, "", {}, "", "", {}};
+  at.call.extension = "myext";
+  at.call.caller = "/v/lib/libcaller.so";
+  at.process.program = "python train.py";
+  at.package.arch_variable = "CMAKE_CUDA_ARCHITECTURES";
+  at.package.build_system = "cmake";
+  at.file.build_folder = "build";
+  at.process.container_image = "vendor/image:1.0";
+  at.process.python_version = "3.11";
+  at.package.variant = "cu121";
+  at.images.kernels = {"k"};
+  at.images.holders = {"sm_75"};
+  at.images.taken = image::Candidate{image::ImageKind::cubin, *image::parse_arch("sm_75"), {}};
+  at.gpu.serving = "1";
   return at;
 }
 
 struct Gap {
   const char* name;
-  void (*make)(AdviceInput&);
+  void (*make)(Facts&);
 };
 constexpr Gap kGaps[] = {
-    {"nothing", [](AdviceInput&) {}},
-    {"file", [](AdviceInput& at) { at.object.clear(); }},
+    {"nothing", [](Facts&) {}},
+    {"file", [](Facts& at) { at.file.path.clear(); }},
     {"package",
-     [](AdviceInput& at) {
-       at.package = {};
-       at.package_version.clear();
-       at.software.clear();
+     [](Facts& at) {
+       at.package.name = {};
+       at.package.version.clear();
+       at.package.software.clear();
      }},
     {"release",
-     [](AdviceInput& at) {
-       at.package_version.clear();
-       at.variant.clear();
+     [](Facts& at) {
+       at.package.version.clear();
+       at.package.variant.clear();
      }},
-    {"manager", [](AdviceInput& at) { at.manager.clear(); }},
+    {"manager", [](Facts& at) { at.package.manager.clear(); }},
     {"file and manager",
-     [](AdviceInput& at) {
-       at.object.clear();
-       at.manager.clear();
+     [](Facts& at) {
+       at.file.path.clear();
+       at.package.manager.clear();
      }},
     {"file and package",
-     [](AdviceInput& at) {
-       at.object.clear();
-       at.package = {};
-       at.package_version.clear();
-       at.software.clear();
+     [](Facts& at) {
+       at.file.path.clear();
+       at.package.name = {};
+       at.package.version.clear();
+       at.package.software.clear();
      }},
     {"everything of the owner",
-     [](AdviceInput& at) {
-       at.object.clear();
-       at.package = {};
-       at.package_version.clear();
-       at.software.clear();
-       at.manager.clear();
-       at.extension.clear();
-       at.variant.clear();
-       at.caller.clear();
+     [](Facts& at) {
+       at.file.path.clear();
+       at.package.name = {};
+       at.package.version.clear();
+       at.package.software.clear();
+       at.package.manager.clear();
+       at.call.extension.clear();
+       at.package.variant.clear();
+       at.call.caller.clear();
      }},
     {"toolkit",
-     [](AdviceInput& at) {
-       at.toolkit = {};
-       at.toolkit_how.clear();
-       at.newest_cubin = {};
-       at.variant.clear();
+     [](Facts& at) {
+       at.images.toolkit = {};
+       at.images.toolkit_how.clear();
+       at.images.newest_cubin = {};
+       at.package.variant.clear();
      }},
     {"driver",
-     [](AdviceInput& at) {
-       at.driver = {};
-       at.kernel_module.clear();
+     [](Facts& at) {
+       at.driver.cuda = {};
+       at.driver.module.clear();
      }},
-    {"runtime", [](AdviceInput& at) { at.runtime = {}; }},
+    {"runtime", [](Facts& at) { at.driver.runtime = {}; }},
     {"images",
-     [](AdviceInput& at) {
-       at.have.clear();
-       at.kernel_images.clear();
-       at.taken.reset();
+     [](Facts& at) {
+       at.images.have.clear();
+       at.images.holders.clear();
+       at.images.taken.reset();
      }},
     {"kernels",
-     [](AdviceInput& at) {
-       at.kernels.clear();
-       at.kernel_images.clear();
+     [](Facts& at) {
+       at.images.kernels.clear();
+       at.images.holders.clear();
      }},
     {"cache",
-     [](AdviceInput& at) {
-       at.cache_variable.clear();
-       at.cache_entry.clear();
-       at.removable.clear();
+     [](Facts& at) {
+       at.file.cache_variable.clear();
+       at.file.cache_entry.clear();
+       at.file.removable.clear();
      }},
-    {"switches", [](AdviceInput& at) { at.switch_names.clear(); }},
-    {"program", [](AdviceInput& at) { at.program.clear(); }},
+    {"switches", [](Facts& at) { at.driver.switch_names.clear(); }},
+    {"program", [](Facts& at) { at.process.program.clear(); }},
     {"build",
-     [](AdviceInput& at) {
-       at.arch_variable.clear();
-       at.build_system.clear();
-       at.build_folder.clear();
-       at.container_image.clear();
+     [](Facts& at) {
+       at.package.arch_variable.clear();
+       at.package.build_system.clear();
+       at.file.build_folder.clear();
+       at.process.container_image.clear();
      }},
-    {"GPU", [](AdviceInput& at) { at.device.reset(); }},
-    {"compiler", [](AdviceInput& at) { at.compiler.reset(); }},
+    {"GPU", [](Facts& at) { at.gpu.cc.reset(); }},
+    {"compiler", [](Facts& at) { at.call.compiler.reset(); }},
     {"all",
-     [](AdviceInput& at) {
+     [](Facts& at) {
        const Cause cause = at.cause;
        at = {};
        at.cause = cause;
      }},
     {"all but the GPU",
-     [](AdviceInput& at) {
-       const auto device = at.device;
+     [](Facts& at) {
+       const auto device = at.gpu.cc;
        const Cause cause = at.cause;
        at = {};
        at.cause = cause;
-       at.device = device;
+       at.gpu.cc = device;
      }},
 };
 
@@ -223,11 +223,11 @@ TEST(AdviceWords, AreNeverEmptyWhateverIsNotKnown) {
          {image::ComputeCapability{6, 1}, {8, 9}, {9, 0}, {11, 0}, {12, 0}}) {
       for (const Owner& owner : kOwners) {
         for (const Gap& gap : kGaps) {
-          AdviceInput at = complete(cause.cause, device);
-          at.package = at.software = owner.package;
-          at.package_version = owner.version;
-          at.manager = owner.manager;
-          at.object = owner.object;
+          Facts at = complete(cause.cause, device);
+          at.package.name = at.package.software = owner.package;
+          at.package.version = owner.version;
+          at.package.manager = owner.manager;
+          at.file.path = owner.object;
           gap.make(at);
           ++situations;
           expect_whole(advise_on(at), fmt::format("{} {} {} without {}", cause.name,
@@ -243,13 +243,13 @@ TEST(AdviceWords, AreNeverEmptyForAnyMessage) {
   for (const MessageRow& message : messages()) {
     for (const char* owner : {"", "torch", "libmine"}) {
       for (const Gap& gap : kGaps) {
-        AdviceInput at = complete(message.cause, {8, 9});
-        at.code = message.code;
-        at.message = message.id;
-        at.object.clear();
-        at.package = at.software = owner;
+        Facts at = complete(message.cause, {8, 9});
+        at.call.code = message.code;
+        at.call.message = message.id;
+        at.file.path.clear();
+        at.package.name = at.package.software = owner;
         gap.make(at);
-        at.message = message.id;
+        at.call.message = message.id;
         expect_whole(advise_on(at), fmt::format("{} of \"{}\" without {}", message.id, owner, gap.name));
       }
     }

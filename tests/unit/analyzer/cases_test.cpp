@@ -93,12 +93,13 @@ void each_word(std::string_view text, Visit&& visit) {
 
 Facts facts_of(const CaseRow& row) {
   Facts out;
-  out.stage = "launch";
-  if (*row.device != '\0') out.device = image::parse_arch(row.device)->cc;
-  if (*row.driver != '\0') out.driver = *image::parse_version(row.driver);
-  each_word(row.codes, [&](std::string_view word) { out.codes.push_back(std::stoi(std::string(word))); });
-  each_word(row.images, [&](std::string_view word) { out.images.push_back(fact(word)); });
-  if (!out.images.empty()) out.scope = ImageScope::file;
+  out.call.stage = "launch";
+  if (*row.device != '\0') out.gpu.cc = image::parse_arch(row.device)->cc;
+  if (*row.driver != '\0') out.driver.cuda = *image::parse_version(row.driver);
+  each_word(row.codes,
+            [&](std::string_view word) { out.call.codes.push_back(std::stoi(std::string(word))); });
+  each_word(row.images, [&](std::string_view word) { out.images.list.push_back(fact(word)); });
+  if (!out.images.list.empty()) out.images.scope = ImageScope::file;
   return out;
 }
 

@@ -67,7 +67,7 @@ void ask_all(bool all) {
   newer_ptx_than_known({99, 0});
   if (!all) return;
   examine(Machine("/", {{"PATH", "/usr/bin"}}), "");
-  situations::each_situation([](const AdviceInput&, const Advice&) {});
+  situations::each_situation([](const Facts&, const Advice&) {});
 }
 
 /// "" where the process that uses these tables ended well.

@@ -2,7 +2,7 @@
 #pragma once
 #include <string_view>
 
-#include "analyzer/core/facts.h"
+#include "analyzer/diagnose/facts.h"
 #include "kshim/image/arch.h"
 
 namespace kshim::test {

@@ -86,26 +86,26 @@ TEST(Steps, AreOfThePattern) {
   EXPECT_EQ(text_of(set), "export A='b; c'; nvcc --version");
 }
 
-AdviceInput torch_on_rtx_5090() {
-  AdviceInput at;
+Facts torch_on_rtx_5090() {
+  Facts at;
   at.cause = Cause::no_image_for_arch;
-  at.object = "/v/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so";
-  at.origin = Origin::installed;
-  at.manager = "pip";
-  at.package = "torch";
-  at.package_version = "2.7.1+cu126";
-  at.device = {12, 0};
-  at.driver = {13, 0};
-  at.python = at.torch = true;
-  at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_90"), {}}};
+  at.file.path = "/v/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so";
+  at.file.origin = Origin::installed;
+  at.package.manager = "pip";
+  at.package.name = "torch";
+  at.package.version = "2.7.1+cu126";
+  at.gpu.cc = {12, 0};
+  at.driver.cuda = {13, 0};
+  at.process.python = at.process.torch = true;
+  at.images.have = {{image::ImageKind::cubin, *image::parse_arch("sm_90"), {}}};
   return at;
 }
 
 // 3 GB of libraries that stay the same are not fetched again, and nothing is installed that was not there.
 TEST(Interpreter, PyTorchsPackagesKeepTheirVersions) {
-  AdviceInput at = torch_on_rtx_5090();
-  at.python_env = venv();
-  at.python_env.installed = {{"torch", "2.7.1+cu126"}, {"torchvision", "0.22.1+cu126"}};
+  Facts at = torch_on_rtx_5090();
+  at.process.python_env = venv();
+  at.process.python_env.installed = {{"torch", "2.7.1+cu126"}, {"torchvision", "0.22.1+cu126"}};
   const Advice advice = advise_on(at);
   ASSERT_FALSE(advice.fixes.empty());
   EXPECT_EQ(advice.fixes[0].id, "install-build");

@@ -43,8 +43,8 @@ TEST_P(JudgeImage, SaysWhy) {
   fact.candidate.arch = *image::parse_arch(name);
   if (*row.isa != '\0') fact.candidate.isa = *image::parse_version(row.isa);
   Facts facts;
-  facts.device = image::parse_arch(row.device)->cc;
-  facts.driver = {12, 4};
+  facts.gpu.cc = image::parse_arch(row.device)->cc;
+  facts.driver.cuda = {12, 4};
   const ImageJudgment got = judge_image(fact, facts);
   EXPECT_EQ(got.fits, row.fits);
   EXPECT_EQ(got.reason, row.reason);
@@ -57,16 +57,16 @@ TEST(JudgeImage, NamesWhatKeepsAFittingImageAway) {
   ImageFact ptx;
   ptx.candidate = {image::ImageKind::ptx, {{8, 0}, image::Suffix::none}, {8, 0}};
   Facts facts;
-  facts.device = image::ComputeCapability{8, 6};
-  facts.switches.force_ptx_jit = true;
+  facts.gpu.cc = image::ComputeCapability{8, 6};
+  facts.driver.switches.force_ptx_jit = true;
   EXPECT_EQ(judge_image(cubin, facts).reason, "would fit, but is ignored by a switch");
-  facts.switches = {};
-  facts.switches.disable_jit = true;
+  facts.driver.switches = {};
+  facts.driver.switches.disable_jit = true;
   EXPECT_EQ(judge_image(ptx, facts).reason, "would fit, but a switch forbids compiling");
-  facts.switches = {};
-  facts.switches.compiler_present = false;
+  facts.driver.switches = {};
+  facts.driver.switches.compiler_present = false;
   EXPECT_EQ(judge_image(ptx, facts).reason, "would fit, but the PTX compiler is missing");
-  facts.switches = {};
+  facts.driver.switches = {};
   cubin.has_kernel = false;
   EXPECT_EQ(judge_image(cubin, facts).reason, "fits, but lacks the kernel");
 }

@@ -147,29 +147,29 @@ TEST_F(Mixed, ACudnnThatDroppedTheGpu) {
 }
 
 TEST_F(Mixed, NoCudnnForThisCudaEverServedTheGpu) {
-  AdviceInput at;
+  Facts at;
   at.cause = Cause::cudnn_mismatch;
-  at.device = image::ComputeCapability{6, 1};
+  at.gpu.cc = image::ComputeCapability{6, 1};
   CudaLibrary cudnn;
   cudnn.family = "cudnn";
   cudnn.version = "9.28.0.42";
   cudnn.cuda = 13;
   cudnn.package = "nvidia-cudnn-cu13";
-  at.conflict.emplace().kind = LibraryConflictKind::dropped;
-  at.conflict->libraries = {cudnn};
+  at.process.conflict.emplace().kind = LibraryConflictKind::dropped;
+  at.process.conflict->libraries = {cudnn};
   const Advice advice = advise_on(at);
   ASSERT_THAT(advice.fixes, Not(IsEmpty()));
   const Fix& fix = advice.fixes.back();
   EXPECT_EQ(fix.id, "use-older-cuda-build");
   EXPECT_THAT(fix.commands, IsEmpty()) << "a package for another CUDA would overwrite the one that is there";
   EXPECT_THAT(fix.why, HasSubstr("CUDA 12.9 is the last"));
-  at.conflict->libraries[0].cuda = 12;
-  at.conflict->libraries[0].package = "nvidia-cudnn-cu12";
+  at.process.conflict->libraries[0].cuda = 12;
+  at.process.conflict->libraries[0].package = "nvidia-cudnn-cu12";
   EXPECT_EQ(advise_on(at).fixes.back().title, "Use cuDNN 9.10 or older");
   // What PyTorch lacks itself, no cuDNN beside it makes good.
-  at.python_env.installed = {{"torch", "2.15.0+cu130"}};
+  at.process.python_env.installed = {{"torch", "2.15.0+cu130"}};
   EXPECT_THAT(advise_on(at).fixes.front().arguments, Contains(::testing::Pair("package", "torch")));
-  at.device = image::ComputeCapability{7, 5};
+  at.gpu.cc = image::ComputeCapability{7, 5};
   EXPECT_THAT(advise_on(at).fixes.front().arguments, Not(Contains(::testing::Pair("package", "torch"))));
 }
 

@@ -193,8 +193,8 @@ class FindImages : public ObjectFileTest {
   }
   Facts facts_for(const ModuleImages& module, image::ComputeCapability cc) {
     Facts facts;
-    facts.device = cc;
-    facts.images = module.images;
+    facts.gpu.cc = cc;
+    facts.images.list = module.images;
     return facts;
   }
   ObjectRecord object_;

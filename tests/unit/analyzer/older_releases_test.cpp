@@ -17,15 +17,15 @@ namespace {
 
 using image::ComputeCapability;
 
-AdviceInput installed(const char* package, const char* version, ComputeCapability device) {
-  AdviceInput at;
+Facts installed(const char* package, const char* version, ComputeCapability device) {
+  Facts at;
   at.cause = Cause::no_image_for_arch;
-  at.package = package;
-  at.package_version = version;
-  at.manager = "pip";
-  at.origin = Origin::installed;
-  at.device = device;
-  at.python = true;
+  at.package.name = package;
+  at.package.version = version;
+  at.package.manager = "pip";
+  at.file.origin = Origin::installed;
+  at.gpu.cc = device;
+  at.process.python = true;
   return at;
 }
 
@@ -145,17 +145,17 @@ std::string first_of(const Advice& advice) {
 
 // bitsandbytes takes its library for the CUDA that PyTorch is built for.
 TEST(OlderReleases, AreOfThePackageWhereThePyTorchThatIsThereServesTheGpu) {
-  AdviceInput at = installed("bitsandbytes", "0.45.1", {12, 0});
-  at.torch = true;
-  at.torch_build = "2.7.1+cu128";
+  Facts at = installed("bitsandbytes", "0.45.1", {12, 0});
+  at.process.torch = true;
+  at.package.torch_build = "2.7.1+cu128";
   EXPECT_TRUE(contains(first_of(advise_on(at)), "'bitsandbytes==0.45.3")) << commands_of(advise_on(at));
   EXPECT_FALSE(contains(commands_of(advise_on(at)), "torch")) << commands_of(advise_on(at));
 }
 
 TEST(OlderReleases, AreOfBothWhereNeitherServesTheGpu) {
-  AdviceInput at = installed("bitsandbytes", "0.45.1", {12, 0});
-  at.torch = true;
-  at.torch_build = "2.4.1+cu121";
+  Facts at = installed("bitsandbytes", "0.45.1", {12, 0});
+  at.process.torch = true;
+  at.package.torch_build = "2.4.1+cu121";
   const std::string first = first_of(advise_on(at));
   EXPECT_TRUE(contains(first, "'bitsandbytes==0.45.3")) << first;
   EXPECT_TRUE(contains(first, "whl/cu128")) << first;
@@ -166,8 +166,8 @@ TEST(OlderReleases, OfALeaderHaveALibraryOfTheFollower) {
   for (const WheelRow& row : wheels()) {
     if (row.distribution != "bitsandbytes" || row.platform != kLinux) continue;
     for (const ComputeCapability device : {ComputeCapability{6, 1}, {7, 0}, {9, 0}, {12, 0}}) {
-      AdviceInput at = installed("bitsandbytes", "", device);
-      at.package_version = row.last;
+      Facts at = installed("bitsandbytes", "", device);
+      at.package.version = row.last;
       for (const Fix& fix : advise_on(at).fixes) {
         const auto value = [&](std::string_view name) {
           for (const auto& [key, text] : fix.arguments)
@@ -191,10 +191,10 @@ TEST(OlderReleases, SayWhereTheyAreNotVerified) {
     if (row.wheels.empty()) continue;
     for (const std::string_view release : {row.first, row.last}) {
       for (const ComputeCapability device : {ComputeCapability{6, 1}, {7, 0}, {9, 0}, {12, 0}}) {
-        AdviceInput at = installed("", "", device);
-        at.package = row.distribution;
-        at.package_version = release;
-        at.platform = row.platform;
+        Facts at = installed("", "", device);
+        at.package.name = row.distribution;
+        at.package.version = release;
+        at.package.platform = row.platform;
         for (const Fix& fix : advise_on(at).fixes) {
           if (fix.id != "install-build" || fix.arguments.size() != 3) continue;
           const WheelRow* named = find_wheel(fix.arguments[0].second, fix.arguments[1].second,
@@ -214,17 +214,17 @@ TEST(OlderReleases, SayWhereTheyAreNotVerified) {
 
 // Nobody outside its maker need have the source of what pip installed as a file.
 TEST(OlderReleases, ComeBeforeASourceThatNobodyIsKnownToHave) {
-  AdviceInput at = installed("closed-kernels-cu12", "0.19.0", {12, 0});
-  at.object = "/v/lib/python3.11/site-packages/closed_kernels/libclosed.so";
-  at.shared_library = true;
-  at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_80"), {}}};
+  Facts at = installed("closed-kernels-cu12", "0.19.0", {12, 0});
+  at.file.path = "/v/lib/python3.11/site-packages/closed_kernels/libclosed.so";
+  at.file.shared_library = true;
+  at.images.have = {{image::ImageKind::cubin, *image::parse_arch("sm_80"), {}}};
   const Advice advice = advise_on(at);
   ASSERT_FALSE(advice.fixes.empty());
   EXPECT_EQ(advice.fixes.front().id, "take-release-with-code");
   EXPECT_FALSE(contains(commands_of(advice), "closed-kernels")) << commands_of(advice);
   for (const Fix& fix : advice.fixes)
     EXPECT_FALSE(fix.id == "rebuild" && fix.title.starts_with("Build ")) << fix.title;
-  at.source = "/home/u/closed";  // built here
+  at.package.source = "/home/u/closed";  // built here
   EXPECT_EQ(advise_on(at).fixes.front().id, "rebuild");
 }
 
@@ -233,9 +233,9 @@ TEST(OlderReleases, OfWindowsAreInstalledThere) {
   for (const char* package : {"bitsandbytes", "torch", "closed-kernels", "onnxruntime-gpu", "xformers"}) {
     for (const char* file : {"/w/site-packages/p/p_cuda.dll", "/w/p-1.0-cp311-cp311-win_amd64.whl",
                              "/w/p/_C.cp311-win_amd64.pyd"}) {
-      AdviceInput at = installed(package, "0.30.0", {12, 0});
-      at.object = file;
-      at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_80"), {}}};
+      Facts at = installed(package, "0.30.0", {12, 0});
+      at.file.path = file;
+      at.images.have = {{image::ImageKind::cubin, *image::parse_arch("sm_80"), {}}};
       for (const Fix& fix : advise_on(at).fixes)
         for (const std::string& command : fix.commands) {
           for (const char* posix : {"export ", "sudo ", "rm -", "env -u", "/usr/", "$(", "&& "})
@@ -252,24 +252,24 @@ TEST(OlderReleases, OfWindowsAreInstalledThere) {
 
 // What loads libcublasLt.so.13 does not load that of CUDA 12: another build of what loads it is the way.
 TEST(OlderReleases, OfALibraryAreOfTheSameMajorVersion) {
-  AdviceInput at = installed("nvidia-cublas", "13.0.0.19", {6, 1});
-  at.object = "/v/lib/python3.11/site-packages/nvidia/cu13/lib/libcublasLt.so.13";
-  at.toolkit = {13, 0};
-  at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_75"), {}}};
+  Facts at = installed("nvidia-cublas", "13.0.0.19", {6, 1});
+  at.file.path = "/v/lib/python3.11/site-packages/nvidia/cu13/lib/libcublasLt.so.13";
+  at.images.toolkit = {13, 0};
+  at.images.have = {{image::ImageKind::cubin, *image::parse_arch("sm_75"), {}}};
   EXPECT_FALSE(contains(commands_of(advise_on(at)), "-cu12")) << commands_of(advise_on(at));
-  at.extension = "onnxruntime";
+  at.call.extension = "onnxruntime";
   EXPECT_TRUE(contains(first_of(advise_on(at)), "'onnxruntime-gpu==")) << commands_of(advise_on(at));
 }
 
 // pip is asked for what has the GPU's code, and for nothing that an index has under that name by accident.
 TEST(OlderReleases, AreAskedForByTheNameThatPipKnows) {
   const auto told = [](const char* software, bool python) {
-    AdviceInput at;
+    Facts at;
     at.cause = Cause::library_not_found;
-    at.message = "ld_missing";
-    at.package = at.software = software;
-    at.object = "libcublasLt.so.12";
-    at.python = python;
+    at.call.message = "ld_missing";
+    at.package.name = at.package.software = software;
+    at.file.path = "libcublasLt.so.12";
+    at.process.python = python;
     return commands_of(advise_on(at));
   };
   EXPECT_TRUE(contains(told("onnxruntime", true), "'onnxruntime-gpu[cuda,cudnn]'"))
@@ -283,21 +283,21 @@ TEST(OlderReleases, AreAskedForByTheNameThatPipKnows) {
 // A driver that ran CUDA 12.8 runs 12.6 and 11.8; of the builds for these, that for 11.8 ends with
 // PyTorch 2.7.
 TEST(OlderReleases, OfTwoOlderCudasThatWhichGoesOnIsTaken) {
-  AdviceInput at = installed("torch", "2.7.1", {6, 1});
-  at.variant = "cu128";
+  Facts at = installed("torch", "2.7.1", {6, 1});
+  at.package.variant = "cu128";
   EXPECT_NE(commands_of(advise_on(at)).find("/whl/cu126"), std::string::npos) << commands_of(advise_on(at));
-  at.driver = {11, 8};
+  at.driver.cuda = {11, 8};
   EXPECT_NE(commands_of(advise_on(at)).find("/whl/cu118"), std::string::npos) << commands_of(advise_on(at));
 }
 
 // Of a closed library, a version that has the GPU's code is no advice where each known one leaves it out.
 TEST(OlderReleases, OfALibraryWithoutAReleaseForTheGpuNoneIsAsked) {
-  AdviceInput at = installed("nvidia-cusparselt-cu12", "0.6.2", {7, 5});
-  at.object = "/venv/site-packages/nvidia/cusparselt/lib/libcusparseLt.so.0";
+  Facts at = installed("nvidia-cusparselt-cu12", "0.6.2", {7, 5});
+  at.file.path = "/venv/site-packages/nvidia/cusparselt/lib/libcusparseLt.so.0";
   const Advice none = advise_on(at);
   ASSERT_FALSE(none.fixes.empty());
   EXPECT_EQ(none.fixes.front().id, "do-without-library");
-  at.device = {8, 9};  // that of 8.6 runs there
+  at.gpu.cc = {8, 9};  // that of 8.6 runs there
   const Advice some = advise_on(at);
   EXPECT_TRUE(
       std::ranges::none_of(some.fixes, [](const Fix& fix) { return fix.id == "do-without-library"; }));

@@ -16,59 +16,59 @@ using image::Version;
 Facts facts(std::vector<int> codes, std::string_view cc, const std::vector<std::string_view>& images,
             Version driver = {13, 0}) {
   Facts out;
-  out.codes = std::move(codes);
-  out.stage = "lookup";
-  out.device = image::parse_arch(cc)->cc;
-  out.driver = driver;
-  for (const std::string_view name : images) out.images.push_back(fact(name));
-  out.scope = images.empty() ? ImageScope::none : ImageScope::module;
+  out.call.codes = std::move(codes);
+  out.call.stage = "lookup";
+  out.gpu.cc = image::parse_arch(cc)->cc;
+  out.driver.cuda = driver;
+  for (const std::string_view name : images) out.images.list.push_back(fact(name));
+  out.images.scope = images.empty() ? ImageScope::none : ImageScope::module;
   return out;
 }
 
 Facts with_switch(Facts at, bool image::JitSwitches::*field) {
-  at.switches.*field = true;
+  at.driver.switches.*field = true;
   return at;
 }
 Facts damaged(Facts at) {
-  at.damage = "the fatbin ends before the structure it announces";
+  at.images.damage = "the fatbin ends before the structure it announces";
   return at;
 }
 Facts compressed(Facts at, image::Compression how) {
-  for (ImageFact& image : at.images) image.compression = how;
+  for (ImageFact& image : at.images.list) image.compression = how;
   return at;
 }
 /// has: one letter an image, y or n.
 Facts with_kernel(Facts at, std::string_view has) {
-  for (std::size_t i = 0; i < has.size(); ++i) at.images[i].has_kernel = has[i] == 'y';
+  for (std::size_t i = 0; i < has.size(); ++i) at.images.list[i].has_kernel = has[i] == 'y';
   return at;
 }
 Facts at_stage(Facts at, std::string stage, bool probing, bool went_on) {
-  at.stage = std::move(stage);
-  at.probing_caller = probing;
-  at.went_on = went_on;
+  at.call.stage = std::move(stage);
+  at.call.probing = probing;
+  at.call.went_on = went_on;
   return at;
 }
 Facts asks_for_variable(Facts at, bool went_on) {
   at = at_stage(std::move(at), "lookup", false, went_on);
-  at.asks_for_variable = true;
+  at.call.for_variable = true;
   return at;
 }
 Facts forked(Facts at) {
-  at.parent_initialized = true;
+  at.process.parent_initialized = true;
   return at;
 }
 Facts of_file(Facts at) {
-  at.scope = ImageScope::file;
+  at.images.scope = ImageScope::file;
   return at;
 }
 
 Facts asked_by_name(Facts at, std::vector<std::string> alike) {
-  at.asked_by_name = true;
-  at.alike = std::move(alike);
+  at.call.by_name = true;
+  at.images.alike = std::move(alike);
   return at;
 }
 Facts built_by(Facts at, Version toolkit) {
-  for (ImageFact& image : at.images) image.toolkit = toolkit;
+  for (ImageFact& image : at.images.list) image.toolkit = toolkit;
   return at;
 }
 
@@ -76,35 +76,35 @@ Facts built_by(Facts at, Version toolkit) {
 Facts compiler(std::string_view asked, std::string_view version, std::vector<std::string_view> known,
                bool by_code = false) {
   Facts out;
-  out.stage = "other";
-  out.device = image::parse_arch("6.1")->cc;
-  out.driver = {13, 0};
+  out.call.stage = "other";
+  out.gpu.cc = image::parse_arch("6.1")->cc;
+  out.driver.cuda = {13, 0};
   CompilerFacts row;
   row.name = "NVRTC";
   row.asked = *image::parse_arch(asked);
   if (!version.empty()) row.version = *image::parse_version(version);
   row.by_code = by_code;
   for (const std::string_view arch : known) row.known.push_back(*image::parse_arch(arch));
-  out.compiler = std::move(row);
+  out.call.compiler = std::move(row);
   return out;
 }
 
 Facts cached(Facts at) {
-  at.cache = "Triton";
+  at.file.cache = "Triton";
   return at;
 }
 Facts on_launch(Facts at) {
-  at.stage = "launch";
+  at.call.stage = "launch";
   return at;
 }
 Facts among(Facts at, std::size_t devices, bool first) {
-  at.devices = devices;
-  at.first = first;
+  at.gpu.count = devices;
+  at.call.first = first;
   return at;
 }
 Facts runtime_of(Facts at, std::string_view runtime, bool driver_found) {
-  if (!runtime.empty()) at.runtime = *image::parse_version(runtime);
-  at.driver_found = driver_found;
+  if (!runtime.empty()) at.driver.runtime = *image::parse_version(runtime);
+  at.driver.found = driver_found;
   return at;
 }
 
@@ -358,10 +358,10 @@ TEST(Diagnose, ACodeHasOneRowAndSaysItsCause) {
 
 TEST(Diagnose, NeverFailsWithoutADevice) {
   Facts at = facts({209}, "8.6", {"sm_75"});
-  at.device.reset();
+  at.gpu.cc.reset();
   EXPECT_EQ(diagnosis_of(at).cause, Cause::no_image_for_arch);
   EXPECT_LE(diagnosis_of(at).match.confidence, 0.5) << "the images cannot be judged";
-  EXPECT_FALSE(judge_image(at.images[0], at).fits);
+  EXPECT_FALSE(judge_image(at.images.list[0], at).fits);
 }
 
 }  // namespace

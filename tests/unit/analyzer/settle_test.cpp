@@ -18,42 +18,42 @@ PythonEnvironment venv(const std::string& prefix = "/v") {
   return {.prefix = prefix, .interpreter = prefix + "/bin/python", .installed = {}};
 }
 
-Finding about(AdviceInput at) {
+Finding about(Facts at) {
   Finding out;
   out.cause = at.cause;
-  out.about = std::make_shared<const AdviceInput>(std::move(at));
+  out.about = std::make_shared<const Facts>(std::move(at));
   return out;
 }
 
 Finding torch_fails(ComputeCapability device, const char* version, const PythonEnvironment& python,
                     std::vector<ComputeCapability> others = {}) {
-  AdviceInput at;
+  Facts at;
   at.cause = Cause::no_image_for_arch;
-  at.device = device;
-  at.driver = {13, 0};
-  at.object = python.prefix + "/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so";
-  at.origin = Origin::installed;
-  at.package = "torch";
-  at.package_version = version;
-  at.manager = "pip";
-  at.python_env = python;
-  at.other_devices = std::move(others);
-  at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_80"), {}}};
+  at.gpu.cc = device;
+  at.driver.cuda = {13, 0};
+  at.file.path = python.prefix + "/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so";
+  at.file.origin = Origin::installed;
+  at.package.name = "torch";
+  at.package.version = version;
+  at.package.manager = "pip";
+  at.process.python_env = python;
+  at.gpu.others = std::move(others);
+  at.images.have = {{image::ImageKind::cubin, *image::parse_arch("sm_80"), {}}};
   return about(std::move(at));
 }
 
 Finding cudnn_drops(ComputeCapability device, const PythonEnvironment& python) {
-  AdviceInput at;
+  Facts at;
   at.cause = Cause::cudnn_mismatch;
-  at.device = device;
-  at.python_env = python;
+  at.gpu.cc = device;
+  at.process.python_env = python;
   CudaLibrary cudnn;
   cudnn.family = "cudnn";
   cudnn.version = "9.5.0";
   cudnn.cuda = 12;
   cudnn.package = "nvidia-cudnn-cu12";
-  at.conflict.emplace().kind = LibraryConflictKind::dropped;
-  at.conflict->libraries = {cudnn};
+  at.process.conflict.emplace().kind = LibraryConflictKind::dropped;
+  at.process.conflict->libraries = {cudnn};
   return about(std::move(at));
 }
 
@@ -66,8 +66,8 @@ std::string argument(const Fix& fix, std::string_view name) {
 // MAGMA comes to PyTorch's build as a finished library: no list of PyTorch's changes its kernels.
 TEST(Settle, KernelsOfMagmaAreNamedSoAndNoBuildOfPyTorchIsShown) {
   Finding failed = torch_fails({7, 5}, "2.10.0+cu126", venv());
-  AdviceInput at = *failed.about;
-  at.object = "/v/lib/python3.11/site-packages/torch/lib/libtorch_cuda_linalg.so";
+  Facts at = *failed.about;
+  at.file.path = "/v/lib/python3.11/site-packages/torch/lib/libtorch_cuda_linalg.so";
   std::vector<Finding> findings = {about(at)};
   advise_on(findings);
   settle(findings);
@@ -83,9 +83,9 @@ TEST(Settle, KernelsOfMagmaAreNamedSoAndNoBuildOfPyTorchIsShown) {
 // JAX 0.10.2 looks for ptxas in CUDA_ROOT, or in the folder of nvidia's packages, before the one its flag
 // names.
 TEST(Settle, AnotherPtxasForJaxIsNamedByBothOfItsVariables) {
-  AdviceInput at;
+  Facts at;
   at.cause = Cause::nvrtc_arch_unsupported;
-  at.device = ComputeCapability{12, 0};
+  at.gpu.cc = ComputeCapability{12, 0};
   CompilerFacts old;
   old.name = "ptxas";
   old.asked = *image::parse_arch("sm_120a");
@@ -94,7 +94,7 @@ TEST(Settle, AnotherPtxasForJaxIsNamedByBothOfItsVariables) {
   old.selects = "XLA_FLAGS";
   old.other = "/usr/local/cuda-13.0/bin/ptxas";
   old.other_version = {13, 0};
-  at.compiler = old;
+  at.call.compiler = old;
   std::vector<Finding> findings = {about(at)};
   advise_on(findings);
   settle(findings);
@@ -124,11 +124,11 @@ TEST(Settle, AnotherEnvironmentIsAnotherMatter) {
 }
 
 TEST(Settle, NoDriverIsUselessThatAnotherFindingAsksFor) {
-  AdviceInput old;
+  Facts old;
   old.cause = Cause::driver_too_old;
-  old.code = 35;
-  old.driver = {12, 0};
-  old.runtime = {13, 0};
+  old.call.code = 35;
+  old.driver.cuda = {12, 0};
+  old.driver.runtime = {13, 0};
   std::vector<Finding> findings = {torch_fails({12, 0}, "2.7.1+cu126", venv()), about(std::move(old))};
   std::vector<Finding> alone = {findings[0]};
   advise_on(alone);

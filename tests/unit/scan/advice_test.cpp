@@ -205,12 +205,12 @@ TEST_F(Advising, AKernelThatIsGuardedOutIsAMatterOfTheSource) {
 // Of cubins alone, which nothing reads here.
 Facts facts_of(std::initializer_list<std::string_view> cubins, std::string_view device) {
   Facts facts;
-  facts.device = image::parse_arch(device)->cc;
-  facts.scope = ImageScope::module;
+  facts.gpu.cc = image::parse_arch(device)->cc;
+  facts.images.scope = ImageScope::module;
   for (const std::string_view name : cubins) {
     ImageFact image;
     image.candidate = {ImageKind::cubin, *image::parse_arch(name), {}};
-    facts.images.push_back(image);
+    facts.images.list.push_back(image);
   }
   return facts;
 }
@@ -265,13 +265,13 @@ TEST(TorchLink, IsToldByWhatAFileIsLinkedWith) {
 
 TEST(OldDriver, CannotReadWhatIsCompressedWithZstandard) {
   Facts facts = facts_of({"8.0"}, "8.0");
-  facts.images[0].compression = image::Compression::zstd;
-  facts.driver = {12, 3};
+  facts.images.list[0].compression = image::Compression::zstd;
+  facts.driver.cuda = {12, 3};
   EXPECT_EQ(diagnosis_of(facts).cause, Cause::driver_too_old_for_image);
-  EXPECT_FALSE(judge_image(facts.images[0], facts).fits);
-  facts.driver = {12, 4};
+  EXPECT_FALSE(judge_image(facts.images.list[0], facts).fits);
+  facts.driver.cuda = {12, 4};
   EXPECT_NE(diagnosis_of(facts).cause, Cause::driver_too_old_for_image);
-  EXPECT_TRUE(judge_image(facts.images[0], facts).fits);
+  EXPECT_TRUE(judge_image(facts.images.list[0], facts).fits);
 }
 
 TEST(OldDriver, SaysOnceATargetThatItDoesNotKnowTheGpu) {

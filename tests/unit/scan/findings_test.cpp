@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/about.h"
 #include "analyzer/render/finding_page.h"
 #include "analyzer/verbs/fleet_plans.h"
 #include "analyzer/verbs/scan_parts.h"
@@ -112,12 +112,12 @@ TEST(AFileNamedAfterItsGpus, IsForOthers) {
 
 Finding built_file(std::string_view target) {
   Finding out = finding("a.so", target, {"sm_80"});
-  AdviceInput at;
+  Facts at;
   at.cause = out.cause;
-  at.object = out.object;
-  at.device = arch(target).cc;
-  at.have = {{image::ImageKind::cubin, arch("sm_80"), {}}};
-  out.about = std::make_shared<const AdviceInput>(std::move(at));
+  at.file.path = out.object;
+  at.gpu.cc = arch(target).cc;
+  at.images.have = {{image::ImageKind::cubin, arch("sm_80"), {}}};
+  out.about = std::make_shared<const Facts>(std::move(at));
   return out;
 }
 
@@ -126,7 +126,7 @@ TEST(OneAFile, OneBuildIsForAllGpus) {
   scan.findings = {built_file("sm_75"), built_file("sm_120")};
   std::vector<Finding> found = merged(std::move(scan)).findings;
   ASSERT_THAT(found, SizeIs(1));
-  EXPECT_THAT(found[0].about->also, ElementsAre(image::ComputeCapability{12, 0}));
+  EXPECT_THAT(found[0].about->gpu.also, ElementsAre(image::ComputeCapability{12, 0}));
   ASSERT_THAT(found[0].about_others, SizeIs(1));
   EXPECT_THAT(found[0].about_others[0]->also, ElementsAre(image::ComputeCapability{7, 5}));
   advise_on(found);

@@ -4,15 +4,15 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/about.h"
 #include "analyzer/diagnose/log_diagnosis.h"
 
 namespace kshim::diagnose {
 namespace {
 
 // What refused, and what it was asked for.
-void set_compiler(const LogFacts& clues, const LogMatch& hit, AdviceInput& at) {
-  CompilerFacts& compiler = at.compiler.emplace();
+void set_compiler(const LogFacts& clues, const LogMatch& hit, Facts& at) {
+  CompilerFacts& compiler = at.call.compiler.emplace();
   compiler.name = group(hit, "tool");
   if (compiler.name.empty() || compiler.name == "nvrtc")
     compiler.name = hit.who.empty() ? "the compiler" : hit.who;
@@ -25,43 +25,44 @@ image::Version version_of(const std::string& text) {
 }
 
 // "Unsupported .version 8.5; current version is '8.2'" need not be the line that decides.
-void set_ptx(const LogFacts& clues, AdviceInput& at) {
+void set_ptx(const LogFacts& clues, Facts& at) {
   for (const LogMatch& hit : clues.hits) {
     if (group(hit, "ptx").empty() || group(hit, "reads").empty()) continue;
-    at.ptx = version_of(group(hit, "ptx"));
-    at.reads = version_of(group(hit, "reads"));
+    at.images.ptx = version_of(group(hit, "ptx"));
+    at.driver.reads = version_of(group(hit, "reads"));
     // The driver of that number reads this PTX: the CUDA version in the log is another machine's.
-    const ToolkitRow* numbered = toolkit_of_branch(branch_of(at.kernel_module));
-    if (numbered != nullptr && numbered->isa == at.reads) at.driver = numbered->version;
+    const ToolkitRow* numbered = toolkit_of_branch(branch_of(at.driver.module));
+    if (numbered != nullptr && numbered->isa == at.driver.reads) at.driver.cuda = numbered->version;
     return;
   }
   // Else what the published package has.
-  const WheelRow* row = find_wheel(at.package.normal(), at.package_version, at.variant, platform_of(at));
-  if (row != nullptr) at.ptx = version_of(std::string(row->isa));
+  const WheelRow* row =
+      find_wheel(at.package.name.normal(), at.package.version, at.package.variant, platform_of(at));
+  if (row != nullptr) at.images.ptx = version_of(std::string(row->isa));
 }
 
 // Whose cache it is, by what compiles there.
-void set_cache(const LogFacts& clues, AdviceInput& at) {
-  at.cache = "the compiler";
+void set_cache(const LogFacts& clues, Facts& at) {
+  at.file.cache = "the compiler";
   for (const CacheRow& row : caches()) {
     if (!clues.compiler.starts_with(row.who)) continue;
-    at.cache = row.who;
-    at.cache_variable = row.variable;
+    at.file.cache = row.who;
+    at.file.cache_variable = row.variable;
   }
 }
 
 // What the runtime is, or what a container's image demands.
-void set_runtime(const LogMatch* hit, AdviceInput& at) {
+void set_runtime(const LogMatch* hit, Facts& at) {
   const image::Version asked = hit != nullptr ? version_of(group(*hit, "needcuda")) : image::Version{};
-  at.asks_for_cuda = asked.known();
-  at.runtime = asked.known() ? asked : at.toolkit;
+  at.driver.asked_by_container = asked.known();
+  at.driver.runtime = asked.known() ? asked : at.images.toolkit;
 }
 
 // What is built on PyTorch and lacks the code in this release: another PyTorch would leave it so.
-const PackageMention* lacking_extension(const LogFacts& clues, const AdviceInput& at) {
+const PackageMention* lacking_extension(const LogFacts& clues, const Facts& at) {
   const auto lacks = [&](const PackageMention& each) {
     return each.name != "torch" && !each.from_source &&
-           is_without_code(each.name, each.version, *at.device, platform_of(at));
+           is_without_code(each.name, each.version, *at.gpu.cc, platform_of(at));
   };
   const auto found = std::find_if(clues.packages.begin(), clues.packages.end(), lacks);
   return found == clues.packages.end() ? nullptr : &*found;
@@ -95,7 +96,7 @@ std::string listed_major(const LogFacts& clues, const std::string& name) {
 
 // Packages of NVIDIA's for two major versions of CUDA; the process can load one. Those that stay are of
 // PyTorch's, else the newer.
-void say_wheels(const LogFacts& clues, AdviceInput& at) {
+void say_wheels(const LogFacts& clues, Facts& at) {
   std::set<std::string> majors;
   for (const std::string& wheel : clues.cuda_wheels) majors.insert(wheel.substr(wheel.size() - 2));
   if (majors.size() != 2) return;
@@ -108,9 +109,9 @@ void say_wheels(const LogFacts& clues, AdviceInput& at) {
     out.push_back(wheel);
     in.push_back(wheel.substr(0, wheel.size() - 2) + kept);
   }
-  at.said["remove"] = join(out, " ");
-  at.said["keep"] = join(in, " ");
-  at.said["kept_cuda"] = kept;
+  at.call.said["remove"] = join(out, " ");
+  at.call.said["keep"] = join(in, " ");
+  at.call.said["kept_cuda"] = kept;
 }
 
 // nvidia-smi reads its CUDA version from the libcuda that it loads: beyond that of the driver's own branch,
@@ -155,16 +156,16 @@ std::string_view holder_of(const GpuMemory& memory) {
   return memory.others >= memory.total / 4 && memory.others >= memory.asked ? "memory-other" : "memory-own";
 }
 
-void say_memory(const LogFacts& clues, AdviceInput& at) {
+void say_memory(const LogFacts& clues, Facts& at) {
   const GpuMemory& memory = clues.memory;
   const bool counted = memory.own != 0 || memory.free >= std::max<std::uint64_t>(memory.asked, 1);
   if (!memory.known() || !counted || at.cause != Cause::out_of_memory) return;
-  at.shows.emplace_back(holder_of(memory));
+  at.process.shows.emplace_back(holder_of(memory));
   const std::pair<const char*, std::uint64_t> sizes[] = {
       {"asked", memory.asked}, {"total", memory.total},   {"free", memory.free},
       {"own", memory.own},     {"others", memory.others}, {"reserved", memory.reserved}};
   for (const auto& [word, size] : sizes)
-    if (size != 0) at.said[word] = memory_text(size);
+    if (size != 0) at.call.said[word] = memory_text(size);
 }
 
 // Another language's stack, and nothing of a Python environment beside it.
@@ -175,21 +176,21 @@ bool is_of_another_language(const LogFacts& clues, const LogMatch* hit) {
 }
 
 // Words that fixes may ask for: what the message names, and what is listed beside it.
-void set_said(const LogFacts& clues, const LogMatch* message, AdviceInput& at) {
+void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
   constexpr std::array kWords = {"want", "have", "variable", "needs", "symbol", "named"};
   if (message != nullptr)
     for (const char* word : kWords)
       // A message that is printed again may be shorter.
       for (const LogMatch& hit : clues.hits)
         if (std::string text = group(hit, word); hit.id == message->id && !text.empty())
-          at.said.emplace(word, std::move(text));
-  if (const auto symbol = at.said.find("symbol"); symbol != at.said.end())
+          at.call.said.emplace(word, std::move(text));
+  if (const auto symbol = at.call.said.find("symbol"); symbol != at.call.said.end())
     if (std::string driver = driver_with(symbol->second.substr(0, symbol->second.find("_v")));
         !driver.empty())
-      at.said["driver"] = std::move(driver);
-  if (const auto missing = library_of(at.object); missing && at.cause == Cause::library_not_found) {
-    at.said["library_name"] = missing->name == "cudnn" ? "cuDNN" : missing->name;
-    at.said["library_major"] = missing->major;
+      at.call.said["driver"] = std::move(driver);
+  if (const auto missing = library_of(at.file.path); missing && at.cause == Cause::library_not_found) {
+    at.call.said["library_name"] = missing->name == "cudnn" ? "cuDNN" : missing->name;
+    at.call.said["library_major"] = missing->major;
     unsigned wanted = 0;
     unsigned there = 0;
     const std::string listed = listed_major(clues, missing->name);
@@ -197,31 +198,32 @@ void set_said(const LogFacts& clues, const LogMatch* message, AdviceInput& at) {
     std::from_chars(listed.data(), listed.data() + listed.size(), there);
     const ToolkitRow* last = toolkit_at_most({static_cast<std::uint16_t>(wanted), 99});
     if (missing->name == "cublas" && last != nullptr && last->version.major == wanted)
-      at.said["cuda_packages"] = fmt::format("{}-{}", last->version.major, last->version.minor);
+      at.call.said["cuda_packages"] = fmt::format("{}-{}", last->version.major, last->version.minor);
     if (there == 0 || there == wanted)
-      if (std::string wheel = wheel_of(*missing, at.toolkit.known() ? at.toolkit.major : 12); !wheel.empty())
-        at.said["library_wheel"] = std::move(wheel);
-    if (there != 0 && there != wanted) at.said[there > wanted ? "newer_there" : "older_there"] = listed;
+      if (std::string wheel = wheel_of(*missing, at.images.toolkit.known() ? at.images.toolkit.major : 12);
+          !wheel.empty())
+        at.call.said["library_wheel"] = std::move(wheel);
+    if (there != 0 && there != wanted) at.call.said[there > wanted ? "newer_there" : "older_there"] = listed;
   }
   say_wheels(clues, at);
   if (is_ahead_of_its_driver(clues)) {
-    at.said["module"] = clues.kernel_module;
-    at.said["own_cuda"] = name(toolkit_of_branch(branch_of(clues.kernel_module))->version);
+    at.call.said["module"] = clues.kernel_module;
+    at.call.said["own_cuda"] = name(toolkit_of_branch(branch_of(clues.kernel_module))->version);
   }
-  if (clues.driver_releases.size() == 2) at.said["releases"] = enumerate(clues.driver_releases);
+  if (clues.driver_releases.size() == 2) at.call.said["releases"] = enumerate(clues.driver_releases);
   if (const auto visible = clues.env.find("CUDA_VISIBLE_DEVICES"); visible != clues.env.end()) {
     const auto commas = std::ranges::count_if(visible->second, [](char c) { return c == ',' || c == ';'; });
-    if (!visible->second.empty()) at.said["visible"] = std::to_string(commas + 1);
+    if (!visible->second.empty()) at.call.said["visible"] = std::to_string(commas + 1);
   }
-  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+  const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
   const std::pair<const char*, bool> shown[] = {{"container", clues.container},
-                                                {"windows", at.windows},
+                                                {"windows", at.process.windows},
                                                 {"jetson", gpu != nullptr && gpu->tegra},
                                                 {"compat", is_ahead_of_its_driver(clues)},
                                                 {"not-python", is_of_another_language(clues, message)}};
-  at.shows.assign(clues.shows.begin(), clues.shows.end());
+  at.process.shows.assign(clues.shows.begin(), clues.shows.end());
   for (const auto& [what, is] : shown)
-    if (is && !contains(at.shows, what)) at.shows.emplace_back(what);
+    if (is && !contains(at.process.shows, what)) at.process.shows.emplace_back(what);
   say_memory(clues, at);
 }
 
@@ -239,36 +241,37 @@ std::string memory_text(std::uint64_t bytes) {
   return size >= 1024 ? fmt::format("{:.2f} GiB", size / 1024) : fmt::format("{:.0f} MiB", size);
 }
 
-std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Judgment& judgment,
-                                                const Finding& finding) {
-  AdviceInput at = advice_input(finding, judgment.facts, {});
-  if (judgment.device != nullptr) at.device_name = judgment.device->name;
-  at.kernel_module = clues.kernel_module;
-  at.driver = clues.driver;
-  at.toolkit = clues.toolkit;
-  at.toolkit_how = clues.toolkit_assumed ? "as --assume-toolkit says" : "the log names it";
-  at.python = clues.python;
-  at.python_version = clues.python_release;
+std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& judgment,
+                                         const Finding& finding) {
+  Facts at = facts_about(finding, judgment.facts, {});
+  if (judgment.device != nullptr) at.gpu.name = judgment.device->name;
+  at.driver.module = clues.kernel_module;
+  at.driver.cuda = clues.driver;
+  at.images.toolkit = clues.toolkit;
+  at.images.toolkit_how = clues.toolkit_assumed ? "as --assume-toolkit says" : "the log names it";
+  at.process.python = clues.python;
+  at.process.python_version = clues.python_release;
   if (const PackageMention* torch = find_package(clues, "torch")) {
-    at.torch = true;
+    at.process.torch = true;
     const std::string variant = !torch->variant.empty() ? torch->variant
                                 : clues.toolkit.known()
                                     ? fmt::format("cu{}{}", clues.toolkit.major, clues.toolkit.minor)
                                     : std::string();
     if (!torch->version.empty())
-      at.torch_build = fmt::format("{}+{}", torch->version, variant.empty() ? "cuNNN" : variant);
+      at.package.torch_build = fmt::format("{}+{}", torch->version, variant.empty() ? "cuNNN" : variant);
   }
-  at.links_torch = at.torch;
-  if (judgment.hit != nullptr) at.extension = package_that_called(clues, *judgment.hit);
-  at.platform = clues.windows ? "windows x86_64" : "";
-  at.build_system = clues.build_system;
-  at.arch_variable = clues.arch_variable;
-  at.arch_dots = clues.arch_dots;
-  at.arch_flags = clues.arch_flags;
-  at.container = clues.container;
-  at.container_image = clues.container_image;
-  at.released = clues.released && clues.build_system.empty() && (!clues.python || clues.packages.empty());
-  at.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";
+  at.file.links_torch = at.process.torch;
+  if (judgment.hit != nullptr) at.call.extension = package_that_called(clues, *judgment.hit);
+  at.package.platform = clues.windows ? "windows x86_64" : "";
+  at.package.build_system = clues.build_system;
+  at.package.arch_variable = clues.arch_variable;
+  at.package.arch_dots = clues.arch_dots;
+  at.package.arch_flags = clues.arch_flags;
+  at.process.container = clues.container;
+  at.process.container_image = clues.container_image;
+  at.package.released =
+      clues.released && clues.build_system.empty() && (!clues.python || clues.packages.empty());
+  at.process.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";
   // A file of its own that was looked at is not PyTorch's.
   const PackageMention* package = package_that_failed(clues, judgment.hit);
   // What a package says that it was built for tells of no other.
@@ -282,7 +285,7 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
   const bool another = package != nullptr && package->name == "torch" && judgment.list != nullptr &&
                        !judgment.list->by_itself && judgment.list->owner.find("torch") == std::string::npos;
   // Of no known GPU, what was built against PyTorch is likelier than PyTorch's own release.
-  if (package != nullptr && package->name == "torch" && !at.device) {
+  if (package != nullptr && package->name == "torch" && !at.gpu.cc) {
     const auto built =
         std::find_if(clues.packages.begin(), clues.packages.end(), [](const PackageMention& each) {
           return std::ranges::any_of(workarounds(), [&](const auto& row) {
@@ -291,84 +294,87 @@ std::shared_ptr<const AdviceInput> advice_input(const LogFacts& clues, const Jud
         });
     if (built != clues.packages.end()) package = &*built;
   }
-  if (package != nullptr && package->name == "torch" && at.device) {
+  if (package != nullptr && package->name == "torch" && at.gpu.cc) {
     if (const PackageMention* extension = lacking_extension(clues, at)) package = extension;
     // vLLM asks for one release of PyTorch, and has most of the kernels that it starts.
     const PackageMention* vllm = find_package(clues, "vllm");
     if (vllm != nullptr && finding.cause == Cause::no_image_for_arch) package = vllm;
   }
   if (package != nullptr && !another) {
-    at.software = package->name;
-    at.released = at.released || is_released(package->name);
-    at.from_source = package->from_source;
-    at.package_version = package->version;
-    at.variant = package->variant;
+    at.package.software = package->name;
+    at.package.released = at.package.released || is_released(package->name);
+    at.package.from_source = package->from_source;
+    at.package.version = package->version;
+    at.package.variant = package->variant;
     // "PyTorch 1.8.1, CUDA 10.2": the build that is there, which is not to be installed again.
-    if (package->name == "torch" && at.variant.empty() && at.device && clues.toolkit.known()) {
+    if (package->name == "torch" && at.package.variant.empty() && at.gpu.cc && clues.toolkit.known()) {
       const std::string variant = fmt::format("cu{}{}", clues.toolkit.major, clues.toolkit.minor);
       const WheelRow* row = find_wheel("torch", package->version, variant, platform_of(at));
-      if (row != nullptr && row->variant == variant && serves(*row, *at.device) == image::Choice::sass)
-        at.variant = variant;
+      if (row != nullptr && row->variant == variant && serves(*row, *at.gpu.cc) == image::Choice::sass)
+        at.package.variant = variant;
     }
     const bool of_pip = package->known_as() != package->name;  // cupy-cuda12x, onnxruntime-gpu
     // "NCCL version 2.21.5+cuda11.8" is how NCCL names itself.
     const bool of_wheel = !package->variant.empty() && !package->variant.starts_with("cuda");
     if ((clues.python || of_pip || of_wheel) && !package->from_source) {
-      at.package = package->known_as();
-      at.origin = Origin::installed;
+      at.package.name = package->known_as();
+      at.file.origin = Origin::installed;
     }
   }
-  at.builds = clues.builds || !clues.build_system.empty() || !clues.arch_variable.empty() || at.from_source ||
-              !at.images.empty() || clues.env.contains("TORCH_CUDA_ARCH_LIST");
+  at.package.builds = clues.builds || !clues.build_system.empty() || !clues.arch_variable.empty() ||
+                      at.package.from_source || !at.images.list.empty() ||
+                      clues.env.contains("TORCH_CUDA_ARCH_LIST");
   // A program of a name that its makers build, alone in the log, though no package failed.
   if (package == nullptr && clues.packages.size() == 1 && is_released(clues.packages.front().name))
-    at.released = true;
+    at.package.released = true;
   // A package that no table of ours knows: pip brought it built, and nobody here has its sources.
-  if (package == nullptr && !at.torch && !at.extension.empty()) at.released = true;
+  if (package == nullptr && !at.process.torch && !at.call.extension.empty()) at.package.released = true;
   // Only what PyTorch's extension builder builds reads it.
   if (clues.env.contains("TORCH_CUDA_ARCH_LIST")) {
-    at.torch = true;
-    if (at.arch_variable.empty()) at.arch_variable = "TORCH_CUDA_ARCH_LIST";
-    at.arch_dots = at.arch_variable == "TORCH_CUDA_ARCH_LIST" || at.arch_dots;
+    at.process.torch = true;
+    if (at.package.arch_variable.empty()) at.package.arch_variable = "TORCH_CUDA_ARCH_LIST";
+    at.package.arch_dots = at.package.arch_variable == "TORCH_CUDA_ARCH_LIST" || at.package.arch_dots;
   }
   // What compiles at run time makes PTX of its own compiler's version.
-  if (clues.run_time_compiler && finding.cause == Cause::ptx_newer_than_driver) at.origin = Origin::memory;
-  at.links_torch = at.torch;
+  if (clues.run_time_compiler && finding.cause == Cause::ptx_newer_than_driver)
+    at.file.origin = Origin::memory;
+  at.file.links_torch = at.process.torch;
   if (finding.cause == Cause::stale_cache_artifact) set_cache(clues, at);
   // A build for one GPU of several would take the code of the others away.
   const bool of_list = judgment.list != nullptr && judgment.list->by_itself;
   for (const DeviceMention& each : clues.devices)
-    if (at.device && each.cc != *at.device && (of_list || (each.by_name && judgment.device->by_name)))
-      at.other_devices.push_back(each.cc);
+    if (at.gpu.cc && each.cc != *at.gpu.cc && (of_list || (each.by_name && judgment.device->by_name)))
+      at.gpu.others.push_back(each.cc);
   for (const SwitchRow& row : switches())
-    if (is_on(row, clues.env)) at.switch_names.emplace_back(row.variable);
+    if (is_on(row, clues.env)) at.driver.switch_names.emplace_back(row.variable);
   const LogMatch* message = message_behind(clues, judgment);
-  if (message != nullptr) at.message = message->id;
+  if (message != nullptr) at.call.message = message->id;
   // The question is about cuDNN, not about its caller, where it is the message or its release is known.
   const PackageMention* cudnn = find_package(clues, "cuDNN");
   const bool released = cudnn != nullptr && !cudnn->version.empty();
   if (at.cause == Cause::cudnn_mismatch && (released || (message != nullptr && message->who == "cuDNN"))) {
-    at.software = "cuDNN";
-    if (released) at.package_version = cudnn->version;
+    at.package.software = "cuDNN";
+    if (released) at.package.version = cudnn->version;
   }
   if (finding.cause == Cause::nvrtc_arch_unsupported && judgment.hit != nullptr)
     set_compiler(clues, *judgment.hit, at);
   if (finding.cause == Cause::ptx_newer_than_driver) set_ptx(clues, at);
   if (finding.cause == Cause::driver_too_old) set_runtime(judgment.hit, at);
   // Its programs in /usr/src are those of the system's package.
-  if (at.software == "TensorRT" && clues.shows.contains("apt") && !clues.python) at.manager = "dpkg";
-  at.windows = clues.of_windows();
+  if (at.package.software == "TensorRT" && clues.shows.contains("apt") && !clues.python)
+    at.package.manager = "dpkg";
+  at.process.windows = clues.of_windows();
   set_said(clues, message, at);
   const auto note = [&](Assumed what, bool said) {
-    if (!said) at.unsaid.push_back(what);
+    if (!said) at.process.unsaid.push_back(what);
   };
-  note(Assumed::gpu, at.device.has_value());
-  note(Assumed::cuda, at.toolkit.known() || !at.variant.empty());
-  note(Assumed::driver, at.driver.known() || !at.kernel_module.empty());
+  note(Assumed::gpu, at.gpu.cc.has_value());
+  note(Assumed::cuda, at.images.toolkit.known() || !at.package.variant.empty());
+  note(Assumed::driver, at.driver.cuda.known() || !at.driver.module.empty());
   note(Assumed::system, clues.windows || clues.posix);
-  note(Assumed::package_manager, clues.package_manager || !at.variant.empty());
-  note(Assumed::python, !at.python_version.empty());
-  return std::make_shared<const AdviceInput>(std::move(at));
+  note(Assumed::package_manager, clues.package_manager || !at.package.variant.empty());
+  note(Assumed::python, !at.process.python_version.empty());
+  return std::make_shared<const Facts>(std::move(at));
 }
 
 }  // namespace kshim::diagnose

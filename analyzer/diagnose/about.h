@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding::about: the facts that the rules saw, with what only the advice asks for.
+#pragma once
+
+#include "analyzer/diagnose/libraries.h"
+#include "analyzer/diagnose/places.h"
+
+namespace kshim::diagnose {
+
+/// Whether what failed was fetched as a finished build.
+inline bool comes_built(const Facts& at) {
+  if (!at.package.source.empty()) return false;
+  return at.file.origin == Origin::installed ||
+         (at.file.path.empty() && !at.package.name.empty() && !at.package.from_source);
+}
+
+/// The finding's cause, code and object, and what the rules saw. `cubins`: the newest toolkit that the file's
+/// cubins name.
+Facts facts_about(const Finding& finding, Facts at, image::Version cubins);
+
+/// A finding of a cause, with the severity of that cause.
+Finding new_finding(Cause cause, double confidence, std::string headline = {});
+/// What the finding's fixes depend on: `at`, for its cause.
+void set_about(Facts at, Finding& finding);
+
+/// What its path tells of the file, and what is linked with it. `path`: in the process or on this machine; of
+/// a member, that of the archive. `readable`: where its ELF headers can be read; empty = nowhere.
+void complete_file(std::string_view path, const std::string& readable, Facts& at);
+/// Whose file it is. Where it came from only `here` may say, what this machine's own records have of it: a
+/// report could name anybody's source.
+void set_package(const PackageRecord& package, const PackageRecord* here, Facts& at);
+
+/// The platform of the situation, else the one that the GPU is likeliest in.
+std::string platform_of(const Facts& at);
+
+}  // namespace kshim::diagnose
