@@ -21,6 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kMostTyped = 400;
+
 struct RunOptions {
   std::vector<std::string> simulate;
   std::vector<std::string> target;
@@ -210,6 +212,21 @@ void explain_failed_start(const ChildOutcome& outcome, const fs::path& program,
     std::erase_if(seen.blind, [&](const BlindProcess& row) { return row.pid == outcome.pid; });
 }
 
+/// For what left no report: the same run, with all that there is to say.
+std::string again_with_all(const RunOptions& options) {
+  std::string out = "kshim run --format markdown";
+  for (const std::string& row : options.simulate) out += " --simulate " + shell_quote(row);
+  for (const std::string& row : options.target) out += " --target " + shell_quote(row);
+  out += " --";
+  for (const std::string& word : options.command) {
+    const std::string quoted = shell_quote(word);
+    // A script of `python -c` is too much for a line.
+    if (quoted.front() == kNoShellWord || out.size() + quoted.size() > kMostTyped) return {};
+    out += ' ' + quoted;
+  }
+  return out;
+}
+
 int run(const RunOptions& options) {
   AnalysisOptions analysis_options;
   analysis_options.targets = parse_archs("--target", options.target, exit_status::kRunFailed);
@@ -285,6 +302,15 @@ int run(const RunOptions& options) {
   seen.ending = {outcome.exit_status, outcome.term_signal};
   seen.words = std::move(outcome.words);
   seen.heard = outcome.heard;
+  seen.again = again_with_all(options);
+  for (const std::string& row : split(simulation.devices, ";"))
+    if (const auto arch = image::parse_arch(row.substr(0, row.find(':')))) seen.simulated.push_back(arch->cc);
+  // An empty list of GPUs is the user's own, and hides the simulated ones as well.
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  const bool hidden = visible != nullptr && (*visible == '\0' || *visible == '-');
+  std::error_code none;
+  seen.no_kernel_module =
+      !options.simulate.empty() && !hidden && !fs::exists("/proc/driver/nvidia/version", none);
   const Analysis analysis = verbs::analyze(reports, analysis_options, seen);
   driver_log.keep_if_quoted(analysis);
   const bool on_stderr = output.is_stream();

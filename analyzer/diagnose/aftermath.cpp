@@ -366,8 +366,9 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Ju
   return out;
 }
 
-std::optional<Finding> idle_driver(const IdleProcess& process, const Ending& ending, ObjectFiles& files) {
-  if (ending.status.value_or(0) == 0 || ending.signal) return std::nullopt;
+std::optional<Finding> idle_driver(const IdleProcess& process,
+                                   const std::optional<image::ComputeCapability>& device,
+                                   ObjectFiles& files) {
   const image::Version runtime = runtime_of(process.exe, files);
   const bool newer = runtime.known() && runtime.major > process.driver.major;
   // Nothing is newer than a driver for the newest toolkit.
@@ -391,6 +392,7 @@ std::optional<Finding> idle_driver(const IdleProcess& process, const Ending& end
   Facts at;
   at.call.code = kInsufficientDriver;
   at.driver.cuda = process.driver;
+  at.gpu.cc = device;
   if (newer) at.driver.runtime = runtime;
   set_about(std::move(at), out);
   return out;

@@ -32,6 +32,7 @@ Finding no_driver(const std::string& program);
 
 /// driver-too-old: a process asked the driver for its version, did not initialize it, and the program gave
 /// up.
-std::optional<Finding> idle_driver(const IdleProcess& process, const Ending& ending, ObjectFiles& files);
+std::optional<Finding> idle_driver(const IdleProcess& process,
+                                   const std::optional<image::ComputeCapability>& device, ObjectFiles& files);
 
 }  // namespace kshim::diagnose

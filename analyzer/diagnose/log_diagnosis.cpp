@@ -480,7 +480,11 @@ class LineRanker {
         !decided_->hit->thrown && decided_->suspect.confidence < judgment.suspect.confidence) {
       hint_ = std::exchange(*decided_, std::move(judgment));
     } else if (warning) {
-      if (!hint_ && !decided_) hint_ = std::move(judgment);
+      // "No GPU" is what a missing library looks like to a program.
+      const bool says_why = hint_ && hint_->suspect.cause == Cause::no_device &&
+                            judgment.suspect.cause != Cause::no_device &&
+                            judgment.suspect.confidence >= kStrong;
+      if ((!hint_ || says_why) && !decided_) hint_ = std::move(judgment);
     } else if (!decided_) {
       decided_ = std::move(judgment);
     } else if (is_bare(*decided_) && judgment.suspect.cause != Cause::unknown &&

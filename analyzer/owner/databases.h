@@ -147,6 +147,10 @@ Package package_of_conda_index(std::string_view json);
 /// one of conda's.
 PythonEnvironment python_environment(const std::string& file, const std::string& prefix, bool conda);
 
+/// The folder of NVIDIA's wheels in an environment that has a library, by its whole name
+/// ("libcusolver.so.11") or without the number ("libcupti.so"). Empty: none has it.
+std::string library_folder(const PythonEnvironment& environment, std::string_view name);
+
 // What an installer notes of a distribution that came from no index: direct_url.json (PEP 610).
 
 /// How a source begins that is installed editable.

@@ -12,6 +12,7 @@ namespace kshim::owner {
 struct PythonEnvironment {
   std::string prefix;       ///< of the virtual or conda environment; empty = not known
   std::string interpreter;  ///< its python, by path
+  std::string site;         ///< its folder of packages; empty = not known, or not of this machine
   bool has_pip = true;
   bool conda = false;
   std::vector<std::pair<std::string, std::string>> installed;  ///< name and version of PyTorch's packages

@@ -418,12 +418,28 @@ PythonEnvironment python_environment(const std::string& file, const std::string&
   LookupBudget budget{.entries = kMaxEntries};
   const std::vector<std::string> names = names_in(site->folder, budget);
   if (names.empty()) return out;  // another machine's: nothing is known to be missing
+  out.site = site->folder;
   out.has_pip = is_there(fs::path(site->folder) / "pip") || is_there(fs::path(out.prefix) / "bin" / "pip");
   for (const std::string_view wanted : kTogether)
     for (const std::string& name : names)
       if (const Package package = named_by(name); name.ends_with(kDistInfo) && package.project() == wanted)
         out.installed.emplace_back(package.name, package.version);
   return out;
+}
+
+std::string library_folder(const PythonEnvironment& environment, std::string_view name) {
+  constexpr std::uint64_t kMaxEntries = 4096;
+  if (environment.site.empty() || name.empty()) return {};
+  LookupBudget budget{.entries = kMaxEntries};
+  // nvidia/cublas/lib of CUDA 12's wheels, nvidia/cu13/lib of CUDA 13's.
+  const fs::path nvidia = fs::path(environment.site) / "nvidia";
+  for (const std::string& package : names_in(nvidia, budget)) {
+    const fs::path folder = nvidia / package / "lib";
+    for (const std::string& file : names_in(folder, budget))
+      if (file == name || (name.ends_with(".so") && file.starts_with(std::string(name) + ".")))
+        return folder.string();
+  }
+  return {};
 }
 
 }  // namespace kshim::owner

@@ -137,8 +137,12 @@ struct AnalysisWriter {
       matrix.add(analysis_.findings[i], i + 1);
     matrix.write(doc_.has_links(), doc_);
     write_fleet(analysis_.fleet, doc_);
-    if (doc_.brief() && problems_ != 0 && !analysis_.processes.empty())
-      doc_.more("More:", "kshim analyze -v " + reports_path(analysis_));
+    if (doc_.brief() && problems_ != 0) {
+      if (!analysis_.processes.empty())
+        doc_.more("More:", "kshim analyze -v " + reports_path(analysis_));
+      else if (!analysis_.again.empty())
+        doc_.more("More:", analysis_.again);
+    }
     if (!terminal && !(analysis_.devices.empty() && analysis_.processes.empty())) {
       doc_.heading(2, {{"Environment"}});
       devices();

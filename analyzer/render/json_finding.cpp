@@ -180,6 +180,8 @@ std::string render_json(const Analysis& from, Format format, const RenderOptions
     return row;
   });
   KSHIM_JSON_FIELDS(notes, blind, runs, fleet, mapped, exit_status, term_signal)
+  out["last_words"] = from.last_words.line.empty() ? Json() : Json(from.last_words.line);
+  out["needs_kernel_module"] = from.needs_module.empty() ? Json() : Json(from.needs_module);
   if (from.rejected) out["rejected"] = to_json(*from.rejected);
   if (from.facts) out["facts"] = to_json(*from.facts);
   add_knowledge(out);

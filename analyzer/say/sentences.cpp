@@ -55,17 +55,52 @@ bool recorded_any(const Analysis& analysis) {
                              [](const ProcessSummary& process) { return process.modules != 0; });
 }
 
+bool is_simulated(const Analysis& analysis) {
+  return std::ranges::any_of(analysis.devices, &DeviceSummary::simulated);
+}
+
+// The beginning of a line that may be long.
+std::string quoted_line(const std::string& line) {
+  constexpr std::size_t kMost = 160;
+  if (line.size() <= kMost) return line;
+  std::size_t end = kMost;
+  while (end != 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) --end;
+  return line.substr(0, end) + "...";
+}
+
 std::string ending_text(const Analysis& analysis) {
   if (analysis.term_signal) return fmt::format("the program was ended by signal {}", *analysis.term_signal);
   std::string text = fmt::format("the program ended with {}", *analysis.exit_status);
   if (!analysis.findings.empty()) return text;
-  text += analysis.heard
-              ? " for a reason that neither a report nor its stderr shows"
-              : " for a reason that no report shows; its own output may say it (kshim explain --log FILE)";
-  // Said, but not as the reason: most programs that end so on the simulator have another one.
-  if (recorded_any(analysis) && std::ranges::any_of(analysis.devices, &DeviceSummary::simulated))
-    text += "; a simulated GPU runs no kernel";
+  const LastWords& last = analysis.last_words;
+  if (last.exception) {
+    text += fmt::format(": {}", quoted_line(last.line));
+    if (!last.about_gpu) text += ", which is no failure of CUDA's";
+  } else if (!last.line.empty()) {
+    text += fmt::format("; its stderr ends with \"{}\"", quoted_line(last.line));
+  } else {
+    text += analysis.heard
+                ? ", and wrote no reason to stderr"
+                : " for a reason that no report shows; its own output may say it (kshim explain --log FILE)";
+  }
+  // What computes nothing gives wrong results: a program that checks them says so.
+  const bool checks = !last.exception || last.line.starts_with("AssertionError");
+  if (checks && recorded_any(analysis) && is_simulated(analysis))
+    text += "; a simulated GPU runs no kernel, and its results are zeros";
   return text;
+}
+
+// What a program cannot find beside simulated GPUs; empty where that is not why.
+std::string limit_of_simulation(const Analysis& analysis) {
+  if (!analysis.no_kernel_module || recorded_any(analysis)) return {};
+  if (!analysis.needs_module.empty())
+    return fmt::format(
+        "; {} needs the driver's kernel module, which simulated GPUs do not have: a limit of --simulate, and "
+        "no fault of the program or a library",
+        analysis.needs_module);
+  if (!is_simulated(analysis)) return {};
+  return "; a program that looks for /dev/nvidia0 or /proc/driver/nvidia, as JAX does, finds no GPU with "
+         "--simulate";
 }
 
 std::string on_gpus(const Analysis& analysis) {
@@ -75,7 +110,8 @@ std::string on_gpus(const Analysis& analysis) {
 
 VerdictLine failed_line(const Analysis& analysis) {
   return {Tone::strong, has_gap(analysis) ? "no failure seen:" : "no gap seen:",
-          fmt::format("{}{}; {}", modules_text(analysis), on_gpus(analysis), ending_text(analysis))};
+          fmt::format("{}{}; {}{}", modules_text(analysis), on_gpus(analysis), ending_text(analysis),
+                      limit_of_simulation(analysis))};
 }
 
 VerdictLine ok_line(const Analysis& analysis) {
@@ -92,9 +128,10 @@ VerdictLine idle_line(const Analysis& analysis) {
   const bool told = worst(analysis) >= Severity::warning;  // why
   return {
       Tone::strong, "idle:",
-      fmt::format("the program initialized CUDA and used no kernel{}{}{}{}", on_gpus(analysis),
+      fmt::format("the program initialized CUDA and used no kernel{}{}{}{}{}", on_gpus(analysis),
                   names.empty() ? "" : fmt::format(", with {} loaded", enumerate(names)),
                   told ? "" : ": it ran on the CPU, or had no work for a GPU",
+                  told ? "" : limit_of_simulation(analysis),
                   analysis.heard || told ? "" : "; its own output may say why (kshim explain --log FILE)")};
 }
 
@@ -118,7 +155,8 @@ VerdictLine verdict_line(const Analysis& analysis) {
     case Verdict::idle:
       return idle_line(analysis);
     case Verdict::no_cuda:
-      return {Tone::strong, "no CUDA:", "no watched process initialized CUDA"};
+      return {Tone::strong,
+              "no CUDA:", "no watched process initialized CUDA" + limit_of_simulation(analysis)};
     case Verdict::incomplete: {
       const auto reports =
           reports_that(analysis, [](const ProcessSummary& process) { return !process.complete; });

@@ -17,6 +17,13 @@ std::string_view to_name(Verdict verdict);
 
 struct ReportFacts;
 
+/// What a program said last on stderr.
+struct LastWords {
+  std::string line;        ///< the exception, else the last line
+  bool exception = false;  ///< an exception, a panic or a failed assertion that ended it
+  bool about_gpu = false;  ///< a word of CUDA's or of GPUs is in it
+};
+
 struct DeviceSummary {
   std::string host;
   unsigned ordinal = 0;
@@ -77,7 +84,11 @@ struct Analysis {
   std::vector<std::string> mapped;  ///< Verdict::idle: names of the CUDA libraries that were loaded, sorted
   std::optional<int> exit_status;   ///< of the program; of several, the first that failed
   std::optional<int> term_signal;
-  bool heard = false;  ///< what the program wrote to stderr was read, too
+  bool heard = false;    ///< what the program wrote to stderr was read, too
+  LastWords last_words;  ///< of a program that failed
+  std::string again;     ///< RunFacts::again
+  bool no_kernel_module = false;
+  std::string needs_module;  ///< what asked for that kernel module: "CUPTI", "/dev/nvidia0"; empty: unknown
   bool failed() const { return term_signal || exit_status.value_or(0) != 0; }
   bool nothing_readable = false;
   std::optional<RejectedReport> rejected;    ///< of an analysis of one report

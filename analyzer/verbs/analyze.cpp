@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include "analyzer/core/redacted.h"
 #include "analyzer/diagnose/report_findings.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/compiler_failures.h"
 #include "analyzer/verbs/driver_witness.h"
 #include "analyzer/verbs/failed_start.h"
 #include "analyzer/verbs/fleet_plans.h"
+#include "analyzer/verbs/last_words.h"
 #include "analyzer/verbs/pipeline.h"
 #include "analyzer/verbs/program_words.h"
 #include "analyzer/verbs/report_files.h"
@@ -284,8 +286,10 @@ class Reports : public Source {
   }
 
   void judge_idle() {
+    if (run_.ending.status.value_or(0) == 0) return;
     for (const IdleProcess& process : run_.idle)
-      if (auto finding = idle_driver(process, run_.ending, files_)) table_.add(std::move(*finding), {});
+      if (auto finding = idle_driver(process, run_.first_simulated(), files_))
+        table_.add(std::move(*finding), {});
   }
 
   /// What the driver refused where no shim saw it.
@@ -323,7 +327,8 @@ class Reports : public Source {
     processes_.summarize_runs();
     drop_known_gaps(findings());
     drop_answered_doubts(findings());
-    words_.judge(idle_.used(), findings());
+    words_.judge(idle_.used(), files_, findings());
+    out_.needs_module = words_.needs_module();
   }
   void sort() final { sort_findings(findings()); }
   void plan() final { out_.fleet = fleet_plans(out_, options_, listed_, files_); }
@@ -533,6 +538,9 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
   out.exit_status = run.ending.status;
   out.term_signal = run.ending.signal;
   out.heard = run.heard;
+  out.again = run.again;
+  out.no_kernel_module = run.no_kernel_module;
+  if (out.failed()) out.last_words = last_words(redacted(run.words, report::Content::text));
   note_assumptions(options, out.notes);
   const std::vector<ReportFile> reports = find_report_files(reports_or_folders, out.notes);
   ObjectFiles files(options.root, options.patience);

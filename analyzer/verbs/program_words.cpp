@@ -7,10 +7,13 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/cuda_versions.h"
 #include "analyzer/diagnose/about.h"
+#include "analyzer/diagnose/aftermath.h"
 #include "analyzer/diagnose/program.h"
 #include "analyzer/diagnose/scene.h"
 #include "analyzer/input/log/log_text.h"
 #include "analyzer/input/log/miner.h"
+#include "analyzer/owner/databases.h"
+#include "analyzer/verbs/last_words.h"
 #include "analyzer/verbs/log_finding.h"
 
 namespace kshim::verbs {
@@ -18,6 +21,7 @@ namespace {
 
 /// Below, words are a guess that accuses nobody.
 constexpr double kSaid = 0.5;
+constexpr int kNoDevice = 100;
 
 LogFacts facts_in(std::string_view text) {
   LogParser parser;
@@ -68,14 +72,26 @@ bool is_by_ending(const Finding& finding) {
                              [](const Evidence& row) { return row.id == EvidenceId::ended_silently; });
 }
 
-/// Whether the last line has none of the words that a refusal is made of: "dataset is empty".
-bool is_about_something_else(std::string_view text) {
-  static const RE2 kOfGpus(
-      R"((?i)\bcu(?:da|blas|dnn|sparse|fft|solver|rand|tensor)|gpu|nv\w|nccl|status|device|driver|kernel|arch|support)");
-  text = trim(text);
-  const std::size_t newline = text.rfind('\n');
-  const std::string_view last = newline == std::string_view::npos ? text : text.substr(newline + 1);
-  return !last.empty() && !RE2::PartialMatch(last, kOfGpus);
+/// Of simulated GPUs, where no driver is: what of it the lines ask for. Empty: nothing is named.
+std::string asks_for_module(std::string_view words, const PythonEnvironment& environment) {
+  static const RE2 kFile(R"((/dev/nvidia[\w-]*|/proc/driver/nvidia)[^\n]*)");
+  static const RE2 kProgram(
+      R"((?i)(nvidia-smi)[^\n]*(?:not found|no such file|fail|could ?n[o']t|unable|error|returned))");
+  static const RE2 kCupti(R"((?i)cupti[^\n]*(?:\b999\b|NOT_INITIALIZED|UNKNOWN))");
+  std::string found;
+  if (RE2::PartialMatch(words, kFile, &found) || RE2::PartialMatch(words, kProgram, &found)) return found;
+  // It gives the same code where its file is missing.
+  const bool there = library_folder(environment, "libcupti.so").empty();
+  return RE2::PartialMatch(words, kCupti) && !there ? "CUPTI" : "";
+}
+
+/// A path of an installed package that the lines name: of a traceback, the last.
+std::string installed_file_in(std::string_view words) {
+  static const RE2 kPath(R"((/[^\s"':]+/(?:site|dist)-packages/[^\s"':]+))");
+  std::string found;
+  re2::StringPiece rest(words);
+  for (std::string path; RE2::FindAndConsume(&rest, kPath, &path);) found = std::move(path);
+  return found;
 }
 
 /// What the files show of it.
@@ -111,9 +127,20 @@ bool is_of_no_error(std::string_view line) {
   return RE2::PartialMatch(line, kLevel);
 }
 
+Evidence said_in(const LogMatch& hit) {
+  return {EvidenceId::said, fmt::format("The program printed: {}", hit.quote), {}, {{"line", hit.quote}}};
+}
+
 void quote(const Finding& said, Finding& known) {
   for (const Evidence& row : said.evidence)
     if (row.id == EvidenceId::said) known.evidence.push_back(row);
+}
+
+/// What a machine without the driver's kernel module says of GPUs that are simulated.
+bool is_of_driver(const Judgment& judgment) {
+  const Cause cause = judgment.suspect.cause;
+  return cause == Cause::no_device || cause == Cause::library_not_found || cause == Cause::driver_mismatch ||
+         cause == Cause::unknown;
 }
 
 }  // namespace
@@ -147,11 +174,15 @@ void ProgramWords::learn(const Report& report) {
   program_ = command_line_of(report.process);
 }
 
-void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
+void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& findings) {
   const bool failed = run_.ending.failed();
   if (run_.words.empty() || (!failed && used)) return;
+  if (python_env_.prefix.empty())
+    if (const std::string file = installed_file_in(run_.words); !file.empty())
+      python_env_ = python_environment(file, {}, false);
   LogFacts clues = facts_in(run_.words);
-  const bool elsewhere = failed && is_about_something_else(run_.words);
+  const LastWords last = last_words(run_.words);
+  const bool elsewhere = failed && !last.line.empty() && !last.about_gpu;
   if (clues.hits.empty()) {
     if (elsewhere)
       for (Finding& known : findings)
@@ -161,6 +192,8 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
     return;
   }
   if (!devices_.empty()) clues.devices = devices_;
+  if (clues.devices.empty())
+    for (const image::ComputeCapability cc : run_.simulated) clues.devices.emplace_back().cc = cc;
   if (driver_.known()) clues.driver = driver_;
   if (!kernel_module_.empty()) clues.kernel_module = kernel_module_;
   clues.posix = true;
@@ -170,6 +203,23 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
       if (package.version.empty() && name == package.name) package.version = version;
   const Judgment judgment = diagnose::judge(clues, false);
   if (judgment.hit == nullptr) return;
+  if (run_.no_kernel_module && is_of_driver(judgment)) {
+    needs_module_ = asks_for_module(run_.words, python_env_);
+    if (!needs_module_.empty()) return;
+  }
+  // Initializing CUDA shows which GPUs there are: a program that then sees none was refused by something
+  // else.
+  if (judgment.suspect.cause == Cause::no_device && !devices_.empty() && !codes_.contains(kNoDevice)) return;
+  if (judgment.suspect.cause == Cause::no_device && !failed) {
+    // It looked for GPUs by way of a runtime that the driver is too old for.
+    for (const IdleProcess& process : run_.idle)
+      if (auto finding = idle_driver(process, run_.first_simulated(), files)) {
+        finding->severity = Severity::warning;
+        finding->evidence.push_back(said_in(*judgment.hit));
+        findings.push_back(std::move(*finding));
+        return;
+      }
+  }
   // A code about device code that no call returned, and a file that lacks some: that file is meant.
   const int code = judgment.facts.call.codes.empty() ? 0 : judgment.facts.call.codes.front();
   const bool thrown = failed && !codes_.contains(code) && !devices_.empty() && run_.blind.empty() &&
@@ -181,11 +231,7 @@ void ProgramWords::judge(bool used, std::vector<Finding>& findings) const {
   if (judgment.suspect.confidence < kSaid && gap == findings.end()) return;
   Finding said = log_finding(clues, judgment, {});
   for (Evidence& row : said.evidence)
-    if (row.id == EvidenceId::deciding_line)
-      row = {EvidenceId::said,
-             fmt::format("The program printed: {}", judgment.hit->quote),
-             {},
-             {{"line", judgment.hit->quote}}};
+    if (row.id == EvidenceId::deciding_line) row = said_in(*judgment.hit);
   for (Device& device : said.devices) {
     if (devices_.empty()) break;
     device.kind = Device::Kind::present;

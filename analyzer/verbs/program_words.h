@@ -16,7 +16,9 @@ class ProgramWords {
   /// What a report knows, and a line need not say: GPUs, driver, environment.
   void learn(const Report& report);
   /// Adds what was said to the findings. `used`: a process used a kernel.
-  void judge(bool used, std::vector<Finding>& findings) const;
+  void judge(bool used, ObjectFiles& files, std::vector<Finding>& findings);
+  /// Analysis::needs_module.
+  const std::string& needs_module() const { return needs_module_; }
 
  private:
   const RunFacts& run_;
@@ -29,6 +31,7 @@ class ProgramWords {
   PythonEnvironment python_env_;
   std::string program_;
   std::set<int> codes_;  ///< that calls of any process returned
+  std::string needs_module_;
 };
 
 }  // namespace kshim::verbs

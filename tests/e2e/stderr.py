@@ -37,6 +37,14 @@ sys.stderr.write("terminate called after throwing an instance of 'thrust::THRUST
                  "  what():  parallel_for failed: cudaErrorInvalidDeviceFunction: invalid device function\\n")
 sys.exit(1)
 """
+# Asks for the driver's version by way of a runtime, and goes on without it.
+ASKS = """
+import ctypes, sys
+ctypes.CDLL(sys.argv[1])
+runtime = next(line.split()[-1] for line in open("/proc/self/maps") if "libcudart.so" in line)
+assert ctypes.CDLL(runtime).cudaDriverGetVersion(ctypes.byref(ctypes.c_int())) == 0
+sys.stderr.write("WARNING: Device is changed from GPU to CPU as we couldn't find any available GPU on the system.\\n")
+"""
 FLASH = "RuntimeError: FlashAttention only supports Ampere GPUs or newer."
 
 
@@ -287,6 +295,69 @@ class Words(e2e.Case):
         warning = ("UserWarning: NVIDIA GeForce GTX 1080 with CUDA capability sm_61 is not compatible with the current PyTorch installation.\n"
                    "The current PyTorch install supports CUDA capabilities sm_75 sm_80 sm_86 sm_90.\n")
         self.assertNotIn("error", [finding["severity"] for finding in self.said(1, warning + "dataset is empty")["findings"]])
+
+    def test_the_exception_is_named(self):
+        """And no hint at the simulator, which has nothing to do with it."""
+        for text, last in (("Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\nFileNotFoundError: [Errno 2] No such file: 'x'", "FileNotFoundError: [Errno 2] No such file: 'x'"),
+                           ("[rank0]: Traceback (most recent call last):\n[rank0]:   File \"t.py\", line 1\n[rank0]: ValueError: shapes\n[rank0]: (2, 3) and (4,)", "ValueError: shapes"),
+                           ("terminate called after throwing an instance of 'std::runtime_error'\n  what():  no such table", "what():  no such table"),
+                           ("thread 'main' panicked at src/main.rs:4:5:\nindex out of bounds", "index out of bounds"),
+                           ("dataset is empty", "dataset is empty")):
+            with self.subTest(text):
+                analysis = self.said(1, text)
+                self.assertEqual((analysis["verdict"], analysis["findings"], analysis["last_words"]), ("failure", [], last))
+        shown = self.kshim("run", "--simulate", "7.5", "--", sys.executable, self.folder / "says.py", "1", "Traceback (most recent call last):\nKeyError: 'x'").stderr
+        self.assertIn("KeyError: 'x', which is no failure of CUDA's", " ".join(shown.split()))
+        self.assertNotIn("zeros", shown)
+
+    def test_what_needs_a_kernel_module_fails_with_every_simulated_gpu(self):
+        for words, what in (("open /dev/nvidia0: No such file or directory", "/dev/nvidia0"),
+                            ("RuntimeError: no NVIDIA driver found: /proc/driver/nvidia/version does not exist", "/proc/driver/nvidia"),
+                            ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Found no NVIDIA driver", "NVIDIA-SMI")):
+            with self.subTest(words):
+                analysis = self.said(1, words)
+                self.assertEqual((analysis["findings"], analysis["needs_kernel_module"]), ([], what))
+
+    def test_a_library_that_is_there_is_not_missing(self):
+        """CUPTI answers 999 where there is no kernel module, as where its file is missing."""
+        site = self.folder / "env/lib/python3.11/site-packages"
+        (self.folder / "env/pyvenv.cfg").parent.mkdir()
+        (self.folder / "env/pyvenv.cfg").touch()
+        (site / "jax/_src").mkdir(parents=True)
+        said = (f'  File "{site}/jax/_src/xla_bridge.py", line 508, in discover_pjrt_plugins\n'
+                "RuntimeError: operation cuptiGetVersion(&version) failed: Unknown CUPTI error 999.\n"
+                "RuntimeError: Unable to load cuPTI. Is it installed?")
+        missing = self.said(1, said)
+        self.assertEqual(([row["cause"] for row in missing["findings"]], missing["needs_kernel_module"]), (["library-not-found"], None))
+        (site / "nvidia/cu13/lib").mkdir(parents=True)
+        (site / "nvidia/cu13/lib/libcupti.so.13").touch()
+        there = self.said(1, said)
+        self.assertEqual((there["findings"], there["needs_kernel_module"]), ([], "CUPTI"))
+
+    def test_no_gpu_where_the_driver_showed_one(self):
+        self.assertEqual(self.said(0, "WARNING: Device is changed from GPU to CPU as we couldn't find any available GPU on the system.")["findings"], [])
+        finding, = self.said(0, "cudart_stub.cc:31] Could not find cuda drivers on your machine, GPU will not be used.\n"
+                                "W0000 gpu_device.cc:2365] Cannot dlopen some GPU libraries. Skipping registering GPU devices...")["findings"]
+        self.assertEqual((finding["cause"], finding["severity"]), ("library-not-found", "warning"))
+
+    def test_no_gpu_where_a_runtime_asked_an_old_driver(self):
+        host = self.folder / "asks.py"
+        host.write_text(ASKS, encoding="utf-8")
+        analysis, _ = self.analysis("--simulate", "3.7", "--", sys.executable, host, PLUGIN)
+        finding, = analysis["findings"]
+        self.assertEqual((finding["cause"], finding["severity"]), ("driver-too-old", "warning"))
+        self.assertNotIn("upgrade-driver", [fix["kind"] for fix in finding["fixes"]])  # no newer driver has this GPU
+
+    def test_more_names_a_command_that_has_more(self):
+        """Where no report is, `kshim analyze` has nothing to read."""
+        host = self.folder / "says.py"
+        host.write_text("import sys\nsys.stderr.write(sys.argv[1])\nsys.exit(1)\n", encoding="utf-8")
+        shown = self.kshim("run", "--simulate", "7.5", "--", sys.executable, host, FLASH).stderr
+        command = shown[shown.index("More:") + 5:].strip().replace("\\\n", " ")
+        self.assertNotIn("analyze", command)
+        again = subprocess.run(["bash", "-c", command.replace("kshim", str(e2e.KSHIM), 1)], capture_output=True, text=True, cwd=self.folder,
+                               env=e2e.clean_environment(), timeout=60, check=False)
+        self.assertIn("library-refuses", again.stderr)
 
     def test_secrets_are_not_quoted(self):
         finding, = self.said(1, FLASH[:-1] + " token=ghp_x8Kd02mQzL9vTnB3rYwE7uHsJ5aPcF1gVi6o")["findings"]
