@@ -43,7 +43,7 @@ import ctypes, sys
 ctypes.CDLL(sys.argv[1])
 runtime = next(line.split()[-1] for line in open("/proc/self/maps") if "libcudart.so" in line)
 assert ctypes.CDLL(runtime).cudaDriverGetVersion(ctypes.byref(ctypes.c_int())) == 0
-sys.stderr.write("WARNING: Device is changed from GPU to CPU as we couldn't find any available GPU on the system.\\n")
+sys.stderr.write("x.py:200: UserWarning: [13:03:49] WARNING: /__w/xgboost/xgboost/src/context.cc:53: No visible GPU is found, setting device to CPU.\\n")
 """
 FLASH = "RuntimeError: FlashAttention only supports Ampere GPUs or newer."
 
@@ -335,7 +335,7 @@ class Words(e2e.Case):
         self.assertEqual((there["findings"], there["needs_kernel_module"]), ([], "CUPTI"))
 
     def test_no_gpu_where_the_driver_showed_one(self):
-        self.assertEqual(self.said(0, "WARNING: Device is changed from GPU to CPU as we couldn't find any available GPU on the system.")["findings"], [])
+        self.assertEqual(self.said(0, "x.py:200: UserWarning: [13:03:49] WARNING: /__w/xgboost/xgboost/src/context.cc:53: No visible GPU is found, setting device to CPU.")["findings"], [])
         finding, = self.said(0, "cudart_stub.cc:31] Could not find cuda drivers on your machine, GPU will not be used.\n"
                                 "W0000 gpu_device.cc:2365] Cannot dlopen some GPU libraries. Skipping registering GPU devices...")["findings"]
         self.assertEqual((finding["cause"], finding["severity"]), ("library-not-found", "warning"))
