@@ -102,7 +102,7 @@ void Document::table(std::vector<std::string> head, std::vector<Row> rows, const
 }
 
 void Document::commands(std::vector<std::string> commands) {
-  for (std::string& command : commands) command = clean_.command(command);
+  for (std::string& command : commands) command = clean_command(command);
   if (!commands.empty()) put_commands(commands);
 }
 

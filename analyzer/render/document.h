@@ -107,6 +107,7 @@ class Document {
 
  protected:
   std::string clean(std::string_view text) const { return clean_.text(text); }
+  std::string clean_command(std::string_view text) const { return clean_.command(text); }
 
   // All text is clean here.
   virtual void put_heading(unsigned level, const Line& text) = 0;

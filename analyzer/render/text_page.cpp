@@ -42,7 +42,7 @@ std::string padded(const std::string& text, std::size_t width) {
 class TextPage final : public Document {
  public:
   explicit TextPage(const RenderOptions& options)
-      : Document(options.unicode ? sanitizing_cleaner() : Cleaner{ascii, ascii}),
+      : Document(options.unicode ? sanitizing_cleaner() : Cleaner{ascii, sanitize}),
         options_(options),
         width_(std::clamp(options.width, kNarrowest, kWidest)) {}
 
@@ -62,7 +62,7 @@ class TextPage final : public Document {
 
   void more(const std::string& head, const std::string& command) override {
     gap();
-    const std::string text = clean(command);
+    const std::string text = clean_command(command);
     lines_.push_back(head + " " + (options_.color ? colored(kCommandColor, text) : text));
   }
 

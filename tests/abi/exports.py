@@ -80,6 +80,17 @@ def check_registration(rows, include):
             check(theirs == parameters, f"{name}: {parameters} parameters in hooks.def, {theirs} in the header")
 
 
+def check_streams(rows, include):
+    """A function with a stream has a second form, which programs with a default stream per thread call."""
+    header = Path(include, "cuda.h").read_text(errors="replace")
+    hooked = {name for layer, name, _, _ in rows if layer == "driver"}
+    forms = {name: f"{name}_pt{kind.lower()}" for kind, name in re.findall(r"__CUDA_API_PT(SZ|DS)\((\w+)\)", header)}
+    forms.pop("cuGetProcAddress_v2", None)  # chooses by flags
+    check(len(forms) > 50, "cuda.h was not understood")
+    missing = sorted(form for name, form in forms.items() if name in hooked and form not in hooked)
+    check(not missing, f"no rows of hooks.def: {missing}")
+
+
 def main():
     path, include = sys.argv[1], sys.argv[2]
     rows = hook_rows()
@@ -90,6 +101,7 @@ def main():
     check_size(path)
     if Path(include, "crt").is_dir():
         check_registration(rows, include)
+        check_streams(rows, include)
     else:
         print("no CUDA headers: prototypes of the registration functions are not compared")
     for failure in failures:

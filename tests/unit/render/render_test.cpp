@@ -200,6 +200,11 @@ TEST(RenderText, AsciiWhereTheLocaleHasNothingElse) {
   EXPECT_NE(
       rendered(analysis, Format::text, {.unicode = true, .verbose = true}).find("/home/j\u00fcrgen/saxpy"),
       std::string::npos);
+  // A `?` would be the command of another file.
+  analysis.processes.resize(1);
+  analysis.processes.front().report = "/home/j\u00fcrgen/1.jsonl";
+  EXPECT_NE(rendered(analysis, Format::text, {}).find("analyze -v '/home/j\u00fcrgen/1.jsonl'"),
+            std::string::npos);
 }
 
 // A report is a stranger's file, and what it says lands on a terminal.
