@@ -147,12 +147,13 @@ void add_cache_fix(const Facts& at, AdviceDraft& advice) {
 
 void add_invalid_image_fix(const Facts& at, FixDrafts& fixes) {
   constexpr int kInvalidPtx = 218;
-  if (at.call.code == kInvalidPtx && at.file.path.empty() && at.package.name.empty()) {
+  const bool of_pip = !at.package.name.empty() && comes_by_pip(at.package.name.shown());
+  if (at.call.code == kInvalidPtx && at.file.path.empty() && !of_pip) {
     // Nobody here has the PTX of a finished program.
     if (at.package.released) fixes.push_back(fix_of("take-driver-for-program"));
     return fixes.push_back(fix_of("assemble-ptx", {{"arch", at.gpu.cc ? sm_name(*at.gpu.cc) : "sm_XY"}}));
   }
-  if ((!comes_built(at) && at.package.manager.empty()) || at.package.name.empty()) {
+  if (at.package.manager.empty() && (!comes_built(at) || !of_pip)) {
     fixes.push_back(fix_of("build-file-again"));
     return;
   }

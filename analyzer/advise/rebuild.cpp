@@ -105,7 +105,7 @@ std::vector<std::string_view> recipes_for(const Facts& at, const Chosen& chosen)
     case Origin::cmake:
       return {cmake};
     default:
-      if (comes_built(at)) return {"extension", "extension_cmake"};
+      if (comes_built(at) && comes_by_pip(at.package.name.shown())) return {"extension", "extension_cmake"};
       return at.file.bare ? std::vector<std::string_view>{nvcc}
                           : std::vector<std::string_view>{nvcc, cmake, "make"};
   }

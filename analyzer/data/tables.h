@@ -21,7 +21,7 @@ KSHIM_WORDS(Basis, measured, interpolated, documented, declared)
 KSHIM_WORDS(FrameOwner, user, library, generated, launcher, plumbing)
 KSHIM_WORDS(FrameMatch, begins, holds, script, file_begins, path_begins, path_holds, symbol_begins,
             symbol_holds, source_holds)
-KSHIM_WORDS(MessageScope, anywhere, hint, brief, vague)
+KSHIM_WORDS(MessageScope, anywhere, hint, brief, vague, source)
 KSHIM_WORDS(ClueKind, cc, cc_found, cc2, sm, driver_module, driver_cuda, toolkit, toolkit_said, toolkit_tag,
             cc_major, cc_minor, compiler_package, arch_variable, arch_flags, cubin, ptx, file, arch_list,
             arch_option, arch_words, ptx_words, arch100, traceback, frame, env, container, nccl, sanitizer,

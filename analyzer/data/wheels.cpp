@@ -314,6 +314,13 @@ const PythonRow* find_python(std::string_view distribution, std::string_view pyt
   });
 }
 
+bool comes_by_pip(std::string_view package) {
+  const auto* row = first_row(software(), [&](const SoftwareRow& each) { return each.package == package; });
+  const std::string distribution = wheel_name(package).distribution;
+  return row == nullptr || !row->pip.empty() || knows_wheels_of(distribution) ||
+         find_installer(distribution, "pip") != nullptr || find_build(distribution, "") != nullptr;
+}
+
 bool is_on_pypi(std::string_view package, std::string_view release) {
   if (release.ends_with(".*")) release.remove_suffix(2);
   const FirstReleaseRow* row =

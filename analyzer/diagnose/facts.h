@@ -166,6 +166,7 @@ struct Facts {
     std::string variant;        ///< for which CUDA it is: cu128; empty where its version or name tells
     std::string platform;       ///< "linux x86_64"; empty = by the GPU
     std::string software;       ///< what failed, where no file is known: "torch", "cuDNN"
+    std::string project;        ///< where that is not known either: whose source the failing line names
     std::string torch_build;    ///< "1.10.0+cu113", where a log names both
     bool from_source = false;   ///< the user built `software` from its source
     bool released = false;      ///< a finished program: its user builds nothing

@@ -211,8 +211,8 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
     finding.code_name = code_name(*layer);
     finding.failed_call = layer->api;
   }
-  const std::string_view of_code = headline_of_code(finding.code.value_or(0));
-  if (!of_code.empty() && (finding.cause == Cause::unknown || finding.cause == Cause::device_fault))
+  if (const std::string_view of_code = headline_of_code(finding.code.value_or(0), finding.cause);
+      !of_code.empty())
     finding.headline = of_code;
   if (finding.cause == Cause::stale_cache_artifact && subject.cached) {
     finding.object = subject.cached->file;

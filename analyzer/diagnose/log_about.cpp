@@ -175,6 +175,17 @@ bool is_of_another_language(const LogFacts& clues, const LogMatch* hit) {
          std::ranges::any_of(kLanguages, [&](const char* each) { return clues.shows.contains(each); });
 }
 
+// Whether what the line says that the code was compiled for stands in the list beside it.
+bool is_listed(const LogFacts& clues, const LogMatch* message) {
+  const std::string hundreds = message != nullptr ? group(*message, "compiled") : "";
+  if (hundreds.size() < 3) return false;
+  const auto arch = image::parse_arch(hundreds.substr(0, hundreds.size() - 1));
+  return arch && std::ranges::any_of(clues.lists, [&](const ImageList& list) {
+           return std::ranges::any_of(
+               list.images, [&](const image::Candidate& image) { return image.arch.cc == arch->cc; });
+         });
+}
+
 // Words that fixes may ask for: what the message names, and what is listed beside it.
 void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
   constexpr std::array kWords = {"want", "have", "variable", "needs", "symbol", "named"};
@@ -220,6 +231,8 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
                                                 {"windows", at.process.windows},
                                                 {"jetson", gpu != nullptr && gpu->tegra},
                                                 {"compat", is_ahead_of_its_driver(clues)},
+                                                {"arch-listed", is_listed(clues, message)},
+                                                {"arch-not-listed", !is_listed(clues, message)},
                                                 {"not-python", is_of_another_language(clues, message)}};
   at.process.shows.assign(clues.shows.begin(), clues.shows.end());
   for (const auto& [what, is] : shown)
@@ -262,6 +275,9 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   }
   at.file.links_torch = at.process.torch;
   if (judgment.hit != nullptr) at.call.extension = package_that_called(clues, *judgment.hit);
+  for (const LogMatch& hit : clues.hits)
+    if (at.package.project.empty() && judgment.hit != nullptr && hit.code == judgment.hit->code)
+      at.package.project = hit.project;
   at.package.platform = clues.windows ? "windows x86_64" : "";
   at.package.build_system = clues.build_system;
   at.package.arch_variable = clues.arch_variable;
@@ -300,6 +316,12 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
     const PackageMention* vllm = find_package(clues, "vllm");
     if (vllm != nullptr && finding.cause == Cause::no_image_for_arch) package = vllm;
   }
+  const LogMatch* message = message_behind(clues, judgment);
+  // The library that says that it refuses is not another one of NVIDIA's that stands in a path.
+  if (package != nullptr && message != nullptr && finding.cause == Cause::library_refuses &&
+      message->who.starts_with("cu") && message->who != package->name &&
+      find_library_support(package->name, "") != nullptr)
+    package = nullptr;
   if (package != nullptr && !another) {
     at.package.software = package->name;
     at.package.released = at.package.released || is_released(package->name);
@@ -316,7 +338,8 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
     const bool of_pip = package->known_as() != package->name;  // cupy-cuda12x, onnxruntime-gpu
     // "NCCL version 2.21.5+cuda11.8" is how NCCL names itself.
     const bool of_wheel = !package->variant.empty() && !package->variant.starts_with("cuda");
-    if ((clues.python || of_pip || of_wheel) && !package->from_source) {
+    const bool named = clues.python && comes_by_pip(package->known_as());
+    if ((named || of_pip || of_wheel) && !package->from_source) {
       at.package.name = package->known_as();
       at.file.origin = Origin::installed;
     }
@@ -347,7 +370,6 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
       at.gpu.others.push_back(each.cc);
   for (const SwitchRow& row : switches())
     if (is_on(row, clues.env)) at.driver.switch_names.emplace_back(row.variable);
-  const LogMatch* message = message_behind(clues, judgment);
   if (message != nullptr) at.call.message = message->id;
   // The question is about cuDNN, not about its caller, where it is the message or its release is known.
   const PackageMention* cudnn = find_package(clues, "cuDNN");

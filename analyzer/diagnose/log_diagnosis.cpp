@@ -493,6 +493,9 @@ class LineRanker {
     } else if (is_requirement(clues_, *decided_) &&
                (judgment.hit->thrown || !judgment.facts.call.codes.empty())) {
       hint_ = std::exchange(*decided_, std::move(judgment));
+    } else if (judgment.suspect.cause == decided_->suspect.cause && decided_->suspect.confidence <= 0.6 &&
+               judgment.suspect.confidence >= kStrong && judgment.facts.codes == decided_->facts.codes) {
+      decided_ = std::move(judgment);  // the same, and more of it
     } else if (judgment.suspect.cause != decided_->suspect.cause &&
                seen_.insert(judgment.suspect.cause).second) {
       judgment.suspect.because = fmt::format("line {}: {}", judgment.hit->line, judgment.hit->quote);

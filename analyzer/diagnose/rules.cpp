@@ -339,9 +339,13 @@ std::optional<Diagnosis> by_code(const Facts& facts) {
 
 std::span<const RuleRow> rules() { return kRules; }
 
-std::string_view headline_of_code(int code) {
-  const auto* row = first_row(code_meanings(), [&](const CodeMeaningRow& each) { return each.code == code; });
-  return row == nullptr ? std::string_view() : row->headline;
+std::string_view headline_of_code(int code, Cause cause) {
+  const auto of = [code](const auto& rows) {
+    const auto* row = first_row(rows, [code](const auto& each) { return each.code == code; });
+    return row == nullptr ? std::string_view() : row->headline;
+  };
+  if (cause == Cause::driver_mismatch) return of(code_causes());
+  return cause == Cause::unknown || cause == Cause::device_fault ? of(code_meanings()) : std::string_view();
 }
 
 Diagnosis diagnosis_of(const Facts& facts) {

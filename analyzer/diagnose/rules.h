@@ -31,7 +31,7 @@ struct Diagnosis {
 Diagnosis diagnosis_of(const Facts& facts);
 
 /// What a person reads first of a code that says by itself what went wrong; empty for all others.
-std::string_view headline_of_code(int code);
+std::string_view headline_of_code(int code, Cause cause);
 
 /// Why one image does or does not serve the device, as a clause for the architecture table.
 struct ImageJudgment {

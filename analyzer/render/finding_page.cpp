@@ -62,7 +62,7 @@ std::string owner_name(const Finding& finding) {
     const auto row = std::ranges::find(messages(), about.call.message, &MessageRow::id);
     return row == messages().end() || row->who == "programs" ? std::string() : std::string(row->who);
   }
-  if (about.package.software.empty()) return {};
+  if (about.package.software.empty()) return about.package.project;
   const InstallerRow* known = find_installer(about.package.software, "pip");
   // Some rows install two projects in one command.
   const bool titled = known != nullptr && !contains(known->title, " and ");

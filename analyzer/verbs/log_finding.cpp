@@ -70,8 +70,7 @@ std::string headline_of(const LogFacts& clues, const Judgment& judgment) {
   if (cause == Cause::out_of_memory && memory.known() && memory.asked != 0 && memory.free >= memory.asked)
     return fmt::format("an allocation of {} failed, although the GPU has {} free", memory_text(memory.asked),
                        memory_text(memory.free));
-  const std::string_view of_code = headline_of_code(code);
-  if (!of_code.empty() && (cause == Cause::unknown || cause == Cause::device_fault))
+  if (const std::string_view of_code = headline_of_code(code, cause); !of_code.empty())
     return std::string(of_code);
   if (cause == Cause::unknown && !judgment.facts.call.codes.empty())
     return fmt::format("{} by itself does not say why", judgment.facts.call.codes.front());

@@ -24,6 +24,8 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"ptxas fatal: Feature 'cvt with .e4m3x2' requires PTX ISA .version 8.1 or later", Cause::unknown, 0},
+    {"Invalid CUDA device index \"1\" from device string cuda:0,1", Cause::invalid_device, 101},
     {"Failed to initialize NVML: GPU access blocked by the operating system", Cause::no_device, 0},
     {"RuntimeError: no supported devices found for platform CUDA", Cause::no_device, 0},
     {"level=INFO source=gpu.go:377 msg=\"no compatible GPUs were discovered\"", Cause::no_device, 0},

@@ -177,7 +177,7 @@ TEST(Remedies, CodesThatSayByThemselvesWhatIsWrong) {
   for (const CodeMeaningRow& row : code_meanings()) {
     ASSERT_NE(find_cuda_error(row.code), nullptr);
     EXPECT_GE(row.confidence, 0.85);
-    EXPECT_EQ(headline_of_code(row.code), row.headline);
+    EXPECT_EQ(headline_of_code(row.code, row.cause), row.headline);
     const Finding found = finding_of(std::to_string(row.code).c_str());
     EXPECT_EQ(found.cause, row.cause);
     EXPECT_EQ(found.headline, row.headline);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "analyzer/diagnose/facts.h"
 #include "analyzer/render/render.h"
 #include "tests/explain/explained.h"
 
@@ -289,6 +290,121 @@ TEST(Structures, ASeriesNamesAGeneration) {
   ASSERT_EQ(explanation.findings.size(), 1U);
   ASSERT_FALSE(explanation.findings.front().devices.empty());
   EXPECT_EQ(explanation.findings.front().devices.front().cc, (image::ComputeCapability{12, 0}));
+}
+
+TEST(Structures, ASourcePathNamesItsProject) {
+  const auto project = [](const std::string& path) {
+    const Finding finding = first_of(
+        "CUDA error: no kernel image is available for execution on the device (at " + path + ":313)\n");
+    return finding.about == nullptr ? std::string("nothing") : finding.about->package.project;
+  };
+  EXPECT_EQ(project(R"(E:\work\fastdraw\src\kernels\gemv.cu)"), "fastdraw");
+  EXPECT_EQ(project("/home/ann/foldlib-2.1/src/gpu_utils/optimiser.cu"), "foldlib");
+  EXPECT_EQ(project("/builds/team/solver-main/include/solver/launch.cuh"), "solver");
+  EXPECT_EQ(project("boosting/cuda/cuda_lib/cuda_base.h"), "boosting");
+  EXPECT_EQ(project("/go/src/github.com/maker/server/llm/engine/engine.cu"), "server");
+  // A user's name, a place, and what another project has inside say nothing.
+  for (const char* path :
+       {"/home/ann/src/kernels/a.cu", "/tmp/build/src/a.cu", "external/tensors/src/launch.inl",
+        "/w/third_party/tensors/src/a.cu", "../aten/src/native/cuda/Loops.cu", "kernel.cu"})
+    EXPECT_EQ(project(path), "") << path;
+  EXPECT_EQ(first_of("dock_gpu_64wi: ./cuda/kernels.cu:147: void set(Data*): Assertion `0' failed: invalid "
+                     "device symbol\n")
+                .about->package.project,
+            "dock_gpu_64wi");
+  EXPECT_THAT(page(R"(CUDA error: no kernel image is available (at C:\x\fastdraw\src\a.cu:1))"
+                   "\n"),
+              HasSubstr("fastdraw has no code"));
+}
+
+TEST(Structures, PipIsForWhatPipHas) {
+  for (const char* program : {"Blender 2.83", "RELION 3.1", "darknet", "GROMACS 2023"})
+    for (const char* line :
+         {"a PTX JIT compilation failed (218)", "no kernel image is available for execution on the device"})
+      EXPECT_THAT(all_commands(first_of(std::string(program) + " on a GTX 1080\nCUDA error: " + line + "\n")),
+                  Not(HasSubstr("pip install")))
+          << program << line;
+  EXPECT_THAT(
+      all_commands(first_of("cupy-cuda11x 12.0 on an RTX 5090\nCUDA error: no kernel image is available\n")),
+      HasSubstr("cupy"));
+}
+
+TEST(Structures, WhatPassesACheckIsNoSuspect) {
+  const std::string failed =
+      "CUDA error code=500(cudaErrorSymbolNotFound) \"cudaOccupancyMaxPotentialBlockSize\"\nRTX 3060\n";
+  EXPECT_EQ(first_of(failed + "torch.cuda.is_available() returns True\n").about->package.software, "");
+  EXPECT_EQ(first_of(failed + "torch.cuda.is_available() -> True\n").about->package.software, "");
+  EXPECT_EQ(first_of(failed + "torch 2.7.0\n").about->package.software, "torch");
+}
+
+TEST(Structures, TheLibraryOfTheStatusRefuses) {
+  const Finding finding = first_of(
+      "cmake -DTRT_PATH=/opt/TensorRT-5.1.5.0 ..\nTesla K80\nCUDA runtime error: "
+      "CUBLAS_STATUS_ARCH_MISMATCH\n");
+  EXPECT_EQ(finding.cause, Cause::library_refuses);
+  EXPECT_NE(finding.about->package.software, "TensorRT");
+  for (const Fix& fix : finding.fixes) EXPECT_THAT(fix.title, Not(HasSubstr("TensorRT")));
+}
+
+TEST(Structures, ACodeThatSaysWhichLibcudaIsSaidFirst) {
+  EXPECT_THAT(first_of("CUDA driver is a stub library\n").headline, HasSubstr("stub"));
+  EXPECT_THAT(first_of("CUDA error 804\n").headline, HasSubstr("compat"));
+  EXPECT_NE(first_of("CUDA error 803\n").headline, first_of("CUDA error 804\n").headline);
+}
+
+TEST(Structures, AnArchitectureThatIsListedIsNotBuiltAgain) {
+  const auto first = [](const char* arch, const char* list) {
+    return first_of(fmt::format("ggml-cuda.cu:1412: ERROR: CUDA kernel mul_mat_q has no device code "
+                                "compatible with CUDA arch {}. "
+                                "ggml-cuda.cu was compiled for: {}\n",
+                                arch, list))
+        .fixes.front()
+        .kind;
+  };
+  EXPECT_EQ(first("600", "500,600,700"), FixKind::reinstall);
+  EXPECT_EQ(first("520", "610,700"), FixKind::rebuild);
+}
+
+TEST(Structures, PtxThatDeclaresTooLittleAccusesItsWriter) {
+  const Finding finding =
+      first_of("ptxas fatal: Feature 'cvt with .e4m3x2' requires PTX ISA .version 8.1 or later\n");
+  EXPECT_EQ(finding.about->call.message, "ptx_old_version");
+  EXPECT_THAT(finding.fixes.front().title, HasSubstr("8.1"));
+}
+
+TEST(Structures, ALaterLineThatSaysMoreDecides) {
+  const Finding finding = first_of(
+      "CUDA Setup failed despite GPU being available.\nCUDA SETUP: Required library version not found: "
+      "libbitsandbytes_cuda121.so.\n");
+  EXPECT_EQ(finding.about->call.message, "bnb_binary");
+}
+
+TEST(Structures, ANumberBeyondTheVisibleGpus) {
+  for (const char* line :
+       {"Invalid CUDA device index \"1\" from device string cuda:0,1, there are 1 visible CUDA devices.",
+        "CUDA: invalid GPU device id 3"})
+    EXPECT_EQ(first_of(std::string(line) + "\n").cause, Cause::invalid_device) << line;
+}
+
+TEST(Structures, ASourceLineOfATracebackIsNoMessage) {
+  const std::string end = "ModuleNotFoundError: No module named 'setuptools'\n";
+  for (const char* source :
+       {"from .autotuner import (Autotuner, Config, OutOfResources, autotune)",
+        "raise RuntimeError(\"no kernel image is available for execution on the device\")"}) {
+    const std::string text = fmt::format(
+        "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    {}\n", source);
+    EXPECT_TRUE(explained(text + end).findings.empty()) << source;
+    const std::string prefixed = fmt::format(
+        "(pid=7) Traceback (most recent call last):\n(pid=7)   File \"a.py\", line 1, in <module>\n(pid=7)   "
+        "  {}\n",
+        source);
+    EXPECT_TRUE(explained(prefixed + "(pid=7) " + end).findings.empty()) << source;
+    EXPECT_TRUE(explained(fmt::format("----> 1 {}\n", source) + end).findings.empty()) << source;
+  }
+  EXPECT_EQ(first_of("  File \"a.py\", line 1, in f\n    launch(x)\nRuntimeError: CUDA error: no kernel "
+                     "image is available for execution on the device\n")
+                .code,
+            209);
 }
 
 }  // namespace

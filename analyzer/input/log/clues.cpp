@@ -5,6 +5,7 @@
 
 #include <cctype>
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/wheels.h"
 
 namespace kshim::input {
@@ -110,6 +111,48 @@ std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::
   if (std::ranges::any_of(out, [&](const DeviceMention* each) { return each->cc < kOld; }))
     std::ranges::stable_sort(out, older);
   return out;
+}
+
+std::string project_in(const std::string& line) {
+  static const RE2 kAssertion(R"(^(?:.*\s)?([A-Za-z][\w.+-]*): \S+:\d+: .*\bAssertion\b)");
+  static const RE2 kSource(
+      R"(((?:[A-Za-z]:)?[\w.@+~-]*(?:[/\\][\w.@+~-]+)+)[/\\][\w.+-]+\.(?:cuh?|inl|[ch](?:pp|xx|c)?|hh|cc)\b)");
+  constexpr std::string_view kFolders[] = {"src", "csrc", "source",  "sources", "include",
+                                           "lib", "cuda", "kernels", "gpu",     "core"};
+  // Where people and builders put sources, and what holds those of others.
+  constexpr std::string_view kPlaces[] = {
+      "",          ".",     "..",   "home", "root",    "usr",   "opt",      "tmp",    "work",
+      "workspace", "build", "mnt",  "data", "local",   "users", "projects", "repo",   "repos",
+      "git",       "app",   "code", "dev",  "project", "cmake", "software", "builds", "temp"};
+  constexpr std::string_view kOfOthers[] = {"external",      "third_party", "third-party", "deps",
+                                            "extern",        "vendor",      "submodules",  "subprojects",
+                                            "site-packages", "aten",        "c10"};
+  std::string name;
+  std::string path;
+  if (RE2::PartialMatch(line, kAssertion, &name)) return name;
+  if (!RE2::PartialMatch(line, kSource, &path)) return {};
+  std::ranges::replace(path, '\\', '/');
+  const std::vector<std::string> parts = split(path, "/");
+  const auto is_one = [](const auto& names, const std::string& part) {
+    return std::ranges::find(names, to_lower(part)) != std::end(names);
+  };
+  if (std::ranges::any_of(parts, [&](const std::string& part) { return is_one(kOfOthers, part); })) return {};
+  std::size_t at = parts.size();
+  if (const auto host = std::ranges::find(parts, "github.com"); parts.end() - host > 2) {
+    at = static_cast<std::size_t>(host - parts.begin()) + 2;
+  } else {
+    const bool of_user = parts.size() > 1 && (parts[1] == "home" || to_lower(parts[1]) == "users");
+    for (std::size_t i = 1; i < parts.size() && at == parts.size(); ++i)
+      if (is_one(kFolders, parts[i]) && !is_one(kPlaces, parts[i - 1]) && !is_one(kFolders, parts[i - 1]) &&
+          !(of_user && i == 3 && parts[0].empty()))
+        at = i - 1;
+  }
+  if (at == parts.size() || parts[at].size() < 3) return {};
+  static const RE2 kBranch(R"((?i)[-_]v?(?:master|main|dev|develop|\d[\w.]*)$)");
+  name = parts[at];
+  RE2::Replace(&name, kBranch, "");
+  return std::ranges::any_of(name, [](unsigned char c) { return std::isalpha(c) != 0; }) ? name
+                                                                                         : std::string();
 }
 
 const PackageMention* find_package(const LogFacts& clues, std::string_view name) {

@@ -56,8 +56,9 @@ struct LogMatch {
   bool vague = false;       ///< counts where nothing else tells of a failure
   bool goes_on = false;     ///< the line says that the program does without what failed
   bool thrown = false;      ///< an exception, or the end of the program
-  std::vector<std::string> software;          ///< packages that the line names (the table software)
-  std::vector<Place> frames;                  ///< of the Python traceback that ends here, outermost first
+  std::vector<std::string> software;  ///< packages that the line names (the table software)
+  std::string project;        ///< whose source file or assertion the line names (project_in); empty: no one's
+  std::vector<Place> frames;  ///< of the Python traceback that ends here, outermost first
   std::map<std::string, std::string> groups;  ///< named groups of the row
 };
 
@@ -178,6 +179,10 @@ struct LogFacts {
 /// Those that a failing line may be about: the one of its number, else one that is said to fail, and none
 /// that is said to work.
 std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::uint64_t line);
+
+/// Whose source a line names: "luxcore" of D:\a\1\luxcore\src\luxrays\utils\cuda.cpp, "autodock_gpu_64wi" of
+/// glibc's "autodock_gpu_64wi: ./cuda/kernels.cu:147: ...: Assertion". Empty where the path does not tell.
+std::string project_in(const std::string& line);
 
 const PackageMention* find_package(const LogFacts& clues, std::string_view name);
 /// The package that failed, as far as the log tells: that of the failing line, of the innermost frame of an

@@ -243,6 +243,9 @@ void FactReader::add_software(int pattern, const std::string& text) {
       continue;
     }
     if (groups[0].starts_with('/') && before.ends_with("CUDA")) break;  // "CUDA/cuDNN version: 10.2"
+    // "torch.cuda.is_available() returns True": what works is not what fails.
+    static const RE2 kPasses(R"(^\.cuda\.is_available\(\)[^,;.]*\bTrue\b)");
+    if (name == "torch" && RE2::PartialMatch(std::string_view(text).substr(from - 1), kPasses)) continue;
     // "rotary-embedding-torch 0.8.9" is a package of another name.
     const bool in_name =
         groups[0].starts_with('-') && !before.empty() &&
@@ -475,6 +478,8 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
     case ClueKind::traceback:
       return traceback_.clear();
     case ClueKind::frame:
+      before_frame_ = text.substr(0, std::min(text.find("File \""), text.size()));
+      frame_line_ = clues_.lines;
       return add_frame(patterns_.groups(index, text));
     case ClueKind::env:
       return add_env(fact);
@@ -589,6 +594,13 @@ void FactReader::set_module(std::string fact) {
   clues_.kernel_module = std::move(fact);
   if (row == nullptr || clues_.driver.known()) return;
   set_driver(row->version);
+}
+
+bool FactReader::is_source(const std::string& text) const {
+  static const RE2 kOfIPython(R"(^-+> ?\d+ )");
+  const bool below =
+      frame_line_ != 0 && frame_line_ + 1 == clues_.lines && text.starts_with(before_frame_ + "  ");
+  return below || RE2::PartialMatch(text, kOfIPython);
 }
 
 void FactReader::add_frame(const std::vector<std::string>& groups) {

@@ -44,6 +44,8 @@ class FactReader {
   void begin_line(const std::string& text);
   /// The Python traceback as it stands.
   const std::vector<Place>& traceback() const { return traceback_; }
+  /// Whether a line is the source that Python prints below a frame: the words of code are no message.
+  bool is_source(const std::string& text) const;
 
  private:
   void take_answer(int row, const std::string& fact);
@@ -77,6 +79,8 @@ class FactReader {
   std::string major_;  ///< of a compute capability whose minor number follows
   std::vector<std::string> software_;
   std::vector<Place> traceback_;
+  std::string before_frame_;  ///< what stood before `File "...", line N` in the last frame's line
+  std::uint64_t frame_line_ = 0;
   int asked_ = -1;  ///< row of the table answers whose question stood in the line before
 };
 

@@ -262,6 +262,7 @@ struct LogParser::State {
     if (clues.hits.size() >= kMaxHits) return;
     hit.line = clues.lines;
     hit.software = facts.software();
+    hit.project = project_in(shown);
     hit.goes_on = has(Sign::goes_on);
     hit.thrown = has(Sign::thrown);
     hit.hint = hit.hint || has(Sign::warns);
@@ -422,12 +423,19 @@ struct LogParser::State {
     clues.others.push_back({clues.lines, std::move(quoted.text), quoted.part, &row, facts.software()});
   }
 
+  bool is_of_source(int index) const {
+    return index >= words.first_message && index < words.first_other &&
+           row_of(words.tables.messages, index - words.first_message).scope == MessageScope::source;
+  }
+
   /// The failures that `text`, which is the line or a part of it, tells of.
   void failures(const std::string& text) {
     const bool hip = has(words.hip);
     clues.rocm = clues.rocm || hip;
+    const bool source = facts.is_source(text);
     for (const int index : found) {
       if (words.facts.has(index) || index >= words.first_sign) continue;
+      if (source && !is_of_source(index)) continue;
       if (index >= words.first_other && index < words.name)
         other(index, text);
       else if (!hip && index >= words.name)
