@@ -494,7 +494,8 @@ class LineRanker {
                (judgment.hit->thrown || !judgment.facts.call.codes.empty())) {
       hint_ = std::exchange(*decided_, std::move(judgment));
     } else if (judgment.suspect.cause == decided_->suspect.cause && decided_->suspect.confidence <= 0.6 &&
-               judgment.suspect.confidence >= kStrong && judgment.facts.codes == decided_->facts.codes) {
+               judgment.suspect.confidence >= kStrong &&
+               judgment.facts.call.codes == decided_->facts.call.codes) {
       decided_ = std::move(judgment);  // the same, and more of it
     } else if (judgment.suspect.cause != decided_->suspect.cause &&
                seen_.insert(judgment.suspect.cause).second) {
