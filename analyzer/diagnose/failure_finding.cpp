@@ -95,6 +95,20 @@ void add_surroundings(const Scene& scene, const Subject& subject, Cause cause, s
                      {{"variable", name}, {"value", value}}});
     }
   }
+  if (subject.kept != nullptr) {
+    const KeptImage& kept = *subject.kept;
+    Evidence row{EvidenceId::kept_image,
+                 fmt::format("The image is kept as {}.", kept.path),
+                 location(scene.report, subject.module->line),
+                 {{"file", kept.path}}};
+    if (!kept.file) {
+      row.id = EvidenceId::unread_file;
+      row.text = fmt::format("{} {}: what is said about the image is what the report holds.", kept.path,
+                             kept.why_not);
+      row.arguments.emplace_back("why", kept.why_not);
+    }
+    out.push_back(std::move(row));
+  }
   if (subject.object != nullptr) {
     const std::string& why_not = scene.files.why_not(*subject.object);
     if (!why_not.empty() && is_image_cause(cause) && scene.files.find(*subject.object) == nullptr) {

@@ -219,8 +219,8 @@ bool is_complete(const FileModule& module) {
   });
 }
 
-void from_module(FileModule module, const ObjectRecord& object, const std::string& kernel,
-                 ModuleImages& out) {
+void from_module(FileModule module, std::uint32_t line, const std::string& kernel, ModuleImages& out,
+                 std::string_view source = "read from the file") {
   out.damage = std::move(module.damage);
   for (const FileImage& image : module.images) {
     out.images.push_back(fact_of(image));
@@ -229,7 +229,7 @@ void from_module(FileModule module, const ObjectRecord& object, const std::strin
   }
   out.complete_kernels = is_complete(module);
   out.file_images = std::move(module.images);
-  set_source(ImageScope::module, "read from the file", object.line, out);
+  set_source(ImageScope::module, source, line, out);
 }
 
 void from_counts(const std::vector<ImageCount>& counts, const ObjectRecord& object, std::size_t modules,
@@ -422,8 +422,9 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
   if (subject.object != nullptr || subject.module != nullptr) {
     subject.gap = scene.index.gap(object_id, offset, ordinal, failure.line);
   }
-  subject.images =
-      find_images({subject.object, offset, subject.gap, failure.kernel, subject.module}, scene.files);
+  if (subject.module != nullptr) subject.kept = scene.files.kept(scene.report, *subject.module);
+  subject.images = find_images(
+      {subject.object, offset, subject.gap, failure.kernel, subject.module, subject.kept}, scene.files);
   subject.facts.call.compiler = compiler_of(failure);
   if (subject.facts.call.compiler || is_refused_driver(failure))
     subject.caller = caller_package(scene, failure);
@@ -487,15 +488,20 @@ std::optional<Candidate> candidate_of(std::string_view name, std::string_view is
 
 ModuleImages find_images(const ModuleQuestion& question, ObjectFiles& files) {
   ModuleImages out;
+  if (question.kept != nullptr && question.kept->file) {
+    from_module(question.kept->file->module_at(0), question.module->line, question.kernel, out,
+                "read from the image that the shim kept");
+    if (out.scope != ImageScope::none) return out;
+  }
   const ObjectFile* file = question.object != nullptr ? files.find(*question.object) : nullptr;
   if (file != nullptr) {
     if (question.offset) {
-      from_module(file->module_at(*question.offset), *question.object, question.kernel, out);
+      from_module(file->module_at(*question.offset), question.object->line, question.kernel, out);
     } else if (!question.kernel.empty()) {
-      from_module(file->module_with_kernel(question.kernel), *question.object, question.kernel, out);
+      from_module(file->module_with_kernel(question.kernel), question.object->line, question.kernel, out);
     }
     if (out.scope == ImageScope::none && !question.offset) {
-      from_module(file->only_module_with_kernels(), *question.object, question.kernel, out);
+      from_module(file->only_module_with_kernels(), question.object->line, question.kernel, out);
     }
     if (out.scope != ImageScope::none) return out;
   }

@@ -63,6 +63,7 @@ struct ModuleQuestion {
   const GapRecord* gap = nullptr;
   std::string kernel;                    ///< mangled; may be empty
   const ModuleRecord* module = nullptr;  ///< of code that lies in no file
+  const KeptImage* kept = nullptr;       ///< the same
 };
 
 ModuleImages find_images(const ModuleQuestion& question, ObjectFiles& files);
@@ -90,6 +91,7 @@ struct Subject {
   const DeviceRecord* device = nullptr;
   ModuleImages images;
   Facts facts;
+  const KeptImage* kept = nullptr;
   std::optional<CachedCode> cached;  ///< where a cache of this machine holds the image
   std::optional<PackageRecord>
       caller;  ///< of a compiler's failure and a refused driver's: the Python package whose file called

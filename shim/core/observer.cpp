@@ -2,6 +2,7 @@
 #include "core/observer.h"
 
 #include <bit>
+#include <span>
 
 #include "core/state.h"
 #include "cuda/cuda_libraries.h"
@@ -11,12 +12,15 @@
 #include "cuda/real_functions.h"
 #include "failure/cudart_frame.h"
 #include "failure/launch_syntax.h"
+#include "failure/target_scan.h"
 #include "guest/clock.h"
 #include "guest/options.h"
 #include "guest/scratch_stack.h"
 #include "guest/signals.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
+#include "kshim/base/cuda_error.h"
+#include "kshim/report/kept_image.h"
 #include "process/loaded_objects.h"
 #include "report/stderr_log.h"
 #include "track/bypass.h"
@@ -156,14 +160,15 @@ void on_init(const CallArgs& facts, bool begun) noexcept {
   learn_driver(facts.code == 0);
   if (facts.code == 0) listen_to_driver();
   DriverLines lines;
-  SlowPath().run([&](State& state) {
+  const SlowPath path;
+  path.run([&](State& state) {
     state.report.begin();
     state.driver.announce(state.report);
     state.objects.announce_libraries(state.report);
     write_unwatched_runtime(state.locked, state.report);
-    state.target_scan.run(state.gap_scene(), state.gaps);
     if (facts.code != 0) add_driver_failure(state, {facts, 0, {}}, address_of(&facts), lines);
   });
+  scan_for_targets(path);
 }
 
 void on_call_failed(const CallArgs& facts) noexcept {
@@ -189,22 +194,73 @@ void on_runtime_returned(const CallArgs& returned) noexcept {
 
 std::uint64_t load_begins() noexcept { return options().enabled ? now_nanoseconds() : 0; }
 
+namespace {
+
+/// A load that has returned.
+struct Load {
+  const CallArgs& facts;
+  Period period;
+  Device device;
+  std::uintptr_t handle;
+  Module module;
+
+  /// `kernels`: of an image that lies in no file; nullptr where nothing needs them.
+  void add(State& state, const KernelNames* kernels, DriverLines& lines) noexcept {
+    state.driver.announce(state.report);
+    state.modules.add(facts, period, device, state.report, state.driver, state.objects, module);
+    if (state.handles.remember_load(handle, module.number)) forget_launches(state.locked, handle);
+    state.gaps.note_load(state.gap_scene(), module.code, device, facts.caller, kernels);
+    if (facts.code != 0) add_driver_failure(state, {facts, module.number, device}, address_of(&facts), lines);
+  }
+  /// Whether the image, which lies in no file, has to be read as a whole for the records.
+  bool wants_image(State& state) noexcept {
+    return module.code.is_loose() && module.code.size != 0 &&
+           (state.modules.is_new_failure(facts, module.code, device, state.report) ||
+            state.gaps.is_new(state.gap_scene(), module.code, device, facts.caller));
+  }
+};
+
+/// Keeps the image of a load that the driver has refused beside the report.
+void keep_image(const SlowPath& path, Module& module) noexcept {
+  const Bytes image = loose_bytes(module.code);
+  PathText report;
+  bool room = false;
+  if (image.empty() || image.size() != module.code.size) return;
+  path.look([&](State& state) { room = state.report.take_room_for_image(image.size(), report); });
+  if (!room) return;
+  const ::kshim::report::KeptName name(module.code.hash, module.code.kind);
+  module.kept = write_beside(report.view(), name.c_str(), image);
+  if (!module.kept) path.look([&](State& state) { state.report.give_room_back(image.size()); });
+}
+
+}  // namespace
+
 void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) noexcept {
   if (!is_recording(facts.caller)) return;
-  const Period period{begin, now_nanoseconds()};
+  Load load{facts, {begin, now_nanoseconds()}, {}, handle, {}};
+  DeviceCode& code = load.module.code;
   learn_what_was_missed();
   const Device asked = ask_current_device();
   DriverLines lines;
-  SlowPath().run([&](State& state) {
+  const SlowPath path;
+  if (path) examine(facts, code);
+  bool wants_image = false;
+  path.run([&](State& state) {
     state.report.begin();
-    const Device device = state.driver.device_or_only(asked);
-    state.driver.announce(state.report);
-    Module module;
-    state.modules.add(facts, period, device, state.report, state.driver, state.objects, module);
-    if (state.handles.remember_load(handle, module.number)) forget_launches(state.locked, handle);
-    state.gaps.note_load(state.gap_scene(), module.code, device, facts.caller);
-    if (facts.code != 0) add_driver_failure(state, {facts, module.number, device}, address_of(&facts), lines);
+    load.device = state.driver.device_or_only(asked);
+    wants_image = load.wants_image(state);
+    if (!wants_image) load.add(state, nullptr, lines);
   });
+  if (wants_image) [[unlikely]]
+    on_new_stack([&] {
+      if (facts.code != 0) hash_in_full(code);
+      if (options().images && !options().is_private && code_has(facts.code, code_trait::about_code) &&
+          !::kshim::report::kept_extension(code.kind).empty())
+        keep_image(path, load.module);
+      KernelNames kernels;
+      loose_kernels(code, kernels);
+      path.run([&](State& state) { load.add(state, &kernels, lines); });
+    });
 }
 
 void on_lookup(const CallArgs& facts, std::uintptr_t handle) noexcept {
@@ -260,19 +316,49 @@ void on_fatbin_unregistered(abi::FatbinHandle handle) noexcept {
 
 void on_fatbin_complete(abi::FatbinHandle handle) noexcept {
   if (!options().enabled || options().targets.empty()) return;
-  SlowPath().run([handle](State& state) {
-    const std::uintptr_t wrapper = state.fatbins.wrapper_of(handle);
-    if (wrapper == 0) return;
-    DeviceCode code;
-    examine_memory(wrapper, LoadResult::loaded, code);
-    state.gaps.note(state.gap_scene(), code, {});
+  const SlowPath path;
+  std::uintptr_t wrapper = 0;
+  path.look([&](State& state) { wrapper = state.fatbins.wrapper_of(handle); });
+  if (wrapper == 0) return;
+  DeviceCode code;
+  examine_memory(wrapper, LoadResult::loaded, code);
+  path.run([&](State& state) { state.gaps.note(state.gap_scene(), code, {}); });
+}
+
+void scan_for_targets(const SlowPath& path) noexcept {
+  if (!path || options().targets.empty()) return;
+  std::uint32_t report = 0;
+  std::uint64_t after = 0;
+  path.look([&](State& state) {
+    report = state.report.begin();
+    if (state.target_scan.report != report) state.target_scan = {report, 0};
+    after = state.target_scan.last;
+  });
+  if (report == 0) return;
+  on_new_stack([&] {
+    constexpr std::size_t kAtOnce = 32;  // gaps of one write
+    DeviceCode codes[kAtOnce];
+    std::size_t count = 0;
+    const auto note = [&] {
+      path.run([&](State& state) {
+        for (const DeviceCode& code : std::span(codes, count)) state.gaps.note(state.gap_scene(), code, {});
+      });
+      count = 0;
+    };
+    const std::uint64_t last = scan_mapped_files(after, [&](const DeviceCode& code) {
+      codes[count++] = code;
+      if (count == kAtOnce) note();
+    });
+    if (count != 0) note();
+    path.look([&](State& state) { state.target_scan.last = last; });
   });
 }
 
-void on_export_table(const void* const* table, const abi::Uuid* id, const void* caller) noexcept {
+void on_export_table(const void* const* table, const abi::Uuid* id, const void* caller,
+                     const AnyFunction* wrappers) noexcept {
   if (!is_recording(caller) || table == nullptr || id == nullptr || !is_load_table(*id)) return;
   SlowPath().run([&](State& state) {
-    watch_load_table(state.locked, address_of(*table), caller);
+    watch_load_table(state.locked, address_of(*table), caller, wrappers);
     write_unwatched_runtime(state.locked, state.report);
   });
 }

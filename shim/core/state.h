@@ -7,7 +7,6 @@
 #include "failure/failures.h"
 #include "failure/gaps.h"
 #include "failure/last_error_tracking.h"
-#include "failure/target_scan.h"
 #include "guest/errno_keeper.h"
 #include "guest/locked.h"
 #include "guest/reentry_guard.h"
@@ -34,7 +33,10 @@ struct State {
   Gaps gaps;
   Failures failures;
   ErrorReads error_reads;
-  TargetScan target_scan;
+  struct {
+    std::uint32_t report;
+    std::uint64_t last;  ///< `mapping_id` of the last object that was read for that report
+  } target_scan;
   CompilerProcess compiler;
   Locked locked;
 

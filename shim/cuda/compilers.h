@@ -14,9 +14,6 @@ namespace kshim::shim {
 /// The function in the library that defines `node` and that the caller is linked to; nullptr where there is
 /// none.
 AnyFunction find_compiler(Hook hook, std::string_view node, const void* caller) noexcept;
-/// For dlsym: a wrapper that calls `address` and nothing else, or `address` itself when all wrappers are
-/// taken.
-AnyFunction compiler_wrapper(Hook hook, AnyFunction address) noexcept;
 /// Whether a mapped file other than the shim defines the function.
 bool has_compiler(Hook hook) noexcept;
 

@@ -59,7 +59,7 @@ bool is_still_watched(std::uintptr_t table) noexcept {
 }
 
 /// Puts the wrappers into the table. Empty when they are there, else why nothing was changed.
-std::string_view watch_table(std::uintptr_t table) noexcept {
+std::string_view watch_table(std::uintptr_t table, const AnyFunction* wrappers) noexcept {
   const LoadedObject driver = find_loaded_object(table);
   recheck_driver();  // this look-up may have found it loaded again at the same place
   if (!driver || !is_libcuda(driver) || !in_driver(reinterpret_cast<const void*>(table)))
@@ -86,7 +86,7 @@ std::string_view watch_table(std::uintptr_t table) noexcept {
     if (is_shim(words[kSlots[row]])) continue;
     g_table_real[row].store(slots[kSlots[row]], std::memory_order_release);
     // One store: a thread that reads the slot at this moment gets the driver's function or ours.
-    std::atomic_ref<AnyFunction>(slots[kSlots[row]]).store(table_wrapper(row), std::memory_order_release);
+    std::atomic_ref<AnyFunction>(slots[kSlots[row]]).store(wrappers[row], std::memory_order_release);
   }
   g_table = table;
   return {};
@@ -94,7 +94,8 @@ std::string_view watch_table(std::uintptr_t table) noexcept {
 
 }  // namespace
 
-void watch_load_table(const Locked& /*locked*/, std::uintptr_t table, const void* caller) noexcept {
+void watch_load_table(const Locked& /*locked*/, std::uintptr_t table, const void* caller,
+                      const AnyFunction* wrappers) noexcept {
   const LoadedObject asker = find_object_in_use(caller);
   if (!asker || is_driver_file(asker) || loads_libraries(asker.identity)) return;
   if (!options().patch_table) {
@@ -104,7 +105,7 @@ void watch_load_table(const Locked& /*locked*/, std::uintptr_t table, const void
     return;
   }
   if (g_given_up) return;
-  const std::string_view refusal = watch_table(table);
+  const std::string_view refusal = watch_table(table, wrappers);
   if (refusal.empty()) return;
   g_given_up = true;
   g_unwatched.store(asker.identity);

@@ -25,13 +25,13 @@ enum TableRow : std::size_t {
 /// The driver's functions. Each is written before its slot is, and never cleared: a thread may be about to
 /// call it.
 [[gnu::visibility("hidden")]] extern std::atomic<AnyFunction> g_table_real[kTableRows];
-/// What stands in a slot instead.
-AnyFunction table_wrapper(std::size_t row) noexcept;
 
 /// Whether the id is that of the table that these runtimes load through.
 bool is_load_table(const abi::Uuid& id) noexcept;
-/// cuGetExportTable has answered `caller` with that table.
-void watch_load_table(const Locked& locked, std::uintptr_t table, const void* caller) noexcept;
+/// cuGetExportTable has answered `caller` with that table. `wrappers`: what stands in the slots instead, by
+/// row.
+void watch_load_table(const Locked& locked, std::uintptr_t table, const void* caller,
+                      const AnyFunction* wrappers) noexcept;
 /// The identity of the file of a runtime before 12 that has asked for the table while it is not replaced: its
 /// loads are not recorded. 0: there is none.
 std::uint32_t unwatched_runtime() noexcept;

@@ -13,6 +13,9 @@
 #include "process/link_map.h"
 #include "process/scattered_read.h"
 
+void* kshim_real_dlsym = nullptr;
+void* kshim_real_dlvsym = nullptr;
+
 namespace kshim::shim {
 
 std::atomic<AnyFunction> g_driver_rtld_next[kHookCount];
@@ -247,6 +250,13 @@ bool is_driver_there() noexcept {
   return low != 0 && is_still_loaded(low, g_driver_load.load(std::memory_order_relaxed));
 }
 
+std::atomic<WrapLaunch> g_wrap_launch{nullptr};
+
+AnyFunction wrapped(Hook hook, bool exported, AnyFunction real) noexcept {
+  const WrapLaunch wrap = g_wrap_launch.load(std::memory_order_relaxed);
+  return wrap == nullptr || real == nullptr ? real : wrap(hook, exported, real);
+}
+
 using Table = std::atomic<AnyFunction>[kHookCount];
 
 void clear(Table& table) noexcept {
@@ -256,10 +266,9 @@ void clear(Table& table) noexcept {
 void fill_driver_tables() noexcept {
   for (std::size_t i = 0; i < kHookCount; ++i) {
     const auto hook = static_cast<Hook>(i);
-    g_driver_rtld_next[i].store(wrap_for_counting(hook, true, g_driver_rtld_next_address[i].load()),
+    g_driver_rtld_next[i].store(wrapped(hook, true, g_driver_rtld_next_address[i].load()),
                                 std::memory_order_release);
-    g_libcuda_entry[i].store(wrap_for_counting(hook, false, g_driver_address[i].load()),
-                             std::memory_order_release);
+    g_libcuda_entry[i].store(wrapped(hook, false, g_driver_address[i].load()), std::memory_order_release);
   }
 }
 
@@ -299,9 +308,8 @@ AnyFunction known_driver(Hook hook, bool exported) noexcept {
   const std::uint64_t load = g_driver_load.load(std::memory_order_acquire);
   const auto& table = exported ? g_driver_rtld_next_address : g_driver_address;
   const AnyFunction address = table[index_of(hook)].load(std::memory_order_acquire);
-  return address != nullptr && low != 0 && is_still_loaded(low, load)
-             ? wrap_for_counting(hook, exported, address)
-             : nullptr;
+  return address != nullptr && low != 0 && is_still_loaded(low, load) ? wrapped(hook, exported, address)
+                                                                      : nullptr;
 }
 
 struct Wanted {
@@ -325,7 +333,7 @@ bool fill_driver(std::uint64_t load, Wanted* wanted = nullptr) noexcept {
         any = !definitions.none();
         if (wanted != nullptr) {
           const AnyFunction found = (wanted->exported ? definitions.found : own)[index_of(wanted->hook)];
-          wanted->function = wrap_for_counting(wanted->hook, wanted->exported, found);
+          wanted->function = wrapped(wanted->hook, wanted->exported, found);
         }
         change_known(
             [&] {
@@ -440,6 +448,12 @@ bool adopt_driver(const LoadedObject& object) noexcept {
   return g_driver_load.load(std::memory_order_acquire) == object.mapping_id;
 }
 
+void wrap_launches(WrapLaunch wrap) noexcept {
+  g_wrap_launch.store(wrap, std::memory_order_relaxed);
+  close_begins();  // an earlier constructor may have filled the tables
+  close_ends();
+}
+
 void find_driver() noexcept { fill_driver(0); }
 
 AnyFunction find_driver(Hook hook, bool exported) noexcept {
@@ -447,7 +461,7 @@ AnyFunction find_driver(Hook hook, bool exported) noexcept {
   if (wanted.function == nullptr && !fill_driver(0, &wanted) && wanted.function == nullptr) {
     const AnyFunction found = find_without_memory(hook, 0);
     (exported ? g_driver_rtld_next_address : g_driver_address)[index_of(hook)].store(found);
-    wanted.function = wrap_for_counting(hook, exported, found);
+    wanted.function = wrapped(hook, exported, found);
   }
   if (wanted.function != nullptr) publish();
   return wanted.function;

@@ -92,15 +92,14 @@ std::string_view driver_path() noexcept;
 bool adopt_driver(const LoadedObject& object) noexcept;
 /// The address lies in libcuda: a call from there is the driver calling itself.
 bool in_driver(const void* address) noexcept;
-/// Our export for a hook: what a caller gets instead of the real one.
-AnyFunction routed_wrapper(Hook hook) noexcept;
-/// With KSHIM_COVERAGE, the function that counts launches before it goes on to `real`; else `real`.
-AnyFunction wrap_for_counting(Hook hook, bool exported, AnyFunction real) noexcept;
-AnyFunction runtime_wrapper(Runtime runtime, Hook hook) noexcept;
+/// With KSHIM_COVERAGE, the driver's functions are called through what this answers: a function that counts a
+/// launch before it goes on to `real`, or `real` itself.
+using WrapLaunch = AnyFunction (*)(Hook hook, bool exported, AnyFunction real) noexcept;
+void wrap_launches(WrapLaunch wrap) noexcept;
 
 }  // namespace kshim::shim
 
-/// The next dlsym and dlvsym after the shim in link order.
+/// The next dlsym and dlvsym after the shim in link order, once they have been found.
 extern "C" {
 [[gnu::visibility("hidden")]] extern void* kshim_real_dlsym;
 [[gnu::visibility("hidden")]] extern void* kshim_real_dlvsym;

@@ -9,6 +9,7 @@
 #include "core/observer.h"
 #include "cuda/call_args.h"
 #include "cuda/compilers.h"
+#include "exports/symbol_lookup.h"
 #include "process/link_map.h"
 
 namespace kshim::shim {

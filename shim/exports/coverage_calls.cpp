@@ -6,7 +6,7 @@
 #include "core/observer.h"
 #include "cuda/call_args.h"
 #include "cuda/real_functions.h"
-#include "guest/options.h"
+#include "exports/symbol_lookup.h"
 #include "track/coverage.h"
 
 namespace kshim::shim {
@@ -78,14 +78,15 @@ AnyFunction counting_call(Hook hook) noexcept {
   }
 }
 
-}  // namespace
-
-AnyFunction wrap_for_counting(Hook hook, bool exported, AnyFunction real) noexcept {
-  if (real == nullptr || !options().coverage) return real;
+AnyFunction wrap(Hook hook, bool exported, AnyFunction real) noexcept {
   const AnyFunction call = exported ? counting_call<true>(hook) : counting_call<false>(hook);
   if (call == nullptr) return real;
   g_real[exported ? 1 : 0][index_of(hook)].store(real, std::memory_order_release);
   return call;
 }
+
+}  // namespace
+
+void count_launches() noexcept { wrap_launches(wrap); }
 
 }  // namespace kshim::shim

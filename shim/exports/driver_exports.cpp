@@ -4,7 +4,7 @@
 #include "core/observer.h"
 #include "cuda/call_args.h"
 #include "cuda/real_functions.h"
-#include "cuda/symbol_lookup.h"
+#include "exports/symbol_lookup.h"
 #include "report/run_socket.h"
 
 using namespace kshim::shim;
@@ -83,9 +83,10 @@ constexpr Result kNotReady = 600;
                 return code;)
 
 // cuGetExportTable: driver_table.cpp. Callers probe for tables, so one that the driver lacks is no failure.
-#define KSHIM_TABLE(path, name, ret, params, args)                            \
-  KSHIM_WRAPPER(path, name, ret, params, args, const Result code = real args; \
-                if (code == 0) on_export_table(table, id, __builtin_return_address(0)); return code;)
+#define KSHIM_TABLE(path, name, ret, params, args)                                                        \
+  KSHIM_WRAPPER(path, name, ret, params, args, const Result code = real args;                             \
+                if (code == 0) on_export_table(table, id, __builtin_return_address(0), table_wrappers()); \
+                return code;)
 
 #define KSHIM_VERSION(path, name, ret, params, args)                                                 \
   KSHIM_WRAPPER(path, name, ret, params, args, const Result code = real args;                        \

@@ -11,12 +11,13 @@
 
 #include <atomic>
 
+#include "core/observer.h"
 #include "core/state.h"
 #include "cuda/driver_log.h"
 #include "cuda/real_functions.h"
 #include "cuda/rebind.h"
-#include "cuda/symbol_lookup.h"
 #include "exports/next_functions.h"
+#include "exports/symbol_lookup.h"
 #include "guest/clock.h"
 #include "guest/errno_keeper.h"
 #include "guest/options.h"
@@ -30,9 +31,6 @@
 #include "track/bypass.h"
 #include "track/compiler_process.h"
 #include "track/coverage.h"
-
-void* kshim_real_dlsym = nullptr;
-void* kshim_real_dlvsym = nullptr;
 
 namespace kshim::shim {
 
@@ -110,6 +108,7 @@ void find_next_functions() noexcept {
   g_first.store(process_generation());
   // With KSHIM_DISABLE=1 no system call: a library's constructor may have forbidden them before.
   if (!options().enabled) return;
+  if (options().coverage) count_launches();
   remember_stderr();
   g_process.store(raw::process());
   watch_compiler();
@@ -121,7 +120,6 @@ void end_report(State& state, bool whole) noexcept {
   if (current_report() == 0) return;
   if (whole) {
     state.objects.announce_known_libraries(state.report);
-    state.target_scan.run(state.gap_scene(), state.gaps);
   }
   write_launch_counts(state.locked, state.report);
   state.failures.flush_repeats(state.report);
@@ -151,6 +149,7 @@ bool has_report() noexcept { return is_state_mapped() && current_report() != 0; 
   bool bypassed = false;
   if (!forked) on_new_stack([&] { bypassed = find_bypasses(has_report()); });
   if (bypassed || has_report()) {
+    if (!forked) scan_for_targets(path);
     const bool written = path.run([&](State& state) {
       if (bypassed) write_bypasses(state.report, state.objects);
       end_report(state, !forked);

@@ -8,6 +8,7 @@
 #include "cuda/call_args.h"
 #include "cuda/real_functions.h"
 #include "cuda/rebind.h"
+#include "exports/symbol_lookup.h"
 
 using namespace kshim::shim;
 using namespace kshim::shim::abi;

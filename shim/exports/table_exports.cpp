@@ -3,6 +3,7 @@
 #include "core/observer.h"
 #include "cuda/call_args.h"
 #include "cuda/driver_table.h"
+#include "exports/symbol_lookup.h"
 
 namespace kshim::shim {
 namespace {
@@ -32,18 +33,15 @@ Word slot_wrapper(First first, Second second, KSHIM_MORE_WORDS) {
   return answer;
 }
 
-}  // namespace
-
-AnyFunction table_wrapper(std::size_t row) noexcept {
-  switch (row) {
+const AnyFunction kWrappers[] = {
 #define KSHIM_SLOT(name, reported, slot, first, second) \
-  case row_##name:                                      \
-    return reinterpret_cast<AnyFunction>(&slot_wrapper<Hook::name, row_##name, first, second>);
+  reinterpret_cast<AnyFunction>(&slot_wrapper<Hook::name, row_##name, first, second>),
 #include "cuda/slots.def"
 #undef KSHIM_SLOT
-    default:
-      return nullptr;
-  }
-}
+};
+
+}  // namespace
+
+const AnyFunction* table_wrappers() noexcept { return kWrappers; }
 
 }  // namespace kshim::shim

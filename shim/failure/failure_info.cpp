@@ -50,11 +50,6 @@ void gather_call(const CallArgs& call, const FailureSources& sources, FailureInf
   if (out.object == 0 && call.host != 0) out.object = find_object_in_use(call.host).identity;
 }
 
-/// Errors of the device or the context, which every later call returns again: 700, 710, 714 to 719.
-bool is_sticky(abi::Result code) noexcept {
-  return code == 700 || code == 710 || (code >= 714 && code <= 719);
-}
-
 /// Errors about device code. For these only failed loads are distinguished by the failing call.
 bool is_about_code(abi::Result code) noexcept {
   return code == 98 || code == 200 || code == 209 || code == 218 || (code >= 221 && code <= 223) ||
@@ -126,7 +121,7 @@ std::uint64_t key_of(const FailureInfo& facts) noexcept {
   }
   key = mix(kHashSeed, static_cast<std::uint64_t>(facts.code));
   key = mix(key, facts.device.value_or(~0ULL));
-  if (is_sticky(facts.code)) return key;
+  if (code_has(facts.code, code_trait::sticky)) return key;
   key = mix(key, static_cast<std::uint64_t>(facts.stage));
   key = mix(key, facts.owner);
   if (facts.refusal != nullptr)

@@ -42,16 +42,16 @@ bool Gaps::choose_names(const Gap& gap, Why why, bool first, const KernelNames& 
   return true;
 }
 
-void Gaps::write(const Scene& scene, const DeviceCode& code, const Gap& gap, std::uint32_t number,
-                 Why why) noexcept {
+void Gaps::write(const Scene& scene, const DeviceCode& code, const Gap& gap, Why why,
+                 const KernelNames* loose) noexcept {
   const bool first = written_.is_first(gap.key);
   if (!first && why != Why::failed) return;
-  KernelNames kernels;
-  scene.fatbins.list_kernels(code.address, kernels);
-  if (why == Why::loading && kernels.count == 0) loose_kernels(code, kernels);
+  KernelNames registered;
+  scene.fatbins.list_kernels(code.address, registered);
+  const KernelNames& kernels = registered.count == 0 && loose != nullptr ? *loose : registered;
   bool few = false;
-  if (report_ != number) name_bytes_ = 0;
-  report_ = number;
+  if (report_ != gap.report) name_bytes_ = 0;
+  report_ = gap.report;
   if (!choose_names(gap, why, first, kernels, few)) return;
   const std::span<const std::string_view> names = kernels.all().first(few ? kFewNames : kernels.count);
   for (const std::string_view name : names) name_bytes_ += name.size();
@@ -73,39 +73,55 @@ void Gaps::write(const Scene& scene, const DeviceCode& code, const Gap& gap, std
   });
 }
 
-void Gaps::note_targets(const Scene& scene, const DeviceCode& code, std::uint32_t number, Why why) noexcept {
-  constexpr std::uint64_t kTargets = ~0ULL;
-  for (const image::Arch target : options().targets)
-    if (code.selection_for(scene.driver.platform_of(target.cc)).choice == image::Choice::none)
-      write(scene, code, {key_of(code, number, kTargets, target), {}, target}, number, why);
-}
-
-void Gaps::note_for(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
-                    bool targets, Why why) noexcept {
+/// Calls visit(gap) for the device, if nothing in the module fits it, and for each such target.
+template <class Visit>
+void Gaps::for_each(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
+                    bool targets, const Visit& visit) noexcept {
   const std::uint32_t number = code.image_count == 0 ? 0 : scene.report.begin();
   if (number == 0) return;
+  const auto lacks = [&](image::ComputeCapability cc) {
+    return code.selection_for(scene.driver.platform_of(cc)).choice == image::Choice::none;
+  };
   const DeviceInfo* facts = scene.driver.device(device);
-  if (facts != nullptr &&
-      code.selection_for(scene.driver.platform_of(facts->cc)).choice == image::Choice::none)
-    write(scene, code, {key_of(code, number, *device, {}), device, {facts->cc, image::Suffix::none}}, number,
-          why);
-  if (targets) note_targets(scene, code, number, why == Why::failed ? Why::known : why);
+  if (facts != nullptr && lacks(facts->cc))
+    visit(Gap{key_of(code, number, *device, {}), number, device, {facts->cc, image::Suffix::none}});
+  if (!targets) return;
+  constexpr std::uint64_t kTargets = ~0ULL;
+  for (const image::Arch target : options().targets)
+    if (lacks(target.cc)) visit(Gap{key_of(code, number, kTargets, target), number, {}, target});
 }
 
 void Gaps::note(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device) noexcept {
-  note_for(scene, code, device, true, Why::known);
+  for_each(scene, code, device, true, [&](const Gap& gap) { write(scene, code, gap, Why::known, nullptr); });
 }
 
 void Gaps::note_failure(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
                         bool of_load) noexcept {
-  note_for(scene, code, device, true, of_load ? Why::known : Why::failed);
+  for_each(scene, code, device, true, [&](const Gap& gap) {
+    write(scene, code, gap, of_load || !gap.device ? Why::known : Why::failed, nullptr);
+  });
 }
 
+namespace {
+
+bool was_picked(const DeviceCode& code, const void* caller) noexcept {
+  return code.object == 0 && !options().targets.empty() && is_nvidia_library(find_object_in_use(caller).path);
+}
+
+}  // namespace
+
 void Gaps::note_load(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
-                     const void* caller) noexcept {
-  const bool picked =
-      code.object == 0 && !options().targets.empty() && is_nvidia_library(find_object_in_use(caller).path);
-  note_for(scene, code, device, !picked, Why::loading);
+                     const void* caller, const KernelNames* kernels) noexcept {
+  for_each(scene, code, device, !was_picked(code, caller),
+           [&](const Gap& gap) { write(scene, code, gap, Why::known, kernels); });
+}
+
+bool Gaps::is_new(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
+                  const void* caller) noexcept {
+  bool found = false;
+  for_each(scene, code, device, !was_picked(code, caller),
+           [&](const Gap& gap) { found = found || !written_.has(gap.key); });
+  return found;
 }
 
 }  // namespace kshim::shim

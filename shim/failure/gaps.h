@@ -30,28 +30,31 @@ class Gaps {
   void note_failure(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
                     bool of_load) noexcept;
   /// The same after a load by `caller`. Images that an NVIDIA library loads from memory were picked for this
-  /// device: gaps for targets are skipped for them.
+  /// device: gaps for targets are skipped for them. `kernels`: of an image that lies in no file.
   void note_load(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
-                 const void* caller) noexcept;
+                 const void* caller, const KernelNames* kernels) noexcept;
+  /// Whether note_load() would write something.
+  bool is_new(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
+              const void* caller) noexcept;
 
  private:
   /// The reason for a gap record.
   enum class Why : std::uint8_t {
-    known,    ///< the module is loaded or registered
-    loading,  ///< it has just been loaded, so its image is still in memory
-    failed    ///< a call other than its load failed
+    known,  ///< the module is loaded or registered
+    failed  ///< a call other than its load failed
   };
   struct Gap {
     std::uint64_t key = 0;
+    std::uint32_t report = 0;
     std::optional<std::uint64_t> device;
     image::Arch need;
   };
 
-  void note_for(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device, bool targets,
-                Why why) noexcept;
-  void note_targets(const Scene& scene, const DeviceCode& code, std::uint32_t number, Why why) noexcept;
-  void write(const Scene& scene, const DeviceCode& code, const Gap& gap, std::uint32_t number,
-             Why why) noexcept;
+  template <class Visit>
+  static void for_each(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
+                       bool targets, const Visit& visit) noexcept;
+  void write(const Scene& scene, const DeviceCode& code, const Gap& gap, Why why,
+             const KernelNames* loose) noexcept;
   bool choose_names(const Gap& gap, Why why, bool first, const KernelNames& kernels, bool& few) noexcept;
 
   std::uint32_t report_;      ///< the report that name_bytes_ belongs to

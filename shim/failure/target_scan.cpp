@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "guest/file_copy.h"
-#include "guest/options.h"
 #include "guest/text_buffer.h"
 #include "kshim/image/elf.h"
 #include "kshim/image/fatbin.h"
@@ -46,18 +45,9 @@ Place wrappers_of(std::string_view path) noexcept {
   return section ? Place{section->address, section->size} : Place{};
 }
 
-struct Scan {
-  const Gaps::Scene& scene;
-  Gaps& gaps;
-  std::uint32_t number;
-  std::uint32_t* scanned;
-};
-
 bool scan_file(void* context, const LoadedObject& object) {
-  const Scan& scan = *static_cast<const Scan*>(context);
+  const auto& visit = *static_cast<const FunctionRef<void(const DeviceCode&)>*>(context);
   if (object.identity == 0 || is_shim(object.elf.low())) return true;
-  if (scan.scanned[object.identity] == scan.number) return true;
-  scan.scanned[object.identity] = scan.number;
   const Place place = wrappers_of(object.path);
   for (std::uint64_t at = 0; at + sizeof(image::FatbinWrapper) <= place.size;
        at += sizeof(image::FatbinWrapper)) {
@@ -66,20 +56,15 @@ bool scan_file(void* context, const LoadedObject& object) {
     if (find_loaded_object(address).identity != object.identity) break;
     DeviceCode code;
     examine_memory(address, LoadResult::loaded, code);
-    if (code.wrapped) scan.gaps.note(scan.scene, code, {});
+    if (code.wrapped) visit(code);
   }
   return true;
 }
 
 }  // namespace
 
-void TargetScan::run(const Gaps::Scene& scene, Gaps& gaps) noexcept {
-  if (options().targets.empty()) return;
-  Scan scan{scene, gaps, scene.report.begin(), scanned_};
-  if (scan.number == 0) return;
-  const std::uint64_t seen = visited_report_ == scan.number ? visited_ : 0;
-  visited_report_ = scan.number;
-  visited_ = for_each_loaded_object(scan_file, &scan, {.after = seen});
+std::uint64_t scan_mapped_files(std::uint64_t after, FunctionRef<void(const DeviceCode&)> visit) noexcept {
+  return for_each_loaded_object(scan_file, &visit, {.after = after});
 }
 
 }  // namespace kshim::shim

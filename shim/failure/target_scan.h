@@ -4,20 +4,13 @@
 #pragma once
 #include <cstdint>
 
-#include "failure/gaps.h"
+#include "guest/function_ref.h"
+#include "track/device_code.h"
 
 namespace kshim::shim {
 
-/// Lies in zeroed memory.
-class TargetScan {
- public:
-  /// Gaps for the targets in the files mapped since the last call. Nothing without KSHIM_TARGET.
-  void run(const Gaps::Scene& scene, Gaps& gaps) noexcept;
-
- private:
-  std::uint32_t scanned_[kMaxIdentities];  ///< by identity: the number of the report
-  std::uint32_t visited_report_;
-  std::uint64_t visited_;  ///< `mapping_id` of the last object that was scanned for that report
-};
+/// Calls visit(code) for the fatbins of each file whose `mapping_id` is larger than `after`; returns the
+/// largest there is. Without the shim's lock: files are read, and their server may not answer.
+std::uint64_t scan_mapped_files(std::uint64_t after, FunctionRef<void(const DeviceCode&)> visit) noexcept;
 
 }  // namespace kshim::shim

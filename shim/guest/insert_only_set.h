@@ -10,6 +10,12 @@ namespace kshim::shim {
 template <std::size_t kSlots>
 class InsertOnlySet {
  public:
+  bool has(std::uint64_t key) const noexcept {
+    if (key == 0) key = 1;
+    for (std::size_t i = 0; i < kProbes; ++i)
+      if (slots_[(key + i) % kSlots].load(std::memory_order_acquire) == key) return true;
+    return false;
+  }
   /// False if the key is in the set, or if the slots that it hashes to are full.
   bool is_first(std::uint64_t key) noexcept {
     if (key == 0) key = 1;

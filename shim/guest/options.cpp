@@ -176,6 +176,9 @@ void parse_option(OptionId id, std::string_view value, OptionsStorage& storage, 
     case OptionId::patch_table:
       good = parse_bool(value, out.patch_table);
       break;
+    case OptionId::images:
+      good = parse_bool(value, out.images);
+      break;
     case OptionId::driver_log:
       good = parse_bool(value, out.driver_log);
       break;

@@ -18,6 +18,7 @@ struct Options {
   bool coverage = false;
   bool each_repeat = false;  ///< KSHIM_REPEATS=each
   bool patch_table = false;  ///< KSHIM_PATCH_TABLE=1
+  bool images = true;        ///< KSHIM_IMAGES is not 0
   bool driver_log = false;   ///< KSHIM_DRIVER_LOG=1
   bool native_stacks = true;
   bool python_stacks = true;

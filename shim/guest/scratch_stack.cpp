@@ -96,7 +96,7 @@ void call(FunctionRef<void()> work, std::byte* memory, std::size_t size) noexcep
   const std::uintptr_t low = t_low;
   const std::uintptr_t high = t_high;
   t_low = reinterpret_cast<std::uintptr_t>(memory);
-  t_high = (t_low + size) & ~std::uintptr_t{63};
+  t_high = (t_low + size - 1) & ~std::uintptr_t{63};  // unwinders look at the page that it lies in
   kshim_call_on_stack([](const void* of) { (*static_cast<const FunctionRef<void()>*>(of))(); }, &work,
                       reinterpret_cast<void*>(t_high));
   t_low = low;

@@ -15,10 +15,6 @@
 #include "process/loaded_objects.h"
 #include "process/stack/native.h"
 
-// Of the shim's wrappers, which are not part of this file.
-void* kshim_real_dlsym = nullptr;
-void* kshim_real_dlvsym = nullptr;
-
 // The linker gives the unwinder, and with it this file, replacements of libc's functions (CMakeLists.txt).
 extern "C" void* __real_dlsym(void* library, const char* name);
 

@@ -219,7 +219,7 @@ bool headers_of_program(const link_map& map, Headers& out) noexcept {
   return read_memory(auxiliary_value(AT_PHDR), out.rows, out.count * sizeof out.rows[0]) && out.match(map);
 }
 
-/// A prelinked library has its address in the headers, and a few have no segment with them.
+/// patchelf, as auditwheel uses it, moves the headers to where the file's offset is not the address.
 bool headers_in_file(const link_map& map, const char* name, Headers& out) noexcept {
   if (name[0] != '/') return false;
   const OwnFile file = open_regular_file(name);

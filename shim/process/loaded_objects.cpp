@@ -288,13 +288,14 @@ bool is_in_use(const Index& index, const Record& record, MapNode& node) noexcept
   return index.find_by_linker(node.map.l_ld, &found) == 0 && found.map == node.address;
 }
 
-/// Whether the linker still has the object where the record says. `node` is what its node holds now. `next`:
-/// the node that may follow; it loses its address where it was not read, or does not follow.
-bool is_current(const Index& index, const Record& record, MapNode& node, MapNode* next = nullptr) noexcept {
+/// Whether the linker still has the object where the record says. `next`: the node that may follow; it loses
+/// its address where it was not read, or does not follow.
+bool is_current(const Index& index, const Record& record, MapNode* next = nullptr) noexcept {
   std::uint64_t hash = 0;
+  MapNode node;
   bool read = !record.permanent && record.visible && read_proof(record, node, hash, next);
   if (next != nullptr && (!read || node.map.l_next != next->address)) next->address = nullptr;
-  if (record.permanent) return read_node(record.node.address, node);
+  if (record.permanent) return true;
   if (!record.visible) return false;
   if (!read && next != nullptr) read = read_proof(record, node, hash);
   return read && hash == record.proof.hash && is_in_use(index, record, node);
@@ -394,8 +395,7 @@ void sweep(Index& index) noexcept {
   std::memset(index.by_node, 0, sizeof index.by_node);
   for (std::size_t i = 0; i < index.count; ++i) {
     Record& record = index.record(i);
-    MapNode now;
-    if (record.object.mapping_id != 0 && is_current(index, record, now))
+    if (record.object.mapping_id != 0 && is_current(index, record))
       slot_of(index, record.node.address) = static_cast<std::uint16_t>(i + 1);
     else
       record = Record();
@@ -457,9 +457,8 @@ Record* add(Index& index, const MapNode& node, bool first) noexcept {
 
 /// The checked record of a node, made where there is none. `next`: as is_current() has it.
 Record* get(Index& index, const MapNode& node, bool first, MapNode* next = nullptr) noexcept {
-  MapNode now;
   Record* const known = record_of(index, node.address);
-  if (known != nullptr && is_current(index, *known, now, next)) return known;
+  if (known != nullptr && is_current(index, *known, next)) return known;
   if (next != nullptr) next->address = nullptr;
   return add(index, node, first);
 }
@@ -521,8 +520,7 @@ Record* find_known(Index& index, std::uintptr_t address) noexcept {
   for (std::size_t i = 0; i < index.count; ++i) {
     if (!index.may_hold(i, address)) continue;
     Record& record = index.record(i);
-    MapNode now;
-    if (record.object.elf.contains(address) && is_current(index, record, now)) return &record;
+    if (record.object.elf.contains(address) && is_current(index, record)) return &record;
   }
   return nullptr;
 }
@@ -551,7 +549,7 @@ Record* look_up(Index& index, std::uintptr_t address, bool in_use) noexcept {
   FoundByLinker found{};
   if (index.find_by_linker(reinterpret_cast<void*>(address), &found) != 0) return nullptr;
   Record* record = record_of(index, found.map);
-  if (record == nullptr || !in_use || !is_same(*record, found)) {
+  if (record == nullptr || !(in_use ? is_same(*record, found) : is_current(index, *record))) {
     MapNode node;
     record = read_node(found.map, node) ? get(index, node, false) : nullptr;
   }
@@ -620,8 +618,7 @@ bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept {
   bool same = false;
   index.run([&] {
     const Record& record = index->record(load % Index::kRecords);
-    MapNode now;
-    same = record.object.mapping_id == load && is_current(*index, record, now);
+    same = record.object.mapping_id == load && is_current(*index, record);
   });
   return same;
 }
@@ -632,8 +629,30 @@ void ignore_linkers_look_up() noexcept {
   if (index) index->find_by_linker = nullptr;
 }
 
+namespace {
+
+std::uint64_t visit_known(bool (*visit)(void*, const LoadedObject&), void* context,
+                          std::uint64_t after) noexcept {
+  std::uint64_t last = after;
+  for (std::size_t number = 0;; ++number) {
+    LoadedObject object;
+    {
+      const Access index;
+      if (!index || number >= index->count) return last;
+      last = index->last_load + Index::kRecords - 1;
+      const Record& record = index->record(number);
+      if (!record.visible || record.object.mapping_id <= after) continue;
+      object = record.object;
+    }
+    if (!visit(context, object)) return last;
+  }
+}
+
+}  // namespace
+
 std::uint64_t for_each_loaded_object(bool (*visit)(void*, const LoadedObject&), void* context,
                                      const ListPart& part) noexcept {
+  if (part.known_only) return visit_known(visit, context, part.after);
   constexpr std::size_t kBytes = Index::kRecords * sizeof(std::uint64_t);
   auto* const list = static_cast<std::uint64_t*>(raw::map_memory(kBytes, MAP_NORESERVE));
   if (list == nullptr) return part.after;
@@ -644,10 +663,7 @@ std::uint64_t for_each_loaded_object(bool (*visit)(void*, const LoadedObject&), 
       if (record.visible && record.object.mapping_id > part.after && count < Index::kRecords)
         list[count++] = record.object.mapping_id;
     };
-    if (part.known_only)
-      for (std::size_t i = 0; i < index->count; ++i) note(index->record(i));
-    else
-      index.run([&] { walk(*index, note, part.end); });
+    index.run([&] { walk(*index, note, part.end); });
     last = index->last_load + Index::kRecords - 1;
   }
   for (std::size_t i = 0; i < count; ++i) {

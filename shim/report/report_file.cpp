@@ -15,6 +15,7 @@
 #include "guest/signals.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
+#include "kshim/report/kept_image.h"
 #include "report/run_socket.h"
 #include "report/stderr_log.h"
 
@@ -176,7 +177,7 @@ void Report::start(std::uint32_t process) noexcept {
   lines_ = 0;
   ended_.store(false, std::memory_order_relaxed);
   seq_.store(0, std::memory_order_relaxed);
-  bytes_ = 0;
+  bytes_ = image_bytes_ = 0;
   full_ = false;
   failed_write_said_ = false;
   failures_.store(0, std::memory_order_relaxed);
@@ -211,6 +212,14 @@ std::uint32_t Report::begin_first() noexcept {
   number_ = g_number.load(std::memory_order_relaxed);
   begun_in_ = process;
   return number_;
+}
+
+bool Report::take_room_for_image(std::uint64_t size, PathText& path) noexcept {
+  using namespace ::kshim::report;
+  if (begin() == 0 || full_ || size > kMaxKeptImage || image_bytes_ + size > kMaxKeptImages) return false;
+  image_bytes_ += size;
+  path = file_.path;
+  return true;
 }
 
 std::string_view Report::path() const noexcept {

@@ -67,6 +67,11 @@ class Report {
     if (noted_ < kMaxNoted) notes_[noted_++] = {&said, sizeof said};
   }
 
+  /// Takes room for an image that is kept beside the report; `path` gets the report's path. False where there
+  /// is no room for it, no report, or no room for the record that would name it.
+  bool take_room_for_image(std::uint64_t size, PathText& path) noexcept;
+  void give_room_back(std::uint64_t size) noexcept { image_bytes_ -= size; }
+
   void count_failure() noexcept { failures_.fetch_add(1, std::memory_order_relaxed); }
   void count_module() noexcept { modules_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -115,11 +120,12 @@ class Report {
   std::atomic<std::uint64_t> seq_;
   std::atomic<std::uint64_t> failures_;
   std::atomic<std::uint64_t> modules_;
-  std::uint64_t start_;     ///< the time of the process record
-  std::uint64_t last_;      ///< of the record written last
-  std::uint64_t bytes_;     ///< with those that are not yet written
-  bool full_;               ///< stderr says so
-  bool failed_write_said_;  ///< the same
+  std::uint64_t start_;        ///< the time of the process record
+  std::uint64_t last_;         ///< of the record written last
+  std::uint64_t bytes_;        ///< with those that are not yet written
+  std::uint64_t image_bytes_;  ///< of the images that are kept beside it
+  bool full_;                  ///< stderr says so
+  bool failed_write_said_;     ///< the same
   Note notes_[kMaxNoted];
   std::size_t noted_;
   std::uint64_t lines_;    ///< not yet written

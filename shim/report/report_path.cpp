@@ -13,6 +13,7 @@
 
 #include "guest/clock.h"
 #include "guest/own_file.h"
+#include "guest/signals.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
@@ -290,6 +291,24 @@ int create_report(std::string_view path, const Options& options, ReportFile& out
   if (const int error = open_folder(folder_of(path), {.make_missing = true}, folder); error != 0)
     return error;
   return create_in(folder.get(), path, options, out);
+}
+
+bool write_beside(std::string_view report, const char* name, Bytes content) noexcept {
+  OwnFile folder;
+  if (open_folder(folder_of(report), {}, folder) != 0) return false;
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
+  const OwnFile file(raw::open_at(folder.get(), name, kFlags, 0600));
+  struct stat info {};
+  if (!file)
+    return raw::t_error == EEXIST && raw::status_at(folder.get(), name, info) == 0 && S_ISREG(info.st_mode) &&
+           info.st_uid == raw::user();
+  while (!content.empty()) {
+    const ssize_t written = write_without_signal(file.get(), content.data(), content.size());
+    if (written <= 0) break;
+    content = content.subspan(static_cast<std::size_t>(written));
+  }
+  if (!content.empty()) raw::call(SYS_unlinkat, folder.get(), name, 0);
+  return content.empty();
 }
 
 namespace {

@@ -38,6 +38,9 @@ int create_report(std::string_view path, const Options& options, ReportFile& out
 /// another place than the options say, and if there is none.
 bool open_report(const Options& options, const EnvironmentCopy& environment, const ProcessNames& names,
                  ReportFile& out) noexcept;
+/// Writes a file of this name, readable for its user alone, into the folder of the report at `report`. True
+/// also where the user has one of this name there; a link is none.
+bool write_beside(std::string_view report, const char* name, Bytes content) noexcept;
 /// What an errno means for a report; empty where it says nothing.
 std::string_view reason_of(int error) noexcept;
 /// Whether `file.fd` still is the file that was opened: the host may have closed the descriptor (closefrom)

@@ -256,6 +256,14 @@ LoadResult load_result(int code) noexcept {
   }
 }
 
+void examine(const CallArgs& facts, DeviceCode& out) noexcept {
+  const LoadResult result = load_result(facts.code);
+  if (facts.file != nullptr)
+    examine_file(facts.file, result, out);
+  else if (facts.image != 0)
+    examine_memory(facts.image, result, out);
+}
+
 /// Bytes that are not an image are the same if they begin alike: a driver reads no more of them.
 std::uint64_t hash_of_beginning(ReadableRange& reach) noexcept {
   constexpr std::size_t kBeginning = 64;
@@ -288,6 +296,7 @@ void examine_memory(std::uintptr_t image, LoadResult result, DeviceCode& out) no
   Bytes bytes = reach.first(kHead);
   if (bytes.empty()) return;
   const image::BlobKind kind = image::identify(bytes.first(std::min(bytes.size(), kHead)));
+  out.kind = kind;
   out.size = kind == image::BlobKind::ptx ? text_size(reach) : stated_size(kind, reach);
   bytes = reach.first(out.size);
   bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), out.size)));
@@ -301,11 +310,15 @@ void examine_memory(std::uintptr_t image, LoadResult result, DeviceCode& out) no
     out.sample = out.hash = sample_hash(kind, bytes);
 }
 
-void hash_in_full(DeviceCode& code) noexcept {
-  if (code.sample == 0 || code.size <= kHashedInFull) return;
-  ReadableRange reach(find_object_in_use(code.address), code.address);
+Bytes loose_bytes(const DeviceCode& code) noexcept {
+  if (!code.is_loose()) return {};
+  ReadableRange reach({}, code.address);
   const Bytes bytes = reach.first(code.size);
-  code.hash = content_hash(bytes.first(std::min(bytes.size(), static_cast<std::size_t>(code.size))));
+  return bytes.first(std::min(bytes.size(), static_cast<std::size_t>(code.size)));
+}
+
+void hash_in_full(DeviceCode& code) noexcept {
+  if (code.is_loose() && code.size > kHashedInFull) code.hash = content_hash(loose_bytes(code));
 }
 
 std::uint64_t DeviceCode::key() const noexcept {
@@ -314,10 +327,7 @@ std::uint64_t DeviceCode::key() const noexcept {
 }
 
 void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept {
-  if (code.object != 0 || code.size == 0) return;
-  ReadableRange reach({}, code.address);
-  Bytes bytes = reach.first(code.size);
-  bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), code.size)));
+  const Bytes bytes = loose_bytes(code);
   if (const auto cubin = image::CubinReader::open(bytes)) {
     collect_names([&](std::uint64_t& cursor) { return cubin->next_name(cursor); }, out);
   } else if (const auto ptx = image::PtxReader::open(bytes)) {
@@ -326,16 +336,11 @@ void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept {
 }
 
 void examine_file(const char* path, LoadResult result, DeviceCode& out) noexcept {
-  PathText name;
-  constexpr std::size_t kMaxLength = 4096;
-  // Reads as much of the path as can be read, and nothing behind its NUL, which a sanitizer in the host would
-  // report.
-  const std::size_t length = readable_bytes(reinterpret_cast<std::uintptr_t>(path), kMaxLength);
-  if (length == 0) return;
-  name << std::string_view(path, strnlen(path, length));
-  out.object = identity_of_file(name.view());
+  const std::string_view name = readable_text(path);
+  if (name.empty()) return;
+  out.object = identity_of_file(name);
   if (result == LoadResult::refused) return;
-  FileCopy file(name.c_str());
+  FileCopy file(path);
   out.size = file.bytes().size();
   file.fetch(0, kHead);
   const image::BlobKind kind = image::identify(file.bytes().first(std::min(file.bytes().size(), kHead)));

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "cuda/call_args.h"
+#include "kshim/image/image.h"
 #include "kshim/image/select.h"
 #include "process/loaded_objects.h"
 
@@ -33,12 +35,15 @@ struct DeviceCode {
   std::uint64_t sample = 0;
   /// For the report: the sample, or the hash of all bytes (hash_in_full()).
   std::uint64_t hash = 0;
-  bool wrapped = false;  ///< through a fatbin wrapper, as the runtime does
+  bool wrapped = false;                             ///< through a fatbin wrapper, as the runtime does
+  image::BlobKind kind = image::BlobKind::unknown;  ///< of what lies in memory
   image::Packaging packaging = image::Packaging::loose;
   image::Version toolkit;  ///< that made a bare cubin; unknown for what a file holds, which the command reads
   std::uint8_t image_count = 0;  ///< distinct ones
   image::Candidate images[kMaxImages];
 
+  /// It lies in memory of no file, or in data of a file that the program writes to.
+  bool is_loose() const noexcept { return sample != 0; }
   std::span<const image::Candidate> candidates() const noexcept { return {images, image_count}; }
   void list(ArchList& out) const noexcept;
   /// The image that the driver would select for a device.
@@ -60,13 +65,22 @@ constexpr std::uint64_t kHashedInFull = 16384;
 enum class LoadResult : std::uint8_t { loaded, failed, refused };
 LoadResult load_result(int code) noexcept;
 
+/// The code of a load that has returned: of memory or of a file. Without the shim's lock, since a file's
+/// server may not answer.
+void examine(const CallArgs& facts, DeviceCode& out) noexcept;
 /// `image`: the argument of the load function. Only `address` is set if the image cannot be read.
 void examine_memory(std::uintptr_t image, LoadResult result, DeviceCode& out) noexcept;
-/// Makes `hash` that of all bytes: once for a record, because it reads all of a large image.
+
+// These read all of an image that lies in no file, which may take long: without the shim's lock, and while
+// the image is being loaded. Afterwards the program may reuse the memory.
+
+/// Its bytes, as far as they can be read.
+Bytes loose_bytes(const DeviceCode& code) noexcept;
+/// Makes `hash` that of all bytes.
 void hash_in_full(DeviceCode& code) noexcept;
-/// The kernels of a cubin or PTX text that lies in no file, while it is being loaded: afterwards the program
-/// may reuse the memory.
+/// The kernels of a cubin or PTX text.
 void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept;
+
 /// `path`: the argument of the load function. The file gets an identity although it is not mapped. If the
 /// load succeeded, only headers are read.
 void examine_file(const char* path, LoadResult result, DeviceCode& out) noexcept;

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "kshim/base/hash.h"
+#include "kshim/report/kept_image.h"
 
 namespace kshim::shim {
 namespace {
@@ -43,16 +44,14 @@ bool write_module(const CallArgs& facts, const Module& module, const Period& per
       jit = selection.choice == image::Choice::jit;
     }
   }
-  Text<16> hash;
-  for (unsigned i = 0; i < 16 && code.hash != 0; ++i)
-    hash.put("0123456789abcdef"[code.hash >> (60U - 4U * i) & 15U]);
+  const ::kshim::report::KeptName name(code.hash, code.kind);
   const image::ShortName toolkit = to_name(code.toolkit);
   using Maybe = std::optional<std::uint64_t>;
   return report.write_later<RecordType::module>(period.end, [&](auto& record) {
     record.template add<Field::module_id>(module.number);
     record.template add<Field::module_object>(code.object == 0 ? Maybe() : Maybe(code.object));
     record.template add<Field::module_offset>(code.object == 0 ? Maybe() : Maybe(code.offset));
-    record.template add<Field::module_content_hash>(hash.empty() ? std::string_view() : hash.view());
+    record.template add<Field::module_content_hash>(code.hash == 0 ? std::string_view() : name.hash());
     record.template add<Field::module_size>(code.size == 0 ? Maybe() : Maybe(code.size));
     record.template add<Field::module_api>(row_of(facts.hook).name);
     record.template add<Field::module_result>(static_cast<std::uint64_t>(facts.code));
@@ -60,6 +59,7 @@ bool write_module(const CallArgs& facts, const Module& module, const Period& per
     record.template add<Field::module_jit>(jit);
     record.template add<Field::module_ms>(::kshim::report::Milliseconds{period.end - period.begin});
     record.template add<Field::module_device>(device);
+    record.template add<Field::module_kept>(module.kept ? name.view() : std::string_view());
     record.template add<Field::module_toolkit>(code.toolkit.known() ? toolkit.view() : std::string_view());
   });
 }
@@ -84,20 +84,25 @@ Modules::FailedLoad* Modules::add_failed(std::uint64_t key) noexcept {
   return &failed_[failed_count_++];
 }
 
+void Modules::begin_in(Report& report) noexcept {
+  if (recorded_report_ == report.begin()) return;
+  recorded_report_ = report.begin();
+  succeeded_ = failed_count_ = 0;
+}
+
+bool Modules::is_new_failure(const CallArgs& facts, const DeviceCode& code,
+                             std::optional<std::uint64_t> device, Report& report) noexcept {
+  begin_in(report);
+  return facts.code != 0 && (failed_count_ < kMaxFailed || find_failed(0) != nullptr) &&
+         find_failed(key_of(facts, code, device)) == nullptr;
+}
+
 void Modules::add(const CallArgs& facts, const Period& period, std::optional<std::uint64_t> device,
                   Report& report, const DriverInfo& driver, ObjectRecords& objects, Module& module) noexcept {
-  const LoadResult result = load_result(facts.code);
-  if (facts.file != nullptr)
-    examine_file(facts.file, result, module.code);
-  else if (facts.image != 0)
-    examine_memory(facts.image, result, module.code);
   objects.announce(report, module.code.object, runtime_of(facts, module.code));
   report.count_module();
-  module.report = report.begin();
-  if (recorded_report_ != module.report) {
-    recorded_report_ = module.report;
-    succeeded_ = failed_count_ = 0;
-  }
+  begin_in(report);
+  module.report = recorded_report_;
   const bool failed = facts.code != 0;
   const std::uint64_t key = failed ? key_of(facts, module.code, device) : 0;
   FailedLoad* equal = failed ? find_failed(key) : nullptr;
@@ -111,7 +116,6 @@ void Modules::add(const CallArgs& facts, const Period& period, std::optional<std
       equal->record = module.number;
     else
       ++succeeded_;
-    if (result != LoadResult::loaded) hash_in_full(module.code);
     // After a full disk, an equal load is tried again.
     if (write_module(facts, module, period, device, report, driver)) {
       module.record = module.number;

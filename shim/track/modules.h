@@ -17,15 +17,19 @@ struct Module {
   /// Id of the module record for this load: its own, or that of an equal load; 0 = none.
   std::uint64_t record = 0;
   std::uint32_t report = 0;  ///< number of the report that has the record
+  bool kept = false;         ///< its image lies beside the report
   DeviceCode code;
 };
 
 /// Lies in zeroed memory.
 class Modules {
  public:
-  /// A load returned. Writes its record, after the records that it refers to.
+  /// Whether add() would write the record of this load, which has failed.
+  bool is_new_failure(const CallArgs& facts, const DeviceCode& code, std::optional<std::uint64_t> device,
+                      Report& report) noexcept;
+  /// A load returned; `module` has its code. Writes its record, after the records that it refers to.
   void add(const CallArgs& facts, const Period& period, std::optional<std::uint64_t> device, Report& report,
-           const DriverInfo& driver, ObjectRecords& objects, Module& out) noexcept;
+           const DriverInfo& driver, ObjectRecords& objects, Module& module) noexcept;
   /// The last kKept loads are kept. False for a number that is not among them.
   bool find(std::uint64_t number, Module& out) const noexcept;
   /// The newest kept load of the code at this address.
@@ -42,6 +46,7 @@ class Modules {
     std::uint64_t record;
   };
 
+  void begin_in(Report& report) noexcept;
   FailedLoad* find_failed(std::uint64_t key) noexcept;
   FailedLoad* add_failed(std::uint64_t key) noexcept;
   Module& kept(std::uint64_t number) noexcept { return modules_[number % kKept]; }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "track/object_records.h"
 
-#include <unistd.h>
-
 #include "cuda/cuda_libraries.h"
 #include "cuda/hooks.h"
-#include "guest/syscalls.h"
 #include "guest/text_buffer.h"
 #include "process/loaded_objects.h"
 #include "process/scattered_read.h"
@@ -18,16 +15,11 @@ namespace {
 using report::Field;
 using report::RecordType;
 
-using NameText = Text<255>;
 using ReleaseText = Text<16>;
 
-/// What follows ".so." in the name of the file behind the soname's link: 13.1.0.3. `path`: kept text, which a
-/// NUL ends.
-std::string_view version_of(std::string_view path, NameText& target) noexcept {
-  char text[512];
-  const ssize_t got = raw::read_link(path.data(), text, sizeof text);
-  target << base_name(got > 0 ? std::string_view(text, static_cast<std::size_t>(got)) : path);
-  const std::string_view name = target.view();
+/// What follows ".so." in the file's name: 13.1.0.3. The command looks behind a soname's link.
+std::string_view version_of(std::string_view path) noexcept {
+  const std::string_view name = base_name(path);
   const std::size_t mark = name.find(".so.");
   return mark == std::string_view::npos ? std::string_view() : name.substr(mark + 4);
 }
@@ -68,8 +60,7 @@ bool write_library(void* context, const LoadedObject& object) {
     return true;
   if (object.identity == 0 || out.written[object.identity] == out.number) return true;
   out.written[object.identity] = out.number;
-  NameText target;
-  std::string_view version = version_of(object.path, target);
+  std::string_view version = version_of(object.path);
   ReleaseText release;
   if (version.find('.') == std::string_view::npos && add_cudnn_version(object, release))
     version = release.view();

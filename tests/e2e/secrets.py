@@ -59,7 +59,7 @@ class Secrets(e2e.Case):
                                 "--lr", plain["value"], plain["positional"], "-p" + plain["glued"], "--device", "cuda:0",
                                 env=env, cwd=folder)
         self.assertEqual(done.returncode, 0, done.stderr)
-        (report,) = changes["KSHIM_REPORT"].parent.iterdir()
+        (report,) = changes["KSHIM_REPORT"].parent.glob("*.jsonl")
         return report, done.stderr, named, plain
 
     def assert_none(self, text, secrets):

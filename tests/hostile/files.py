@@ -124,7 +124,7 @@ class Places(hostile.Case):
     def test_a_linked_folder_of_ones_own(self):
         """a link named kshim-report that is one's own (or root's) | nothing | all of it, where the link leads"""
         self.trap(os.geteuid(), 0o755)
-        report, = (self.folder / "target").iterdir()
+        report, = (self.folder / "target").glob("*.jsonl")
         self.assertEqual(self.codes(hostile.report_check.load(report, complete=True)), BOTH)
 
     def trap(self, owner, mode):

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The include graph of shim/: a folder includes only itself and the folders before it, and no two units include each other in a circle."""
+"""shim_layers.py [OBJECT...]: shim/'s folders only look up. The objects (shim/FOLDER/*.o) of a folder need no symbol that only a folder below
+defines, and no file includes one of a folder below: what is inline has no symbol."""
+import collections
 import pathlib
 import re
+import subprocess
 import sys
 
 from tree import ROOT
@@ -12,52 +15,49 @@ FOLDERS = ["guest", "process", "report", "cuda", "track", "failure", "core", "ex
 INCLUDE = re.compile(r'^#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
-def unit(path: str) -> str:
-    return re.sub(r"\.(?:cpp|c|h|S)$", "", path)
+def folder_of(path: str) -> str:
+    return next(part for part in pathlib.PurePath(path).parts if part in FOLDERS)
 
 
-def main() -> int:
-    upward, edges = set(), {}
+def is_below(one: str, other: str) -> bool:
+    return FOLDERS.index(one) > FOLDERS.index(other)
+
+
+def upward_includes() -> list:
+    bad = []
     for path in sorted(SHIM.rglob("*")):
         if path.suffix not in {".cpp", ".c", ".h", ".S", ".in"} or "audit" in path.parts:
             continue
-        name = str(path.relative_to(SHIM))
-        folder = name.split("/")[0]
+        name = path.relative_to(SHIM)
         for included in INCLUDE.findall(path.read_text(encoding="utf-8")):
             if included.startswith("kshim/"):
                 continue
-            if included.split("/")[0] not in FOLDERS or not (SHIM / included).is_file():
-                print(f"shim/{name}: {included} is not named by its folder")
-                return 1
-            if FOLDERS.index(included.split("/")[0]) > FOLDERS.index(folder):
-                upward.add((unit(name), unit(included)))
-            elif unit(included) != unit(name):
-                edges.setdefault(unit(name), set()).add(unit(included))
-    bad = [f"shim/{one} includes shim/{other}, which is in a folder above it" for one, other in sorted(upward)]
-    bad += [f"a circle of includes: {' -> '.join(circle)}" for circle in circles(edges)]
-    print("\n".join(bad) or f"{len(edges)} units in order")
+            if not (SHIM / included).is_file():
+                bad.append(f"shim/{name}: {included} is not named by its folder")
+            elif is_below(folder_of(included), folder_of(str(name))):
+                bad.append(f"shim/{name} includes shim/{included}, which is in a folder below it")
+    return bad
+
+
+def upward_symbols(objects: list) -> list:
+    defined, needed = collections.defaultdict(set), []
+    for path in objects:
+        name = path.split(".dir/")[-1]
+        for line in subprocess.run(["nm", "-C", path], capture_output=True, text=True, check=True).stdout.splitlines():
+            kind, symbol = line[17], line[19:]
+            if kind == "U":
+                needed.append((name, symbol))
+            elif kind.isupper() and kind not in "VW":  # weak: inline in a header
+                defined[symbol].add(folder_of(name))
+    return [f"shim/{name} needs {symbol}, which shim/{sorted(defined[symbol])[0]}/ defines" for name, symbol in sorted(needed)
+            if defined.get(symbol) and all(is_below(folder, folder_of(name)) for folder in defined[symbol])]
+
+
+def main() -> int:
+    objects = [path for argument in sys.argv[1:] for path in argument.split(";") if path]
+    bad = upward_includes() + upward_symbols(objects)
+    print("\n".join(bad) or f"{len(objects)} objects in order")
     return 1 if bad else 0
-
-
-def circles(edges: dict) -> list:
-    """A circle for each unit that reaches itself, each circle once."""
-    found, seen = [], set()
-    for start in sorted(edges):
-        trail, stack = {start: None}, [start]
-        while stack:
-            at = stack.pop()
-            for after in sorted(edges.get(at, ())):
-                if after == start:
-                    circle = [at]
-                    while trail[circle[-1]] is not None:
-                        circle.append(trail[circle[-1]])
-                    if frozenset(circle) not in seen:
-                        seen.add(frozenset(circle))
-                        found.append(circle[::-1] + [start])
-                elif after not in trail:
-                    trail[after] = at
-                    stack.append(after)
-    return found
 
 
 if __name__ == "__main__":

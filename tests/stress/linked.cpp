@@ -5,7 +5,7 @@
 
 #include "core/observer.h"
 #include "cuda/call_args.h"
-#include "cuda/symbol_lookup.h"
+#include "exports/symbol_lookup.h"
 #include "kshim/image/fatbin.h"
 
 namespace stress {

@@ -6,6 +6,8 @@
 #include "analyzer/core/log.h"
 #include "analyzer/core/text.h"
 #include "kshim/base/hash.h"
+#include "kshim/files/open_file.h"
+#include "kshim/report/kept_image.h"
 
 namespace kshim::input {
 namespace {
@@ -89,6 +91,29 @@ bool has_content(const std::string& path, std::uint64_t hash, std::uint64_t size
            hash;
   };
   return at(0) || (bytes.size() > size && at(bytes.size() - size));
+}
+
+// What a report says is not believed: the name is one that the shim makes, the file is no link and its owner
+// is the report's, and its bytes are those of the module record.
+std::variant<ObjectFile, std::string> open_kept(const fs::path& path, std::uint32_t owner,
+                                                const ModuleRecord& module) {
+  using image::BlobKind;
+  const FileTime timed;
+  const auto hash = parse_number<std::uint64_t>(module.content_hash, 16);
+  const bool named = hash && std::ranges::any_of(std::array{BlobKind::cubin, BlobKind::ptx, BlobKind::fatbin},
+                                                 [&](BlobKind kind) {
+                                                   return report::KeptName(*hash, kind).view() == module.kept;
+                                                 });
+  if (!named) return std::string("has no name that the shim gives to images");
+  std::error_code error;
+  if (fs::is_symlink(fs::symlink_status(path, error))) return std::string("is a link");
+  const files::OpenFile file = files::open_to_read(path);
+  if (!file) return file.why;
+  if (file.status.st_uid != owner) return std::string("belongs to another user than the report");
+  const auto bytes = files::read_whole(file, report::kMaxKeptImage);
+  if (!bytes || bytes->size() != module.size || content_hash(bytes_of(*bytes)) != *hash)
+    return std::string("does not hold the image that the driver refused: its content differs");
+  return ObjectFile::open(path.string(), {});
 }
 
 // Triton's folders are named by a hash. Whatever else lies around a file is not ours to name for deletion.
@@ -289,6 +314,20 @@ std::pair<const ObjectFile*, const std::string*> ObjectFiles::place(const Object
 }
 
 const ObjectFile* ObjectFiles::find(const ObjectRecord& object) { return place(object).first; }
+
+const KeptImage* ObjectFiles::kept(const Report& report, const ModuleRecord& module) {
+  if (module.kept.empty()) return nullptr;
+  const fs::path path = fs::path(report.path).parent_path() / module.kept;
+  const auto [found, first] = kept_.try_emplace({path.string(), module.content_hash}, path.string());
+  if (first) {
+    auto opened = open_kept(path, report.owner, module);
+    if (auto* const why = std::get_if<std::string>(&opened))
+      found->second.why_not = std::move(*why);
+    else
+      found->second.file = std::get<ObjectFile>(std::move(opened));
+  }
+  return &found->second;
+}
 
 const std::string& ObjectFiles::why_not(const ObjectRecord& object) {
   return entry(object.path, object.build_id).why_not;

@@ -47,6 +47,13 @@ class CacheSearch {
   std::uint64_t hashed_left_ = std::uint64_t{1} << 30;
 };
 
+/// An image that the driver refused, which the shim has kept beside the report.
+struct KeptImage {
+  std::string path;
+  std::optional<ObjectFile> file = {};
+  std::string why_not = {};  ///< a clause: why it cannot be used
+};
+
 /// Files that reports name, opened once for all reports. Not for several threads at once.
 class ObjectFiles {
  public:
@@ -69,6 +76,8 @@ class ObjectFiles {
   /// The very file of the record: by path and build id, else by build id where the report names another path.
   /// nullptr where there is none; why_not() then tells.
   const ObjectFile* find(const ObjectRecord& object);
+  /// The image that the module record names as kept; nullptr where it names none.
+  const KeptImage* kept(const Report& report, const ModuleRecord& module);
   /// Why the file at the record's own path cannot be used, as a clause; empty where it can.
   const std::string& why_not(const ObjectRecord& object);
   /// Where find() found it, if not at its own path; else empty.
@@ -104,6 +113,7 @@ class ObjectFiles {
   std::string left_out_;
   Entry late_{std::string(), {}};
   std::map<Key, Entry> files_;
+  std::map<Key, KeptImage> kept_;                                     ///< by path and content hash
   std::unordered_map<std::string, std::vector<std::string>> places_;  ///< paths by build id
   std::map<Key, std::map<std::uint64_t, SourceFrames>> sources_;
   std::size_t source_reads_ = 0;

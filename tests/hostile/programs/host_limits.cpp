@@ -71,7 +71,7 @@ int replaced_by_fifo() {
   for (const dirent* entry = folder == nullptr ? nullptr : readdir(folder); entry != nullptr;
        entry = readdir(folder)) {
     const std::string path = std::string("kshim-report/") + entry->d_name;
-    if (entry->d_name[0] != '.' && rename(path.c_str(), "before.jsonl") == 0) mkfifo(path.c_str(), 0600);
+    if (path.ends_with(".jsonl") && rename(path.c_str(), "before.jsonl") == 0) mkfifo(path.c_str(), 0600);
   }
   if (folder != nullptr) closedir(folder);
   syscall(SYS_close_range, 3U, ~0U, 0U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/symbol_lookup.h"
+#include "exports/symbol_lookup.h"
 
 #include <dlfcn.h>
 

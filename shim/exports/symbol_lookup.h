@@ -16,6 +16,18 @@ struct LookupAnswer {
   std::uintptr_t handled;
 };
 
+// What programs get instead of the real functions.
+
+/// Of the driver.
+AnyFunction routed_wrapper(Hook hook) noexcept;
+AnyFunction runtime_wrapper(Runtime runtime, Hook hook) noexcept;
+/// A wrapper that calls `address` and nothing else, or `address` itself when all wrappers are taken.
+AnyFunction compiler_wrapper(Hook hook, AnyFunction address) noexcept;
+/// By the rows of slots.def.
+const AnyFunction* table_wrappers() noexcept;
+/// With KSHIM_COVERAGE: launches are counted from now on.
+void count_launches() noexcept;
+
 /// The wrapper for a real function, or `address` itself.
 AnyFunction wrap_driver_function(AnyFunction address) noexcept;
 
