@@ -69,7 +69,10 @@ std::string named_log(const ExplainOptions& options) {
   }
   const std::string& word = options.words.front();
   if (options.words.size() != 1 || word.find_first_not_of("0123456789") == std::string::npos) return {};
-  if (word == "-" || (::stat(word.c_str(), &status) == 0 && S_ISREG(status.st_mode))) return word;
+  // A pipe is what the shell makes of <(COMMAND).
+  if (word == "-" ||
+      (::stat(word.c_str(), &status) == 0 && (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode))))
+    return word;
   const bool path =
       contains(word, '/') || std::ranges::any_of(kLogs, [&](auto end) { return word.ends_with(end); });
   if (path && word.find_first_of(" :\n") == std::string::npos)

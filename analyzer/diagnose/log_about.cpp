@@ -371,6 +371,15 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   for (const SwitchRow& row : switches())
     if (is_on(row, clues.env)) at.driver.switch_names.emplace_back(row.variable);
   if (message != nullptr) at.call.message = message->id;
+  // "CUSTATEVEC_STATUS_ARCH_MISMATCH" names the library that refuses.
+  if (const std::string library = message != nullptr ? group(*message, "library") : ""; !library.empty()) {
+    at.package.software = "cu" + to_lower(library);
+    if (find_installer(at.package.software, "pip") == nullptr)  // as NVIDIA spells it: cuSOLVER
+      std::ranges::transform(library, at.package.software.begin() + 2, [](char c) {
+        return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+      });
+    at.package.version.clear();
+  }
   // The question is about cuDNN, not about its caller, where it is the message or its release is known.
   const PackageMention* cudnn = find_package(clues, "cuDNN");
   const bool released = cudnn != nullptr && !cudnn->version.empty();

@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import re
+import subprocess
 
 import e2e
 import schemas
@@ -62,6 +63,13 @@ class Explain(e2e.Case):
         for words in (("--log", "-"), ("-",), ()):
             piped = self.explain(*words, status=1, input=LOG, stdin=None)
             self.assertEqual(piped.replace("stdin", "train.log").splitlines()[:-1], named.splitlines()[:-1], words)
+
+    def test_a_pipe_by_its_name(self):
+        """What the shell makes of <(COMMAND)."""
+        os.mkfifo(self.folder / "pipe")
+        writer = subprocess.Popen(["sh", "-c", 'printf "%s" "$0" > pipe', LOG], cwd=self.folder)
+        self.addCleanup(writer.wait)
+        self.assertIn("train.py:17", self.explain("pipe", status=1))
 
     def test_a_log_without_a_failure_is_fine(self):
         (self.folder / "ok.log").write_text("epoch 1\nepoch 2\n")

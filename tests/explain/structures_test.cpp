@@ -411,5 +411,22 @@ TEST(Structures, ASourceLineOfATracebackIsNoMessage) {
             209);
 }
 
+TEST(Structures, AStatusNamesItsLibrary) {
+  const auto library = [](const std::string& line) {
+    return first_of(line + " on GTX 1080\n").about->package.software;
+  };
+  EXPECT_EQ(library("CUSTATEVEC_STATUS_ARCH_MISMATCH"), "custatevec");
+  EXPECT_EQ(library("custatevecCreate failed: architecture mismatch"), "custatevec");
+  EXPECT_EQ(library("CUSOLVER_STATUS_ARCH_MISMATCH"), "cuSOLVER");
+  EXPECT_THAT(page("CUSTATEVEC_STATUS_ARCH_MISMATCH on GTX 1080\n"), HasSubstr("cuStateVec refuses"));
+}
+
+TEST(Structures, ADeviceOfAnUnsupportedVersion) {
+  const Finding finding = first_of("ValueError: CUDA device is an unsupported version: (6, 1)\n");
+  EXPECT_EQ(finding.cause, Cause::library_refuses);
+  ASSERT_EQ(finding.devices.size(), 1U);
+  EXPECT_EQ(finding.devices.front().cc, (image::ComputeCapability{6, 1}));
+}
+
 }  // namespace
 }  // namespace kshim::test
