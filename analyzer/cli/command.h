@@ -4,6 +4,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 
+#include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
 #include "analyzer/render/formats.h"
 
@@ -40,7 +41,7 @@ class Arguments {
     if constexpr (std::is_same_v<T, bool>)
       return app_.add_flag(names, to);
     else
-      return with_type(app_.add_option(names, to)->allow_extra_args(false));
+      return with_type(app_.add_option(names, to)->allow_extra_args(false)->check(value_of<T>()));
   }
   /// What stands behind the options.
   template <class T>
@@ -62,6 +63,17 @@ class Arguments {
   unsigned io_timeout = 60;  ///< seconds; 0: waits
 
  private:
+  /// Refuses the end of the options, and words where a number belongs.
+  template <class T>
+  static CLI::Validator value_of() {
+    return {[](const std::string& value) {
+              if (value == "--") return std::string("a value is missing");
+              if constexpr (std::is_arithmetic_v<T>)
+                if (!parse_number<T>(value)) return fmt::format("`{}` is not a number", sanitize(value));
+              return std::string();
+            },
+            ""};
+  }
   CLI::Option* with_type(CLI::Option* option);
   std::string filled(std::string_view common) const;
   UserError misuse(const CLI::ParseError& error) const;

@@ -438,6 +438,8 @@ class Meant(Plugged):
             self.assertEqual(done.returncode, 125 if argv[0] == "run" else 2)
         self.assertNotIn("did you mean", self.kshim("frobnicate").stderr)
         self.assert_says(self.kshim("--knowledge", "x", "scan"), 2, "--knowledge", "follow the command")
+        self.assert_says(self.kshim("run", "--report", "--", "true"), 125, "--report", "missing")
+        self.assert_says(self.kshim("scan", "-j", "many", SCALE), 2, "--jobs", "many")
 
     def test_explain_reads_a_file(self):
         (self.folder / "train.log").write_text("RuntimeError: CUDA error: no kernel image is available for execution on the device\n")
