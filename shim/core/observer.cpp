@@ -209,12 +209,14 @@ struct Load {
     state.driver.announce(state.report);
     state.modules.add(facts, period, device, state.report, state.driver, state.objects, module);
     if (state.handles.remember_load(handle, module.number)) forget_launches(state.locked, handle);
-    state.gaps.note_load(state.gap_scene(), module.code, device, facts.caller, kernels);
+    if (!module.fits || !options().targets.empty())
+      state.gaps.note_load(state.gap_scene(), module.code, device, facts.caller, kernels);
     if (facts.code != 0) add_driver_failure(state, {facts, module.number, device}, address_of(&facts), lines);
   }
   /// Whether the image, which lies in no file, has to be read as a whole for the records.
   bool wants_image(State& state) noexcept {
     return module.code.is_loose() && module.code.size != 0 &&
+           (facts.code != 0 || !options().targets.empty()) &&
            (state.modules.is_new_failure(facts, module.code, device, state.report) ||
             state.gaps.is_new(state.gap_scene(), module.code, device, facts.caller));
   }

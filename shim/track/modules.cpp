@@ -30,7 +30,7 @@ std::string_view runtime_of(const CallArgs& facts, const DeviceCode& code) noexc
   return find_object_in_use(facts.caller).identity == code.object ? "static" : std::string_view();
 }
 
-bool write_module(const CallArgs& facts, const Module& module, const Period& period,
+bool write_module(const CallArgs& facts, Module& module, const Period& period,
                   std::optional<std::uint64_t> device, Report& report, const DriverInfo& driver) noexcept {
   const DeviceCode& code = module.code;
   const DeviceInfo* gpu = driver.device(device);
@@ -38,20 +38,22 @@ bool write_module(const CallArgs& facts, const Module& module, const Period& per
   std::optional<bool> jit;
   if (gpu != nullptr && code.image_count != 0) {
     const image::Selection selection = code.selection_for(driver.platform_of(gpu->cc));
-    if (selection.choice != image::Choice::none) {
+    module.fits = selection.choice != image::Choice::none;
+    if (module.fits) {
       const image::Candidate& image = code.images[selection.index];
       selected = to_name(image.kind, image.arch);
       jit = selection.choice == image::Choice::jit;
     }
   }
-  const ::kshim::report::KeptName name(code.hash, code.kind);
+  ::kshim::report::KeptName name;
+  if (code.hash != 0) name = {code.hash, code.kind};
   const image::ShortName toolkit = to_name(code.toolkit);
   using Maybe = std::optional<std::uint64_t>;
   return report.write_later<RecordType::module>(period.end, [&](auto& record) {
     record.template add<Field::module_id>(module.number);
     record.template add<Field::module_object>(code.object == 0 ? Maybe() : Maybe(code.object));
     record.template add<Field::module_offset>(code.object == 0 ? Maybe() : Maybe(code.offset));
-    record.template add<Field::module_content_hash>(code.hash == 0 ? std::string_view() : name.hash());
+    record.template add<Field::module_content_hash>(name.hash());
     record.template add<Field::module_size>(code.size == 0 ? Maybe() : Maybe(code.size));
     record.template add<Field::module_api>(row_of(facts.hook).name);
     record.template add<Field::module_result>(static_cast<std::uint64_t>(facts.code));

@@ -18,6 +18,7 @@ struct Module {
   std::uint64_t record = 0;
   std::uint32_t report = 0;  ///< number of the report that has the record
   bool kept = false;         ///< its image lies beside the report
+  bool fits = false;         ///< an image of it fits the device; false also where that was not looked at
   DeviceCode code;
 };
 

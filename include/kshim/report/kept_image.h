@@ -32,12 +32,13 @@ constexpr std::string_view kept_extension(image::BlobKind kind) noexcept {
 class KeptName {
  public:
   static constexpr std::size_t kDigits = 16;
+  constexpr KeptName() noexcept = default;
   constexpr KeptName(std::uint64_t hash, image::BlobKind kind) noexcept {
     for (unsigned i = 0; i < kDigits; ++i) text_[size_++] = "0123456789abcdef"[hash >> (60U - 4U * i) & 15U];
     for (const char letter : kept_extension(kind)) text_[size_++] = letter;
   }
   constexpr std::string_view view() const noexcept { return {text_, size_}; }
-  constexpr std::string_view hash() const noexcept { return {text_, kDigits}; }
+  constexpr std::string_view hash() const noexcept { return view().substr(0, kDigits); }
   constexpr const char* c_str() const noexcept { return text_; }
 
  private:
