@@ -65,11 +65,11 @@ namespace {
 
 void add_switch_fix(const Facts& at, FixDrafts& fixes) {
   const bool bypassed = at.cause == Cause::sass_bypassed;
-  if (!at.driver.switch_names.empty()) {
+  if (const auto names = names_of(at.driver.switches); !names.empty()) {
     fixes.push_back(fix_of(bypassed ? "unset-switch/forced" : "unset-switch/off",
-                           {{"names", enumerate(at.driver.switch_names)},
-                            {"variables", join(at.driver.switch_names, " ")},
-                            {"they", at.driver.switch_names.size() == 1 ? "it is" : "they are"}}));
+                           {{"names", enumerate(names)},
+                            {"variables", join(names, " ")},
+                            {"they", names.size() == 1 ? "it is" : "they are"}}));
     return;
   }
   // The code says that one of them is on, and no list of the environment which.
@@ -135,10 +135,11 @@ void add_name_fix(const Facts& at, FixDrafts& fixes) {
 }
 
 void add_cache_fix(const Facts& at, AdviceDraft& advice) {
+  const auto* row = first_row(caches(), [&](const CacheRow& each) { return each.who == at.file.cache; });
   advice.fixes.push_back(
       fix_of("delete-cache-entry",
              {{"cache", at.file.cache},
-              {"variable", at.file.cache_variable},
+              {"variable", std::string(row == nullptr ? "" : row->variable)},
               {"removable", at.file.removable.empty() ? "" : shell_quote(at.file.removable)}}));
   if (!at.file.cache.empty())
     advice.dead_ends.push_back(
@@ -220,8 +221,9 @@ void add_jit_fixes(const Facts& at, FixDrafts& fixes) {
   const bool forced = (at.driver.switches.force_ptx_jit || at.driver.switches.force_jit) && at.gpu.cc &&
                       !at.images.list.empty() && select(at.images.list, at, {}).choice == image::Choice::sass;
   if (forced) {
-    fixes.push_back(fix_of("unset-switch/cubin", {{"names", enumerate(at.driver.switch_names)},
-                                                  {"variables", join(at.driver.switch_names, " ")}}));
+    const std::vector<std::string> names = names_of(at.driver.switches);
+    fixes.push_back(
+        fix_of("unset-switch/cubin", {{"names", enumerate(names)}, {"variables", join(names, " ")}}));
     return;
   }
   if (at.file.loose) return;  // compiled on purpose, by what made it
@@ -483,7 +485,7 @@ Advice advice_on(const Facts& given) {
   add_hiding_fix(at, advice.fixes);
   add_fallback(at, advice.fixes);
   add_image_fix(at, advice.fixes);
-  if (at.process.container) {
+  if (is_shown("container", at)) {
     // What gives a container its GPU comes before what looks for one.
     std::ranges::stable_partition(advice.fixes, &FixDraft::runs_container);
     add_container_note(advice.fixes);
@@ -506,7 +508,7 @@ void set_actors(const Facts& at, std::vector<Fix>& fixes) {
   for (Fix& fix : fixes)
     if (fix.kind == FixKind::upgrade_driver) fix.actor = Actor::admin;
   const bool shared =
-      at.process.container || at.process.ranked || is_shown("batch", at) || is_shown("managed", at);
+      is_shown("container", at) || at.process.ranked || is_shown("batch", at) || is_shown("managed", at);
   if (shared)
     std::ranges::stable_partition(
         fixes, [](const Fix& fix) { return fix.actor == Actor::you && fix.kind != FixKind::fallback; });

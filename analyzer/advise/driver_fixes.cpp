@@ -170,8 +170,9 @@ void add_newer_ptx_fixes(const Facts& at, AdviceDraft& advice) {
 
 // Within a CUDA major version, an older driver reads newer cubins.
 void add_newer_driver_fixes(const Facts& at, AdviceDraft& advice) {
-  const bool newer_cubin = at.images.newest_cubin.major > at.driver.cuda.major;
-  const Version needed = newer_cubin ? Version{at.images.newest_cubin.major, 0} : image::kFirstZstdDriver;
+  const Version cubin = newest_cubin(at.images);
+  const bool newer_cubin = cubin.major > at.driver.cuda.major;
+  const Version needed = newer_cubin ? Version{cubin.major, 0} : image::kFirstZstdDriver;
   const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
   const ToolkitRow* row = toolkit_at_most(needed);

@@ -73,10 +73,10 @@ RecipeWords words_for(const Facts& at, const Chosen& chosen) {
 
 // The build systems that may have made the file, likeliest first.
 std::vector<std::string_view> recipes_for(const Facts& at, const Chosen& chosen) {
-  const std::string_view nvcc = at.file.bare             ? "nvcc_fatbin"
-                                : at.file.object_file    ? "nvcc_object"
-                                : at.file.shared_library ? "nvcc_library"
-                                                         : "nvcc";
+  const std::string_view nvcc = at.file.bare              ? "nvcc_fatbin"
+                                : is_object_file(at.file) ? "nvcc_object"
+                                : at.file.shared_library  ? "nvcc_library"
+                                                          : "nvcc";
   const std::string_view cmake = chosen.other_toolkit ? "cmake_toolkit" : "cmake";
   const std::string_view torch = chosen.other_toolkit ? "torch_toolkit" : "torch";
   if (at.package.build_system == "spack") return {"spack"};  // whatever the package's own build is
@@ -337,7 +337,7 @@ void add_rebuild_for_driver(const Facts& at, FixDrafts& fixes) {
   fixes[first].title =
       fmt::format("Rebuild with CUDA {}, whose cubins this driver reads", name(other->version));
   fixes[first].why = fmt::format("it is for CUDA {}, and CUDA {} built the file", name(at.driver.cuda),
-                                 name(at.images.newest_cubin));
+                                 name(newest_cubin(at.images)));
 }
 
 void add_extension_rebuild(const Facts& at, FixDrafts& fixes) {

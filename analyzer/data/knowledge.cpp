@@ -40,6 +40,13 @@ image::JitSwitches switches_in(const std::map<std::string, std::string>& env) {
   return out;
 }
 
+std::vector<std::string> names_of(const image::JitSwitches& on) {
+  std::vector<std::string> out;
+  for (const SwitchRow& row : switches())
+    if (on.*row.field) out.emplace_back(row.variable);
+  return out;
+}
+
 unsigned branch_of(std::string_view driver) { return first_number<unsigned>(driver).value_or(0); }
 
 const RecipeRow& find_recipe(std::string_view id) {

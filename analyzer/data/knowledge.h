@@ -17,6 +17,8 @@ struct SwitchRow {
 std::span<const SwitchRow> switches();
 /// Whether the variable has a value that the driver takes for "on": anything but 0.
 bool is_on(const SwitchRow& row, const std::map<std::string, std::string>& env);
+/// Of those that are on.
+std::vector<std::string> names_of(const image::JitSwitches& on);
 image::JitSwitches switches_in(const std::map<std::string, std::string>& env);
 
 /// What is said of a driver, toolkit or PTX that is newer than the tables: "CUDA 14.2 is newer than ...".

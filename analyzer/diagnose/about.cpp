@@ -13,8 +13,8 @@ namespace {
 
 // Another GPU of the process for which the same images do. By UUID, which CUDA_VISIBLE_DEVICES in the
 // environment cannot renumber; a simulated GPU has none that another tool knows.
-std::string serving_device(const Scene& scene, const Subject& subject) {
-  if (scene.options.assume_cc || subject.device == nullptr || subject.images.scope == ImageScope::none)
+std::string serving_device(const Scene& scene, const InReport& subject) {
+  if (scene.options.assume_cc || subject.device == nullptr || subject.facts.images.scope == ImageScope::none)
     return {};
   const bool simulated = scene.report.driver && scene.report.driver->simulated;
   for (const DeviceRecord& row : scene.report.devices) {
@@ -29,7 +29,7 @@ std::string serving_device(const Scene& scene, const Subject& subject) {
 }
 
 // The other kinds of GPUs of the machine: what is built for the one must not take theirs away.
-std::vector<image::ComputeCapability> other_devices(const Scene& scene, const Subject& subject) {
+std::vector<image::ComputeCapability> other_devices(const Scene& scene, const InReport& subject) {
   std::vector<image::ComputeCapability> out;
   for (const DeviceRecord& row : scene.report.devices) {
     const auto arch = image::parse_arch(row.compute_capability);
@@ -40,7 +40,7 @@ std::vector<image::ComputeCapability> other_devices(const Scene& scene, const Su
 }
 
 // Where the very file of the finding can be read; empty where another lies at its path now.
-std::string path_at_hand(const Scene& scene, const Subject& subject, const std::string& path) {
+std::string path_at_hand(const Scene& scene, const InReport& subject, const std::string& path) {
   if (subject.object == nullptr || path != subject.object->path) return path;
   if (scene.files.find(*subject.object) == nullptr) return {};
   const std::string& other = scene.files.elsewhere(*subject.object);
@@ -62,7 +62,7 @@ PackageRecord with_known_name(PackageRecord package) {
   return package;
 }
 
-void set_owner(const Scene& scene, const Subject& subject, Facts& at) {
+void set_owner(const Scene& scene, const InReport& subject, Facts& at) {
   if (subject.object != nullptr) {
     const auto here = package_here(scene, *subject.object);
     const auto package = scene.report.foreign ? here : package_of(scene, *subject.object);
@@ -85,25 +85,31 @@ void set_owner(const Scene& scene, const Subject& subject, Facts& at) {
 
 }  // namespace
 
-Facts facts_about(const Finding& finding, Facts at, image::Version cubins) {
+Facts facts_about(const Finding& finding, Facts at) {
+  at.images.source.reset();
   at.cause = finding.cause;
   // No list of architectures ends what this driver cannot read.
   if (at.cause == Cause::latent_gap && diagnosis_of(at).cause == Cause::driver_too_old_for_image)
     at.cause = Cause::driver_too_old_for_image;
   at.call.code = finding.code;
   at.file.path = finding.object;
-  const BuiltBy builder = builder_of(at.images.list, cubins);
+  const BuiltBy builder = builder_of(at.images.list, at.images.toolkit);
   at.images.toolkit = builder.toolkit;
   at.images.toolkit_how = builder.how;
   for (const ImageFact& image : at.images.list) {
     at.images.have.push_back(image.candidate);
-    if (image.candidate.kind == image::ImageKind::cubin)
-      at.images.newest_cubin = std::max(at.images.newest_cubin, image.toolkit);
     if (image.has_kernel != true) continue;
     std::string name(image::to_name(image.candidate.kind, image.candidate.arch).view());
     if (!contains(at.images.holders, name)) at.images.holders.push_back(std::move(name));
   }
   return at;
+}
+
+image::Version newest_cubin(const Facts::Images& images) {
+  image::Version out;
+  for (const ImageFact& image : images.list)
+    if (image.candidate.kind == image::ImageKind::cubin) out = std::max(out, image.toolkit);
+  return out;
 }
 
 Finding new_finding(Cause cause, double confidence, std::string headline) {
@@ -125,8 +131,6 @@ void complete_file(std::string_view path, const std::string& readable, Facts& at
   at.file.origin = origin.origin;
   at.file.build_folder = origin.build_folder;
   at.file.bare = at.file.bare || at.file.origin == Origin::memory;
-  at.file.object_file =
-      !at.file.archive.empty() || at.file.path.ends_with(".o") || at.file.path.ends_with(".obj");
   at.file.links_torch = lies_beside_torch(at.file.path) || links_torch(elf_facts(readable));
 }
 
@@ -146,9 +150,9 @@ void set_package(const PackageRecord& package, const PackageRecord* here, Facts&
   if (at.package.manager == "dpkg" || at.package.manager == "rpm") at.file.origin = Origin::system;
 }
 
-void set_about(const Scene& scene, const Subject& subject, Finding& finding) {
+void set_about(const Scene& scene, const InReport& subject, Finding& finding) {
   if (!scene.advised.wants(finding)) return;
-  Facts at = facts_about(finding, subject.facts, subject.images.toolkit);
+  Facts at = facts_about(finding, subject.facts);
   if (!at.call.by_name) at.images.kernels.clear();  // for the name alone, and many
   if (scene.options.assume_toolkit) {
     at.images.toolkit = *scene.options.assume_toolkit;
@@ -172,18 +176,11 @@ void set_about(const Scene& scene, const Subject& subject, Finding& finding) {
   at.file.links_torch = at.file.links_torch ||
                         (at.process.torch &&
                          (at.file.origin == Origin::python_extension || at.file.origin == Origin::installed));
-  if (subject.device != nullptr) at.gpu.name = subject.device->name;
   at.gpu.others = other_devices(scene, subject);
   if (scene.report.driver) at.driver.module = scene.report.driver->kernel_module;
-  if (subject.cached) {
-    at.file.cache = subject.cached->cache->who;
-    at.file.cache_variable = subject.cached->cache->variable;
-    at.file.cache_entry = subject.cached->entry;
-  }
   const auto& env = scene.report.process.env;
   const auto cache = env.find("CUDA_CACHE_DISABLE");
   at.driver.jit_cache_off = cache != env.end() && cache->second == "1";
-  at.driver.switch_names = switch_names(scene.report);
   at.gpu.serving = serving_device(scene, subject);
   at.process.python = basename_of(scene.report.process.exe).starts_with("python") || scene.index.has_python();
   at.process.python_version = python_of_path(at.file.path);

@@ -14,9 +14,17 @@ inline bool comes_built(const Facts& at) {
          (at.file.path.empty() && !at.package.name.empty() && !at.package.from_source);
 }
 
-/// The finding's cause, code and object, and what the rules saw. `cubins`: the newest toolkit that the file's
-/// cubins name.
-Facts facts_about(const Finding& finding, Facts at, image::Version cubins);
+/// A .o, by itself or in an archive: nvcc -c made it.
+inline bool is_object_file(const Facts::File& file) {
+  return !file.archive.empty() || file.path.ends_with(".o") || file.path.ends_with(".obj");
+}
+
+/// The newest toolkit that made one of the cubins; unknown = {0, 0}.
+image::Version newest_cubin(const Facts::Images& images);
+
+/// `at`, which the rules saw, with the finding's cause, code and object, and what follows from its images.
+/// Images::toolkit is that of the newest cubin before, and that of the file after it.
+Facts facts_about(const Finding& finding, Facts at);
 
 /// A finding of a cause, with the severity of that cause.
 Finding new_finding(Cause cause, double confidence, std::string headline = {});

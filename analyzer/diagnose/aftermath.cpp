@@ -96,7 +96,7 @@ constexpr std::size_t kHelpers = 25;
 
 /// The images of a library that has none for the device, or none but of helpers.
 struct LackingLibrary {
-  Subject subject;
+  InReport subject;
   ModuleShare modules;  ///< where some are served
 };
 std::optional<LackingLibrary> without_code(const Scene& scene, const ObjectRecord& object,
@@ -104,20 +104,20 @@ std::optional<LackingLibrary> without_code(const Scene& scene, const ObjectRecor
   const ObjectFile* file = scene.files.find(object);
   if (file == nullptr) return std::nullopt;
   LackingLibrary out;
-  Subject& subject = out.subject;
+  InReport& subject = out.subject;
   subject.object = &object;
   subject.device = &device;
   bool fits = false;
   for (const ImageCount& row : file->image_counts()) {
     fits = fits || image::judge(row.candidate, {cc, driver_of(scene), {}}).fits;
-    subject.images.images.push_back({.candidate = row.candidate, .count = row.count});
+    subject.facts.images.list.push_back({.candidate = row.candidate, .count = row.count});
   }
-  if (subject.images.images.empty()) return std::nullopt;
+  if (subject.facts.images.list.empty()) return std::nullopt;
   if (fits) {
     if (find_vendor_library(object.path) == nullptr) return std::nullopt;
     const auto gap = scene.file_gaps.find(object, *file, cc, driver_of(scene));
     if (gap == nullptr || gap->modules.served * kHelpers > gap->modules.lacking) return std::nullopt;
-    subject.images.images = gap->images;
+    subject.facts.images.list = gap->images;
     out.modules = gap->modules;
   }
   set_facts(scene, subject);
@@ -151,7 +151,7 @@ std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& libra
   ObjectRecord object = object_record(library.path, library.build_id);
   object.line = library.line;
   std::optional<LackingLibrary> lacking = without_code(scene, object, device, *cc);
-  std::optional<Subject> subject;
+  std::optional<InReport> subject;
   if (lacking) subject = std::move(lacking->subject);
   if (!lacking && asked != nullptr && path_of(scene, asked->object) == library.path)
     subject = subject_of(scene, *asked);
@@ -172,7 +172,7 @@ std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& libra
   if (const auto package = package_of(scene, object)) out.package = package_name(*package);
   out.devices.push_back(*about);
   out.need = sm_name(*cc);
-  describe_images(*subject, out);
+  describe_images(subject->facts, out);
   out.evidence.push_back(
       {EvidenceId::library,
        fmt::format("{} was loaded, and {} {} for {}.", name,

@@ -79,14 +79,14 @@ std::vector<Stub> stubs_in(const std::vector<ImageBodies>& images, std::size_t c
 
 std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, std::uint64_t& budget) {
   const ObjectFile* file = scene.files.find(*used.object);
-  Subject subject;
+  InReport subject;
   subject.object = used.object;
   subject.module = used.module;
   subject.device = scene.index.device(used.module->device);
   if (file == nullptr || !cc_of(scene, subject.device)) return std::nullopt;
   const std::vector<ImageBodies> images = file->bodies_at(*used.module->offset, used.kernels, budget);
   if (images.size() < 2) return std::nullopt;
-  for (const ImageBodies& image : images) subject.images.images.push_back({.candidate = image.candidate});
+  for (const ImageBodies& image : images) subject.facts.images.list.push_back({.candidate = image.candidate});
   set_facts(scene, subject);
   const image::Selection selection =
       select(subject.facts.images.list, subject.facts, subject.facts.driver.switches);
@@ -97,7 +97,7 @@ std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, st
   Finding out = new_finding(Cause::compiled_out, kBySize);
   out.object = used.object->path;
   if (const auto package = package_of(scene, *used.object)) out.package = package_name(*package);
-  describe_images(subject, out);
+  describe_images(subject.facts, out);
   out.need = sm_name(*subject.facts.gpu.cc);
   if (auto device = device_of(scene, subject.device)) out.devices.push_back(std::move(*device));
   for (const Stub& stub : stubs) {
@@ -115,7 +115,7 @@ std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, st
   out.failed_kernel = out.kernels.front();
   out.headline = fmt::format("{} is compiled out for {}: hardly anything of its body is left",
                              shorten(out.failed_kernel, 60), name(chosen));
-  Facts at = facts_about(out, subject.facts, {});
+  Facts at = facts_about(out, subject.facts);
   at.images.taken = chosen;
   set_about(std::move(at), out);
   return out;

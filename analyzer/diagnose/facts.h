@@ -5,6 +5,7 @@
 
 #include "analyzer/core/finding.h"
 #include "analyzer/data/wheels.h"
+#include "analyzer/device_code/object_file.h"
 #include "analyzer/diagnose/libraries.h"
 #include "analyzer/diagnose/options.h"
 #include "analyzer/owner/package.h"
@@ -66,13 +67,20 @@ struct LibraryConflict {
   bool operator==(const LibraryConflict&) const = default;
 };
 
+/// How a list of images is known, and what they hold: for evidence. Advice does not ask for it.
+struct ImageSource {
+  std::string clause;           ///< "read from the file", "as the report says"
+  std::uint32_t line = 0;       ///< of the report, where it says so
+  std::vector<FileImage> read;  ///< with kernels, where the file was read
+  bool complete = false;        ///< `read` names every kernel
+};
+
 /// Versions are {0, 0} and texts are empty where they are not known.
 struct Facts {
   Cause cause = Cause::unknown;  ///< what the rules made of the rest: only advice asks for it
 
   struct Gpu {
     std::optional<image::ComputeCapability> cc;
-    std::string name;
     std::size_t count = 0;                         ///< that the process sees
     std::vector<image::ComputeCapability> others;  ///< of the machine, that are not to lose their code
     std::vector<image::ComputeCapability> also;    ///< that lack code in the same way: one build is for all
@@ -85,28 +93,27 @@ struct Facts {
     std::string module;   ///< its own version, which is that of the kernel's module
     bool found = true;    ///< libcuda.so.1 is mapped
     image::JitSwitches switches;
-    std::vector<std::string> switch_names;  ///< of those that are on
-    bool jit_cache_off = false;             ///< CUDA_CACHE_DISABLE=1
-    image::Version reads;                   ///< the newest PTX that it takes, where that was said
-    image::Version runtime;                 ///< that asks for it, and failed
-    bool asked_by_container = false;        ///< `runtime` is what an image of a container demands of it
+    bool jit_cache_off = false;       ///< CUDA_CACHE_DISABLE=1
+    image::Version reads;             ///< the newest PTX that it takes, where that was said
+    image::Version runtime;           ///< that asks for it, and failed
+    bool asked_by_container = false;  ///< `runtime` is what an image of a container demands of it
     bool operator==(const Driver&) const = default;
   } driver;
 
   struct Images {
     std::vector<ImageFact> list;
     ImageScope scope = ImageScope::none;
-    std::string damage;                     ///< what the parser found wrong with the image
-    std::vector<std::string> kernels;       ///< mangled, of all images, where every image was read
-    std::vector<std::string> alike;         ///< those of them that have the name asked for in the source
-    std::vector<image::Candidate> have;     ///< what is built again has all of these
-    std::vector<std::string> holders;       ///< those that do hold the failing kernel, by name
-    std::optional<image::Candidate> taken;  ///< the one without the kernel's body that the driver takes
-    bool guarded = false;                   ///< every module is served, and the image taken lacks the kernel
-    image::Version toolkit;                 ///< that built the file
-    std::string toolkit_how;                ///< how that is known: "its cubins say so"
-    image::Version newest_cubin;            ///< toolkit of the newest cubin
-    image::Version ptx;                     ///< ISA version of the PTX that was refused, where that was said
+    std::shared_ptr<const ImageSource> source;  ///< null where only `list` is known
+    std::string damage;                         ///< what the parser found wrong with the image
+    std::vector<std::string> kernels;           ///< mangled, of all images, where every image was read
+    std::vector<std::string> alike;             ///< those of them that have the name asked for in the source
+    std::vector<image::Candidate> have;         ///< what is built again has all of these
+    std::vector<std::string> holders;           ///< those that do hold the failing kernel, by name
+    std::optional<image::Candidate> taken;      ///< the one without the kernel's body that the driver takes
+    bool guarded = false;     ///< every module is served, and the image taken lacks the kernel
+    image::Version toolkit;   ///< that built the file
+    std::string toolkit_how;  ///< how that is known: "its cubins say so"
+    image::Version ptx;       ///< ISA version of the PTX that was refused, where that was said
     bool operator==(const Images&) const = default;
   } images;
 
@@ -143,12 +150,10 @@ struct Facts {
     bool loose = false;               ///< the image came from memory, not from a mapped file
     bool bare = false;                ///< a fatbin, cubin or PTX by itself, in a file or in memory
     bool shared_library = false;
-    bool relocatable = false;    ///< linked from relocatable device code
-    bool object_file = false;    ///< a .o, by itself or in an archive: nvcc -c made it
-    bool links_torch = false;    ///< is built by PyTorch's extension builder, as far as can be told
-    std::string cache;           ///< whose cache holds the image
-    std::string cache_variable;  ///< that says where `cache` is
-    std::string cache_entry;     ///< what is to go
+    bool relocatable = false;  ///< linked from relocatable device code
+    bool links_torch = false;  ///< is built by PyTorch's extension builder, as far as can be told
+    std::string cache;         ///< whose cache holds the image
+    std::string cache_entry;   ///< what is to go
     std::string removable;  ///< what of the caller's own caches may be deleted (commands.h): that entry, or
                             ///< the extension
     std::vector<std::string> unread;  ///< files that were not read
@@ -186,7 +191,6 @@ struct Facts {
     bool torch = false;               ///< with PyTorch in it
     std::string interpreter;          ///< what starts Python there, where a log names one of its own
     bool windows = false;             ///< its commands are to be those of Windows
-    bool container = false;           ///< it ran in a container
     std::string container_image;      ///< by name, where a log has it
     std::vector<std::string> shows;   ///< what else a log shows: wsl, container, windows, jetson, restarted,
                                       ///< launched

@@ -68,18 +68,19 @@ void add_driver_words(const Scene& scene, const FailureRecord& failure, std::vec
   add(EvidenceId::driver_log, "The driver's error log says", failure.driver_log);
 }
 
-void add_ground(const Scene& scene, const Subject& subject, const Diagnosis& diagnosis,
+void add_ground(const Scene& scene, const InReport& subject, const Diagnosis& diagnosis,
                 std::uint32_t fallback_line, std::vector<Evidence>& out) {
-  const std::uint32_t line = subject.images.line != 0 ? subject.images.line : fallback_line;
-  const std::string source =
-      subject.images.scope == ImageScope::none ? "" : fmt::format(" (images {})", subject.images.source);
+  const Facts::Images& images = subject.facts.images;
+  const std::string clause = images.source ? images.source->clause : "";
+  const std::uint32_t line = images.source && images.source->line != 0 ? images.source->line : fallback_line;
+  const std::string source = images.scope == ImageScope::none ? "" : fmt::format(" (images {})", clause);
   Evidence row{EvidenceId::rule, fmt::format("{}{}.", diagnosis.match.because, source),
                location(scene.report, line)};
-  row.arguments = {{"cause", std::string(row_of(diagnosis.cause).name)}, {"images", subject.images.source}};
+  row.arguments = {{"cause", std::string(row_of(diagnosis.cause).name)}, {"images", clause}};
   out.push_back(std::move(row));
 }
 
-void add_surroundings(const Scene& scene, const Subject& subject, Cause cause, std::vector<Evidence>& out) {
+void add_surroundings(const Scene& scene, const InReport& subject, Cause cause, std::vector<Evidence>& out) {
   if (subject.device != nullptr && !scene.options.assume_cc) {
     const Device device = device_of(scene, subject.device).value_or(Device{});
     out.push_back({EvidenceId::device, text_of(device) + ".", location(scene.report, subject.device->line)});
@@ -87,7 +88,7 @@ void add_surroundings(const Scene& scene, const Subject& subject, Cause cause, s
                             {"name", subject.device->name}};
   }
   if (has_trait(cause, cause_trait::switched)) {
-    for (const std::string& name : switch_names(scene.report)) {
+    for (const std::string& name : names_of(subject.facts.driver.switches)) {
       const std::string& value = scene.report.process.env.at(name);
       out.push_back({EvidenceId::environment,
                      fmt::format("{}={} is in the environment.", name, value),
@@ -131,7 +132,7 @@ void set_kernels(std::vector<std::string> mangled, std::uint64_t total, Finding&
   for (const std::string& name : mangled) finding.kernels.push_back(demangle(name));
 }
 
-void set_subject(const Scene& scene, const Subject& subject, Cause cause, Finding& finding) {
+void set_subject(const Scene& scene, const InReport& subject, Cause cause, Finding& finding) {
   finding.cause = cause;
   finding.severity = row_of(cause).severity;
   if (subject.object != nullptr) {
@@ -144,7 +145,7 @@ void set_subject(const Scene& scene, const Subject& subject, Cause cause, Findin
   if (has_trait(cause, cause_trait::needs_arch) && subject.facts.gpu.cc)
     finding.need = sm_name(*subject.facts.gpu.cc);
   if (auto device = device_of(scene, subject.device)) finding.devices.push_back(std::move(*device));
-  describe_images(subject, finding);
+  describe_images(subject.facts, finding);
 }
 
 // A static runtime shows the look-up that a launch begins with, which passes for one.
@@ -154,9 +155,10 @@ Near near_of(const FailureRecord& failure) {
 }
 
 // Where the kernel stands in the source, as the first image that was compiled with line information tells.
-Place kernel_source(const Subject& subject, const std::string& kernel) {
+Place kernel_source(const Facts::Images& images, const std::string& kernel) {
   Place out;
-  for (const FileImage& image : subject.images.file_images) {
+  if (!images.source) return out;
+  for (const FileImage& image : images.source->read) {
     const auto found = image.lines.find(kernel);
     if (found == image.lines.end()) continue;
     out.file = found->second.file;
@@ -168,7 +170,7 @@ Place kernel_source(const Subject& subject, const std::string& kernel) {
 
 // Names of the report's gap, where the file itself could not be read. The answer: how many the module has at
 // least, as far as the gap tells.
-std::uint64_t add_gap_kernels(const Subject& subject, std::vector<std::string>& kernels, bool& complete) {
+std::uint64_t add_gap_kernels(const InReport& subject, std::vector<std::string>& kernels, bool& complete) {
   if (subject.gap == nullptr || complete) return 0;
   for (const std::string& name : subject.gap->kernels) {
     if (!contains(kernels, name)) kernels.push_back(name);
@@ -188,8 +190,8 @@ void set_compiler(const CompilerFacts& compiler, Finding& finding) {
 
 }  // namespace
 
-void describe_images(const Subject& subject, Finding& finding) {
-  std::vector<ImageFact> images = subject.images.images;
+void describe_images(const Facts& facts, Finding& finding) {
+  std::vector<ImageFact> images = facts.images.list;
   std::ranges::stable_sort(images, [](const ImageFact& a, const ImageFact& b) {
     if (a.candidate.kind != b.candidate.kind)
       return a.candidate.kind == image::ImageKind::cubin || b.candidate.kind == image::ImageKind::ltoir;
@@ -197,7 +199,7 @@ void describe_images(const Subject& subject, Finding& finding) {
   });
   for (const ImageFact& fact : images) {
     const image::Candidate& candidate = fact.candidate;
-    const ImageJudgment judgment = judge_image(fact, subject.facts);
+    const ImageJudgment judgment = judge_image(fact, facts);
     ImageVerdict row;
     row.kind = image::to_name(candidate.kind);
     row.arch = name(candidate.kind, candidate.arch);
@@ -212,7 +214,7 @@ void describe_images(const Subject& subject, Finding& finding) {
   }
 }
 
-Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subject& subject,
+Finding finding_of(const Scene& scene, const FailureRecord& failure, const InReport& subject,
                    const Diagnosis& diagnosis, const FindingSet& told) {
   Finding finding;
   set_subject(scene, subject, diagnosis.cause, finding);
@@ -228,22 +230,21 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   if (const std::string_view of_code = headline_of_code(finding.code.value_or(0), finding.cause);
       !of_code.empty())
     finding.headline = of_code;
-  if (finding.cause == Cause::stale_cache_artifact && subject.cached) {
-    finding.object = subject.cached->file;
+  if (finding.cause == Cause::stale_cache_artifact && !subject.cached.empty()) {
+    finding.object = subject.cached;
     finding.build_id.clear();
   }
   if (finding.cause == Cause::nvrtc_arch_unsupported) set_compiler(*subject.facts.call.compiler, finding);
   const Finding* known = told.same_as(finding);
   finding.failed_kernel = demangle(failure.kernel);
-  finding.kernel_source = kernel_source(subject, failure.kernel);
+  finding.kernel_source = kernel_source(subject.facts.images, failure.kernel);
   std::vector<std::string> kernels;
   if (!failure.kernel.empty()) kernels.push_back(failure.kernel);
   bool complete = false;
   std::uint64_t total = 0;
   if (has_trait(diagnosis.cause, cause_trait::needs_arch) && subject.facts.gpu.cc) {
-    if (!subject.images.file_images.empty())
-      kernels = lacking_kernels(subject.images, subject.facts, failure.kernel);
-    complete = subject.images.complete_kernels;
+    if (!subject.facts.images.source->read.empty()) kernels = lacking_kernels(subject.facts, failure.kernel);
+    complete = subject.facts.images.source->complete;
     total = add_gap_kernels(subject, kernels, complete);
     finding.kernels_complete = complete;
   }
@@ -260,14 +261,14 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   return finding;
 }
 
-Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<std::string> kernels,
+Finding latent_finding(const Scene& scene, const InReport& subject, std::vector<std::string> kernels,
                        bool complete, ModuleShare modules, std::optional<double> confidence) {
   Finding finding;
   set_subject(scene, subject, Cause::latent_gap, finding);
   const std::uint64_t total = add_gap_kernels(subject, kernels, complete);
   finding.kernels_complete = complete;
   set_kernels(std::move(kernels), total, finding);
-  finding.confidence = confidence.value_or(subject.images.scope == ImageScope::module ? 0.95 : 0.7);
+  finding.confidence = confidence.value_or(subject.facts.images.scope == ImageScope::module ? 0.95 : 0.7);
   const image::ShortName gpu = image::to_name(*subject.facts.gpu.cc);
   std::string why =
       fmt::format("{} was loaded or registered, and nothing in it fits {}; nothing has failed yet",

@@ -6,16 +6,16 @@
 namespace kshim::diagnose {
 
 /// `told`: the findings of the report so far. What the one that says the same has no room for is left out.
-Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subject& subject,
+Finding finding_of(const Scene& scene, const FailureRecord& failure, const InReport& subject,
                    const Diagnosis& diagnosis, const FindingSet& told);
 /// Images that are missing although nothing has failed yet; `kernels` as far as they were read, mangled.
 /// `confidence`: where more is known than what the images tell.
-Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<std::string> kernels,
+Finding latent_finding(const Scene& scene, const InReport& subject, std::vector<std::string> kernels,
                        bool complete, ModuleShare modules = {}, std::optional<double> confidence = {});
 
-/// Have, images, need: what a finding says about the images of its subject.
-void describe_images(const Subject& subject, Finding& finding);
+/// Have, images, need: what a finding says about the images of its facts.
+void describe_images(const Facts& facts, Finding& finding);
 /// Sets Finding::about.
-void set_about(const Scene& scene, const Subject& subject, Finding& finding);
+void set_about(const Scene& scene, const InReport& subject, Finding& finding);
 
 }  // namespace kshim::diagnose

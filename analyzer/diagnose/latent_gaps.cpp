@@ -66,13 +66,13 @@ std::optional<Finding> gap_in_file(const Scene& scene, const ObjectRecord& objec
   if (file == nullptr) return std::nullopt;
   const auto code = scene.file_gaps.find(object, *file, wanted.cc, driver_of(scene));
   if (code->modules.lacking == 0) return std::nullopt;
-  ModuleImages images;
-  images.images = code->images;
+  Facts::Images images;
+  images.list = code->images;
   images.toolkit = code->toolkit;
   images.scope = ImageScope::module;
-  images.source = "read from the file";
-  images.line = object.line;
-  Subject subject = subject_of(scene, object, wanted.cc, std::move(images));
+  images.source =
+      std::make_shared<const ImageSource>(ImageSource{"read from the file", object.line, {}, false});
+  InReport subject = subject_of(scene, object, wanted.cc, std::move(images));
   subject.device = wanted.device;
   return latent_finding(scene, subject, code->kernels, code->complete, code->modules);
 }
@@ -80,17 +80,17 @@ std::optional<Finding> gap_in_file(const Scene& scene, const ObjectRecord& objec
 // The file is gone; the report says what a module of it had.
 std::optional<Finding> gap_for(const Scene& scene, const GapRecord& gap, ComputeCapability cc) {
   if (gap.complete && gap.kernels.empty()) return std::nullopt;
-  const Subject subject = subject_of(scene, gap, cc);
-  if (!lacks(subject)) return std::nullopt;
+  const InReport subject = subject_of(scene, gap, cc);
+  if (!lacks(subject.facts)) return std::nullopt;
   return latent_finding(scene, subject, gap.kernels, false);
 }
 
 // The file is gone; the report lists what it had.
 std::optional<Finding> gap_in_list(const Scene& scene, const ObjectRecord& object, ComputeCapability cc) {
   if (!object.images || object.images->empty()) return std::nullopt;
-  const Subject subject =
+  const InReport subject =
       subject_of(scene, object, cc, find_images({&object, std::nullopt, nullptr, {}}, scene.files));
-  if (!lacks(subject)) return std::nullopt;
+  if (!lacks(subject.facts)) return std::nullopt;
   return latent_finding(scene, subject, {}, false);
 }
 
@@ -147,7 +147,7 @@ std::vector<Launched> launched_modules(const Scene& scene) {
 }
 
 struct Gap {
-  Subject subject;
+  InReport subject;
   std::vector<std::string> kernels;
   std::uint32_t line = 0;  ///< of the first coverage record among them
 };
@@ -168,10 +168,10 @@ std::map<const ObjectRecord*, Gap> gaps_for(const Scene& scene, const std::vecto
                                             ComputeCapability cc) {
   std::map<const ObjectRecord*, Gap> out;
   for (const Launched& module : modules) {
-    const Subject subject = subject_of(scene, *module.object, cc,
-                                       find_images({module.object, module.offset, nullptr, {}}, scene.files));
-    if (subject.images.file_images.empty() || chooses(scene, *module.object, cc)) continue;
-    const std::vector<std::string> lacking = lacking_kernels(subject.images, subject.facts, {});
+    const InReport subject = subject_of(
+        scene, *module.object, cc, find_images({module.object, module.offset, nullptr, {}}, scene.files));
+    if (subject.facts.images.source->read.empty() || chooses(scene, *module.object, cc)) continue;
+    const std::vector<std::string> lacking = lacking_kernels(subject.facts, {});
     const std::set<std::string> names(lacking.begin(), lacking.end());
     for (const CoverageRecord* row : module.kernels) {
       if (names.count(row->kernel) == 0) continue;

@@ -47,7 +47,6 @@ void set_cache(const LogFacts& clues, Facts& at) {
   for (const CacheRow& row : caches()) {
     if (!clues.compiler.starts_with(row.who)) continue;
     at.file.cache = row.who;
-    at.file.cache_variable = row.variable;
   }
 }
 
@@ -256,8 +255,7 @@ std::string memory_text(std::uint64_t bytes) {
 
 std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& judgment,
                                          const Finding& finding) {
-  Facts at = facts_about(finding, judgment.facts, {});
-  if (judgment.device != nullptr) at.gpu.name = judgment.device->name;
+  Facts at = facts_about(finding, judgment.facts);
   at.driver.module = clues.kernel_module;
   at.driver.cuda = clues.driver;
   at.images.toolkit = clues.toolkit;
@@ -283,7 +281,6 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   at.package.arch_variable = clues.arch_variable;
   at.package.arch_dots = clues.arch_dots;
   at.package.arch_flags = clues.arch_flags;
-  at.process.container = clues.container;
   at.process.container_image = clues.container_image;
   at.package.released =
       clues.released && clues.build_system.empty() && (!clues.python || clues.packages.empty());
@@ -368,8 +365,6 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   for (const DeviceMention& each : clues.devices)
     if (at.gpu.cc && each.cc != *at.gpu.cc && (of_list || (each.by_name && judgment.device->by_name)))
       at.gpu.others.push_back(each.cc);
-  for (const SwitchRow& row : switches())
-    if (is_on(row, clues.env)) at.driver.switch_names.emplace_back(row.variable);
   if (message != nullptr) at.call.message = message->id;
   // "CUSTATEVEC_STATUS_ARCH_MISMATCH" names the library that refuses.
   if (const std::string library = message != nullptr ? group(*message, "library") : ""; !library.empty()) {

@@ -22,7 +22,8 @@ bool may_follow(const FailureRecord& failure, const Diagnosis& diagnosis) {
 
 // The earlier finding that a failure without ground of its own goes back to: of the same kernel, else of the
 // same file, else, where the failure names neither, the last one about images.
-Finding* earlier_cause(std::vector<Finding>& findings, const FailureRecord& failure, const Subject& subject) {
+Finding* earlier_cause(std::vector<Finding>& findings, const FailureRecord& failure,
+                       const InReport& subject) {
   const std::string kernel = demangle(failure.kernel);
   Finding* last = nullptr;
   for (Finding& finding : findings) {
@@ -48,7 +49,7 @@ void add_follow_up(const Scene& scene, const FailureRecord& failure, Finding& ca
 
 // With --assume-cc the recorded error belongs to another GPU: what counts is whether the images fit the
 // assumed one.
-bool would_work(Subject& subject) {
+bool would_work(InReport& subject) {
   Facts& facts = subject.facts;
   Facts code_alone = facts;
   code_alone.images.list.clear();
@@ -164,11 +165,11 @@ std::string took(const Scene& scene, double milliseconds, std::span<const std::u
 }
 
 Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
-  Subject subject;
+  InReport subject;
   subject.object = scene.index.object(share.first->object);
   subject.module = share.first;
   subject.device = scene.index.device(share.first->device);
-  subject.images = find_images({subject.object, share.first->offset, nullptr, {}}, scene.files);
+  subject.facts.images = find_images({subject.object, share.first->offset, nullptr, {}}, scene.files);
   set_facts(scene, subject);
   Finding finding = new_finding(Cause::jit_tax, kSelectedByRule);
   finding.severity = severity;
@@ -181,7 +182,7 @@ Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
       subject.object != nullptr ? std::string(basename_of(finding.object)) : "code from memory";
   finding.headline = fmt::format("{}: {} compiled from PTX at load", who, counted(share.modules, "module"));
   if (auto device = device_of(scene, subject.device)) finding.devices.push_back(std::move(*device));
-  describe_images(subject, finding);
+  describe_images(subject.facts, finding);
   finding.evidence.push_back(
       {EvidenceId::compiled_modules,
        fmt::format(
@@ -268,7 +269,7 @@ std::vector<Finding> findings_of(const Scene& scene) {
   for (std::size_t i = 0; i < count; ++i) {
     const FailureRecord& failure = scene.report.failures[i];
     if (is_cleanup_at_end(scene, failure) || is_asked_again(scene, failure)) continue;
-    Subject subject = subject_of(scene, failure);
+    InReport subject = subject_of(scene, failure);
     if (scene.options.assume_cc && would_work(subject)) continue;
     const Diagnosis diagnosis = diagnosis_of(subject.facts);
     // A compiler that knows the architecture rejected something else: the program's own business.

@@ -25,7 +25,7 @@ bool asked_by_another(const Scene& scene, const FailureRecord& failure) {
 
 // True for a probe: no launch of the library's code failed, and either the program continued or the file
 // does have something for this GPU.
-bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& subject) {
+bool went_on(const Scene& scene, const FailureRecord& failure, const InReport& subject) {
   const auto id_of = [](const auto* row) { return row != nullptr ? std::optional(row->id) : std::nullopt; };
   if (scene.index.launch_failed(id_of(subject.object), id_of(subject.module))) return false;
   // A library queries GPU limits and driver features to choose a code path, so an error is a normal answer
@@ -63,15 +63,15 @@ bool asks_for_variable(const FailureRecord& failure) {
 
 // The runtime asks for the names that its compiler registered. A program that asks by itself may have the
 // name as the source has it, which is not the mangled one.
-void add_names(const Scene& scene, const std::string& kernel, Subject& subject) {
+void add_names(const Scene& scene, const std::string& kernel, InReport& subject) {
   if (kernel.empty()) return;
   Facts& facts = subject.facts;
   const ObjectFile* file = subject.object != nullptr ? scene.files.find(*subject.object) : nullptr;
   const bool bare = facts.file.loose || (file != nullptr && file->is_bare());
   facts.call.by_name = (bare || !kernel.starts_with("_Z")) && !facts.call.has(98);
-  if (!subject.images.complete_kernels) return;
+  if (!facts.images.source || !facts.images.source->complete) return;
   const std::string base = base_name(demangle(kernel));
-  for (const FileImage& image : subject.images.file_images) {
+  for (const FileImage& image : facts.images.source->read) {
     for (const std::string& name : image.kernels) {
       if (contains(facts.images.kernels, name)) continue;
       facts.images.kernels.push_back(name);
@@ -80,21 +80,24 @@ void add_names(const Scene& scene, const std::string& kernel, Subject& subject) 
   }
 }
 
-void find_in_caches(const Scene& scene, Subject& subject) {
+void find_in_caches(const Scene& scene, InReport& subject) {
   const auto& environment = scene.report.process.env;
+  std::optional<CachedCode> found;
   if (!is_of_this_machine(scene.report))
     return;  // the caches on this machine say nothing about another machine's files
   if (subject.facts.file.loose && subject.module != nullptr) {
     const auto hash = parse_number<std::uint64_t>(subject.module->content_hash, 16);
     if (hash && subject.module->size)
-      subject.cached = scene.files.caches().find(*hash, *subject.module->size, environment);
+      found = scene.files.caches().find(*hash, *subject.module->size, environment);
   } else if (subject.object != nullptr) {
     // Only bare device code: such caches do not hold programs or libraries.
     const ObjectFile* file = scene.files.find(*subject.object);
-    if (file != nullptr && file->is_bare())
-      subject.cached = CacheSearch::holding(subject.object->path, environment);
+    if (file != nullptr && file->is_bare()) found = CacheSearch::holding(subject.object->path, environment);
   }
-  if (subject.cached) subject.facts.file.cache = subject.cached->cache->who;
+  if (!found) return;
+  subject.cached = std::move(found->file);
+  subject.facts.file.cache = found->cache->who;
+  subject.facts.file.cache_entry = std::move(found->entry);
 }
 
 bool driver_found(const Report& report) {
@@ -173,37 +176,43 @@ image::Version isa_of(std::string_view arch, const ObjectRecord* object) {
   return isa;
 }
 
-void set_source(ImageScope scope, std::string_view source, std::uint32_t line, ModuleImages& out) {
-  if (out.images.empty()) return;
-  out.scope = scope;
-  out.source = source;
-  out.line = line;
+/// Images, while they are read.
+struct ReadImages {
+  Facts::Images images;
+  ImageSource source;
+};
+
+void set_source(ImageScope scope, std::string_view clause, std::uint32_t line, ReadImages& out) {
+  if (out.images.list.empty()) return;
+  out.images.scope = scope;
+  out.source.clause = clause;
+  out.source.line = line;
 }
 
-void from_gap(const GapRecord& gap, const ObjectRecord* object, ModuleImages& out) {
+void from_gap(const GapRecord& gap, const ObjectRecord* object, ReadImages& out) {
   for (const std::string& name : gap.have) {
     const auto candidate = candidate_of(name);
     if (!candidate) continue;
-    out.images.push_back({.candidate = *candidate});
-    out.images.back().candidate.isa = isa_of(name, object);
+    out.images.list.push_back({.candidate = *candidate});
+    out.images.list.back().candidate.isa = isa_of(name, object);
   }
   set_source(ImageScope::module, "as the shim saw it", gap.line, out);
 }
 
 // If an image fits, there is no gap, and only the selected image is known.
-void from_selection(const ModuleRecord& module, ModuleImages& out) {
+void from_selection(const ModuleRecord& module, ReadImages& out) {
   const auto candidate = candidate_of(module.selected);
   if (!candidate) return;
-  out.toolkit = image::parse_version(module.toolkit).value_or(image::Version{});
-  out.images.push_back({.candidate = *candidate, .toolkit = out.toolkit});
+  out.images.toolkit = image::parse_version(module.toolkit).value_or(image::Version{});
+  out.images.list.push_back({.candidate = *candidate, .toolkit = out.images.toolkit});
   set_source(ImageScope::module, "as the shim saw it", module.line, out);
 }
 
-void from_report(const ObjectRecord& object, ModuleImages& out) {
+void from_report(const ObjectRecord& object, ReadImages& out) {
   if (!object.images) return;
   for (const ImageEntry& entry : *object.images) {
     if (const auto candidate = candidate_of(entry.arch, entry.isa))
-      out.images.push_back({.candidate = *candidate, .count = entry.count});
+      out.images.list.push_back({.candidate = *candidate, .count = entry.count});
   }
   set_source(object.fatbins == 1 ? ImageScope::module : ImageScope::file, "as the shim listed the file",
              object.line, out);
@@ -219,22 +228,24 @@ bool is_complete(const FileModule& module) {
   });
 }
 
-void from_module(FileModule module, std::uint32_t line, const std::string& kernel, ModuleImages& out,
+void from_module(FileModule module, std::uint32_t line, const std::string& kernel, ReadImages& out,
                  std::string_view source = "read from the file") {
-  out.damage = std::move(module.damage);
+  out.images.damage = std::move(module.damage);
   for (const FileImage& image : module.images) {
-    out.images.push_back(fact_of(image));
-    if (image.kernels_read && !kernel.empty()) out.images.back().has_kernel = contains(image.kernels, kernel);
-    out.toolkit = std::max(out.toolkit, image.toolkit);
+    out.images.list.push_back(fact_of(image));
+    if (image.kernels_read && !kernel.empty())
+      out.images.list.back().has_kernel = contains(image.kernels, kernel);
+    out.images.toolkit = std::max(out.images.toolkit, image.toolkit);
   }
-  out.complete_kernels = is_complete(module);
-  out.file_images = std::move(module.images);
+  out.source.complete = is_complete(module);
+  out.source.read = std::move(module.images);
   set_source(ImageScope::module, source, line, out);
 }
 
 void from_counts(const std::vector<ImageCount>& counts, const ObjectRecord& object, std::size_t modules,
-                 ModuleImages& out) {
-  for (const ImageCount& row : counts) out.images.push_back({.candidate = row.candidate, .count = row.count});
+                 ReadImages& out) {
+  for (const ImageCount& row : counts)
+    out.images.list.push_back({.candidate = row.candidate, .count = row.count});
   set_source(modules == 1 ? ImageScope::module : ImageScope::file, "read from the whole file", object.line,
              out);
 }
@@ -347,14 +358,6 @@ image::Version driver_of(const Scene& scene) {
   return image::parse_version(scene.report.driver->cuda_version).value_or(image::Version{});
 }
 
-std::vector<std::string> switch_names(const Report& report) {
-  std::vector<std::string> out;
-  for (const SwitchRow& row : switches()) {
-    if (is_on(row, report.process.env)) out.emplace_back(row.variable);
-  }
-  return out;
-}
-
 Ending ending_of(const Report& report) {
   Ending out;
   if (report.exit && report.exit->status) out.status = static_cast<int>(*report.exit->status);
@@ -392,22 +395,19 @@ ReportLine location(const Report& report, std::uint32_t line) {
   return line == 0 ? ReportLine{} : ReportLine{report.path, line};
 }
 
-std::string object_text(const Subject& subject) {
+std::string object_text(const InReport& subject) {
   return subject.object == nullptr ? "the image" : std::string(basename_of(subject.object->path));
 }
 
-void set_facts(const Scene& scene, Subject& subject) {
+void set_facts(const Scene& scene, InReport& subject) {
   subject.facts.gpu.cc = cc_of(scene, subject.device);
   subject.facts.file.loose = subject.object == nullptr;
   subject.facts.driver.cuda = driver_of(scene);
   subject.facts.driver.switches = switches_in(scene.report.process.env);
-  subject.facts.images.list = subject.images.images;
-  subject.facts.images.scope = subject.images.scope;
-  subject.facts.images.damage = subject.images.damage;
 }
 
-Subject subject_of(const Scene& scene, const FailureRecord& failure) {
-  Subject subject;
+InReport subject_of(const Scene& scene, const FailureRecord& failure) {
+  InReport subject;
   subject.module = scene.index.module(failure.module);
   subject.object = scene.index.object(failure.object);
   if (subject.object == nullptr && subject.module != nullptr)
@@ -423,7 +423,7 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
     subject.gap = scene.index.gap(object_id, offset, ordinal, failure.line);
   }
   if (subject.module != nullptr) subject.kept = scene.files.kept(scene.report, *subject.module);
-  subject.images = find_images(
+  subject.facts.images = find_images(
       {subject.object, offset, subject.gap, failure.kernel, subject.module, subject.kept}, scene.files);
   subject.facts.call.compiler = compiler_of(failure);
   if (subject.facts.call.compiler || is_refused_driver(failure))
@@ -447,27 +447,27 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
   return subject;
 }
 
-Subject subject_of(const Scene& scene, const ObjectRecord& object, ComputeCapability cc,
-                   ModuleImages images) {
-  Subject subject;
+InReport subject_of(const Scene& scene, const ObjectRecord& object, ComputeCapability cc,
+                    Facts::Images images) {
+  InReport subject;
   subject.object = &object;
-  subject.images = std::move(images);
+  subject.facts.images = std::move(images);
   set_facts(scene, subject);
   subject.facts.gpu.cc = cc;
   return subject;
 }
 
-bool lacks(const Subject& subject) {
-  return subject.facts.images.scope != ImageScope::none &&
-         select(subject.facts.images.list, subject.facts, {}).choice == image::Choice::none;
+bool lacks(const Facts& facts) {
+  return facts.images.scope != ImageScope::none &&
+         select(facts.images.list, facts, {}).choice == image::Choice::none;
 }
 
-Subject subject_of(const Scene& scene, const GapRecord& gap, ComputeCapability cc) {
-  Subject subject;
+InReport subject_of(const Scene& scene, const GapRecord& gap, ComputeCapability cc) {
+  InReport subject;
   subject.gap = &gap;
   subject.object = scene.index.object(gap.object);
   subject.device = gap.device ? scene.index.device(gap.device) : nullptr;
-  subject.images = find_images(
+  subject.facts.images = find_images(
       {subject.object, gap.offset, &gap, gap.kernels.empty() ? std::string() : gap.kernels.front()},
       scene.files);
   set_facts(scene, subject);
@@ -486,12 +486,14 @@ std::optional<Candidate> candidate_of(std::string_view name, std::string_view is
   return std::nullopt;
 }
 
-ModuleImages find_images(const ModuleQuestion& question, ObjectFiles& files) {
-  ModuleImages out;
+namespace {
+
+ReadImages read_images(const ModuleQuestion& question, ObjectFiles& files) {
+  ReadImages out;
   if (question.kept != nullptr && question.kept->file) {
     from_module(question.kept->file->module_at(0), question.module->line, question.kernel, out,
                 "read from the image that the shim kept");
-    if (out.scope != ImageScope::none) return out;
+    if (out.images.scope != ImageScope::none) return out;
   }
   const ObjectFile* file = question.object != nullptr ? files.find(*question.object) : nullptr;
   if (file != nullptr) {
@@ -500,36 +502,41 @@ ModuleImages find_images(const ModuleQuestion& question, ObjectFiles& files) {
     } else if (!question.kernel.empty()) {
       from_module(file->module_with_kernel(question.kernel), question.object->line, question.kernel, out);
     }
-    if (out.scope == ImageScope::none && !question.offset) {
+    if (out.images.scope == ImageScope::none && !question.offset) {
       from_module(file->only_module_with_kernels(), question.object->line, question.kernel, out);
     }
-    if (out.scope != ImageScope::none) return out;
+    if (out.images.scope != ImageScope::none) return out;
   }
   if (question.gap != nullptr) from_gap(*question.gap, question.object, out);
-  if (out.scope == ImageScope::none && question.object == nullptr && question.module != nullptr)
+  if (out.images.scope == ImageScope::none && question.object == nullptr && question.module != nullptr)
     from_selection(*question.module, out);
-  if (out.scope == ImageScope::none && question.object != nullptr) from_report(*question.object, out);
-  if (out.scope == ImageScope::none && file != nullptr) {
+  if (out.images.scope == ImageScope::none && question.object != nullptr) from_report(*question.object, out);
+  if (out.images.scope == ImageScope::none && file != nullptr) {
     from_counts(file->image_counts(), *question.object, file->code().modules.size(), out);
   }
   return out;
 }
 
-std::vector<std::string> lacking_kernels(const ModuleImages& module, const Facts& facts,
-                                         const std::string& first) {
+}  // namespace
+
+Facts::Images find_images(const ModuleQuestion& question, ObjectFiles& files) {
+  ReadImages found = read_images(question, files);
+  found.images.source = std::make_shared<const ImageSource>(std::move(found.source));
+  return std::move(found.images);
+}
+
+std::vector<std::string> lacking_kernels(const Facts& facts, const std::string& first) {
+  const std::vector<FileImage>& read = facts.images.source->read;
   std::map<std::string, std::vector<ImageFact>> by_kernel;
-  for (std::size_t i = 0; i < module.file_images.size(); ++i) {
-    for (const std::string& kernel : module.file_images[i].kernels)
-      by_kernel[kernel].push_back(module.images[i]);
-  }
+  for (std::size_t i = 0; i < read.size(); ++i)
+    for (const std::string& kernel : read[i].kernels) by_kernel[kernel].push_back(facts.images.list[i]);
   // What the driver takes is decided for the module as a whole; a kernel that is not in that image is lacking
   // too.
-  const image::Selection chosen = select(module.images, facts, facts.driver.switches);
+  const image::Selection chosen = select(facts.images.list, facts, facts.driver.switches);
   std::vector<std::string> out;
   if (!first.empty()) out.push_back(first);
   for (const auto& [kernel, images] : by_kernel) {
-    const bool served =
-        chosen.choice != image::Choice::none && contains(module.file_images[chosen.index].kernels, kernel);
+    const bool served = chosen.choice != image::Choice::none && contains(read[chosen.index].kernels, kernel);
     if (!served && kernel != first) out.push_back(kernel);
   }
   return out;

@@ -43,17 +43,6 @@ class FileGaps {
 // The images a failure or gap is about, from the best source there is: the file itself, the report's gap, the
 // report's list of the whole file.
 
-struct ModuleImages {
-  std::vector<ImageFact> images;
-  ImageScope scope = ImageScope::none;
-  std::string damage;
-  std::string source;                  ///< a clause: "read from the file", "as the report says"
-  std::uint32_t line = 0;              ///< of the report, where it says so
-  std::vector<FileImage> file_images;  ///< with kernels, where the file was read
-  bool complete_kernels = false;       ///< file_images names every kernel
-  image::Version toolkit;
-};
-
 /// Of "sm_90a", "compute_90", "lto_90". `isa`: of PTX.
 std::optional<image::Candidate> candidate_of(std::string_view name, std::string_view isa = {});
 
@@ -66,11 +55,10 @@ struct ModuleQuestion {
   const KeptImage* kept = nullptr;       ///< the same
 };
 
-ModuleImages find_images(const ModuleQuestion& question, ObjectFiles& files);
+Facts::Images find_images(const ModuleQuestion& question, ObjectFiles& files);
 
-/// Kernels of the module for which nothing fits the device of `facts`, mangled, `first` in front.
-std::vector<std::string> lacking_kernels(const ModuleImages& module, const Facts& facts,
-                                         const std::string& first);
+/// Kernels of the images for which nothing fits the GPU, mangled, `first` in front.
+std::vector<std::string> lacking_kernels(const Facts& facts, const std::string& first);
 
 struct Scene {
   const Report& report;
@@ -83,36 +71,33 @@ struct Scene {
   bool parent_initialized = false;  ///< the process is the child of one that had initialized CUDA
 };
 
-/// Device code on a device, and what the rules see of it. Pointers are into the scene's report.
-struct Subject {
+/// What a report says of device code on a device: its records, and the facts that these are.
+struct InReport {
   const ObjectRecord* object = nullptr;
   const ModuleRecord* module = nullptr;
   const GapRecord* gap = nullptr;
   const DeviceRecord* device = nullptr;
-  ModuleImages images;
   Facts facts;
   const KeptImage* kept = nullptr;
-  std::optional<CachedCode> cached;  ///< where a cache of this machine holds the image
+  std::string cached;  ///< the file of a cache of this machine that holds the image
   std::optional<PackageRecord>
       caller;  ///< of a compiler's failure and a refused driver's: the Python package whose file called
 };
 
 /// The facts of device code on a device, as its images and the report have them, without any failure.
-void set_facts(const Scene& scene, Subject& subject);
-Subject subject_of(const Scene& scene, const FailureRecord& failure);
+void set_facts(const Scene& scene, InReport& subject);
+InReport subject_of(const Scene& scene, const FailureRecord& failure);
 /// Images of a file on a GPU. No codes: nothing ran into it.
-Subject subject_of(const Scene& scene, const ObjectRecord& object, image::ComputeCapability cc,
-                   ModuleImages images);
+InReport subject_of(const Scene& scene, const ObjectRecord& object, image::ComputeCapability cc,
+                    Facts::Images images);
 /// Whether images are known, and none of them is for the GPU.
-bool lacks(const Subject& subject);
+bool lacks(const Facts& facts);
 /// What the module of a gap lacks for a compute capability.
-Subject subject_of(const Scene& scene, const GapRecord& gap, image::ComputeCapability cc);
+InReport subject_of(const Scene& scene, const GapRecord& gap, image::ComputeCapability cc);
 
 /// The compute capability of a device record, or the assumed one.
 std::optional<image::ComputeCapability> cc_of(const Scene& scene, const DeviceRecord* device);
 image::Version driver_of(const Scene& scene);
-/// Names of the switches that are on.
-std::vector<std::string> switch_names(const Report& report);
 /// Whether the program came to its own end, as far as is known.
 bool ended_well(const Scene& scene);
 
@@ -125,6 +110,6 @@ std::optional<Device> device_of(const Scene& scene, const DeviceRecord* device);
 /// The report's path and the line; empty for line 0.
 ReportLine location(const Report& report, std::uint32_t line);
 /// Basename of the object's file, else "the image" of a loose one.
-std::string object_text(const Subject& subject);
+std::string object_text(const InReport& subject);
 
 }  // namespace kshim::diagnose

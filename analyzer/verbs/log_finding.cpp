@@ -24,10 +24,7 @@ void describe(const Judgment& judgment, Finding& finding) {
   const Cause cause = finding.cause;
   if (judgment.device != nullptr) finding.devices.push_back(device_of(*judgment.device));
   if (!is_image_cause(cause) && cause != Cause::unknown && cause != Cause::stale_error) return;
-  Subject subject;
-  subject.images.images = judgment.facts.images.list;
-  subject.facts = judgment.facts;
-  describe_images(subject, finding);
+  describe_images(judgment.facts, finding);
   if (!judgment.facts.gpu.cc) finding.images.clear();
   if (judgment.facts.gpu.cc && has_trait(cause, cause_trait::needs_arch))
     finding.need = sm_name(*judgment.facts.gpu.cc);

@@ -278,7 +278,7 @@ void add_old_driver_findings(Scan& scan) {
     finding.object = object.name();
     finding.package = object.package;
     finding.evidence.push_back({EvidenceId::rule, diagnosis.match.because + ".", {finding.object}});
-    Facts at = facts_about(finding, std::move(facts), {});
+    Facts at = facts_about(finding, std::move(facts));
     at.call.code = kInsufficientDriver;
     at.package.name = object.package.name;
     at.package.version = object.package.version;

@@ -150,9 +150,7 @@ std::vector<std::string> holders(const ObjectFacts& at, image::ComputeCapability
 }
 
 void set_about(const ObjectFacts& at, const Facts& facts, Finding& finding) {
-  image::Version toolkit;
-  for (const ImageFact& image : facts.images.list) toolkit = std::max(toolkit, image.toolkit);
-  Facts input = facts_about(finding, facts, toolkit);
+  Facts input = facts_about(finding, facts);
   ContainerPlace place = place_of(at.object);
   input.file.path = std::move(place.object);
   input.file.archive = std::move(place.archive);
@@ -209,11 +207,7 @@ Finding start(const ObjectFacts& at, Cause cause, Severity severity) {
 }
 
 void describe(const Facts& facts, const TargetVerdict& verdict, Finding& finding) {
-  Subject subject;
-  subject.images.images = facts.images.list;
-  subject.images.scope = ImageScope::module;
-  subject.facts = facts;
-  describe_images(subject, finding);
+  describe_images(facts, finding);
   finding.need = sm_name(verdict.target.cc);
   finding.devices = {target_device(verdict.target.cc)};
 }
@@ -281,7 +275,8 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
   facts.images.list =
       images_of(at.code, missed.modules.empty() ? at.coverage.lacking[target] : missed.modules);
   facts.images.scope = ImageScope::module;
-  for (ImageFact& image : facts.images.list) image.toolkit = at.coverage.makers[target].toolkit;
+  facts.images.toolkit = at.coverage.makers[target].toolkit;
+  for (ImageFact& image : facts.images.list) image.toolkit = facts.images.toolkit;
   std::optional<Finding> finding;
   std::vector<std::string> kernels;
   if (at.kernels != nullptr) {

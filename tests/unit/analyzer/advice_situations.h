@@ -95,7 +95,7 @@ void each_situation(Visit&& visit) {
             at.package.manager = package.manager;
             if (origin != Origin::memory) at.file.path = package.object;
             at.file.shared_library = true;
-            at.images.newest_cubin = {13, 0};
+            at.images.list = {{.candidate = some_images().front(), .toolkit = {13, 0}}};
             // Each of them beside each cause, GPU, toolkit and package, though not in all their products.
             const Driver& driver = kDrivers[(number + number / std::size(kPackages)) % std::size(kDrivers)];
             at.driver.cuda = driver.cuda;
@@ -104,9 +104,8 @@ void each_situation(Visit&& visit) {
                                  ? std::vector<image::Candidate>()
                                  : some_images();
             ++number;
-            at.driver.switch_names = {"CUDA_FORCE_PTX_JIT"};
+            at.driver.switches.force_ptx_jit = true;
             at.file.cache = "Triton";
-            at.file.cache_variable = "TRITON_CACHE_DIR";
             at.file.cache_entry = at.file.removable = "/home/u/.triton/cache/abc";
             at.call.compiler = {origin == Origin::system ? "nvcc" : "NVRTC",
                                 {gpu.cc, Suffix::none},

@@ -243,7 +243,7 @@ TEST(Advice, IsSafeForTheShell) {
         at.process.program =
             command_line({"./x y;>pwned;$(>pwned)", "`>pwned`\">pwned\"", "$HOME", "~", "PROGRAM"});
         ASSERT_FALSE(at.process.program.empty());
-        at.driver.switch_names.clear();
+        at.driver.switches = {};
         for (const char* version : {"", "2.9.1"}) {
           if (*version != '\0') at.package.version = version + hostile;
           for (const std::string& package :

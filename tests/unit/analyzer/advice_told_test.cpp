@@ -196,7 +196,7 @@ TEST(Told, SwitchesThatNobodyListed) {
   expect(at, {"env -u CUDA_FORCE_PTX_JIT -u CUDA_FORCE_JIT PROGRAM"}, {"DISABLE"});
   at.process.program = command_line({"./a b", "--x=1"});
   expect(at, {"env -u CUDA_FORCE_PTX_JIT -u CUDA_FORCE_JIT './a b' --x=1\n"}, {"PROGRAM"});
-  at.driver.switch_names = {"CUDA_FORCE_JIT"};
+  at.driver.switches.force_jit = true;
   expect(at, {"unset CUDA_FORCE_JIT"}, {"env -u"});
 }
 

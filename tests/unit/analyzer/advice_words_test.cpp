@@ -61,7 +61,8 @@ Facts complete(Cause cause, image::ComputeCapability device) {
   at.driver.module = "550.54.15";
   at.images.toolkit = {12, 1};
   at.images.toolkit_how = "its cubins say so";
-  at.images.newest_cubin = {12, 1};
+  at.images.list = {
+      {.candidate = {image::ImageKind::cubin, *image::parse_arch("sm_75"), {}}, .toolkit = {12, 1}}};
   at.driver.runtime = {12, 1};
   at.package.name = "libmine";
   at.package.version = "1.0";
@@ -71,9 +72,8 @@ Facts complete(Cause cause, image::ComputeCapability device) {
   at.file.origin = Origin::installed;
   at.file.shared_library = true;
   at.images.have = {{image::ImageKind::cubin, *image::parse_arch("sm_75"), {}}};
-  at.driver.switch_names = {"CUDA_FORCE_PTX_JIT"};
+  at.driver.switches.force_ptx_jit = true;
   at.file.cache = "Triton";
-  at.file.cache_variable = "TRITON_CACHE_DIR";
   at.file.cache_entry = at.file.removable = "/home/u/.triton/cache/abc";
   at.call.compiler = {"NVRTC", {device, image::Suffix::none}, {12, 1}, false, {}, "", {}, "", "", {}};
   at.call.extension = "myext";
@@ -138,7 +138,7 @@ constexpr Gap kGaps[] = {
      [](Facts& at) {
        at.images.toolkit = {};
        at.images.toolkit_how.clear();
-       at.images.newest_cubin = {};
+       at.images.list.clear();
        at.package.variant.clear();
      }},
     {"driver",
@@ -160,11 +160,10 @@ constexpr Gap kGaps[] = {
      }},
     {"cache",
      [](Facts& at) {
-       at.file.cache_variable.clear();
        at.file.cache_entry.clear();
        at.file.removable.clear();
      }},
-    {"switches", [](Facts& at) { at.driver.switch_names.clear(); }},
+    {"switches", [](Facts& at) { at.driver.switches = {}; }},
     {"program", [](Facts& at) { at.process.program.clear(); }},
     {"build",
      [](Facts& at) {

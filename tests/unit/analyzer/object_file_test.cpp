@@ -183,18 +183,18 @@ TEST_F(ObjectFileTest, RefusesAFileThatIsNotTheOneInTheReport) {
 
 class FindImages : public ObjectFileTest {
  protected:
-  ModuleImages ask(const Buffer& bytes, std::optional<std::uint64_t> offset, const std::string& kernel,
-                   const GapRecord* gap = nullptr) {
+  Facts::Images ask(const Buffer& bytes, std::optional<std::uint64_t> offset, const std::string& kernel,
+                    const GapRecord* gap = nullptr) {
     object_.id = 1;
     object_.line = 4;
     object_.path = folder_.write("program", text_of_buffer(bytes)).string();
     object_.build_id = kBuildIdHex;
     return find_images({&object_, offset, gap, kernel}, files_);
   }
-  Facts facts_for(const ModuleImages& module, image::ComputeCapability cc) {
+  Facts facts_for(const Facts::Images& module, image::ComputeCapability cc) {
     Facts facts;
     facts.gpu.cc = cc;
-    facts.images.list = module.images;
+    facts.images = module;
     return facts;
   }
   ObjectRecord object_;
@@ -206,15 +206,15 @@ TEST_F(FindImages, ReadsTheModuleByOffsetKernelOrBecauseItIsTheOnlyOne) {
   const std::uint64_t second = second_of(file);
   for (const auto& [offset, kernel] : std::vector<std::pair<std::optional<std::uint64_t>, std::string>>{
            {second, ""}, {std::nullopt, "_Z3twov"}, {std::nullopt, ""}}) {
-    const ModuleImages module = ask(program(), offset, kernel);
+    const Facts::Images module = ask(program(), offset, kernel);
     EXPECT_EQ(module.scope, ImageScope::module);
-    EXPECT_THAT(module.images, SizeIs(3));
-    EXPECT_TRUE(module.complete_kernels);
+    EXPECT_THAT(module.list, SizeIs(3));
+    EXPECT_TRUE(module.source->complete);
     EXPECT_EQ(module.toolkit, (image::Version{13, 0}));
   }
-  EXPECT_EQ(ask(program(), second, "_Z3twov").images[1].has_kernel, false);
-  EXPECT_EQ(ask(program(), second, "_Z3twov").images[0].has_kernel, true);
-  EXPECT_FALSE(ask(program(), second, "").images[0].has_kernel.has_value());
+  EXPECT_EQ(ask(program(), second, "_Z3twov").list[1].has_kernel, false);
+  EXPECT_EQ(ask(program(), second, "_Z3twov").list[0].has_kernel, true);
+  EXPECT_FALSE(ask(program(), second, "").list[0].has_kernel.has_value());
 }
 
 // shows: a report whose files take more time to read than a user may ask for
@@ -250,12 +250,11 @@ TEST_F(FindImages, OfOneUsersReportsEndWithItsPatience) {
 }
 
 TEST_F(FindImages, NamesEveryKernelThatLacksAnImage) {
-  const ModuleImages module = ask(program(), std::nullopt, "_Z3twov");
-  EXPECT_THAT(lacking_kernels(module, facts_for(module, {6, 1}), "_Z3twov"),
-              ElementsAre("_Z3twov", "_Z3onev"));
-  EXPECT_THAT(lacking_kernels(module, facts_for(module, {8, 6}), "_Z3twov"), ElementsAre("_Z3twov"));
-  EXPECT_THAT(lacking_kernels(module, facts_for(module, {8, 6}), ""), ElementsAre("_Z3twov"));
-  EXPECT_THAT(lacking_kernels(module, facts_for(module, {7, 5}), ""), IsEmpty());
+  const Facts::Images module = ask(program(), std::nullopt, "_Z3twov");
+  EXPECT_THAT(lacking_kernels(facts_for(module, {6, 1}), "_Z3twov"), ElementsAre("_Z3twov", "_Z3onev"));
+  EXPECT_THAT(lacking_kernels(facts_for(module, {8, 6}), "_Z3twov"), ElementsAre("_Z3twov"));
+  EXPECT_THAT(lacking_kernels(facts_for(module, {8, 6}), ""), ElementsAre("_Z3twov"));
+  EXPECT_THAT(lacking_kernels(facts_for(module, {7, 5}), ""), IsEmpty());
 }
 
 TEST_F(FindImages, FallsBackToWhatTheReportHolds) {
@@ -264,13 +263,13 @@ TEST_F(FindImages, FallsBackToWhatTheReportHolds) {
   GapRecord gap;
   gap.have = {"sm_75", "compute_75", "nonsense"};
   gap.line = 9;
-  const ModuleImages by_gap = find_images({&object_, 64, &gap, "_Z1kv"}, files_);
+  const Facts::Images by_gap = find_images({&object_, 64, &gap, "_Z1kv"}, files_);
   EXPECT_EQ(by_gap.scope, ImageScope::module);
-  EXPECT_THAT(by_gap.images, SizeIs(2));
-  EXPECT_EQ(by_gap.line, 9U);
+  EXPECT_THAT(by_gap.list, SizeIs(2));
+  EXPECT_EQ(by_gap.source->line, 9U);
   object_.images = {{"cubin", "sm_80", "", 3, 0}, {"ptx", "compute_80", "8.0", 3, 0}};
   object_.fatbins = 3;
-  const ModuleImages by_list = find_images({&object_, 64, nullptr, "_Z1kv"}, files_);
+  const Facts::Images by_list = find_images({&object_, 64, nullptr, "_Z1kv"}, files_);
   EXPECT_EQ(by_list.scope, ImageScope::file) << "three fatbins: the failing one may have fewer images";
   object_.fatbins = 1;
   EXPECT_EQ(find_images({&object_, 64, nullptr, ""}, files_).scope, ImageScope::module);
