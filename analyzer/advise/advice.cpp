@@ -7,12 +7,13 @@
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/remedies.h"
 #include "analyzer/advise/wheel_choice.h"
+#include "analyzer/core/log.h"
 #include "analyzer/diagnose/program.h"
 #include "kshim/image/decompress.h"
 
 namespace kshim::advise {
 
-FixDraft fix_of(std::string_view id, const TemplateWords& words, std::string_view program) {
+FixDraft fix_of(std::string_view id, const TemplateWords& words, const std::string* program) {
   for (const FixRow& row : fixes()) {
     if (row.id != id) continue;
     FixDraft out{{row.kind,
@@ -53,7 +54,7 @@ void add_plain_fixes(const Facts& at, FixDrafts& fixes) {
                   expand_filled(row.caveat, words),
                   row_of(row.cause).name}};
     fix.actor = actor_of(row.who);
-    if (!row.command.empty()) fix.steps.push_back(command_of(row.command, {}, at.process.program));
+    if (!row.command.empty()) fix.steps.push_back(command_of(row.command, {}, &at.process.program));
     fixes.push_back(std::move(fix));
   };
   for (const CauseFixRow& row : cause_fixes())
@@ -83,7 +84,7 @@ void add_switch_fix(const Facts& at, FixDrafts& fixes) {
     unset += fmt::format(" -u {}", row.variable);
   }
   fixes.push_back(fix_of(bypassed ? "start-without-switch/forced" : "start-without-switch/off",
-                         {{"names", enumerate(names)}, {"unset", unset}}, at.process.program));
+                         {{"names", enumerate(names)}, {"unset", unset}}, &at.process.program));
 }
 
 // A third-party package: the user has no source, but another release may have the fix.
@@ -270,7 +271,7 @@ void add_hiding_fix(const Facts& at, FixDrafts& fixes) {
               {"order", number ? "CUDA counts the fastest GPU first, nvidia-smi by the slots: with "
                                  "CUDA_DEVICE_ORDER=PCI_BUS_ID the number is that of nvidia-smi"
                                : ""}},
-             at.process.program));
+             &at.process.program));
 }
 
 // What failed has a way without a GPU: as the table says, or PyTorch is there and nobody else is named.
@@ -294,12 +295,13 @@ void add_fallback(const Facts& at, FixDrafts& fixes) {
   // Hours of building for a GPU that nobody builds for any more come last.
   const bool hopeless =
       !fixes.empty() && fixes.front().id == "build-from-source" && at.gpu.cc && at.gpu.cc->major < 4;
-  fixes.insert(hopeless ? fixes.begin() : fixes.end(), fix_of("run-on-cpu", {}, at.process.program));
+  fixes.insert(hopeless ? fixes.begin() : fixes.end(), fix_of("run-on-cpu", {}, &at.process.program));
 }
 
-// Where the commands belong if it ran in a container.
-void add_container_note(FixDrafts& fixes) {
-  if (fixes.empty()) return;
+// In a container, what gives it its GPU comes before what looks for one; and where the commands belong.
+void order_for_container(const Facts& at, FixDrafts& fixes) {
+  if (!is_shown("container", at) || fixes.empty()) return;
+  std::ranges::stable_partition(fixes, &FixDraft::runs_container);
   FixDraft& first = fixes.front();
   const bool changes =
       first.kind == FixKind::reinstall || first.kind == FixKind::rebuild || first.kind == FixKind::downgrade;
@@ -367,30 +369,31 @@ Advice printed(const Facts& at, AdviceDraft draft) {
   std::erase_if(draft.fixes, [](const FixDraft& fix) { return fix.title.empty(); });
   const Shell shell{at.process.python_env, at.process.windows, at.process.interpreter};
   for (FixDraft& fix : draft.fixes) {
-    for (const Command& command : fix.steps)
+    for (const Command& command : fix.steps) {
+      fix.names_program = fix.names_program || command.names_program;
       if (std::string text = text_of(command, shell); !text.empty()) fix.commands.push_back(std::move(text));
+    }
     out.fixes.push_back(std::move(fix));
   }
   keep_printable(out.fixes);
   return out;
 }
 
-}  // namespace
-
-namespace {
-
-Advice advice_on(const Facts& given) {
-  AdviceDraft advice;
-  if (given.process.conflict || given.process.missing || !given.file.unread.empty()) {
-    if (given.process.conflict) add_library_advice(given, advice);
-    if (given.process.missing) add_missing_library_advice(*given.process.missing, advice);
-    if (!given.file.unread.empty()) add_look_fixes(given, advice.fixes);
-    return printed(given, std::move(advice));
+/// What one advice is made for.
+struct Making {
+  explicit Making(const Facts& facts) : given(facts), told(completed(facts)), serving(driver_support(told)) {
+    at = asks_for_the_driver(told) ? with_supported_driver(told, serving) : told;
+    message = remedies_of(at);
   }
-  const Facts told = completed(given);
-  const DriverSupport serving = driver_support(told);
-  const Facts at = asks_for_the_driver(told) ? with_supported_driver(told, serving) : told;
-  if (asks_for_the_driver(told)) add_gpu_driver_fix(told, serving, advice.fixes);
+  const Facts& given;
+  Facts told;
+  DriverSupport serving;
+  Facts at;  ///< as it is once the driver drives the GPU
+  Remedies message;
+};
+
+void add_cause_fixes(const Making& making, AdviceDraft& advice) {
+  const Facts& at = making.at;
   if (has_trait(at.cause, cause_trait::switched)) add_switch_fix(at, advice.fixes);
   switch (at.cause) {
     case Cause::no_image_for_arch:
@@ -448,8 +451,8 @@ Advice advice_on(const Facts& given) {
       break;
     case Cause::driver_too_old:
       // No program failed: the user asked about a target GPU.
-      if (!at.call.code && serving == DriverSupport::too_old) {
-        add_gpu_driver_fix(at, serving, advice.fixes);
+      if (!at.call.code && making.serving == DriverSupport::too_old) {
+        add_gpu_driver_fix(at, making.serving, advice.fixes);
         break;
       }
       add_other_ways(at, advice.fixes);
@@ -482,54 +485,89 @@ Advice advice_on(const Facts& given) {
     default:
       add_plain_fixes(at, advice.fixes);
   }
-  add_hiding_fix(at, advice.fixes);
-  add_fallback(at, advice.fixes);
-  add_image_fix(at, advice.fixes);
-  if (is_shown("container", at)) {
-    // What gives a container its GPU comes before what looks for one.
-    std::ranges::stable_partition(advice.fixes, &FixDraft::runs_container);
-    add_container_note(advice.fixes);
-  }
-  add_dead_ends(at, serving, advice);
-  add_remarks(told, serving, advice);
-  add_remedies(at, advice);
-  add_by_listing(at, advice.fixes);
-  if (is_shown("not-python", at)) keep_without_python(advice.fixes);
-  keep_feasible(at, advice.fixes);
-  note_assumed(at, advice.fixes);
-  add_newer_than_known(told, advice.remarks);
-  if (at.process.windows) keep_for_windows(at, advice.fixes, !given.process.windows);
-  return printed(at, std::move(advice));
 }
 
 // A driver is of the host. Where the host is not the user's (a container, a job), what the user can do comes
 // first.
-void set_actors(const Facts& at, std::vector<Fix>& fixes) {
-  for (Fix& fix : fixes)
+void set_actors(const Facts& at, FixDrafts& fixes) {
+  for (FixDraft& fix : fixes)
     if (fix.kind == FixKind::upgrade_driver) fix.actor = Actor::admin;
   const bool shared =
       is_shown("container", at) || at.process.ranked || is_shown("batch", at) || is_shown("managed", at);
   if (shared)
     std::ranges::stable_partition(
-        fixes, [](const Fix& fix) { return fix.actor == Actor::you && fix.kind != FixKind::fallback; });
+        fixes, [](const FixDraft& fix) { return fix.actor == Actor::you && fix.kind != FixKind::fallback; });
 }
+
+/// A step of making advice. Those of the cause are left out where the fixes of a log's message stand alone.
+struct Pass {
+  std::string_view name;
+  enum Of : std::uint8_t { cause, all } of;
+  void (*run)(const Making& making, AdviceDraft& advice);
+};
+constexpr Pass kPasses[] = {
+    // A driver that does not drive the GPU: before that, no other fix helps.
+    {"driver", Pass::cause,
+     [](const Making& of, AdviceDraft& to) {
+       if (asks_for_the_driver(of.told)) add_gpu_driver_fix(of.told, of.serving, to.fixes);
+     }},
+    // What ends the cause, soonest first.
+    {"cause", Pass::cause, add_cause_fixes},
+    // What works without ending it: another GPU of the machine, the CPU, another image of the container.
+    {"served-gpu", Pass::cause, [](const Making& of, AdviceDraft& to) { add_hiding_fix(of.at, to.fixes); }},
+    {"cpu", Pass::cause, [](const Making& of, AdviceDraft& to) { add_fallback(of.at, to.fixes); }},
+    {"image", Pass::cause, [](const Making& of, AdviceDraft& to) { add_image_fix(of.at, to.fixes); }},
+    {"container", Pass::cause,
+     [](const Making& of, AdviceDraft& to) { order_for_container(of.at, to.fixes); }},
+    {"dead-ends", Pass::cause,
+     [](const Making& of, AdviceDraft& to) { add_dead_ends(of.at, of.serving, to); }},
+    {"remarks", Pass::cause, [](const Making& of, AdviceDraft& to) { add_remarks(of.told, of.serving, to); }},
+    // What the tables have for a log's message, and what it lists as installed: both come first.
+    {"message", Pass::all, [](const Making& of, AdviceDraft& to) { add_remedies(of.message, to); }},
+    {"listing", Pass::all, [](const Making& of, AdviceDraft& to) { add_by_listing(of.at, to.fixes); }},
+    // No fix is added beyond this point. What cannot be done here goes, and what is left says what it takes
+    // for granted.
+    {"language", Pass::all, [](const Making& of, AdviceDraft& to) { keep_for_language(of.at, to.fixes); }},
+    {"feasible", Pass::all, [](const Making& of, AdviceDraft& to) { keep_feasible(of.at, to.fixes); }},
+    {"assumed", Pass::all, [](const Making& of, AdviceDraft& to) { note_assumed(of.at, to.fixes); }},
+    {"new", Pass::all, [](const Making& of, AdviceDraft& to) { add_newer_than_known(of.told, to.remarks); }},
+    {"system", Pass::all,
+     [](const Making& of, AdviceDraft& to) {
+       if (of.at.process.windows) keep_for_windows(of.at, to.fixes, !of.given.process.windows);
+     }},
+};
 
 }  // namespace
 
 Advice advise_on(const Facts& given) {
-  Advice advice = advice_on(given);
-  set_actors(given, advice.fixes);
-  return advice;
+  AdviceDraft advice;
+  if (given.process.conflict) add_library_advice(given, advice);
+  if (given.process.missing) add_missing_library_advice(*given.process.missing, advice);
+  if (!given.file.unread.empty()) add_look_fixes(given, advice.fixes);
+  if (given.process.conflict || given.process.missing || !given.file.unread.empty()) {
+    set_actors(given, advice.fixes);
+    return printed(given, std::move(advice));
+  }
+  const Making making(given);
+  for (const Pass& pass : kPasses) {
+    if (pass.of == Pass::cause && making.message.alone()) continue;
+    pass.run(making, advice);
+    if (logs_debug()) log_debug(fmt::format("advice, {}: {} fixes", pass.name, advice.fixes.size()));
+  }
+  set_actors(making.at, advice.fixes);
+  return printed(making.at, std::move(advice));
 }
 
-bool names_program(const std::vector<Fix>& fixes, std::string_view program) {
-  // From there on for_interpreter() may have changed it.
-  const std::size_t kept = std::min(program.find("pip "), program.find("conda "));
-  const std::string_view text = program.empty() ? kProgramWord : program.substr(0, kept);
-  return std::ranges::any_of(fixes, [&](const Fix& fix) {
-    return std::ranges::any_of(fix.commands,
-                               [&](const std::string& command) { return contains(command, text); });
-  });
+std::string gist_of(const Advice& advice) {
+  if (advice.fixes.empty()) return {};
+  const Fix& first = advice.fixes.front();
+  std::string out(first.id);
+  // One build is for all of them.
+  if (first.kind == FixKind::rebuild) return out;
+  out += fmt::format(" {}.{}", first.cuda.major, first.cuda.minor);
+  for (const auto& [name, value] : first.arguments)
+    if (name != "gpu" && name != "number" && name != "gencode") out += fmt::format("\n{}={}", name, value);
+  return out;
 }
 
 const Advice& AdviceCache::of(Facts at) {
@@ -542,7 +580,7 @@ const Advice& AdviceCache::of(Facts at) {
   Row row{at, std::nullopt, {}};
   at.process.program = program;
   row.advice = advise_on(at);
-  if (names_program(row.advice.fixes, program)) row.program = program;
+  if (std::ranges::any_of(row.advice.fixes, &Fix::names_program)) row.program = program;
   return rows_.emplace(at.file.path, std::move(row))->second.advice;
 }
 

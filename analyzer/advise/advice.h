@@ -16,9 +16,8 @@ DeadEnd no_driver_update(std::string why);
 
 /// A pure function of what is known.
 Advice advise_on(const Facts& at);
-
-/// Whether a command holds the program that failed (program_of), or has a place for it.
-bool names_program(const std::vector<Fix>& fixes, std::string_view program);
+/// What the first fix does, without the GPU that it is for: one build, or the same release, is for several.
+std::string gist_of(const Advice& advice);
 
 /// Advice that was given, for what is known again: that of many reports. Which program failed makes no
 /// difference where no command names it.

@@ -158,7 +158,8 @@ Command expand_recipe(const RecipeRow& recipe, const BuildPlan& plan, const Reci
                   {"folder", words.folder},
                   {"variable", words.variable},
                   {"program", words.program}},
-                 {}, Holes::keep);
+                 nullptr, Holes::keep);
+  out.names_program = asks_for(pattern.empty() ? recipe.command : pattern, "program");
   // It lies where Linux has it.
   if (other || contains(recipe.command, "{toolkit}")) out.needs |= need::system | need::linux;
   return out;

@@ -6,6 +6,7 @@
 
 #include <cctype>
 
+#include "analyzer/advise/fixes.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
@@ -124,7 +125,8 @@ constexpr std::string_view kInPowerShell =
 
 }  // namespace
 
-void keep_without_python(FixDrafts& fixes) {
+void keep_for_language(const Facts& at, FixDrafts& fixes) {
+  if (!is_shown("not-python", at)) return;
   const auto is_pythons = [](const Command& command) {
     return std::ranges::any_of(command.steps, [](const Step& step) {
       return step.kind == Step::Kind::install || step.kind == Step::Kind::remove || step.program == "pip" ||

@@ -14,8 +14,9 @@ void keep_printable(std::vector<Fix>& fixes);
 /// the caller's home: what a command may delete. Empty for anything else, whatever its name pretends.
 std::string removable_cache_entry(std::string_view path);
 
-/// For a program of another language: no command of pip, python or conda. What then has none comes last.
-void keep_without_python(FixDrafts& fixes);
+/// For a program of another language than Python: no command of pip, python or conda. What then has none
+/// comes last.
+void keep_for_language(const Facts& at, FixDrafts& fixes);
 
 /// For a user that pasted a log of Windows: no command of Linux alone. A command for a shell of POSIX is
 /// marked by the caveat of its fix; the others are the same in PowerShell and cmd.

@@ -651,7 +651,7 @@ void add_compiler_fixes(const Facts& at, AdviceDraft& advice) {
   // Which one the program loads, and a folder to put before it.
   if (at.package.name.empty() && at.call.package.empty() && !at.process.torch && compiler.name == "NVRTC")
     fix.steps = {
-        command_of("LD_DEBUG=libs PROGRAM 2>&1 | grep -m1 'calling init.*nvrtc'", {}, at.process.program),
+        command_of("LD_DEBUG=libs PROGRAM 2>&1 | grep -m1 'calling init.*nvrtc'", {}, &at.process.program),
         command_of("export LD_LIBRARY_PATH=/usr/local/cuda-{cuda}/lib64:\"$LD_LIBRARY_PATH\"",
                    {{"cuda", name(good)}})};
   if (compiler.name == "ptxas")

@@ -9,8 +9,9 @@
 
 namespace kshim::advise {
 
-/// The row of the table fixes with its words filled in, and `program` for PROGRAM. "a/b": variant b of fix a.
-FixDraft fix_of(std::string_view id, const TemplateWords& words = {}, std::string_view program = {});
+/// The row of the table fixes with its words filled in, and `program`, where it is given, for PROGRAM. "a/b":
+/// variant b of fix a.
+FixDraft fix_of(std::string_view id, const TemplateWords& words = {}, const std::string* program = nullptr);
 
 /// Whether the log shows what a row's key `when` names; empty: it always does.
 bool is_shown(std::string_view when, const Facts& at);

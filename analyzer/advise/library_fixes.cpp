@@ -172,7 +172,7 @@ void add_library_advice(const Facts& input, AdviceDraft& out) {
     out.fixes.push_back(
         fix_of("see-what-is-found",
                {{"library", at.libraries.empty() ? "libcu" : "lib" + at.libraries.front().family}},
-               input.process.program));
+               &input.process.program));
   }
   add_dead_ends(at, out);
 }

@@ -177,7 +177,7 @@ bool add_other_ways(const Facts& at, FixDrafts& fixes) {
                                                  expand_filled(row.why, words),
                                                  expand_filled(row.caveat, words),
                                                  "workaround"}});
-    fix.steps.push_back(command_of(row.command, words, at.process.program));
+    fix.steps.push_back(command_of(row.command, words, &at.process.program));
   }
   return has_other_ways(at);
 }

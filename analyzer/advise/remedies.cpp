@@ -177,43 +177,41 @@ std::string_view title_of_message(std::string_view message) {
   return {};
 }
 
-void add_remedies(const Facts& at, AdviceDraft& advice) {
-  if (at.call.message.empty()) return;
-  FixDrafts own;
-  Rest rest = Rest::also;
-  FixDrafts of_package;
+Remedies remedies_of(const Facts& at) {
+  Remedies out;
+  if (at.call.message.empty()) return out;
   for (const Remedy& row : message_fixes()) {
     if (!is_for(row, at.call.message)) continue;
     auto fix = fix_of(row, at);
     if (!fix) continue;
     const bool for_all = row.package.empty() && row.when.empty();
-    if (of_package.empty() || !for_all) rest = row.rest;
-    (for_all ? own : of_package).push_back(std::move(*fix));
+    if (out.of_package.empty() || !for_all) out.rest = row.rest;
+    out.for_gpu = out.for_gpu || asks_for(row.title, "sm");
+    (for_all ? out.others : out.of_package).push_back(std::move(*fix));
   }
+  if (out.alone() && !out.of_package.empty()) out.others.clear();
+  return out;
+}
+
+void add_remedies(Remedies remedies, AdviceDraft& advice) {
+  FixDrafts& fixes = advice.fixes;
+  const bool releases = remedies.rest == Rest::releases;
   // A row for this very GPU makes the one that asks which it is needless; so does a release that is named.
-  const bool named =
-      rest == Rest::releases
-          ? std::any_of(advice.fixes.begin(), advice.fixes.end(), installs)
-          : std::any_of(message_fixes().begin(), message_fixes().end(), [&](const Remedy& row) {
-              return is_for(row, at.call.message) && asks_for(row.title, "sm") && fix_of(row, at).has_value();
-            });
-  if (named) std::erase_if(own, &FixDraft::asks_for_gpu);
-  if (own.empty() && of_package.empty() && (rest == Rest::also || rest == Rest::last)) return;
-  if (rest == Rest::alone) advice.fixes.clear();
-  if (rest == Rest::alone && !of_package.empty()) own.clear();
-  if (rest == Rest::alone || rest == Rest::releases) {
+  if (releases ? std::ranges::any_of(fixes, installs) : remedies.for_gpu)
+    std::erase_if(remedies.others, &FixDraft::asks_for_gpu);
+  if (releases) {
     advice.dead_ends.clear();
     advice.remarks.clear();
+    std::erase_if(fixes, [](const FixDraft& fix) { return !installs(fix); });
   }
-  if (rest == Rest::releases) std::erase_if(advice.fixes, [](const FixDraft& fix) { return !installs(fix); });
-  const auto where = rest == Rest::releases ? advice.fixes.end()
-                     : rest == Rest::last
-                         ? std::find_if(advice.fixes.begin(), advice.fixes.end(),
-                                        [](const FixDraft& fix) { return fix.kind == FixKind::fallback; })
-                         : advice.fixes.begin();
-  advice.fixes.insert(where, std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
-  advice.fixes.insert(advice.fixes.begin(), std::make_move_iterator(of_package.begin()),
-                      std::make_move_iterator(of_package.end()));
+  const auto where = releases ? fixes.end()
+                     : remedies.rest == Rest::last
+                         ? std::ranges::find(fixes, FixKind::fallback, &FixDraft::kind)
+                         : fixes.begin();
+  fixes.insert(where, std::make_move_iterator(remedies.others.begin()),
+               std::make_move_iterator(remedies.others.end()));
+  fixes.insert(fixes.begin(), std::make_move_iterator(remedies.of_package.begin()),
+               std::make_move_iterator(remedies.of_package.end()));
 }
 
 void add_by_listing(const Facts& at, FixDrafts& fixes) {

@@ -153,9 +153,10 @@ void take_packages(Step& step) {
 
 }  // namespace
 
-Command command_of(std::string_view pattern, const TemplateWords& words, std::string_view program,
+Command command_of(std::string_view pattern, const TemplateWords& words, const std::string* failed,
                    Holes holes) {
   Command out;
+  std::string_view program = failed != nullptr ? *failed : std::string_view();
   if (holes == Holes::drop && expand_filled(pattern, words).empty()) return out;
   const auto filled = [&](std::string_view text) {
     const std::size_t at = program.empty() ? text.npos : text.find(diagnose::kProgramWord);
@@ -164,6 +165,7 @@ Command command_of(std::string_view pattern, const TemplateWords& words, std::st
     program = {};  // once
     return result + expand(text.substr(at + diagnose::kProgramWord.size()), words);
   };
+  out.names_program = failed != nullptr && contains(pattern, diagnose::kProgramWord);
   for (auto [before, text] : pieces_of(pattern)) {
     const std::size_t assigned = assignments_in(text);
     Step step;

@@ -44,14 +44,15 @@ enum Need : unsigned {
 struct Command {
   std::vector<Step> steps;
   unsigned needs = need::none;
+  bool names_program = false;  ///< it holds the program that failed, or has a place for it
   bool empty() const { return steps.empty(); }
 };
 
 enum class Holes : std::uint8_t { drop, keep };
-/// A command of the tables with its words filled in, and `program` for PROGRAM. Only the pattern tells what
-/// its steps are; what is filled in does not. Holes::drop: empty where a word is.
-Command command_of(std::string_view pattern, const TemplateWords& words = {}, std::string_view program = {},
-                   Holes holes = Holes::drop);
+/// A command of the tables with its words filled in, and `program`, where it is given, for PROGRAM. Only the
+/// pattern tells what its steps are; what is filled in does not. Holes::drop: empty where a word is.
+Command command_of(std::string_view pattern, const TemplateWords& words = {},
+                   const std::string* program = nullptr, Holes holes = Holes::drop);
 
 /// Where the commands of a fix run.
 struct Shell {

@@ -82,6 +82,7 @@ struct Fix {
   std::string_view system = {};  ///< "linux": works there alone
   std::vector<Assumed> assumed = {};
   Actor actor = Actor::you;
+  bool names_program = false;  ///< a command holds the program that failed, or has a place for it
 };
 
 /// What failed at a place, as far as the user's own line goes: a runtime loads much that no line asked for.

@@ -174,9 +174,8 @@ class Stream {
 
   /// Whether the line depends on which program it was.
   static bool needs_program(const Report& report, const Analysis& analysis) {
-    const std::string program = command_line_of(report.process);
     return std::ranges::any_of(analysis.findings, [&](const Finding& finding) {
-      return report.foreign || names_program(finding.fixes, program);
+      return report.foreign || std::ranges::any_of(finding.fixes, &Fix::names_program);
     });
   }
 

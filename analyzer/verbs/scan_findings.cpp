@@ -55,28 +55,6 @@ std::string_view file_of(const ScannedObject& object) {
   return so == std::string_view::npos ? name : name.substr(0, so + 3);
 }
 
-/// What a finding says by itself, without the name of its GPU: reasons and fixes of several GPUs differ where
-/// this does.
-std::string gist_of(const Finding& finding) {
-  if (!finding.about) return {};
-  const Advice advice = advise_on(*finding.about);
-  if (advice.fixes.empty()) return {};
-  const Fix& first = advice.fixes.front();
-  std::string out(first.id);
-  // One build is for all of them.
-  if (first.kind == FixKind::rebuild) return out;
-  for (const std::string& command : first.commands) out += '\n' + command;
-  for (const auto& [name, value] : first.arguments)
-    if (name != "gpu" && name != "number" && name != "gencode") out += fmt::format("\n{}={}", name, value);
-  const std::string target = sm_name(*finding.devices.front().cc);
-  const std::string number = target.substr(3);
-  for (const std::string& word :
-       {target, "compute_" + number, number.substr(0, number.size() - 1) + '.' + number.back()})
-    for (std::size_t at = out.find(word); at != std::string::npos; at = out.find(word, at))
-      out.replace(at, word.size(), "GPU");
-  return out;
-}
-
 /// Places of findings that say the same of one file for several GPUs.
 using Groups = std::vector<std::vector<std::size_t>>;
 
@@ -233,7 +211,8 @@ Groups of_one_file(const std::vector<Finding>& findings) {
   Groups out;
   for (const std::vector<std::size_t>& group : alike) {
     std::map<std::string, std::vector<std::size_t>> by_gist;
-    for (const std::size_t i : group) by_gist[gist_of(findings[i])].push_back(i);
+    for (const std::size_t i : group)
+      by_gist[findings[i].about ? gist_of(advise_on(*findings[i].about)) : std::string()].push_back(i);
     for (auto& [gist, same] : by_gist)
       if (same.size() > 1) out.push_back(std::move(same));
   }

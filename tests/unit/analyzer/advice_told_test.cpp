@@ -212,11 +212,18 @@ TEST(Told, ACommandLineThatCanBeTyped) {
   EXPECT_EQ(command_line({"x", std::string(200, 'y')}), "") << "too long to be read";
   EXPECT_EQ(command_line({"python", "--token=…"}), "") << "hidden by the shim";
   EXPECT_EQ(command_line({"A=b", "c"}), "") << "an assignment to the shell";
-  EXPECT_EQ(text_of(command_of("env -u X PROGRAM", {}, "./PROGRAM PROGRAM")), "env -u X ./PROGRAM PROGRAM");
-  EXPECT_EQ(text_of(command_of("ls", {}, "x")), "ls");
-  EXPECT_EQ(text_of(command_of("X={a} PROGRAM # {a}", {{"a", "1"}}, "run '{a}'")), "X=1 run '{a}' # 1")
+  const auto typed = [](std::string_view pattern, const TemplateWords& words, const std::string& program) {
+    return text_of(command_of(pattern, words, &program));
+  };
+  EXPECT_EQ(typed("env -u X PROGRAM", {}, "./PROGRAM PROGRAM"), "env -u X ./PROGRAM PROGRAM");
+  EXPECT_EQ(typed("ls", {}, "x"), "ls");
+  EXPECT_EQ(typed("X={a} PROGRAM # {a}", {{"a", "1"}}, "run '{a}'"), "X=1 run '{a}' # 1")
       << "braces of the program's own are its own";
-  EXPECT_EQ(text_of(command_of("X={a} PROGRAM", {{"a", "PROGRAM"}}, "run")), "X=PROGRAM run");
+  EXPECT_EQ(typed("X={a} PROGRAM", {{"a", "PROGRAM"}}, "run"), "X=PROGRAM run");
+  const std::string program;
+  EXPECT_TRUE(command_of("env -u X PROGRAM", {}, &program).names_program) << "it has a place for it";
+  EXPECT_FALSE(command_of("env -u X PROGRAM").names_program) << "the word stays, whatever failed";
+  EXPECT_FALSE(command_of("ls", {}, &program).names_program);
 }
 
 // What a launcher or a pool started ends at once, or waits forever, where somebody types it.

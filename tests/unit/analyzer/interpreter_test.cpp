@@ -14,7 +14,9 @@ std::string for_interpreter(std::string_view command, const PythonEnvironment& p
   return text_of(command_of(command), {python});
 }
 
-PythonEnvironment venv() { return {.prefix = "/v", .interpreter = "/v/bin/python", .installed = {}}; }
+PythonEnvironment venv() {
+  return {.prefix = "/v", .interpreter = "/v/bin/python", .site = {}, .installed = {}};
+}
 
 TEST(Interpreter, PipIsTheEnvironmentsOwn) {
   EXPECT_EQ(for_interpreter("pip install 'torch==2.7.1'", venv()),
@@ -74,7 +76,8 @@ TEST(Steps, AreOfThePattern) {
   EXPECT_EQ(cuda_of(both), (image::Version{12, 0}));
   EXPECT_NE(both.needs & need::posix, 0U);
   // The user's own words are no steps, and take nothing for granted.
-  const Command own = command_of("CUDA_VISIBLE_DEVICES=1 PROGRAM", {}, "python 'pip install x && sudo y.py'");
+  const std::string program = "python 'pip install x && sudo y.py'";
+  const Command own = command_of("CUDA_VISIBLE_DEVICES=1 PROGRAM", {}, &program);
   ASSERT_EQ(own.steps.size(), 1U);
   EXPECT_EQ(own.steps[0].kind, Step::Kind::run);
   EXPECT_EQ(own.needs, need::posix);

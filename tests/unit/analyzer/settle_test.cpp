@@ -15,7 +15,7 @@ namespace {
 using image::ComputeCapability;
 
 PythonEnvironment venv(const std::string& prefix = "/v") {
-  return {.prefix = prefix, .interpreter = prefix + "/bin/python", .installed = {}};
+  return {.prefix = prefix, .interpreter = prefix + "/bin/python", .site = {}, .installed = {}};
 }
 
 Finding about(Facts at) {
