@@ -31,17 +31,14 @@ constexpr unsigned kMaxTries = 256;
 
 /// Descriptors below this number are left to hosts that expect low ones (shells; daemons that close 0, 1, 2
 /// and reopen them). Where there is room for it, the number is one that a host hardly chooses itself.
-/// `before` is the number that the report had: with the same one in the tables of several threads
-/// (unshare(CLONE_FILES)), each of them opens it once.
-int move_up(OwnFile low, int before) noexcept {
+int move_up(OwnFile low) noexcept {
   constexpr rlim_t kWanted = 1000;
   constexpr rlim_t kSpread = 3000;
   rlimit limit{};
   if (raw::get_limit(RLIMIT_NOFILE, limit) != 0) limit.rlim_cur = 256;
   rlim_t lowest = limit.rlim_cur > kWanted + 24 ? kWanted : limit.rlim_cur / 2;
   if (limit.rlim_cur > kWanted + kSpread + 24) lowest += 1 + now_nanoseconds() / 64 % kSpread;
-  int high = before < 0 ? -1 : raw::duplicate_above(low.get(), before);
-  if (high < 0) high = raw::duplicate_above(low.get(), static_cast<int>(lowest));
+  const int high = raw::duplicate_above(low.get(), static_cast<int>(lowest));
   return high < 0 && low.get() > STDERR_FILENO ? low.release() : high;
 }
 
@@ -269,7 +266,7 @@ int create_in(int folder, std::string_view path, const Options& options, ReportF
     struct stat info {};
     OwnFile made(fd);
     out.identity = made.identity();
-    out.fd = move_up(std::move(made), -1);
+    out.fd = move_up(std::move(made));
     if (out.fd < 0 || raw::status_of(out.fd, info) != 0) return raw::t_error;
     // Independent of the umask.
     if ((info.st_mode & 0777U) != mode) raw::change_mode(out.fd, mode);
@@ -410,7 +407,7 @@ bool reopen_report(ReportFile& file) noexcept {
   OwnFile again(raw::open_file(file.path.c_str(),
                                O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK));
   if (!again || again.identity() != file.identity) return false;
-  file.fd = move_up(std::move(again), file.fd);
+  file.fd = move_up(std::move(again));
   return file.fd >= 0;
 }
 

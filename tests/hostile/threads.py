@@ -291,12 +291,6 @@ class Threads(hostile.Case):
                 records = self.only()
                 self.assertEqual((len(e2e.of_type(records, "failure")), records[-1]["dropped"]), (1 + 3 + 20, 0))
 
-    def test_tables_of_descriptors_of_their_own(self):
-        """two threads with descriptor tables of their own (`unshare(CLONE_FILES)`), in which they have closed everything; their calls fail by turns | one descriptor in each table | every failure"""
-        self.assertEqual(self.plain("own-tables").stdout, "more than one: 0 0\n")
-        records = self.only()
-        self.assertEqual((len(e2e.of_type(records, "failure")), records[-1]["dropped"]), (101, 0))
-
     def test_a_collector(self):
         """Boehm's garbage collector stops threads with a signal and scans their stacks, 300 times, while calls fail in four threads | nothing | all of it"""
         program = hostile.HERE / "collector"

@@ -119,7 +119,6 @@ int environment();
 int pending();
 int interrupted();
 int stops_threads();
-int own_tables();
 int ends();
 int worker();
 [[noreturn]] int main_ends();

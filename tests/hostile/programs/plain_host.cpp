@@ -52,7 +52,6 @@ int main(int argc, char** argv) {
       {"pending", pending},
       {"interrupted", interrupted},
       {"stops-threads", stops_threads},
-      {"own-tables", own_tables},
       {"ends", ends},
       {"worker", worker},
       {"main-ends", main_ends},

@@ -576,32 +576,6 @@ int while_asking() {
   return 0;
 }
 
-/// Calls fail by turns in two threads, each with a table of descriptors of its own, in which it has closed
-/// all.
-int own_tables() {
-  constexpr int kRounds = 50;
-  constexpr int kDescriptors = 65536;
-  start();
-  fail_as("before");
-  pthread_barrier_t turn;
-  pthread_barrier_init(&turn, nullptr, 2);
-  int more[2] = {};
-  const auto fail = [&turn, &more](unsigned which) {
-    unshare(CLONE_FILES);
-    for (int i = 0; i < kDescriptors; ++i) close(i);
-    for (unsigned round = 0; round < kRounds; ++round) {
-      pthread_barrier_wait(&turn);
-      fail_as(Name(which * kRounds + round).text);
-    }
-    for (int i = 0; i < kDescriptors; ++i) more[which] += fcntl(i, F_GETFD) >= 0 ? 1 : 0;
-  };
-  std::thread other(fail, 1);
-  std::thread(fail, 0).join();
-  other.join();
-  std::printf("more than one: %d %d\n", more[0] > 1, more[1] > 1);
-  return 0;
-}
-
 namespace {
 std::atomic<bool> g_inside{false};
 int stay(dl_phdr_info*, std::size_t, void*) {
