@@ -151,13 +151,15 @@ std::string driver_with(const std::string& function) {
 std::string_view holder_of(const GpuMemory& memory) {
   if (memory.free != 0 && memory.free >= std::max(memory.asked, memory.total / 2)) return "memory-free";
   if (memory.asked != 0 && memory.free >= memory.asked) return "memory-free";
+  if (memory.asked > memory.total) return "memory-own";  // no GPU of this size holds it
   if (memory.reserved >= std::max(memory.asked, memory.total / 10)) return "memory-reserved";
   return memory.others >= memory.total / 4 && memory.others >= memory.asked ? "memory-other" : "memory-own";
 }
 
 void say_memory(const LogFacts& clues, Facts& at) {
   const GpuMemory& memory = clues.memory;
-  const bool counted = memory.own != 0 || memory.free >= std::max<std::uint64_t>(memory.asked, 1);
+  const bool counted = memory.own != 0 || memory.free >= std::max<std::uint64_t>(memory.asked, 1) ||
+                       memory.asked > memory.total;
   if (!memory.known() || !counted || at.cause != Cause::out_of_memory) return;
   at.process.shows.emplace_back(holder_of(memory));
   const std::pair<const char*, std::uint64_t> sizes[] = {
@@ -178,6 +180,8 @@ bool is_of_another_language(const LogFacts& clues, const LogMatch* hit) {
 bool is_listed(const LogFacts& clues, const LogMatch* message) {
   const std::string hundreds = message != nullptr ? group(*message, "compiled") : "";
   if (hundreds.size() < 3) return false;
+  // 520 is what nvcc takes where nothing is asked for: the build was for no GPU, and one for this GPU helps.
+  if (hundreds == "520") return false;
   const auto arch = image::parse_arch(hundreds.substr(0, hundreds.size() - 1));
   return arch && std::ranges::any_of(clues.lists, [&](const ImageList& list) {
            return std::ranges::any_of(

@@ -95,6 +95,9 @@ std::string another_libcuda(const LogFacts& clues, const Facts& facts) {
 CauseCandidate judge_words(const LogFacts& clues, const LogMatch& hit, const Facts& facts,
                            std::string& harmless) {
   CauseCandidate said{hit.cause, hit.confidence, hit.tells};
+  // Without a GPU in the log, one that is not there is as likely.
+  if (hit.id == "tf_cudart" && clues.devices.empty() && !clues.driver.known() && clues.kernel_module.empty())
+    said.cause = Cause::no_device;
   if (hit.cause == Cause::driver_too_old && facts.call.has(35) && is_new_enough(clues, facts)) {
     said.confidence = kContradicted;
     said.because = another_libcuda(clues, facts);

@@ -24,6 +24,8 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"cudart_stub.cc:28] Could not find cuda drivers on your machine, GPU will not be used.",
+     Cause::no_device, 0},
     {"ptxas fatal: Feature 'cvt with .e4m3x2' requires PTX ISA .version 8.1 or later", Cause::unknown, 0},
     {"Invalid CUDA device index \"1\" from device string cuda:0,1", Cause::invalid_device, 101},
     {"Failed to initialize NVML: GPU access blocked by the operating system", Cause::no_device, 0},
@@ -692,6 +694,14 @@ TEST(Messages, TextsOfAPattern) {
   EXPECT_EQ(required_texts("(?:ab|cd(?:e|fg)+|h.ijk)l"), (Texts{{"ab", "cd", "ijk"}, {"l"}}));
   EXPECT_EQ(required_texts(R"((?-i:A|\d)|b)"), Texts());  // a digit has no text
   EXPECT_EQ(required_texts("(?P<cc>ab)?(?:cd){0,2}e(?i)f"), (Texts{{"e"}, {"f"}}));
+}
+
+TEST(Messages, NoErrorIsWithoutAStep) {
+  for (const Row& row : kRows) {
+    const Explanation explanation = explained(row.text);
+    if (explanation.findings.empty() || explanation.findings.front().severity != Severity::error) continue;
+    EXPECT_FALSE(explanation.findings.front().fixes.empty()) << row.text;
+  }
 }
 
 TEST(Messages, EveryRowIsReached) {

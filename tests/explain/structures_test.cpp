@@ -304,6 +304,8 @@ TEST(Structures, ASourcePathNamesItsProject) {
             "foldlib");
   EXPECT_EQ(project("/builds/team/solver-main/include/solver/launch.cuh"), "solver");
   EXPECT_EQ(project("boosting/cuda/cuda_lib/cuda_base.h"), "boosting");
+  EXPECT_EQ(project("/conda/conda-bld/libmath_1585675090179/work/cpp/src_prims/distance/near.cuh"),
+            "libmath");
   EXPECT_EQ(project("/go/src/github.com/maker/server/llm/engine/engine.cu"), "server");
   // A user's name, a place, and what another project has inside say nothing.
   for (const char* path :
@@ -367,6 +369,7 @@ TEST(Structures, AnArchitectureThatIsListedIsNotBuiltAgain) {
   };
   EXPECT_EQ(first("600", "500,600,700"), FixKind::reinstall);
   EXPECT_EQ(first("520", "610,700"), FixKind::rebuild);
+  EXPECT_EQ(first("520", "520"), FixKind::rebuild) << "nvcc's default";
 }
 
 TEST(Structures, PtxThatDeclaresTooLittleAccusesItsWriter) {
@@ -418,6 +421,7 @@ TEST(Structures, AStatusNamesItsLibrary) {
   EXPECT_EQ(library("CUSTATEVEC_STATUS_ARCH_MISMATCH"), "custatevec");
   EXPECT_EQ(library("custatevecCreate failed: architecture mismatch"), "custatevec");
   EXPECT_EQ(library("CUSOLVER_STATUS_ARCH_MISMATCH"), "cuSOLVER");
+  EXPECT_EQ(first_of("cudnnStatusArchMismatch on GTX 1080\n").cause, Cause::cudnn_mismatch);
   EXPECT_THAT(page("CUSTATEVEC_STATUS_ARCH_MISMATCH on GTX 1080\n"), HasSubstr("cuStateVec refuses"));
 }
 
@@ -426,6 +430,21 @@ TEST(Structures, ADeviceOfAnUnsupportedVersion) {
   EXPECT_EQ(finding.cause, Cause::library_refuses);
   ASSERT_EQ(finding.devices.size(), 1U);
   EXPECT_EQ(finding.devices.front().cc, (image::ComputeCapability{6, 1}));
+}
+
+TEST(Structures, TensorFlowsRuntimeIsMissingWhereAGpuIsThere) {
+  const std::string line =
+      "tsl/cuda/cudart_stub.cc:28] Could not find cuda drivers on your machine, GPU will not be used.\n";
+  EXPECT_EQ(first_of(line).cause, Cause::no_device);
+  EXPECT_EQ(first_of("TensorFlow 2.13.1\nRTX 4090\n" + line).cause, Cause::library_not_found);
+}
+
+TEST(Structures, NoOtherProcessHoldsWhatNoGpuHas) {
+  const Finding finding = first_of(
+      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 47.98 GiB. GPU 0 has a total capacity "
+      "of 22.00 GiB of "
+      "which 12.29 GiB is free.\n");
+  EXPECT_THAT(finding.about->process.shows, testing::Contains("memory-own"));
 }
 
 }  // namespace

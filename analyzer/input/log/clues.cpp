@@ -31,8 +31,10 @@ const PackageMention* one_of(const LogFacts& clues, const std::vector<std::strin
   return carrier;
 }
 
-// ".../site-packages/flash_attn/flash_attn_interface.py": flash_attn.
+// ".../site-packages/flash_attn/flash_attn_interface.py": flash_attn. Cython's frames begin with the package:
+// "cuml/cluster/dbscan.pyx".
 std::string package_of_path(const std::string& path) {
+  if (path.ends_with(".pyx") && !path.starts_with('/')) return path.substr(0, path.find('/'));
   for (const std::string_view folder : {"/site-packages/", "/dist-packages/", "\\site-packages\\"}) {
     const std::size_t at = path.find(folder);
     if (at == std::string::npos) continue;
@@ -138,8 +140,11 @@ std::string project_in(const std::string& line) {
   };
   if (std::ranges::any_of(parts, [&](const std::string& part) { return is_one(kOfOthers, part); })) return {};
   std::size_t at = parts.size();
+  const auto conda = std::ranges::find(parts, "conda-bld");
   if (const auto host = std::ranges::find(parts, "github.com"); parts.end() - host > 2) {
     at = static_cast<std::size_t>(host - parts.begin()) + 2;
+  } else if (parts.end() - conda > 1) {  // libcuml_1585675090179
+    at = static_cast<std::size_t>(conda - parts.begin()) + 1;
   } else {
     const bool of_user = parts.size() > 1 && (parts[1] == "home" || to_lower(parts[1]) == "users");
     for (std::size_t i = 1; i < parts.size() && at == parts.size(); ++i)
