@@ -149,8 +149,6 @@ def files_of(code, own):
         "self-extracting": (pathlib.Path("/bin/true").read_bytes() + zip_of({"libscale.so": program}), own),
         "installer.run": (b"#!/bin/sh\n" + b"# nothing\n" * 120_000 + tar_of({"a/libscale.so": program}, "w:gz"), own),
         "marked.ptx": (b"\xef\xbb\xbf" + ptx, text),
-        "wide.ptx": (b"\xff\xfe" + ptx.decode().encode("utf-16-le"), text),
-        "wide-be.ptx": (b"\xfe\xff" + ptx.decode().encode("utf-16-be"), text),
         "native.jar": (zip_of({"META-INF/MANIFEST.MF": b"a: b\n", "a/B.class": b"\xca\xfe\xba\xbe\0\0\0\x3d" + NOISE, "linux/libscale.so": program}), own),
         "weights.pt2": (zip_of({"m/data/aotinductor/model/x.cubin": cubin, "m/data/weights/w": NOISE, "m/version": b"2"}, zipfile.ZIP_STORED), one),
         "compressed.joblib": (zlib.compress(pickle.dumps({"a": cubin, "b": NOISE})), one),

@@ -14,45 +14,39 @@ namespace kshim::input {
 namespace {
 
 constexpr std::size_t kFirst = 1U << 20;
-constexpr std::size_t kKept = 16U << 20;  // bytes that stay mapped between members
+constexpr std::size_t kKept = 16U << 20;  // bytes that stay between members
 
 }  // namespace
 
-Buffer::~Buffer() { unmap(); }
-
-void Buffer::unmap() noexcept {
-  if (data_ != nullptr) ::munmap(std::exchange(data_, nullptr), std::exchange(capacity_, 0));
-}
-
-bool Buffer::reserve(std::size_t size) noexcept {
-  if (size <= capacity_) return true;
-  // Doubling moves page tables, not bytes, and untouched pages cost nothing. Huge pages were tried: on a
-  // virtual machine they took three times as long as the small ones.
-  const std::size_t wanted = std::max({size, capacity_ * 2, kFirst});
-  const std::size_t capacity = (wanted + kFirst - 1) / kFirst * kFirst;
-  void* data = data_ == nullptr ? ::mmap(nullptr, capacity, PROT_READ | PROT_WRITE,
-                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-                                : ::mremap(data_, capacity_, capacity, MREMAP_MAYMOVE);
-  if (data == MAP_FAILED) return false;
-  data_ = static_cast<std::byte*>(data);
-  capacity_ = capacity;
-  return true;
+void Buffer::drop() noexcept {
+  if (file_.exists() && data_ != nullptr) ::munmap(data_, capacity_);
+  if (!file_.exists()) std::free(data_);
+  data_ = nullptr;
+  capacity_ = 0;
 }
 
 bool Buffer::append(Bytes bytes) {
   if (bytes.empty()) return true;
   if (bytes.size() > SIZE_MAX / 4 - size_) return false;
-  if (!file_.exists() && size_ + bytes.size() > most_memory_ && file_.create()) {
-    const bool moved = file_.append(Bytes(data_, size_));
-    unmap();
+  // Without a folder for temporary files memory holds it.
+  if (UnnamedFile file; !file_.exists() && size_ + bytes.size() > most_memory_ && file.create()) {
+    const bool moved = file.append(Bytes(data_, size_));
+    drop();
+    file_ = std::move(file);
     if (!moved) return false;
   }
   if (file_.exists()) {
-    unmap();
+    drop();
     if (!file_.append(bytes)) return false;
   } else {
-    // Without a folder for temporary files memory holds it.
-    if (!reserve(size_ + bytes.size())) return false;
+    if (size_ + bytes.size() > capacity_) {
+      // Large blocks are pages of their own, which realloc() moves without touching them.
+      const std::size_t capacity = std::max({size_ + bytes.size(), capacity_ * 2, kFirst});
+      void* const data = std::realloc(data_, capacity);
+      if (data == nullptr) return false;
+      data_ = static_cast<std::byte*>(data);
+      capacity_ = capacity;
+    }
     std::memcpy(data_ + size_, bytes.data(), bytes.size());
   }
   size_ += bytes.size();
@@ -71,7 +65,7 @@ Bytes Buffer::bytes() {
 
 void Buffer::clear() noexcept {
   size_ = 0;
-  if (file_.exists() || capacity_ > kKept) unmap();
+  if (file_.exists() || capacity_ > kKept) drop();
   file_.close();
 }
 

@@ -29,7 +29,7 @@ class Buffer {
   explicit Buffer(std::uint64_t most_memory) : most_memory_(most_memory) {}
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
-  ~Buffer();
+  ~Buffer() { drop(); }
   /// False when there is room neither in memory nor on the disk.
   bool append(Bytes bytes);
   /// Ready for the next member. A few pages are kept for it.
@@ -39,8 +39,7 @@ class Buffer {
   std::size_t size() const noexcept { return size_; }
 
  private:
-  bool reserve(std::size_t size) noexcept;
-  void unmap() noexcept;
+  void drop() noexcept;
 
   std::uint64_t most_memory_;
   UnnamedFile file_;           ///< holds everything, where it exists

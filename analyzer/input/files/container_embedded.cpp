@@ -87,16 +87,6 @@ bool is_code_as_text(Bytes bytes) {
          image::identify(bytes) != kind;
 }
 
-/// The text behind the mark of one of 16 bits, where its characters are of 7.
-std::vector<std::byte> narrow_text(Bytes bytes) {
-  std::vector<std::byte> out;
-  const bool little = text_of(bytes).starts_with("\xff\xfe"sv);
-  if (!little && !text_of(bytes).starts_with("\xfe\xff"sv)) return out;
-  for (std::size_t at = 2; at + 1 < bytes.size() && bytes[at + (little ? 1 : 0)] == std::byte{0}; at += 2)
-    out.push_back(bytes[at + (little ? 0 : 1)]);
-  return out;
-}
-
 enum class Sign : std::uint8_t { none, zlib, packed, zip, text };
 
 /// How those below begin: zlib at each of its levels, the others.
@@ -148,8 +138,6 @@ class EmbeddedWalk {
         work_(kLeastWork + bytes.size() * kWorkPerByte) {}
 
   void run(std::uint64_t from) {
-    if (from == 0)
-      if (const auto text = narrow_text(bytes_); !text.empty()) member(0, text);
     for (std::uint64_t at = from; work_ != 0 && !walk_.stopped();) {
       at = image::find_pair<kSigns>(
           bytes_, at, [&](std::size_t place) { return sign_at(bytes_.subspan(place)) != Sign::none; });

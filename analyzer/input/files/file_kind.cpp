@@ -210,12 +210,7 @@ FileKind file_kind(Bytes first, std::string_view name, std::uint64_t size) noexc
   if (text_of(first).starts_with("MZ")) return FileKind::device_code;
   if (is_packed_plain(first)) return FileKind::plain;
   if (container_kind(first, name) != ContainerKind::none) return FileKind::container;
-  if (is_wide(first)) {
-    // PTX that PowerShell wrote; other texts of 16 bits are texts.
-    // Of either order: a NUL stands between two letters.
-    return text_of(first).find(".\0v\0e\0r\0s\0i\0o\0n\0"sv) != std::string_view::npos ? FileKind::data
-                                                                                       : FileKind::text;
-  }
+  if (is_wide(first)) return FileKind::text;
   // A PTX file whose comments alone fill the first bytes.
   if (name.ends_with(".ptx")) return FileKind::device_code;
   constexpr std::uint64_t kLargestScript = 1U << 20;  // a larger one extracts itself

@@ -63,8 +63,6 @@ class Reader {
  private:
   void read_docker() {
     const Json manifest = json_of("manifest.json");
-    flat_ = manifest.is_object();  // `skopeo copy ... dir:`: a manifest of the image, blobs beside it
-    if (flat_) return this->manifest(manifest, {}, {});
     if (!manifest.is_array()) return;
     for (const Json& each : manifest) {
       if (full_) break;
@@ -117,14 +115,15 @@ class Reader {
     ContainerImage image;
     image.name = name;
     image.base = string_at(part_of(json, "annotations"), kBase);
-    configure(json_of(blob_of(string_at(part_of(json, "config"), "digest"))), image);
+    configure(json_of(blob_name(string_at(part_of(json, "config"), "digest"))), image);
     if (!platform.empty()) image.platform = std::move(platform);
     for (const Json& layer : layers) {
       if (full_) break;
       const std::string digest = string_at(layer, "digest");
       // Artifacts have "layers" that are no layers of a root.
       const std::string type = string_at(layer, "mediaType");
-      if (type.empty() || type.find("image") != std::string::npos) add_layer(digest, blob_of(digest), image);
+      if (type.empty() || type.find("image") != std::string::npos)
+        add_layer(digest, blob_name(digest), image);
     }
     keep(std::move(image));
   }
@@ -148,11 +147,6 @@ class Reader {
     image.layers.push_back({std::move(name), bytes});
   }
 
-  std::string blob_of(const std::string& digest) const {
-    const std::string name = blob_name(digest);
-    return flat_ ? name.substr(name.rfind('/') + 1) : name;
-  }
-
   void keep(ContainerImage image) {
     full_ = full_ || images_.size() >= kMaxImages;
     if (!full_ && !image.layers.empty()) images_.push_back(std::move(image));
@@ -165,7 +159,6 @@ class Reader {
   std::size_t blobs_ = 0;
   std::size_t json_ = 0;  ///< bytes
   bool full_ = false;
-  bool flat_ = false;
 };
 
 bool is_tar(Bytes head) {
@@ -252,17 +245,9 @@ std::optional<ImageArchive> ImageArchive::of_folder(const fs::path& folder) {
 }
 
 bool is_image_folder(const fs::path& folder) {
-  const auto has = [&](const char* name) {
-    std::error_code error;
-    return fs::is_regular_file(folder / name, error);
-  };
-  if (has("oci-layout")) return has("index.json");
-  if (!has("manifest.json")) return false;
-  const auto opened = MappedFile::open(folder / "manifest.json");
-  const auto* file = std::get_if<MappedFile>(&opened);
-  return file != nullptr && file->bytes().size() <= kMaxManifestBytes &&
-         text_of(file->bytes()).find("ayers\"") !=
-             std::string_view::npos;  // docker's "Layers", skopeo's "layers"
+  std::error_code error;
+  return fs::is_regular_file(folder / "oci-layout", error) &&
+         fs::is_regular_file(folder / "index.json", error);
 }
 
 void LayerNames::add(std::string_view name, bool folder) {

@@ -146,20 +146,7 @@ TEST_F(Images, OfAnOciLayoutInAFolder) {
 TEST_F(Images, OfADockerArchive) {
   for (const Packing packing : kLayers) {
     expect_demo(scan_of(write("image", pack(Packing::tar, docker_archive(packing)))), "linux/amd64");
-    expect_demo(scan_of(unpack("saved", docker_archive(packing))), "linux/amd64");
   }
-}
-
-TEST_F(Images, OfASkopeoFolder) {
-  Files files;
-  for (auto& [name, bytes] : oci(Packing::tar_gz))
-    if (name.starts_with("blobs/sha256/") && !name.ends_with('/'))
-      files.emplace_back(name == blob('a') ? "manifest.json" : name.substr(name.rfind('/') + 1), bytes);
-  const Scan got = scan_of(unpack("copied", files));
-  ASSERT_THAT(got.images, SizeIs(1));
-  EXPECT_EQ(got.images[0].platform, "linux/arm64/v8");
-  EXPECT_THAT(got.objects, SizeIs(4));
-  EXPECT_THAT(got.notes, IsEmpty());
 }
 
 TEST_F(Images, OfAnArchiveThatIsCompressedAsAWhole) {
