@@ -253,7 +253,7 @@ std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment
   const Cause cause = judgment.suspect.cause;
   const bool images = is_image_cause(cause) || cause == Cause::unknown || cause == Cause::unchecked_failure ||
                       cause == Cause::stale_error || cause == Cause::compiled_out;
-  const char* program = clues.python ? "python PROGRAM.py" : "PROGRAM";
+  const char* program = clues.has("python") ? "python PROGRAM.py" : "PROGRAM";
   if (images) {
     out.push_back({fmt::format("kshim run -- {}", program),
                    "names the file, the kernel and the line that failed, and what the file holds"});
@@ -262,7 +262,7 @@ std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment
     const std::string gpu = judgment.facts.gpu.cc
                                 ? fmt::format(" --target {}", image::to_name(*judgment.facts.gpu.cc).view())
                                 : std::string();
-    out.push_back({fmt::format("kshim scan{} {}", gpu, clues.python ? "VENV_OR_WHEEL" : "FILE"),
+    out.push_back({fmt::format("kshim scan{} {}", gpu, clues.has("python") ? "VENV_OR_WHEEL" : "FILE"),
                    "lists what a file, a wheel or an environment has code for, without running it"});
   }
   if (!judgment.facts.gpu.cc || !clues.driver.known()) {

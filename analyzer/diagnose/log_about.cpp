@@ -172,8 +172,8 @@ void say_memory(const LogFacts& clues, Facts& at) {
 // Another language's stack, and nothing of a Python environment beside it.
 bool is_of_another_language(const LogFacts& clues, const LogMatch* hit) {
   constexpr std::array kLanguages = {"rust", "java", "node", "go", "dotnet", "julia"};
-  return !clues.package_manager && (hit == nullptr || hit->frames.empty()) &&
-         std::ranges::any_of(kLanguages, [&](const char* each) { return clues.shows.contains(each); });
+  return !clues.has("package-manager") && (hit == nullptr || hit->frames.empty()) &&
+         std::ranges::any_of(kLanguages, [&](const char* each) { return clues.has(each); });
 }
 
 // Whether what the line says that the code was compiled for stands in the list beside it.
@@ -230,9 +230,7 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
     if (!visible->second.empty()) at.call.said["visible"] = std::to_string(commas + 1);
   }
   const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
-  const std::pair<const char*, bool> shown[] = {{"container", clues.container},
-                                                {"windows", at.process.windows},
-                                                {"jetson", gpu != nullptr && gpu->tegra},
+  const std::pair<const char*, bool> shown[] = {{"jetson", gpu != nullptr && gpu->tegra},
                                                 {"compat", is_ahead_of_its_driver(clues)},
                                                 {"arch-listed", is_listed(clues, message)},
                                                 {"arch-not-listed", !is_listed(clues, message)},
@@ -264,7 +262,7 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   at.driver.cuda = clues.driver;
   at.images.toolkit = clues.toolkit;
   at.images.toolkit_how = clues.toolkit_assumed ? "as --assume-toolkit says" : "the log names it";
-  at.process.python = clues.python;
+  at.process.python = clues.has("python");
   at.process.python_version = clues.python_release;
   if (const PackageMention* torch = find_package(clues, "torch")) {
     at.process.torch = true;
@@ -280,15 +278,15 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   for (const LogMatch& hit : clues.hits)
     if (at.package.project.empty() && judgment.hit != nullptr && hit.code == judgment.hit->code)
       at.package.project = hit.project;
-  at.package.platform = clues.windows ? "windows x86_64" : "";
+  at.package.platform = clues.has("windows") ? "windows x86_64" : "";
   at.package.build_system = clues.build_system;
   at.package.arch_variable = clues.arch_variable;
   at.package.arch_dots = clues.arch_dots;
   at.package.arch_flags = clues.arch_flags;
   at.process.container_image = clues.container_image;
   at.package.released =
-      clues.released && clues.build_system.empty() && (!clues.python || clues.packages.empty());
-  at.process.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";
+      clues.has("released") && clues.build_system.empty() && (!clues.has("python") || clues.packages.empty());
+  at.process.interpreter = clues.has("portable") ? R"(.\python_embeded\python.exe -s)" : "";
   // A file of its own that was looked at is not PyTorch's.
   const PackageMention* package = package_that_failed(clues, judgment.hit);
   // What a package says that it was built for tells of no other.
@@ -339,13 +337,13 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
     const bool of_pip = package->known_as() != package->name;  // cupy-cuda12x, onnxruntime-gpu
     // "NCCL version 2.21.5+cuda11.8" is how NCCL names itself.
     const bool of_wheel = !package->variant.empty() && !package->variant.starts_with("cuda");
-    const bool named = clues.python && comes_by_pip(package->known_as());
+    const bool named = clues.has("python") && comes_by_pip(package->known_as());
     if ((named || of_pip || of_wheel) && !package->from_source) {
       at.package.name = package->known_as();
       at.file.origin = Origin::installed;
     }
   }
-  at.package.builds = clues.builds || !clues.build_system.empty() || !clues.arch_variable.empty() ||
+  at.package.builds = clues.has("builds") || !clues.build_system.empty() || !clues.arch_variable.empty() ||
                       at.package.from_source || !at.images.list.empty() ||
                       clues.env.contains("TORCH_CUDA_ARCH_LIST");
   // A program of a name that its makers build, alone in the log, though no package failed.
@@ -391,7 +389,7 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   if (finding.cause == Cause::ptx_newer_than_driver) set_ptx(clues, at);
   if (finding.cause == Cause::driver_too_old) set_runtime(judgment.hit, at);
   // Its programs in /usr/src are those of the system's package.
-  if (at.package.software == "TensorRT" && clues.shows.contains("apt") && !clues.python)
+  if (at.package.software == "TensorRT" && clues.has("apt") && !clues.has("python"))
     at.package.manager = "dpkg";
   at.process.windows = clues.of_windows();
   set_said(clues, message, at);
@@ -401,8 +399,8 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   note(Assumed::gpu, at.gpu.cc.has_value());
   note(Assumed::cuda, at.images.toolkit.known() || !at.package.variant.empty());
   note(Assumed::driver, at.driver.cuda.known() || !at.driver.module.empty());
-  note(Assumed::system, clues.windows || clues.posix);
-  note(Assumed::package_manager, clues.package_manager || !at.package.variant.empty());
+  note(Assumed::system, clues.has("windows") || clues.has("posix"));
+  note(Assumed::package_manager, clues.has("package-manager") || !at.package.variant.empty());
   note(Assumed::python, !at.process.python_version.empty());
   return std::make_shared<const Facts>(std::move(at));
 }

@@ -132,8 +132,9 @@ MaybeCause cached_for_another(const LogFacts& clues, const LogMatch& hit, const 
 
 // Two kinds of GPU and one folder: what one of them compiled is what the other one finds.
 MaybeCause cached_by_neighbor(const LogFacts& clues, const LogMatch& hit, const Facts& facts) {
-  const bool cache = clues.shows.contains("cache");
-  if ((!clues.shared_folder && !cache) || !is_one_of(hit.code, {98, 200, 209, 218, 500}) || has_list(facts))
+  const bool cache = clues.has("cache");
+  if ((!clues.has("shared-folder") && !cache) || !is_one_of(hit.code, {98, 200, 209, 218, 500}) ||
+      has_list(facts))
     return std::nullopt;
   const auto& devices = clues.devices;
   if (std::ranges::all_of(devices, [&](const DeviceMention& each) { return each.cc == devices.front().cc; }))
@@ -204,7 +205,7 @@ MaybeCause foreign_ptx(const LogFacts& clues, const LogMatch& hit, const Facts& 
 
 // compute-sanitizer reports what a library tried and handled.
 MaybeCause handled_probe(const LogFacts& clues, const LogMatch& hit, const Facts&) {
-  if (!clues.sanitizer || hit.code != 209) return std::nullopt;
+  if (!clues.has("sanitizer") || hit.code != 209) return std::nullopt;
   const bool probing = std::any_of(clues.hits.begin(), clues.hits.end(),
                                    [](const LogMatch& each) { return each.id == "nccl_probe"; });
   if (!probing) return std::nullopt;
@@ -267,12 +268,12 @@ MaybeCause container_without_gpu(const LogFacts& clues, const LogMatch& hit, con
   if (clues.driver.known()) return std::nullopt;
   if (shows_no_driver(clues))
     return CauseCandidate{Cause::no_device, 0.85,
-                          clues.shows.contains("no-smi")
+                          clues.has("no-smi")
                               ? "No driver is here: nvidia-smi, which comes with it, is not found, and the "
                                 "runtime says 35 for that"
                               : "The program runs in a container, and nothing names a driver: the runtime "
                                 "says 35 where it finds none"};
-  if (!clues.container) return std::nullopt;
+  if (!clues.has("container")) return std::nullopt;
   return CauseCandidate{
       Cause::no_device, 0.65,
       "A container that was started without its GPU has no driver, and the runtime says 35 for it"};
@@ -295,7 +296,7 @@ MaybeCause forced_compiling(const LogFacts&, const LogMatch& hit, const Facts& f
 // Code fits the GPU, says the list, and the driver found none: it is another library, or the error is an old
 // one.
 MaybeCause left_behind(const LogFacts& clues, const LogMatch& hit, const Facts& facts) {
-  if (hit.code != 209 || !clues.nccl || !has_list(facts) || !facts.gpu.cc) return std::nullopt;
+  if (hit.code != 209 || !clues.has("nccl") || !has_list(facts) || !facts.gpu.cc) return std::nullopt;
   if (select(facts.images.list, facts, facts.driver.switches).choice == image::Choice::none)
     return std::nullopt;
   return CauseCandidate{
@@ -324,7 +325,7 @@ MaybeCause outdated_library(const LogFacts& clues, const LogMatch& hit, const Fa
 // What the table of wheels says of the release, where no file was looked at.
 MaybeCause wheel_of_table(const LogFacts& clues, const LogMatch& hit, const Facts& facts) {
   if (!is_one_of(hit.code, {98, 209}) || has_list(facts)) return std::nullopt;
-  const std::string_view platform = clues.windows ? "windows x86_64" : kLinux;
+  const std::string_view platform = clues.has("windows") ? "windows x86_64" : kLinux;
   const PackageMention* package = package_that_failed(clues, &hit);
   if (package == nullptr || package->version.empty()) return std::nullopt;
   const WheelRow* row = find_wheel(package->known_as(), package->version, package->variant, platform);
@@ -385,7 +386,7 @@ constexpr std::array kLogRules = {
 }  // namespace
 
 bool shows_no_driver(const LogFacts& clues) {
-  return !clues.driver.known() && (clues.shows.contains("no-smi") || clues.shows.contains("in-container"));
+  return !clues.driver.known() && (clues.has("no-smi") || clues.has("in-container"));
 }
 
 MaybeCause library_without(const LogFacts& clues, image::ComputeCapability device) {

@@ -92,7 +92,7 @@ Fix remedy_of(const LogFacts& clues, const OtherFailure& other) {
   at.process.python_version = clues.python_release;
   at.process.windows = clues.of_windows();
   at.package.platform = at.process.windows ? "windows x86_64" : "";
-  at.process.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";
+  at.process.interpreter = clues.has("portable") ? R"(.\python_embeded\python.exe -s)" : "";
   std::string pip = "PACKAGE";
   for (const SoftwareRow& row : software())
     if (contains(other.software, row.package) && row.package != "torch" && !row.pip.empty()) pip = row.pip;

@@ -196,7 +196,7 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
     for (const image::ComputeCapability cc : run_.simulated) clues.devices.emplace_back().cc = cc;
   if (driver_.known()) clues.driver = driver_;
   if (!kernel_module_.empty()) clues.kernel_module = kernel_module_;
-  clues.posix = true;
+  clues.shows.emplace("posix");
   for (const auto& [name, value] : env_) clues.env.try_emplace(name, value);
   for (PackageMention& package : clues.packages)
     for (const auto& [name, version] : python_env_.installed)

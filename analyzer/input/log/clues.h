@@ -143,30 +143,20 @@ struct LogFacts {
   std::vector<PackageMention> packages;
   std::map<std::string, std::string> env;
   std::vector<std::string> files;  ///< libraries and programs named in failing lines
-  bool container = false;
-  std::string container_image;  ///< "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"
-  bool nccl = false;
-  bool sanitizer = false;
-  bool shared_folder = false;      ///< machines have one folder together
+  std::string container_image;     ///< "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"
   bool run_time_compiler = false;  ///< compiles for the GPU that is there: Triton, XLA, CuPy ...
   std::string compiler;            ///< which
-  bool python = false;
-  std::string python_release;    ///< "3.10", the first that is named
-  bool package_manager = false;  ///< it shows what installs packages, or where they are installed
-  bool windows = false;
-  bool portable = false;  ///< ComfyUI's Python of its own, python_embeded
-  bool released = false;  ///< paths of what is installed as a finished program
-  bool posix = false;     ///< paths of Linux stand there as well
+  std::string python_release;      ///< "3.10", the first that is named
   /// Its commands are to be those of Windows.
-  bool of_windows() const { return windows && !posix; }
-  std::set<std::string, std::less<>> shows;  ///< words of rows of the table clues: "wsl", "compat", "batch"
+  bool of_windows() const { return has("windows") && !has("posix"); }
+  std::set<std::string, std::less<>> shows;  ///< words of rows of the table clues: "python", "wsl", "batch"
+  bool has(std::string_view word) const { return shows.contains(word); }
   std::map<std::string, std::string> libraries;  ///< NVIDIA's that are listed as there: cudnn, and its 9
   GpuMemory memory;
   std::vector<std::string> cuda_wheels;      ///< that are listed: nvidia-nccl-cu12
   std::vector<std::string> driver_releases;  ///< of files and packages: 570.124.06
   bool rocm = false;                         ///< AMD's HIP is at work
   std::string build_system;                  ///< make, cmake, meson, bazel, cargo, spack
-  bool builds = false;                       ///< something else that shows that the user builds the program
   /// The variable by which the project's build is told its architectures, where a command line has it.
   std::string arch_variable;
   bool arch_dots = false;   ///< with values such as 8.6

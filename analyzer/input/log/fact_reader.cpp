@@ -31,15 +31,6 @@ std::string software_pattern(const SoftwareRow& row) {
       row.pattern);
 }
 
-const char* build_system_of(ClueKind kind) {
-  return kind == ClueKind::build_make    ? "make"
-         : kind == ClueKind::build_cmake ? "cmake"
-         : kind == ClueKind::build_meson ? "meson"
-         : kind == ClueKind::build_cargo ? "cargo"
-         : kind == ClueKind::build_spack ? "spack"
-                                         : "bazel";
-}
-
 struct AnswerPatterns {
   RE2 question;
   RE2 answer;
@@ -416,16 +407,17 @@ void FactReader::take(int index, const std::string& text) {
     add_software(index, text);
     return;
   }
-  const ClueKind kind = knowledge().clues[static_cast<std::size_t>(index - own_.first_clue)].kind;
+  const ClueRow& row = knowledge().clues[static_cast<std::size_t>(index - own_.first_clue)];
+  const ClueKind kind = row.kind;
   const bool may_ask =
       kind == ClueKind::cc || kind == ClueKind::driver_module || kind == ClueKind::toolkit_said;
   const std::string fact = may_ask ? fact_there(index, text) : patterns_.first_group(index, text);
-  if (!fact.empty()) take_clue(kind, index, fact, text);
+  if (!fact.empty()) take_clue(row, index, fact, text);
 }
 
-void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, const std::string& text) {
+void FactReader::take_clue(const ClueRow& row, int index, const std::string& fact, const std::string& text) {
   constexpr auto kCubin = image::ImageKind::cubin;
-  switch (kind) {
+  switch (row.kind) {
     case ClueKind::cc:
     case ClueKind::cc_found:
       return add_device(known_cc(fact));
@@ -464,7 +456,7 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
     case ClueKind::arch_flags:
       if (!clues_.arch_variable.empty()) return;
       clues_.arch_variable = fact;
-      clues_.arch_flags = kind == ClueKind::arch_flags;
+      clues_.arch_flags = row.kind == ClueKind::arch_flags;
       return;
     case ClueKind::compiler_package:
       clues_.compiler_package = leading_version(fact);
@@ -487,31 +479,12 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
       clues_.run_time_compiler = true;
       if (clues_.compiler.empty()) clues_.compiler = fact;
       return;
-    case ClueKind::build_make:
-    case ClueKind::build_cmake:
-    case ClueKind::build_meson:
-    case ClueKind::build_bazel:
-    case ClueKind::build_cargo:
-    case ClueKind::build_spack:
-      if (clues_.build_system.empty()) clues_.build_system = build_system_of(kind);
+    case ClueKind::build_system:
+      if (clues_.build_system.empty()) clues_.build_system = row.shows;
       return;
     case ClueKind::container_image:
       if (clues_.container_image.empty()) clues_.container_image = fact;
-      [[fallthrough]];
-    case ClueKind::container:
-      clues_.container = true;
-      return;
-    case ClueKind::nccl:
-      clues_.nccl = true;
-      return;
-    case ClueKind::sanitizer:
-      clues_.sanitizer = true;
-      return;
-    case ClueKind::shared:
-      clues_.shared_folder = true;
-      return;
-    case ClueKind::python:
-      clues_.python = true;
+      clues_.shows.emplace("container");
       return;
     case ClueKind::python_release: {
       std::string release = fact;  // "3.10", or "310" of cp310
@@ -519,28 +492,10 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
       if (clues_.python_release.empty()) clues_.python_release = release;
       return;
     }
-    case ClueKind::package_manager:
-      clues_.package_manager = true;
-      return;
-    case ClueKind::windows:
-      clues_.windows = true;
-      return;
-    case ClueKind::posix:
-      clues_.posix = true;
-      return;
-    case ClueKind::portable:
-      clues_.portable = true;
-      return;
-    case ClueKind::builds:
-      clues_.builds = true;
-      return;
-    case ClueKind::released:
-      clues_.released = true;
-      return;
     case ClueKind::memory:
       return set_memory(text);
     case ClueKind::shows:
-      clues_.shows.emplace(knowledge().clues[static_cast<std::size_t>(index - own_.first_clue)].shows);
+      clues_.shows.emplace(row.shows);
       return;
     case ClueKind::library_there: {
       const std::vector<std::string> groups = patterns_.groups(index, text);
@@ -614,7 +569,7 @@ void FactReader::add_frame(const std::vector<std::string>& groups) {
   if (traceback_.size() >= kMaxFrames)
     traceback_.erase(traceback_.begin(), traceback_.begin() + static_cast<std::ptrdiff_t>(kMaxFrames / 2));
   traceback_.push_back(std::move(place));
-  clues_.python = true;
+  clues_.shows.emplace("python");
 }
 
 void FactReader::add_env(const std::string& fact) {

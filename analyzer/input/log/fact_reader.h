@@ -49,7 +49,7 @@ class FactReader {
 
  private:
   void take_answer(int row, const std::string& fact);
-  void take_clue(ClueKind kind, int index, const std::string& fact, const std::string& text);
+  void take_clue(const ClueRow& row, int index, const std::string& fact, const std::string& text);
   std::string fact_there(int pattern, const std::string& text) const;
   void add_device(std::optional<image::ComputeCapability> cc, std::string name = {},
                   DeviceRole role = DeviceRole::none, std::optional<int> ordinal = std::nullopt);

@@ -409,8 +409,7 @@ struct LogParser::State {
     std::string name;
     const bool found_one = text.find(" | ") != std::string::npos && RE2::Consume(&rest, kService, &name);
     if (found_one && name == service) {
-      clues.container = true;
-      clues.shows.emplace("compose");
+      clues.shows.insert({"container", "compose"});
       text.erase(0, text.size() - rest.size());
     }
     service = std::move(name);

@@ -128,7 +128,7 @@ TEST(OneAFile, OneBuildIsForAllGpus) {
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_THAT(found[0].about->gpu.also, ElementsAre(image::ComputeCapability{12, 0}));
   ASSERT_THAT(found[0].about_others, SizeIs(1));
-  EXPECT_THAT(found[0].about_others[0]->also, ElementsAre(image::ComputeCapability{7, 5}));
+  EXPECT_THAT(found[0].about_others[0]->gpu.also, ElementsAre(image::ComputeCapability{7, 5}));
   advise_on(found);
   ASSERT_FALSE(found[0].fixes.empty());
   EXPECT_THAT(found[0].fixes[0].commands.at(0), AllOf(HasSubstr("sm_75"), HasSubstr("sm_120")));
