@@ -529,6 +529,7 @@ constexpr Pass kPasses[] = {
     // for granted.
     {"language", Pass::all, [](const Making& of, AdviceDraft& to) { keep_for_language(of.at, to.fixes); }},
     {"feasible", Pass::all, [](const Making& of, AdviceDraft& to) { keep_feasible(of.at, to.fixes); }},
+    {"pins", Pass::all, [](const Making& of, AdviceDraft& to) { keep_pins(of.at, to); }},
     {"assumed", Pass::all, [](const Making& of, AdviceDraft& to) { note_assumed(of.at, to.fixes); }},
     {"new", Pass::all, [](const Making& of, AdviceDraft& to) { add_newer_than_known(of.told, to.remarks); }},
     {"system", Pass::all,

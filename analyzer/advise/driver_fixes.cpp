@@ -2,6 +2,7 @@
 #include "analyzer/advise/fixes.h"
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/compilers.h"
+#include "analyzer/owner/distributions.h"
 #include "kshim/image/decompress.h"
 
 namespace kshim::advise {
@@ -372,16 +373,40 @@ bool is_library_wheel(std::string_view package) {
   return package.starts_with("nvidia-cuda-nvrtc") || package.starts_with("nvidia-nvjitlink");
 }
 
+// NVIDIA's packages of the CUDA in a package's name, which nothing else in the environment asks for.
+std::vector<std::string> left_of(const PythonEnvironment& environment, std::string_view package) {
+  std::vector<std::string> out;
+  const std::vector<Distribution> there = distributions_in(environment);
+  // Since CUDA 13 their names have no number, and they share a folder.
+  if (!package.ends_with("-cuda13x") || there.empty()) return out;
+  const auto is_library = [](const std::string& name) {
+    const ProjectName project(name);
+    return (project.is_nvidias() && !contains(project.normal(), "-cu1")) || project == "cuda-toolkit";
+  };
+  for (const Distribution& each : there)
+    if (is_library(each.name)) out.push_back(each.name);
+  for (const Distribution& each : there) {
+    if (is_library(each.name) || ProjectName(each.name) == ProjectName(package)) continue;
+    for (const Demand& demand : each.demands)
+      if (is_library(demand.project.shown())) return {};
+  }
+  return out;
+}
+
 void add_other_package(const Facts& at, std::string_view compiler, Version version, FixDrafts& fixes) {
   const std::string other = renamed_for(at.call.package, version.major);
   if (other.empty()) return;
   // CuPy's wheels bring no NVRTC. Those of CUDA 11 end before CuPy 14, which has the extra.
   const std::string_view libraries = other.starts_with("cupy-") && version.major >= 12 ? "[ctk]" : "";
+  // Its libraries stay behind, and are found first. Where others ask for them, they stay.
+  const std::vector<std::string> left = left_of(at.process.python_env, at.call.package);
+  std::string gone = shell_quote(at.call.package);
+  for (const std::string& name : left) gone += ' ' + shell_quote(name);
   fixes.push_back(
       fix_of("install-other-compiler-package", {{"other", other},
                                                 {"other_word", shell_quote(other + std::string(libraries))},
                                                 {"package", at.call.package},
-                                                {"package_word", shell_quote(at.call.package)},
+                                                {"package_word", gone},
                                                 {"compiler", std::string(compiler)},
                                                 {"major", std::to_string(version.major)}}));
 }

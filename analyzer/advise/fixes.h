@@ -69,6 +69,11 @@ image::Version driver_limit(const Facts& at);
 /// runs, or that the source does not take. Where a driver update is needed first, that is said.
 void keep_feasible(const Facts& at, FixDrafts& fixes);
 
+/// What the installed packages ask for of one another decides: no step leaves it. A package that asks for
+/// another release is exchanged in the same fix; of a library that an owner links, another major version is
+/// no fix.
+void keep_pins(const Facts& at, AdviceDraft& advice);
+
 /// Fix::assumed, of Facts::unsaid.
 void note_assumed(const Facts& at, FixDrafts& fixes);
 

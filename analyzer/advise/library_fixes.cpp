@@ -143,20 +143,23 @@ bool is_driver(const std::string& name) {
 
 void add_missing_library_advice(const MissingLibrary& missing, AdviceDraft& out) {
   const std::string library = missing.name.substr(0, missing.name.find(".so"));
+  // What is there is not to be installed again.
   if (!missing.folder.empty()) {
-    out.fixes.push_back(
-        fix_of("name-library-folder", {{"library", missing.name}, {"folder", shell_quote(missing.folder)}}));
-  }
-  if (is_driver(missing.name)) {
+    const bool named = !missing.name.empty();
+    out.fixes.push_back(fix_of("name-library-folder",
+                               {{"library", named ? missing.name : "the libraries of NVIDIA's packages"},
+                                {"folder", shell_quote(missing.folder)}}));
+  } else if (is_driver(missing.name)) {
     out.fixes.push_back(fix_of("install-driver", {{"library", missing.name}}));
   } else {
     out.fixes.push_back(
         fix_of("install-library", {{"library", missing.name}, {"stem", shell_quote(library)}}));
-    out.dead_ends.push_back(no_driver_update("it does not bring this library"));
   }
-  out.dead_ends.push_back(
-      {fmt::format("a symbolic link from {} to another version", missing.name),
-       "functions of the same name take other arguments there: what begins then ends in a crash"});
+  if (!is_driver(missing.name)) out.dead_ends.push_back(no_driver_update("it does not bring this library"));
+  if (!missing.name.empty())
+    out.dead_ends.push_back(
+        {fmt::format("a symbolic link from {} to another version", missing.name),
+         "functions of the same name take other arguments there: what begins then ends in a crash"});
 }
 
 void add_library_advice(const Facts& input, AdviceDraft& out) {

@@ -22,10 +22,30 @@ void add_extension_fix(const Facts& at, FixDrafts& fixes) {
                           {"removable", at.file.removable.empty() ? "" : shell_quote(at.file.removable)}}));
 }
 
+namespace {
+
+// The releases of a project, under all of its names, are known, and none was built for a GPU as old as that.
+bool never_had_code(std::string_view distribution, image::ComputeCapability cc, std::string_view platform) {
+  if (distribution.empty() || !knows_wheels_of(distribution, platform)) return false;
+  const auto has = [&](std::string_view name) { return !wheels_serving(name, cc, platform).empty(); };
+  if (has(distribution)) return false;
+  for (const SiblingRow& row : knowledge().siblings)
+    if (row.distribution == distribution && has(row.sibling)) return false;
+  // One that came before the oldest row may have had it: only where that row is of the project's beginning.
+  return std::ranges::all_of(wheels(), [&](const WheelRow& row) {
+    return row.distribution != distribution ||
+           std::ranges::all_of(row.images, [&](const image::Candidate& image) { return cc < image.arch.cc; });
+  });
+}
+
+}  // namespace
+
 void add_other_build_fix(const Facts& at, FixDrafts& fixes) {
   const std::string& named = at.package.name.empty() ? at.call.extension : at.package.name.shown();
   const std::string what = named.empty() ? "the program" : named;
   if (!at.gpu.cc) return fixes.push_back(fix_of("have-code-built/package", {{"what", what}}));
+  if (never_had_code(wheel_of(at).distribution, *at.gpu.cc, platform_of(at)))
+    return fixes.push_back(fix_of("use-newer-gpu", {{"what", what}, {"gpu", sm_name(*at.gpu.cc)}}));
   const ToolkitRow* last = last_with_code_for(*at.gpu.cc);
   const ToolkitRow* first = first_toolkit_for({*at.gpu.cc, image::Suffix::none});
   const bool dropped = last != nullptr && last != &toolkits().back();

@@ -129,6 +129,12 @@ std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
     words.insert(words.end(), {{"sm", fmt::format("{}{}", device->major, device->minor)},
                                {"cc", image::to_name(*device).c_str()}});
   for (const auto& [word, text] : at.call.said) words.emplace_back(word, text);
+  // CUDA's libraries come as an extra (ctk) from this major version on.
+  constexpr unsigned kFirstWithExtra = 12;
+  if (const auto major = at.call.said.find("library_major"); major != at.call.said.end())
+    words.emplace_back(
+        first_number<unsigned>(major->second).value_or(0) < kFirstWithExtra ? "no_ctk_major" : "ctk_major",
+        major->second);
   if (has_gap(row.title, words) || has_gap(row.command, words)) return std::nullopt;
   const auto filled = [&](std::string_view text) { return expand_filled(text, words); };
   FixDraft fix{{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message}};

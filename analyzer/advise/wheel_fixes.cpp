@@ -140,6 +140,26 @@ std::string torch_packages(const Facts& at, const WheelChoice& choice, const Whe
   return out;
 }
 
+// The newest Python that the release has wheels for, where the one that is there is none of them.
+std::string other_python(const Facts& at, const WheelChoice& choice, const WheelName& wheel) {
+  const PythonRow* here = find_python(wheel.distribution, at.process.python_version);
+  if (choice.same || choice.release.empty() || at.process.python_version.empty()) return {};
+  if (here != nullptr && is_within(choice.release, here->first, here->last)) return {};
+  return std::string(newest_python(wheel.distribution, choice.release));
+}
+
+// What pip is to install goes there; nothing has to be taken out.
+void add_new_environment(std::string_view python, FixDraft& fix) {
+  constexpr std::string_view kFolder = "new-env";
+  std::vector<Command> steps = {command_of(fmt::format("uv venv --python {} {}", python, kFolder))};
+  for (const Command& command : fix.steps)
+    for (const Step& step : command.steps)
+      if (step.kind == Step::Kind::install && !step.verb.starts_with("conda"))
+        steps.push_back(command_of(fmt::format("uv pip install --python {} {}", kFolder, step.text), {}, {},
+                                   Holes::keep));
+  if (steps.size() > 1) fix.steps = std::move(steps);
+}
+
 // Title without its end, commands and caveat.
 FixDraft install(const Facts& at, const WheelChoice& choice, const WheelName& wheel) {
   const Version cuda = cuda_of(choice.row->variant);
@@ -160,6 +180,10 @@ FixDraft install(const Facts& at, const WheelChoice& choice, const WheelName& wh
                                                       {"packages", torch_packages(at, choice, wheel)},
                                                       {"installed", shell_quote(installed)}});
   fix.caveat = caveat_for(at, choice, wheel);
+  if (const std::string python = other_python(at, choice, wheel); !python.empty()) {
+    fix.title += fmt::format(" in a new environment of Python {}", python);
+    add_new_environment(python, fix);
+  }
   fix.arguments = {
       {"package", wheel.distribution}, {"release", release}, {"variant", std::string(choice.row->variant)}};
   return fix;

@@ -303,6 +303,7 @@ int run(const RunOptions& options) {
   seen.words = std::move(outcome.words);
   seen.heard = outcome.heard;
   seen.again = again_with_all(options);
+  seen.started = fs::absolute(child.program).lexically_normal();
   for (const std::string& row : split(simulation.devices, ";"))
     if (const auto arch = image::parse_arch(row.substr(0, row.find(':')))) seen.simulated.push_back(arch->cc);
   // An empty list of GPUs is the user's own, and hides the simulated ones as well.

@@ -342,6 +342,15 @@ std::string_view oldest_python(std::string_view distribution, std::string_view r
   return out;
 }
 
+std::string_view newest_python(std::string_view distribution, std::string_view release) {
+  std::string_view out;
+  for (const PythonRow& row : pythons()) {
+    if (row.distribution != distribution || !is_within(release, row.first, row.last)) continue;
+    if (out.empty() || compare_releases(row.python, out) > 0) out = row.python;
+  }
+  return out;
+}
+
 std::string python_of_path(std::string_view path) {
   constexpr std::string_view kWord = "/python3.";
   constexpr std::size_t kMaxDigits = 2;

@@ -100,6 +100,8 @@ std::string_view last_with_companions(const WheelRow& row, image::ComputeCapabil
 const PythonRow* find_python(std::string_view distribution, std::string_view python);
 /// The oldest Python that the release has a wheel for; empty where that is not known.
 std::string_view oldest_python(std::string_view distribution, std::string_view release);
+/// And the newest.
+std::string_view newest_python(std::string_view distribution, std::string_view release);
 /// "3.10" of /usr/bin/python3.10 and of .../lib/python3.10/site-packages/...; empty where the path does not
 /// tell.
 std::string python_of_path(std::string_view path);

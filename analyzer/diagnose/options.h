@@ -56,9 +56,10 @@ struct RunFacts {
   Ending ending;                                ///< of the program
   long pid = 0;                                 ///< its process
   std::filesystem::path last_report;            ///< that this process began
-  std::string words;   ///< the last that the program and its children wrote to stderr
-  bool heard = false;  ///< whether anybody listened
-  std::string again;   ///< the command that does it again and shows all there is to the findings
+  std::string words;              ///< the last that the program and its children wrote to stderr
+  bool heard = false;             ///< whether anybody listened
+  std::filesystem::path started;  ///< the program as it was named, which tells a virtual environment
+  std::string again;              ///< the command that does it again and shows all there is to the findings
   std::vector<image::ComputeCapability> simulated;  ///< the GPUs
   bool no_kernel_module = false;  ///< the GPUs are simulated, and this machine has no driver of its own
   std::string driver_log;         ///< what the driver wrote into the file that CUDA_LOG_FILE names

@@ -147,6 +147,11 @@ Package package_of_conda_index(std::string_view json);
 /// one of conda's.
 PythonEnvironment python_environment(const std::string& file, const std::string& prefix, bool conda);
 
+/// The environment that a program lies in: PREFIX/bin/python, PREFIX/bin/torchrun.
+PythonEnvironment environment_of_program(const std::filesystem::path& program);
+
+/// The folders of NVIDIA's wheels in an environment.
+std::vector<std::string> library_folders(const PythonEnvironment& environment);
 /// The folder of NVIDIA's wheels in an environment that has a library, by its whole name
 /// ("libcusolver.so.11") or without the number ("libcupti.so"). Empty: none has it.
 std::string library_folder(const PythonEnvironment& environment, std::string_view name);

@@ -427,18 +427,43 @@ PythonEnvironment python_environment(const std::string& file, const std::string&
   return out;
 }
 
-std::string library_folder(const PythonEnvironment& environment, std::string_view name) {
+PythonEnvironment environment_of_program(const fs::path& program) {
+  const fs::path prefix = program.parent_path().parent_path();
+  std::error_code error;
+  const bool conda = fs::exists(prefix / "conda-meta", error);
+  if (prefix.empty() || (!conda && !fs::exists(prefix / "pyvenv.cfg", error))) return {};
   constexpr std::uint64_t kMaxEntries = 4096;
-  if (environment.site.empty() || name.empty()) return {};
+  LookupBudget budget{.entries = kMaxEntries};
+  for (const std::string& name : names_in(prefix / "lib", budget))
+    if (const fs::path site = prefix / "lib" / name / "site-packages";
+        name.starts_with("python3") && fs::is_directory(site, error))
+      return python_environment((site / "x").string(), prefix.string(), conda);
+  return {};
+}
+
+std::vector<std::string> library_folders(const PythonEnvironment& environment) {
+  constexpr std::uint64_t kMaxEntries = 4096;
+  std::vector<std::string> out;
+  if (environment.site.empty()) return out;
   LookupBudget budget{.entries = kMaxEntries};
   // nvidia/cublas/lib of CUDA 12's wheels, nvidia/cu13/lib of CUDA 13's.
   const fs::path nvidia = fs::path(environment.site) / "nvidia";
-  for (const std::string& package : names_in(nvidia, budget)) {
-    const fs::path folder = nvidia / package / "lib";
+  std::error_code error;
+  for (const std::string& package : names_in(nvidia, budget))
+    if (const fs::path folder = nvidia / package / "lib"; fs::is_directory(folder, error))
+      out.push_back(folder.string());
+  std::ranges::sort(out);
+  return out;
+}
+
+std::string library_folder(const PythonEnvironment& environment, std::string_view name) {
+  constexpr std::uint64_t kMaxEntries = 4096;
+  LookupBudget budget{.entries = kMaxEntries};
+  for (const std::string& folder : library_folders(environment))
     for (const std::string& file : names_in(folder, budget))
-      if (file == name || (name.ends_with(".so") && file.starts_with(std::string(name) + ".")))
-        return folder.string();
-  }
+      if (!name.empty() &&
+          (file == name || (name.ends_with(".so") && file.starts_with(std::string(name) + "."))))
+        return folder;
   return {};
 }
 

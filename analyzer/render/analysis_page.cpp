@@ -175,7 +175,12 @@ struct AnalysisWriter {
     doc_.say(Tone::strong, "note:",
              analysis_.term_signal
                  ? fmt::format("the program was ended by signal {}", *analysis_.term_signal)
-                 : fmt::format("the program exited with status {}", *analysis_.exit_status));
+                 : fmt::format("the program exited with status {}{}", *analysis_.exit_status, exception()));
+  }
+
+  std::string exception() const {
+    const LastWords& last = analysis_.last_words;
+    return last.exception && analysis_.findings.empty() ? ": " + last.line : std::string();
   }
 
   /// The program, its GPUs and their driver.

@@ -12,6 +12,7 @@
 #include "analyzer/diagnose/scene.h"
 #include "analyzer/input/log/log_text.h"
 #include "analyzer/input/log/miner.h"
+#include "analyzer/owner/bounded.h"
 #include "analyzer/owner/databases.h"
 #include "analyzer/verbs/last_words.h"
 #include "analyzer/verbs/log_finding.h"
@@ -169,9 +170,26 @@ void ProgramWords::learn(const Report& report) {
     kernel_module_ = report.driver->kernel_module;
   }
   env_ = report.process.env;
+  for (const LibraryRecord& library : report.libraries) mapped_.insert(normal_path(library.path));
   if (std::string file = installed_file(report); !file.empty())
     python_env_ = python_environment(file, {}, false);
   program_ = command_line_of(report.process);
+}
+
+// Of NVIDIA's wheels, where the library lies that is called missing; of one without a name, those from which
+// nothing was loaded.
+std::string ProgramWords::unsearched_folder(const LogMatch& hit) const {
+  const std::string name = group(hit, "lib");
+  if (contains(name, ".so")) return library_folder(python_env_, name);
+  if (!name.empty()) return {};
+  std::vector<std::string> folders = library_folders(python_env_);
+  const std::size_t all = folders.size();
+  std::erase_if(folders, [&](const std::string& folder) {
+    return std::ranges::any_of(mapped_,
+                               [&](const std::string& path) { return path.starts_with(folder + "/"); });
+  });
+  // Where none is searched, the program did not look there at all.
+  return folders.size() == all ? std::string() : join(folders, ":");
 }
 
 void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& findings) {
@@ -180,10 +198,12 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
   if (python_env_.prefix.empty())
     if (const std::string file = installed_file_in(run_.words); !file.empty())
       python_env_ = python_environment(file, {}, false);
+  if (python_env_.prefix.empty()) python_env_ = environment_of_program(run_.started);
   LogFacts clues = facts_in(run_.words);
   const LastWords last = last_words(run_.words);
   const bool elsewhere = failed && !last.line.empty() && !last.about_gpu;
   if (clues.hits.empty()) {
+    if (failed && !clues.others.empty()) other_failure_ = clues.others.back().row;
     if (elsewhere)
       for (Finding& known : findings)
         if (is_by_ending(known))
@@ -262,11 +282,16 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
     if (better == nullptr && known.severity == Severity::error && known.confidence >= said.confidence)
       better = &known;
   }
-  if (same != nullptr && (same->severity == Severity::error || said.severity < Severity::error)) {
+  // A message that has a cause of its own says more than the code of the call.
+  constexpr double kSurer = 0.2;
+  const bool surer = same != nullptr && same->cause == said.cause && !is_image_cause(said.cause) &&
+                     said.about && !said.about->call.message.empty() && same->object.empty() &&
+                     said.severity >= same->severity && said.confidence >= same->confidence + kSurer;
+  if (same != nullptr && !surer && (same->severity == Severity::error || said.severity < Severity::error)) {
     quote(said, *same);
     return;
   }
-  if (better != nullptr) {
+  if (better != nullptr && !surer) {
     quote(said, *better);
     return;
   }
@@ -287,6 +312,11 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
   Facts at = *said.about;
   at.process.python_env = python_env_;
   if (at.process.program.empty()) at.process.program = program_;
+  if (said.cause == Cause::library_not_found && same == nullptr)
+    if (std::string folder = unsearched_folder(*judgment.hit); !folder.empty()) {
+      const std::string name = group(*judgment.hit, "lib");
+      at.process.missing = MissingLibrary{{}, name, {}, std::move(folder), true};
+    }
   if (same != nullptr) {
     take_files(*same, said, at);
   } else if (gap != findings.end()) {

@@ -4,6 +4,7 @@
 refusal that is said there is the finding; how a program ended accuses nobody."""
 import fcntl
 import os
+import pathlib
 import pty
 import re
 import select
@@ -362,6 +363,66 @@ class Words(e2e.Case):
     def test_secrets_are_not_quoted(self):
         finding, = self.said(1, FLASH[:-1] + " token=ghp_x8Kd02mQzL9vTnB3rYwE7uHsJ5aPcF1gVi6o")["findings"]
         self.assertNotIn("ghp_x8Kd02mQzL9vTnB3rYwE7uHsJ5aPcF1gVi6o", str(finding))
+
+
+class Installed(e2e.Case):
+    """What is installed has its say in a fix."""
+
+    def setUp(self):
+        super().setUp()
+        self.env = self.folder / "env"
+        self.site = self.env / f"lib/python3.{sys.version_info.minor}/site-packages"
+        self.site.mkdir(parents=True)
+        (self.env / "bin").mkdir()
+        (self.env / "bin/python").symlink_to(pathlib.Path(sys.executable).resolve())
+        (self.env / "pyvenv.cfg").write_text(f"home = {pathlib.Path(sys.executable).resolve().parent}\n", encoding="utf-8")
+        (self.folder / "says.py").write_text(SAYS, encoding="utf-8")
+
+    def install(self, name, version, *lines):
+        folder = self.site / f"{name}-{version}.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text("\n".join([f"Name: {name}", f"Version: {version}", *lines, "", "Text"]), encoding="utf-8")
+
+    def commands(self, gpu, text, status=1):
+        analysis, _ = self.analysis("--simulate", gpu, "--", self.env / "bin/python", self.folder / "says.py", status, text, status=status)
+        return [command for fix in analysis["findings"][0]["fixes"] for command in fix["commands"]]
+
+    def test_a_library_that_lies_in_a_folder_that_is_not_searched(self):
+        text = "ImportError: libcusolver.so.11: cannot open shared object file: No such file or directory"
+        self.assertNotIn("LD_LIBRARY_PATH=", self.commands("8.9", text)[0])
+        (self.site / "nvidia/cusolver/lib").mkdir(parents=True)
+        (self.site / "nvidia/cusolver/lib/libcusolver.so.12").touch()
+        self.assertNotIn("nvidia/cusolver", self.commands("8.9", text)[0])
+        (self.site / "nvidia/cusolver/lib/libcusolver.so.11").touch()
+        self.assertTrue(self.commands("8.9", text)[0].startswith(f"export LD_LIBRARY_PATH={self.site}/nvidia/cusolver/lib"))
+
+    def test_what_pins_a_package_goes_along(self):
+        text = ("NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.\n"
+                "The current PyTorch install supports CUDA capabilities sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90.\n"
+                "RuntimeError: CUDA error: no kernel image is available for execution on the device")
+        self.install("torch", "2.3.1+cu121")
+        self.install("loose", "1.0", "Requires-Dist: torch>=2")
+        self.install("other", "1.0", "Requires-Dist: torch==2.3.1; extra == 'x'")
+        alone = self.commands("12.0", text)
+        self.install("xformers", "0.0.27", "Requires-Dist: torch (==2.3.1)")
+        both = self.commands("12.0", text)
+        self.assertEqual([command for command in both if "xformers" not in command], alone)
+        held = next(command for command in both if "xformers" in command)
+        self.assertIn("--upgrade", held)
+        self.assertIn("torch==", held)
+        self.assertNotIn("loose", str(both))
+        self.assertNotIn("other", str(both))
+
+    def test_an_extra_that_the_installed_release_lacks(self):
+        text = ("[E:onnxruntime:Default, provider_bridge_ort.cc:2195 TryGetProviderInfo_CUDA] Failed to load library libonnxruntime_providers_cuda.so with error: "
+                "libcublasLt.so.11: cannot open shared object file: No such file or directory\n"
+                "Failed to create CUDAExecutionProvider. Require cuDNN 9.* and CUDA 12.*. Please install all dependencies")
+        self.install("onnxruntime-gpu", "1.16.3")
+        self.assertTrue(any("--upgrade" in command and "onnxruntime-gpu[cuda,cudnn]" in command for command in self.commands("8.9", text)))
+        self.install("again", "1", "Provides-Extra: cuda")
+        for path in self.site.glob("onnxruntime*/METADATA"):
+            path.write_text("Name: onnxruntime-gpu\nVersion: 1.22.0\nProvides-Extra: cuda\nProvides-Extra: cudnn\n", encoding="utf-8")
+        self.assertFalse(any("--upgrade" in command for command in self.commands("8.9", text)))
 
 
 if __name__ == "__main__":

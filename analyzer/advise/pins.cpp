@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is installed has its say in what is proposed: an owner asks for one release of a package, and a package has no extra
+// that it had not when it was made.
+#include "analyzer/advise/fixes.h"
+#include "analyzer/owner/distributions.h"
+
+namespace kshim::advise {
+namespace {
+
+struct Owner {
+  const Distribution* distribution;
+  std::string range;
+};
+
+/// Those that ask for another release of it than the step brings.
+std::vector<Owner> objecting(const std::vector<Distribution>& there, const Requirement& package) {
+  std::vector<Owner> out;
+  if (package.release.empty()) return out;
+  const ProjectName project(package.name);
+  for (const Distribution& each : there)
+    for (const Demand& demand : each.demands)
+      if (demand.project == project && exclude_each_other(demand.range, package.release)) {
+        out.push_back({&each, demand.range});
+        break;
+      }
+  return out;
+}
+
+const Distribution* find(const std::vector<Distribution>& there, std::string_view name) {
+  const ProjectName project{name};
+  const auto found =
+      std::ranges::find_if(there, [&](const Distribution& each) { return ProjectName(each.name) == project; });
+  return found == there.end() ? nullptr : &*found;
+}
+
+unsigned major_of(std::string_view release) {
+  const std::size_t digit = std::min(release.find_first_of("0123456789"), release.size());
+  return first_number<unsigned>(release.substr(digit)).value_or(0);
+}
+
+/// A library's major version is in the name of its file, which the owner links: another one does not serve it.
+bool changes_file(const Requirement& package, const Owner& owner) {
+  return ProjectName(package.name).is_nvidias() && major_of(owner.range) != 0 &&
+         (major_of(package.release) != major_of(owner.range));
+}
+
+/// pip takes "name" for done where it is there, whatever its extras were.
+void install_newer(const std::vector<Distribution>& there, Step& step) {
+  for (const Requirement& package : step.packages) {
+    const Distribution* own = find(there, package.name);
+    if (own == nullptr || !package.release.empty() || package.extras.empty()) continue;
+    const std::vector<std::string> asked = split(package.extras, ",");
+    const bool all = std::ranges::all_of(asked, [&](const std::string& extra) {
+      return std::ranges::any_of(own->extras, [&](const std::string& each) {
+        return ProjectName(each) == ProjectName(std::string(trim(extra)));
+      });
+    });
+    if (!all && !contains(step.text, "--upgrade") && !contains(step.text, "--force-reinstall"))
+      step.text.insert(0, "--upgrade ");
+  }
+}
+
+bool is_installed_by(const FixDraft& fix, std::string_view name) {
+  return std::ranges::any_of(fix.steps, [&](const Command& command) {
+    return std::ranges::any_of(command.steps, [&](const Step& step) {
+      return std::ranges::any_of(step.packages, [&](const Requirement& package) {
+        return ProjectName(package.name) == ProjectName(std::string(name));
+      });
+    });
+  });
+}
+
+}  // namespace
+
+void keep_pins(const Facts& at, AdviceDraft& advice) {
+  const bool installs = std::ranges::any_of(advice.fixes, [](const FixDraft& fix) {
+    return std::ranges::any_of(fix.steps, [](const Command& command) {
+      return std::ranges::any_of(command.steps, [](const Step& step) { return !step.packages.empty(); });
+    });
+  });
+  if (!installs || at.process.foreign) return;
+  const std::vector<Distribution> there = distributions_in(at.process.python_env);
+  if (there.empty()) return;
+  std::set<std::string> deciding;  // owners whose library it is
+  const auto is_kept = [&](FixDraft& fix) {
+    std::set<std::string> along;
+    std::vector<std::string> held;
+    for (Command& command : fix.steps)
+      for (Step& step : command.steps) {
+        install_newer(there, step);
+        for (const Requirement& package : step.packages)
+          for (const Owner& owner : objecting(there, package)) {
+            if (changes_file(package, owner)) {
+              deciding.insert(owner.distribution->name);
+              advice.remarks.push_back(fmt::format("{} asks for {}{}, and takes no other major version.",
+                                                   owner.distribution->label(), package.name, owner.range));
+              return false;
+            }
+            if (ProjectName(package.name).is_nvidias() || is_installed_by(fix, owner.distribution->name))
+              continue;
+            if (along.insert(shell_quote(owner.distribution->name)).second)
+              held.push_back(fmt::format("{} asks for {}{}", owner.distribution->label(), package.name,
+                                         owner.range));
+            along.insert(shell_quote(package.name + package.release));
+          }
+      }
+    if (along.empty()) return true;
+    // pip then takes the release of each that asks for what the step before brought.
+    fix.steps.push_back(command_of("pip install --upgrade {packages}",
+                                   {{"packages", join(std::vector<std::string>(along.begin(), along.end()), " ")}}));
+    fix.caveat = join(held, "; ") + (fix.caveat.empty() ? "" : "; ") + fix.caveat;
+    return true;
+  };
+  FixDrafts kept;
+  for (FixDraft& fix : advice.fixes)
+    if (is_kept(fix)) kept.push_back(std::move(fix));
+  advice.fixes = std::move(kept);
+  for (const std::string& owner : deciding)
+    if (const WheelName wheel = wheel_name(owner, find(there, owner)->version); !wheel.distribution.empty())
+      add_wheel_fix(at, advice.fixes, wheel.distribution);
+}
+
+}  // namespace kshim::advise
