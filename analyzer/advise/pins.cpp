@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is installed has its say in what is proposed: an owner asks for one release of a package, and a package has no extra
-// that it had not when it was made.
+// What is installed has its say in what is proposed: an owner asks for one release of a package, and a
+// package has no extra that it had not when it was made.
 #include "analyzer/advise/fixes.h"
 #include "analyzer/owner/distributions.h"
 
@@ -28,8 +28,8 @@ std::vector<Owner> objecting(const std::vector<Distribution>& there, const Requi
 
 const Distribution* find(const std::vector<Distribution>& there, std::string_view name) {
   const ProjectName project{name};
-  const auto found =
-      std::ranges::find_if(there, [&](const Distribution& each) { return ProjectName(each.name) == project; });
+  const auto found = std::ranges::find_if(
+      there, [&](const Distribution& each) { return ProjectName(each.name) == project; });
   return found == there.end() ? nullptr : &*found;
 }
 
@@ -38,7 +38,8 @@ unsigned major_of(std::string_view release) {
   return first_number<unsigned>(release.substr(digit)).value_or(0);
 }
 
-/// A library's major version is in the name of its file, which the owner links: another one does not serve it.
+/// A library's major version is in the name of its file, which the owner links: another one does not serve
+/// it.
 bool changes_file(const Requirement& package, const Owner& owner) {
   return ProjectName(package.name).is_nvidias() && major_of(owner.range) != 0 &&
          (major_of(package.release) != major_of(owner.range));
@@ -99,15 +100,16 @@ void keep_pins(const Facts& at, AdviceDraft& advice) {
             if (ProjectName(package.name).is_nvidias() || is_installed_by(fix, owner.distribution->name))
               continue;
             if (along.insert(shell_quote(owner.distribution->name)).second)
-              held.push_back(fmt::format("{} asks for {}{}", owner.distribution->label(), package.name,
-                                         owner.range));
+              held.push_back(
+                  fmt::format("{} asks for {}{}", owner.distribution->label(), package.name, owner.range));
             along.insert(shell_quote(package.name + package.release));
           }
       }
     if (along.empty()) return true;
     // pip then takes the release of each that asks for what the step before brought.
-    fix.steps.push_back(command_of("pip install --upgrade {packages}",
-                                   {{"packages", join(std::vector<std::string>(along.begin(), along.end()), " ")}}));
+    fix.steps.push_back(
+        command_of("pip install --upgrade {packages}",
+                   {{"packages", join(std::vector<std::string>(along.begin(), along.end()), " ")}}));
     fix.caveat = join(held, "; ") + (fix.caveat.empty() ? "" : "; ") + fix.caveat;
     return true;
   };

@@ -16,8 +16,8 @@ constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
 
 struct Clause {
   std::string op;
-  std::string release;    // without .* and the part behind +
-  bool prefix = false;    // ==2.7.*
+  std::string release;  // without .* and the part behind +
+  bool prefix = false;  // ==2.7.*
 };
 
 std::vector<Clause> clauses_of(std::string_view range) {
@@ -50,7 +50,8 @@ bool begins_with(const std::string& release, const std::string& prefix) {
 bool is_beyond(const Clause& exact, const Clause& limit) {
   const int order = compare_releases(exact.release, limit.release);
   // 2.7.* may lie on both sides of 2.7.1.
-  if (exact.prefix && begins_with(limit.release, exact.release)) return limit.op == "<" && limit.release == exact.release;
+  if (exact.prefix && begins_with(limit.release, exact.release))
+    return limit.op == "<" && limit.release == exact.release;
   if (limit.op == "<") return order >= 0;
   if (limit.op == "<=") return order > 0;
   if (limit.op == ">") return order <= 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the distributions of a Python environment say of one another in their METADATA (packaging.python.org, "Core
-// metadata"; PEP 508): before a release is proposed, what is there has its say.
+// What the distributions of a Python environment say of one another in their METADATA (packaging.python.org,
+// "Core metadata"; PEP 508): before a release is proposed, what is there has its say.
 #pragma once
 
 #include "analyzer/data/knowledge.h"

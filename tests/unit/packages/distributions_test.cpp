@@ -28,14 +28,26 @@ TEST(Distributions, HaveNamesThatCanStandInACommand) {
 }
 
 TEST(Distributions, RangesThatExcludeEachOther) {
-  for (const auto& [a, b, excluded] : std::initializer_list<std::tuple<const char*, const char*, bool>>{
-           {"==2.3.1", "==2.7.*", true},   {"==2.7.1", "==2.7.*", false},   {"==2.7.0", "==2.7.1+cu128", true},
-           {"==2.8.0", "==2.8.0+cu126", false}, {"==8.9.4.25", ">=9.7", true}, {"==9.10.2.21", "<9.11", false},
-           {"==9.10.2.21", "==9.10.*", false},  {"<2.6,>=2.4", "==2.7.*", true}, {"<2.6,>=2.4", "==2.5.*", false},
-           {"~=2.4.1", "==2.4.5", false},  {"~=2.4.1", "==2.5.*", true},    {"!=2.5.0", "==2.5.0", true},
-           {"!=2.5.0", "==2.5.*", false},  {"<9", ">=9.7", true},           {">=9,<10", ">=9.7", false},
-           {"", "==2.7.*", false},         {">=2.7.1", "==2.7.*", false},   {"<2.7", "==2.7.*", true},
-           {"==2.10.0", "==2.1.*", true}}) {
+  for (const auto& [a, b, excluded] :
+       std::initializer_list<std::tuple<const char*, const char*, bool>>{{"==2.3.1", "==2.7.*", true},
+                                                                         {"==2.7.1", "==2.7.*", false},
+                                                                         {"==2.7.0", "==2.7.1+cu128", true},
+                                                                         {"==2.8.0", "==2.8.0+cu126", false},
+                                                                         {"==8.9.4.25", ">=9.7", true},
+                                                                         {"==9.10.2.21", "<9.11", false},
+                                                                         {"==9.10.2.21", "==9.10.*", false},
+                                                                         {"<2.6,>=2.4", "==2.7.*", true},
+                                                                         {"<2.6,>=2.4", "==2.5.*", false},
+                                                                         {"~=2.4.1", "==2.4.5", false},
+                                                                         {"~=2.4.1", "==2.5.*", true},
+                                                                         {"!=2.5.0", "==2.5.0", true},
+                                                                         {"!=2.5.0", "==2.5.*", false},
+                                                                         {"<9", ">=9.7", true},
+                                                                         {">=9,<10", ">=9.7", false},
+                                                                         {"", "==2.7.*", false},
+                                                                         {">=2.7.1", "==2.7.*", false},
+                                                                         {"<2.7", "==2.7.*", true},
+                                                                         {"==2.10.0", "==2.1.*", true}}) {
     EXPECT_EQ(exclude_each_other(a, b), excluded) << a << " " << b;
     EXPECT_EQ(exclude_each_other(b, a), excluded) << b << " " << a;
   }
