@@ -16,6 +16,9 @@ constexpr std::uint64_t kHeaderMax = 16U << 20;
 // Read bytes that are told of at once.
 constexpr std::size_t kPassed = 4U << 20;
 
+// Of a zip, at least.
+constexpr std::uint64_t kZipHeader = 30;
+
 using Support = int (*)(archive*);
 
 /// Filters that this libarchive has built in: of the others it would start a program.
@@ -120,8 +123,11 @@ Stream::Step Stream::next_entry() {
   in_header_ = false;
   switch (result) {
     case ARCHIVE_OK:
-    case ARCHIVE_WARN:                         // a name that does not convert
-      if (zip_) unpassed_ = offset_ = done();  // behind what it leapt over
+    case ARCHIVE_WARN:  // a name that does not convert
+      if (zip_) {  // behind what it leapt over; the header's pages were read, of entries of other threads too
+        offset_ = done();
+        unpassed_ = offset_ - std::min(offset_, kZipHeader);
+      }
       return Step::entry;
     case ARCHIVE_EOF:
       return Step::end;
