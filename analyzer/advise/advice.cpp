@@ -525,8 +525,8 @@ constexpr Pass kPasses[] = {
     // What the tables have for a log's message, and what it lists as installed: both come first.
     {"message", Pass::all, [](const Making& of, AdviceDraft& to) { add_remedies(of.message, to); }},
     {"listing", Pass::all, [](const Making& of, AdviceDraft& to) { add_by_listing(of.at, to.fixes); }},
-    // No fix is added beyond this point. What cannot be done here goes, and what is left says what it takes
-    // for granted.
+    // What cannot be done here goes or, where an installed package pins what it replaces, takes the owner
+    // along; what is left says what it takes for granted.
     {"language", Pass::all, [](const Making& of, AdviceDraft& to) { keep_for_language(of.at, to.fixes); }},
     {"feasible", Pass::all, [](const Making& of, AdviceDraft& to) { keep_feasible(of.at, to.fixes); }},
     {"pins", Pass::all, [](const Making& of, AdviceDraft& to) { keep_pins(of.at, to); }},

@@ -117,6 +117,9 @@ void CompilerFailures::find_other(const Report& report, CompilerFacts& facts) co
   const std::string packages =
       at == std::string::npos ? std::string() : facts.path.substr(0, at + kPackages.size() - 1);
   const std::string plain = facts.name.substr(0, facts.name.find('-'));
+  constexpr unsigned kFirstOfTriton35 = 13;
+  const auto& owner = files_.packages().of(facts.path);
+  const bool old_triton = owner && owner->name == "triton" && compare_releases(owner->version, "3.5") < 0;
   for (const CompilerProgram& program :
        find_compilers(Machine(options_.root, own_environment()), plain, packages)) {
     CompilerFacts other = facts;
@@ -127,6 +130,8 @@ void CompilerFailures::find_other(const Report& report, CompilerFacts& facts) co
     struct stat status {};
     const auto place = options_.root / std::filesystem::path(program.path).relative_path();
     if (::stat(place.c_str(), &status) != 0 || report::is_another_user(status.st_uid, ::geteuid())) continue;
+    // Triton reads the compiler's release, and refuses a major version that it does not know.
+    if (old_triton && program.version.major >= kFirstOfTriton35) continue;
     // Triton's folder is no toolkit.
     if (!facts.selects.starts_with("TRITON_") && contains(program.path, "/triton/")) continue;
     // The oldest that does: what called the compiler may not know newer releases.

@@ -133,6 +133,25 @@ class Compilers(e2e.Case):
         self.assertEqual(finding["fixes"][0]["id"], "select-compiler")
         self.assertIn(f"TRITON_PTXAS_PATH={os.path.realpath(PTXAS)}", finding["fixes"][0]["commands"][0])
 
+    def test_an_old_triton_gets_no_ptxas_of_cuda_13(self):
+        """Triton before 3.5 refuses it: "Triton only support CUDA 10.0 or higher, but got CUDA version: 13.0"."""
+        packages = self.folder / "env/lib/python3.11/site-packages"
+        own = packages / "triton/backends/nvidia/bin/ptxas"
+        own.parent.mkdir(parents=True)
+        shutil.copy(PTXAS, own)
+        own.write_bytes(own.read_bytes().replace(b"release " + self.release().encode(), b"release 12.0"))
+        out = self.folder / "analysis.json"
+        for release, selected in (("3.4.0", False), ("3.5.1", True)):
+            info = packages / f"triton-{release}.dist-info"
+            info.mkdir()
+            (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: triton\nVersion: {release}\n")
+            (info / "RECORD").write_text("triton/backends/nvidia/bin/ptxas,,\n")
+            self.kshim("run", "--format", "json", "-o", out, "--", own, "-arch=sm_120", self.ptx(body="no_such_instruction;"),
+                       env=e2e.clean_environment(PATH=f"{TOOLKIT}:/usr/bin:/bin"))
+            fixes = [fix["id"] for fix in e2e.json.loads(out.read_text())["findings"][0]["fixes"]]
+            self.assertEqual("select-compiler" in fixes, selected, (release, fixes))
+            shutil.rmtree(info)
+
     # shows: a report whose compiler lies beside one of another user
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to make what is another user's")
     def test_a_compiler_of_another_user_is_not_selected(self):

@@ -406,7 +406,7 @@ constexpr Row kRows[] = {
     {"RuntimeError: CUDA 13.4 requires sm_75 or higher, but sm_61 (device cuda:0) was specified.",
      Cause::library_refuses, 0},
     {"[201] Call to cuCtxGetDevice results in CUDA_ERROR_INVALID_CONTEXT", Cause::context_mismatch, 201},
-    {"    PyTorch 2.10.0+cu128 with CUDA 1208 (you have 2.15.0+cu132)", Cause::library_not_found, 0},
+    {"    PyTorch 2.10.0+cu128 with CUDA 1208 (you have 2.15.0+cu132)", Cause::mixed_cuda_libraries, 0},
     {"CUDA kernel flash_attn_ext_f16 has no device code compatible with CUDA arch 700.", Cause::compiled_out,
      0},
     {"PTX version 8.8 does not support target 'sm_107a'.", Cause::nvrtc_arch_unsupported, 0},
