@@ -201,7 +201,9 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
   if (python_env_.prefix.empty()) python_env_ = environment_of_program(run_.started);
   LogFacts clues = facts_in(run_.words);
   const LastWords last = last_words(run_.words);
-  const bool elsewhere = failed && !last.line.empty() && !last.about_gpu;
+  // "undefined symbol: _ZN3c10..." of fbgemm_gpu_py.so is a failure that has nothing to do with a GPU.
+  const bool of_another = clues.hits.empty() && !clues.others.empty();
+  const bool elsewhere = failed && !last.line.empty() && (!last.about_gpu || of_another);
   if (clues.hits.empty()) {
     if (failed && !clues.others.empty()) other_failure_ = clues.others.back().row;
     if (elsewhere)
