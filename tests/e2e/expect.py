@@ -253,15 +253,6 @@ class Budget(Expect):
             self.assertIn(f"bytes by {what}", text)
 
 
-class SizesOfTwo(Expect):
-    def test_diff(self):
-        done = self.kshim("diff", "--sizes", "--format", "json", SCALE, SAXPY)
-        sizes = {change["arch"]: (int(change["before"]), int(change["after"])) for change in json.loads(done.stdout)["changes"] if change["what"] == "size"}
-        self.assertEqual(sizes["sm_90"][0], 0)
-        self.assertGreater(sizes["sm_90"][1], 0)
-        self.assertTrue(any(name.startswith("kernel saxpy") for name in sizes), sizes)
-
-
 class Formats(Expect):
     def test_all(self):
         shutil.copy(SAXPY, self.folder / "saxpy.so")
