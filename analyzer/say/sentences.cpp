@@ -98,9 +98,8 @@ std::string limit_of_simulation(const Analysis& analysis) {
         "; {} needs the driver's kernel module, which simulated GPUs do not have: a limit of --simulate, and "
         "no fault of the program or a library",
         analysis.needs_module);
-  if (!is_simulated(analysis)) return {};
-  return "; a program that looks for /dev/nvidia0 or /proc/driver/nvidia, as JAX does, finds no GPU with "
-         "--simulate";
+  if (!is_simulated(analysis) || !analysis.has_jax) return {};
+  return "; JAX looks for /dev/nvidia0 before it asks the driver, and finds no GPU with --simulate";
 }
 
 std::string on_gpus(const Analysis& analysis) {

@@ -88,6 +88,7 @@ struct Analysis {
   LastWords last_words;  ///< of a program that failed
   std::string again;     ///< RunFacts::again
   bool no_kernel_module = false;
+  bool has_jax = false;      ///< its environment has JAX
   std::string needs_module;  ///< what asked for that kernel module: "CUPTI", "/dev/nvidia0"; empty: unknown
   bool failed() const { return term_signal || exit_status.value_or(0) != 0; }
   bool nothing_readable = false;

@@ -542,6 +542,9 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
   out.heard = run.heard;
   out.again = run.again;
   out.no_kernel_module = run.no_kernel_module;
+  if (const std::string site = run.no_kernel_module ? environment_of_program(run.started).site : "";
+      !site.empty())
+    out.has_jax = std::filesystem::exists(std::filesystem::path(site) / "jax");
   if (out.failed()) out.last_words = last_words(redacted(run.words, report::Content::text));
   note_assumptions(options, out.notes);
   const std::vector<ReportFile> reports = find_report_files(reports_or_folders, out.notes);

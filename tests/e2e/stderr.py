@@ -319,6 +319,21 @@ class Words(e2e.Case):
                 analysis = self.said(1, words)
                 self.assertEqual((analysis["findings"], analysis["needs_kernel_module"]), ([], what))
 
+    def test_what_jax_looks_for_is_said_of_jax_alone(self):
+        environment = self.folder / "env"
+        site = environment / "lib/python3.11/site-packages"
+        site.mkdir(parents=True)
+        (environment / "pyvenv.cfg").touch()
+        program = environment / "bin/job"
+        program.parent.mkdir()
+        (self.folder / "says.py").write_text(SAYS, encoding="utf-8")
+        program.write_text(f"#!/bin/sh\nexec {sys.executable} {self.folder}/says.py 0 hello\n")
+        program.chmod(0o755)
+        for package, told in (("flax", False), ("jax", True)):
+            (site / package).mkdir()
+            said = self.kshim("run", "--simulate", "7.5", "--", program).stderr
+            self.assertEqual("/dev/nvidia0" in said, told and not os.path.exists("/dev/nvidia0"), said)
+
     def test_a_library_that_is_there_is_not_missing(self):
         """CUPTI answers 999 where there is no kernel module, as where its file is missing."""
         site = self.folder / "env/lib/python3.11/site-packages"

@@ -166,8 +166,7 @@ TEST(FileKinds, ByFirstBytesAndForSomeByName) {
     EXPECT_EQ(kind_of(plain, "x.cubin"), FileKind::plain) << plain;
   EXPECT_EQ(file_kind(bytes_of("\0\1\2"sv), "x.cubin", 79), FileKind::plain) << "smaller than any image";
   for (const std::string_view data :
-       {"\0\1\2"sv, "\xca\xfe\xba\xbe\0\0\0\2"sv, "BC\xc0\xde"sv, "\x93NUMPY\1\0"sv, "text\0more"sv,
-        "\xff\xfe.\0v\0e\0r\0s\0i\0o\0n\0"sv})
+       {"\0\1\2"sv, "\xca\xfe\xba\xbe\0\0\0\2"sv, "BC\xc0\xde"sv, "\x93NUMPY\1\0"sv, "text\0more"sv})
     EXPECT_EQ(kind_of(data, "x.txt"), FileKind::data) << data;
   EXPECT_EQ(file_kind(bytes_of("#!/bin/sh\n"), "x.run", 1U << 30U), FileKind::data) << "extracts itself";
 }
