@@ -422,6 +422,9 @@ TEST(Structures, AStatusNamesItsLibrary) {
   EXPECT_EQ(library("custatevecCreate failed: architecture mismatch"), "custatevec");
   EXPECT_EQ(library("CUSOLVER_STATUS_ARCH_MISMATCH"), "cuSOLVER");
   EXPECT_EQ(first_of("cudnnStatusArchMismatch on GTX 1080\n").cause, Cause::cudnn_mismatch);
+  EXPECT_THAT(all_commands(first_of("CUSTATEVEC_STATUS_ARCH_MISMATCH on GTX 1080\n")),
+              Not(HasSubstr("no-binary")))
+      << "closed";
   EXPECT_THAT(page("CUSTATEVEC_STATUS_ARCH_MISMATCH on GTX 1080\n"), HasSubstr("cuStateVec refuses"));
 }
 
