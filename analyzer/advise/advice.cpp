@@ -301,7 +301,7 @@ void add_fallback(const Facts& at, FixDrafts& fixes) {
 // In a container, what gives it its GPU comes before what looks for one; and where the commands belong.
 void order_for_container(const Facts& at, FixDrafts& fixes) {
   if (!is_shown("container", at) || fixes.empty()) return;
-  std::ranges::stable_partition(fixes, &FixDraft::runs_container);
+  std::stable_partition(fixes.begin(), fixes.end(), std::mem_fn(&FixDraft::runs_container));
   FixDraft& first = fixes.front();
   const bool changes =
       first.kind == FixKind::reinstall || first.kind == FixKind::rebuild || first.kind == FixKind::downgrade;
@@ -495,8 +495,9 @@ void set_actors(const Facts& at, FixDrafts& fixes) {
   const bool shared =
       is_shown("container", at) || at.process.ranked || is_shown("batch", at) || is_shown("managed", at);
   if (shared)
-    std::ranges::stable_partition(
-        fixes, [](const FixDraft& fix) { return fix.actor == Actor::you && fix.kind != FixKind::fallback; });
+    std::stable_partition(fixes.begin(), fixes.end(), [](const FixDraft& fix) {
+      return fix.actor == Actor::you && fix.kind != FixKind::fallback;
+    });
 }
 
 /// A step of making advice. Those of the cause are left out where the fixes of a log's message stand alone.

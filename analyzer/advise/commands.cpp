@@ -133,8 +133,9 @@ void keep_for_language(const Facts& at, FixDrafts& fixes) {
              step.program == "python" || step.program == "conda";
     });
   };
-  std::ranges::stable_partition(
-      fixes, [&](FixDraft& fix) { return std::erase_if(fix.steps, is_pythons) == 0 || !fix.steps.empty(); });
+  std::stable_partition(fixes.begin(), fixes.end(), [&](FixDraft& fix) {
+    return std::erase_if(fix.steps, is_pythons) == 0 || !fix.steps.empty();
+  });
 }
 
 void keep_for_windows(const Facts& at, FixDrafts& fixes, bool of_file) {

@@ -399,7 +399,7 @@ std::string folder_of_source(std::string_view source) {
 PythonEnvironment python_environment(const std::string& file, const std::string& prefix, bool conda) {
   // They are built for one another: what exchanges one has to exchange all of them that are there.
   constexpr std::array<std::string_view, 3> kTogether = {"torch", "torchvision", "torchaudio"};
-  constexpr std::uint64_t kMaxEntries = 65536;
+  constexpr std::uint64_t kMostInSite = 65536;
   const auto is_there = [](const fs::path& path) {
     std::error_code error;
     return fs::exists(path, error);
@@ -415,7 +415,7 @@ PythonEnvironment python_environment(const std::string& file, const std::string&
     out.prefix = folder.string();
   if (out.prefix.empty()) return out;
   out.interpreter = out.prefix + "/bin/python";
-  LookupBudget budget{.entries = kMaxEntries};
+  LookupBudget budget{.entries = kMostInSite};
   const std::vector<std::string> names = names_in(site->folder, budget);
   if (names.empty()) return out;  // another machine's: nothing is known to be missing
   out.site = site->folder;
@@ -432,8 +432,8 @@ PythonEnvironment environment_of_program(const fs::path& program) {
   std::error_code error;
   const bool conda = fs::exists(prefix / "conda-meta", error);
   if (prefix.empty() || (!conda && !fs::exists(prefix / "pyvenv.cfg", error))) return {};
-  constexpr std::uint64_t kMaxEntries = 4096;
-  LookupBudget budget{.entries = kMaxEntries};
+  constexpr std::uint64_t kMostInFolder = 4096;
+  LookupBudget budget{.entries = kMostInFolder};
   for (const std::string& name : names_in(prefix / "lib", budget))
     if (const fs::path site = prefix / "lib" / name / "site-packages";
         name.starts_with("python3") && fs::is_directory(site, error))
@@ -442,10 +442,10 @@ PythonEnvironment environment_of_program(const fs::path& program) {
 }
 
 std::vector<std::string> library_folders(const PythonEnvironment& environment) {
-  constexpr std::uint64_t kMaxEntries = 4096;
+  constexpr std::uint64_t kMostInFolder = 4096;
   std::vector<std::string> out;
   if (environment.site.empty()) return out;
-  LookupBudget budget{.entries = kMaxEntries};
+  LookupBudget budget{.entries = kMostInFolder};
   // nvidia/cublas/lib of CUDA 12's wheels, nvidia/cu13/lib of CUDA 13's.
   const fs::path nvidia = fs::path(environment.site) / "nvidia";
   std::error_code error;
@@ -457,8 +457,8 @@ std::vector<std::string> library_folders(const PythonEnvironment& environment) {
 }
 
 std::string library_folder(const PythonEnvironment& environment, std::string_view name) {
-  constexpr std::uint64_t kMaxEntries = 4096;
-  LookupBudget budget{.entries = kMaxEntries};
+  constexpr std::uint64_t kMostInFolder = 4096;
+  LookupBudget budget{.entries = kMostInFolder};
   for (const std::string& folder : library_folders(environment))
     for (const std::string& file : names_in(folder, budget))
       if (!name.empty() &&

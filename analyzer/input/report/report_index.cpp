@@ -318,8 +318,9 @@ const ObjectFile* ObjectFiles::find(const ObjectRecord& object) { return place(o
 const KeptImage* ObjectFiles::kept(const Report& report, const ModuleRecord& module) {
   if (module.kept.empty()) return nullptr;
   const fs::path path = fs::path(report.path).parent_path() / module.kept;
-  const auto [found, first] = kept_.try_emplace({path.string(), module.content_hash}, path.string());
+  const auto [found, first] = kept_.try_emplace({path.string(), module.content_hash});
   if (first) {
+    found->second.path = path.string();
     auto opened = open_kept(path, report.owner, module);
     if (auto* const why = std::get_if<std::string>(&opened))
       found->second.why_not = std::move(*why);
