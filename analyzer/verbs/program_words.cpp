@@ -82,8 +82,8 @@ std::string asks_for_module(std::string_view words, const PythonEnvironment& env
   std::string found;
   if (RE2::PartialMatch(words, kFile, &found) || RE2::PartialMatch(words, kProgram, &found)) return found;
   // It gives the same code where its file is missing.
-  const bool there = library_folder(environment, "libcupti.so").empty();
-  return RE2::PartialMatch(words, kCupti) && !there ? "CUPTI" : "";
+  const bool there = !library_folder(environment, "libcupti.so").empty();
+  return there && RE2::PartialMatch(words, kCupti) ? "CUPTI" : "";
 }
 
 /// A path of an installed package that the lines name: of a traceback, the last.

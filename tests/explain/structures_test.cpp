@@ -304,8 +304,7 @@ TEST(Structures, ASourcePathNamesItsProject) {
             "foldlib");
   EXPECT_EQ(project("/builds/team/solver-main/include/solver/launch.cuh"), "solver");
   EXPECT_EQ(project("boosting/cuda/cuda_lib/cuda_base.h"), "boosting");
-  EXPECT_EQ(project("/conda/conda-bld/libmath_1585675090179/work/cpp/src_prims/distance/near.cuh"),
-            "libmath");
+  EXPECT_EQ(project("conda-bld/libmath_1600000000000/work/cpp/prims/near.cuh"), "libmath");
   EXPECT_EQ(project("/go/src/github.com/maker/server/llm/engine/engine.cu"), "server");
   // A user's name, a place, and what another project has inside say nothing.
   for (const char* path :

@@ -143,7 +143,7 @@ std::string project_in(const std::string& line) {
   const auto conda = std::ranges::find(parts, "conda-bld");
   if (const auto host = std::ranges::find(parts, "github.com"); parts.end() - host > 2) {
     at = static_cast<std::size_t>(host - parts.begin()) + 2;
-  } else if (parts.end() - conda > 1) {  // libcuml_1585675090179
+  } else if (parts.end() - conda > 1) {  // of conda-build: libmath_1600000000000
     at = static_cast<std::size_t>(conda - parts.begin()) + 1;
   } else {
     const bool of_user = parts.size() > 1 && (parts[1] == "home" || to_lower(parts[1]) == "users");

@@ -170,8 +170,8 @@ struct LogFacts {
 /// that is said to work.
 std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::uint64_t line);
 
-/// Whose source a line names: "luxcore" of D:\a\1\luxcore\src\luxrays\utils\cuda.cpp, "autodock_gpu_64wi" of
-/// glibc's "autodock_gpu_64wi: ./cuda/kernels.cu:147: ...: Assertion". Empty where the path does not tell.
+/// Whose source a line names: "solver" of D:\a\1\solver\src\gpu\launch.cpp, "dock" of glibc's
+/// "dock: ./cuda/kernels.cu:147: ...: Assertion". Empty where the path does not tell.
 std::string project_in(const std::string& line);
 
 const PackageMention* find_package(const LogFacts& clues, std::string_view name);
