@@ -3,6 +3,7 @@
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/compilers.h"
 #include "analyzer/owner/distributions.h"
+#include "kshim/image/compute_capability.h"
 #include "kshim/image/decompress.h"
 
 namespace kshim::advise {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/program.h"
 
 namespace kshim::advise {

@@ -16,6 +16,7 @@
 #include "analyzer/verbs/package_fetch.h"
 #include "analyzer/verbs/report_files.h"
 #include "analyzer/verbs/scan_parts.h"
+#include "kshim/image/compute_capability.h"
 
 namespace kshim::cli {
 namespace {

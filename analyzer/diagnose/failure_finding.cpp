@@ -2,6 +2,7 @@
 #include "analyzer/diagnose/failure_finding.h"
 
 #include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/places.h"
 
 namespace kshim::diagnose {

@@ -5,6 +5,7 @@
 
 #include "analyzer/diagnose/about.h"
 #include "analyzer/owner/databases.h"
+#include "analyzer/say/sentences.h"
 
 namespace kshim::render {
 namespace {

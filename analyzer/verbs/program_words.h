@@ -5,6 +5,7 @@
 
 #include "analyzer/input/log/clues.h"
 #include "analyzer/input/report/report.h"
+#include "analyzer/owner/package.h"
 #include "analyzer/verbs/analysis.h"
 
 namespace kshim::verbs {

@@ -3,6 +3,7 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/device_code/elf_file.h"
+#include "analyzer/diagnose/about.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/verbs/scan_parts.h"
 #include "kshim/report/hmac.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/log/miner.h"
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/input/log/fact_reader.h"
 #include "analyzer/input/log/lookup.h"
