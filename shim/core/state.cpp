@@ -4,32 +4,21 @@
 #include <sys/mman.h>
 
 #include <atomic>
-#include <bit>
 #include <cstring>
 
 #include "guest/syscalls.h"
 #include "guest/timed_lock.h"
-#include "report/stderr_log.h"
 
 namespace kshim::shim {
 namespace {
 
 TimedLock g_lock;
 std::atomic<State*> g_state{nullptr};  // set under g_lock
-/// Entries since the system gave no memory; 0 where it has not refused any.
-std::atomic<std::uint64_t> g_refused{0};
 
 /// nullptr where the system gives no memory (RLIMIT_AS, mlockall, overcommit).
 State* map_state() noexcept {
   void* const memory = raw::map_memory(sizeof(State), MAP_NORESERVE);
-  if (memory == nullptr) {
-    if (g_refused.load(std::memory_order_relaxed) == 0) {
-      g_refused.store(1, std::memory_order_relaxed);
-      say_no_memory("nothing is recorded until there is");
-    }
-    return nullptr;
-  }
-  g_refused.store(0, std::memory_order_relaxed);
+  if (memory == nullptr) return nullptr;
   auto* const state = static_cast<State*>(memory);
   state->stack.prepare();
   raw::advise(&state->stack, sizeof state->stack, MADV_DODUMP);  // for a debugger
@@ -44,18 +33,11 @@ void forget(State& state) noexcept {
   std::memset(known, 0, sizeof state - sizeof state.stack);
 }
 
-/// After a refusal, the 2nd, 4th, 8th ... entry asks the system for memory again.
-bool is_worth_trying() noexcept {
-  return g_refused.load(std::memory_order_relaxed) == 0 ||
-         std::has_single_bit(g_refused.fetch_add(1, std::memory_order_relaxed) + 1);
-}
-
 }  // namespace
 
 bool is_state_mapped() noexcept { return g_state.load(std::memory_order_acquire) != nullptr; }
 
 bool SlowPath::enter(bool wait, FunctionRef<void(State&)> work) noexcept {
-  if (!is_worth_trying()) return false;
   bool inherited = false;
   if (!(wait ? g_lock.acquire(inherited) : g_lock.try_acquire(inherited))) return false;
   State* state = g_state.load(std::memory_order_relaxed);

@@ -87,12 +87,12 @@ bool ask_importer(void* context, const LoadedObject& object) {
 AnyFunction find_compiler(Hook hook, std::string_view node, const void* caller) noexcept {
   PageCache pages;
   Copies copies{.row = row_of(hook), .node = node, .pages = pages};
-  for_each_loaded_object_at_once(collect_copy, &copies);
+  for_each_loaded_object(collect_copy, &copies);
   if (copies.count < 2 || copies.copies[0].global) return copies.copies[0].function;
   const LoadedObject from = find_object_in_use(caller);
   if (from && from.elf.imports(copies.row.name)) return copy_for(copies, from.elf);
   Importers importers{.copies = copies, .folder = folder_of(from.path)};
-  for_each_loaded_object_at_once(ask_importer, &importers);
+  for_each_loaded_object(ask_importer, &importers);
   if (importers.all == nullptr) return copies.copies[0].function;
   return importers.differ && importers.beside != nullptr ? importers.beside : importers.all;
 }

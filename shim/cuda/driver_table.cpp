@@ -61,7 +61,6 @@ bool is_still_watched(std::uintptr_t table) noexcept {
 /// Puts the wrappers into the table. Empty when they are there, else why nothing was changed.
 std::string_view watch_table(std::uintptr_t table, const AnyFunction* wrappers) noexcept {
   const LoadedObject driver = find_loaded_object(table);
-  recheck_driver();  // this look-up may have found it loaded again at the same place
   if (!driver || !is_libcuda(driver) || !in_driver(reinterpret_cast<const void*>(table)))
     return "it lies outside of the driver";
   Word words[kNeeded];

@@ -71,11 +71,10 @@ struct Definitions {
   }
 };
 
-/// Whether a file defines a function of that layer.
-bool defines_any(Layer layer, const LoadedElf& elf) noexcept {
-  return std::any_of(std::begin(kHooks), std::end(kHooks), [&](const HookRow& row) {
-    return row.layer == layer && elf.find_function(row.name, row.gnu_hash) != nullptr;
-  });
+/// Whether a file stands for the driver (TensorFlow, Implib.so).
+bool defines_driver(const LoadedElf& elf) noexcept {
+  constexpr std::string_view kInit = "cuInit";
+  return elf.find_function(kInit, gnu_hash(kInit)) != nullptr;
 }
 
 /// The next definitions of the functions of one layer. The library itself (libcuda, a runtime) may have been
@@ -92,7 +91,7 @@ struct Search {
   bool any = false;          ///< look into plugins, too
   bool plugins = false;      ///< one of them defines a function of the driver
   PageCache pages;
-  bool after_shim = false;    ///< of the list's objects; true at the end, if there was memory for the search
+  bool after_shim = false;    ///< of the list's objects
   std::uint64_t renamed = 0;  ///< the first libcuda under another file name, for where no file has the name
   Definitions result;
 
@@ -115,7 +114,7 @@ bool search_one(void* context, const LoadedObject& object) {
   if (driver && search.renamed == 0 && is_libcuda(object)) search.renamed = object.mapping_id;
   if (!library && !object.at_start && !search.any) return true;
   if (!library && !object.at_start && driver) {
-    search.plugins = search.plugins || defines_any(search.layer, elf);
+    search.plugins = search.plugins || defines_driver(elf);
     return true;
   }
   if (!library && !driver && (elf.defines_versions() || carries_runtime(elf))) return true;
@@ -131,100 +130,56 @@ bool search_one(void* context, const LoadedObject& object) {
 }
 
 void run(Search& search) noexcept {
-  for_each_loaded_object_at_once(search_one, &search);
+  for_each_loaded_object(search_one, &search);
   if (search.result.library) return;
   if (search.driver == 0 && search.renamed != 0)
     search.driver = search.renamed;
   else
     search.any = true;
   search.after_shim = false;
-  for_each_loaded_object_at_once(search_one, &search);
+  for_each_loaded_object(search_one, &search);
 }
 
-/// Up to where in the list a search for the driver, or for one of the runtimes, has found nothing. Libraries
-/// come behind it, so that a look-up in a process without CUDA reads those alone that are new. Once a library
-/// was closed, another may have its place in the list: all that came after the start are read again.
+/// The list in which a search for the driver, or for one of the runtimes, has found nothing: libraries come
+/// behind its end, and go by dlclose.
 struct KnownAbsent {
   std::atomic<const link_map*> node{nullptr};
   std::atomic<std::uint64_t> hash{0};
   std::atomic<std::uint64_t> closes{0};  ///< count_closes() before
-  std::atomic<bool> start{false};        ///< nothing of what came with the program
 
-  void note(const ListMark& mark, std::uint64_t closes_before) noexcept {
-    node.store(mark.node, std::memory_order_relaxed);
-    hash.store(mark.hash, std::memory_order_relaxed);
+  void note(const ListMark& end, std::uint64_t closes_before) noexcept {
+    node.store(end.node, std::memory_order_relaxed);
+    hash.store(end.hash, std::memory_order_relaxed);
     closes.store(closes_before, std::memory_order_relaxed);
   }
-  /// From where on a search may still find something; false: from the beginning.
-  bool find_end(MapNode& out) const noexcept {
-    if (nothing_closed_since(closes.load(std::memory_order_relaxed)) &&
-        find_marked({node.load(std::memory_order_relaxed), hash.load(std::memory_order_relaxed)}, out))
-      return true;
-    return start.load(std::memory_order_relaxed) && read_node(last_map_at_start(), out);
+  /// Whether the list is the same.
+  explicit operator bool() const noexcept {
+    MapNode end;
+    return nothing_closed_since(closes.load(std::memory_order_relaxed)) &&
+           find_marked({node.load(std::memory_order_relaxed), hash.load(std::memory_order_relaxed)}, end) &&
+           end.map.l_next == nullptr;
   }
 };
 constinit KnownAbsent g_known_absent[1 + kRuntimeCount];
 /// A search has met a plugin with functions of the driver.
 std::atomic<bool> g_plugins{false};
 
-/// Whether a search might take something of a library.
-bool may_have(Layer layer, std::size_t runtime, std::string_view path, const LoadedElf& elf) noexcept {
-  char soname[64];
-  if (layer == Layer::driver
-          ? names_libcuda(path) || (elf.soname(soname, sizeof soname) && names_libcuda(soname))
-          : is_runtime(elf, static_cast<Runtime>(runtime)))
-    return true;
-  return defines_any(layer, elf);
-}
-
-/// Whether a search still would find nothing.
-bool is_still_absent(Layer layer, std::size_t runtime) noexcept {
-  KnownAbsent& known = g_known_absent[layer == Layer::driver ? 0 : 1 + runtime];
-  const std::uint64_t closes = count_closes();
-  MapNode node;
-  if (!known.find_end(node)) return false;
-  if (node.map.l_next == nullptr) return true;
-  bool nothing = false;
-  on_new_stack([&] {
-    PageCache pages;
-    bool broken = false;
-    while (next_node(node, broken)) {
-      char path[512];
-      if (!read_name(node, path, sizeof path) ||
-          may_have(layer, runtime, path, read_elf(node, path, &pages).through(pages)))
-        return;
-      known.note(mark_of(node), closes);
-    }
-    nothing = !broken;
-  });
-  return nothing;
-}
-
 /// Runs on a stack of the shim's, because a program may look a function up on a small stack. Takes no lock:
-/// the program must get its function, and two threads that fill the tables write the same values. Returns
-/// false where there is no memory: then use() has no definitions, whatever is mapped.
+/// the program must get its function, and two threads that fill the tables write the same values.
 template <class Use>
-bool with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const Use& use) noexcept {
+void with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const Use& use) noexcept {
   static constinit const Definitions kNone;
-  if (driver == 0 && is_still_absent(layer, runtime)) {
-    use(kNone, nullptr);
-    return true;
-  }
-  bool searched = false;
+  KnownAbsent& absent = g_known_absent[layer == Layer::driver ? 0 : 1 + runtime];
+  if (driver == 0 && absent) return use(kNone, nullptr);
   on_new_stack([&] {
     const std::uint64_t closes = count_closes();
     const ListMark end = mark_end_of_list();
     Search search(layer, runtime, driver);
     run(search);
-    searched = search.after_shim;
     use(search.result, &search.pages);
-    KnownAbsent& known = g_known_absent[layer == Layer::driver ? 0 : 1 + runtime];
     if (search.plugins) g_plugins.store(true, std::memory_order_relaxed);
-    const bool absent_now = searched && driver == 0 && search.result.none();
-    if (absent_now) known.start.store(true, std::memory_order_relaxed);
-    known.note(absent_now ? end : ListMark(), closes);
+    absent.note(driver == 0 && search.result.none() ? end : ListMark(), closes);
   });
-  return searched;
 }
 
 void remember_driver(const LoadedObject& object) noexcept {
@@ -235,19 +190,28 @@ void remember_driver(const LoadedObject& object) noexcept {
 
 /// The object that a runtime's table was filled from.
 struct RuntimeObject {
-  std::atomic<std::uintptr_t> low{0};
+  std::atomic<std::uintptr_t> low{0};  ///< 0 = none
   std::atomic<std::uint64_t> mapping_id{0};
 };
 constinit RuntimeObject g_runtime_objects[kRuntimeCount];
 
-bool is_there(const RuntimeObject& object) noexcept {
-  return is_still_loaded(object.low.load(std::memory_order_acquire),
+bool is_there(std::uintptr_t low, std::uint64_t mapping_id) noexcept {
+  return low != 0 && find_loaded_object(low).mapping_id == mapping_id;
+}
+
+/// While no thread is in dlclose, what is known is there: close_ends() has looked.
+bool is_surely_there(std::uintptr_t low, std::uint64_t mapping_id) noexcept {
+  return low != 0 && (g_closing.load() == 0 || is_there(low, mapping_id));
+}
+
+bool is_runtime_there(const RuntimeObject& object) noexcept {
+  return is_surely_there(object.low.load(std::memory_order_acquire),
                          object.mapping_id.load(std::memory_order_relaxed));
 }
 
 bool is_driver_there() noexcept {
-  const std::uintptr_t low = g_driver_low.load(std::memory_order_acquire);
-  return low != 0 && is_still_loaded(low, g_driver_load.load(std::memory_order_relaxed));
+  return is_surely_there(g_driver_low.load(std::memory_order_acquire),
+                         g_driver_load.load(std::memory_order_relaxed));
 }
 
 std::atomic<WrapLaunch> g_wrap_launch{nullptr};
@@ -278,7 +242,7 @@ void fill_runtime_table(std::size_t runtime) noexcept {
 }
 
 /// For a call that has found its function: the next ones take it from the tables. Fills them with what is
-/// known and still mapped, unless a library is being closed.
+/// known, unless a library is being closed.
 void publish() noexcept {
   if (g_closing.load() != 0) return;
   const ScopedBlockSignals held;
@@ -288,10 +252,13 @@ void publish() noexcept {
   // into dlclose, or that one waits for the lock and empties the tables.
   g_filled.store(true);
   if (g_closing.load() != 0) return;
-  // What came with the program stays, where there is no libcuda, too.
-  if (g_driver_low.load() == 0 || is_driver_there()) fill_driver_tables();
-  for (std::size_t i = 0; i < kRuntimeCount; ++i)
-    if (g_runtime_objects[i].low.load() == 0 || is_there(g_runtime_objects[i])) fill_runtime_table(i);
+  fill_driver_tables();
+  for (std::size_t i = 0; i < kRuntimeCount; ++i) fill_runtime_table(i);
+}
+
+/// A search's result, unless it was closed meanwhile.
+bool is_mapped(const LoadedObject& library) noexcept {
+  return !library || is_there(library.elf.low(), library.mapping_id);
 }
 
 /// change() changes what is known, if is_newer() then: another thread's search may have ended before.
@@ -304,12 +271,9 @@ void change_known(const IsNewer& is_newer, const Change& change) noexcept {
 
 /// What was found of the driver, if that is still mapped.
 AnyFunction known_driver(Hook hook, bool exported) noexcept {
-  const std::uintptr_t low = g_driver_low.load(std::memory_order_acquire);
-  const std::uint64_t load = g_driver_load.load(std::memory_order_acquire);
   const auto& table = exported ? g_driver_rtld_next_address : g_driver_address;
   const AnyFunction address = table[index_of(hook)].load(std::memory_order_acquire);
-  return address != nullptr && low != 0 && is_still_loaded(low, load) ? wrapped(hook, exported, address)
-                                                                      : nullptr;
+  return address != nullptr && is_driver_there() ? wrapped(hook, exported, address) : nullptr;
 }
 
 struct Wanted {
@@ -319,63 +283,36 @@ struct Wanted {
 };
 
 /// `load`: of the libcuda to take; 0 = the first one that is mapped, or none. `wanted`: what this search has
-/// found. False where there is no memory for the search.
-bool fill_driver(std::uint64_t load, Wanted* wanted = nullptr) noexcept {
+/// found.
+void fill_driver(std::uint64_t load, Wanted* wanted = nullptr) noexcept {
   bool any = false;
-  const bool searched =
-      with_search(Layer::driver, 0, load, [&](const Definitions& definitions, PageCache* pages) {
-        const LoadedElf& elf = definitions.library.elf;
-        const LoadedElf library = pages == nullptr ? elf : elf.through(*pages);
-        AnyFunction own[kHookCount] = {};
-        for (std::size_t i = 0; i < kHookCount && definitions.library; ++i)
-          if (kHooks[i].layer == Layer::driver)
-            own[i] = library.find_function(kHooks[i].name, kHooks[i].gnu_hash);
-        any = !definitions.none();
-        if (wanted != nullptr) {
-          const AnyFunction found = (wanted->exported ? definitions.found : own)[index_of(wanted->hook)];
-          wanted->function = wrapped(wanted->hook, wanted->exported, found);
-        }
-        change_known(
-            [&] {
-              const bool same =
-                  definitions.library.mapping_id == g_driver_load.load(std::memory_order_relaxed);
-              return (load != 0 || same || !is_driver_there()) &&
-                     (!definitions.library || is_still_loaded(elf.low(), definitions.library.mapping_id));
-            },
-            [&] {
-              for (std::size_t i = 0; i < kHookCount; ++i)
-                if (kHooks[i].layer == Layer::driver) {
-                  const auto hook = static_cast<Hook>(i);
-                  g_driver_rtld_next_address[i].store(definitions.found[i], std::memory_order_release);
-                  set_driver_own(hook, own[i]);
-                }
-              remember_driver(definitions.library);
-            });
-      });
+  with_search(Layer::driver, 0, load, [&](const Definitions& definitions, PageCache* pages) {
+    const LoadedElf& elf = definitions.library.elf;
+    const LoadedElf library = pages == nullptr ? elf : elf.through(*pages);
+    AnyFunction own[kHookCount] = {};
+    for (std::size_t i = 0; i < kHookCount && definitions.library; ++i)
+      if (kHooks[i].layer == Layer::driver)
+        own[i] = library.find_function(kHooks[i].name, kHooks[i].gnu_hash);
+    any = !definitions.none();
+    if (wanted != nullptr) {
+      const AnyFunction found = (wanted->exported ? definitions.found : own)[index_of(wanted->hook)];
+      wanted->function = wrapped(wanted->hook, wanted->exported, found);
+    }
+    change_known(
+        [&] {
+          const bool same = definitions.library.mapping_id == g_driver_load.load(std::memory_order_relaxed);
+          return (load != 0 || same || !is_driver_there()) && is_mapped(definitions.library);
+        },
+        [&] {
+          for (std::size_t i = 0; i < kHookCount; ++i)
+            if (kHooks[i].layer == Layer::driver) {
+              g_driver_rtld_next_address[i].store(definitions.found[i], std::memory_order_release);
+              set_driver_own(static_cast<Hook>(i), own[i]);
+            }
+          remember_driver(definitions.library);
+        });
+  });
   if (any) publish();
-  return searched;
-}
-
-/// The library's own function, where no memory can be mapped for the search, which then finds nothing: a
-/// program that lacks memory for a moment must not be told that it has no driver. Maps nothing.
-AnyFunction find_without_memory(Hook hook, std::size_t runtime) noexcept {
-  const HookRow& row = row_of(hook);
-  const bool driver = row.layer == Layer::driver;
-  MapNode node;
-  bool broken = false;
-  for (bool more = read_node(link_map_head(), node); more; more = next_node(node, broken)) {
-    char path[512];
-    if (!read_name(node, path, sizeof path)) continue;
-    if (!driver && !base_name(path).starts_with("libcudart")) continue;
-    const LoadedElf elf = read_elf(node, path, nullptr);
-    char soname[64];
-    if (driver && (names_libcuda(path) || (elf.soname(soname, sizeof soname) && names_libcuda(soname))))
-      return elf.find_function(row.name, row.gnu_hash);
-    if (driver) continue;
-    if (is_runtime(elf, static_cast<Runtime>(runtime)))
-      return elf.find_function(row.name, row.gnu_hash, kRuntimeSonames[runtime]);
-  }
-  return nullptr;
 }
 
 }  // namespace
@@ -420,18 +357,9 @@ std::size_t row_at(AnyFunction address) noexcept {
   return kHookCount;
 }
 
-void recheck_driver() noexcept {
-  const std::uintptr_t low = g_driver_low.load(std::memory_order_acquire);
-  if (low != 0 && !is_driver_there()) find_driver();
-}
-
-std::uint64_t current_driver() noexcept {
-  recheck_driver();
-  return g_driver_load.load(std::memory_order_acquire);
-}
+std::uint64_t current_driver() noexcept { return g_driver_load.load(std::memory_order_acquire); }
 
 LoadedObject driver_object() noexcept {
-  recheck_driver();
   const std::uintptr_t low = g_driver_low.load(std::memory_order_acquire);
   const LoadedObject found = low == 0 ? LoadedObject() : find_loaded_object(low);
   return found.mapping_id == g_driver_load.load(std::memory_order_relaxed) ? found : LoadedObject();
@@ -458,12 +386,10 @@ void find_driver() noexcept { fill_driver(0); }
 
 AnyFunction find_driver(Hook hook, bool exported) noexcept {
   Wanted wanted{hook, exported, known_driver(hook, exported)};
-  if (wanted.function == nullptr && !fill_driver(0, &wanted) && wanted.function == nullptr) {
-    const AnyFunction found = find_without_memory(hook, 0);
-    (exported ? g_driver_rtld_next_address : g_driver_address)[index_of(hook)].store(found);
-    wanted.function = wrapped(hook, exported, found);
-  }
-  if (wanted.function != nullptr) publish();
+  if (wanted.function == nullptr)
+    fill_driver(0, &wanted);
+  else
+    publish();
   return wanted.function;
 }
 
@@ -488,7 +414,7 @@ AnyFunction find_own(Hook hook, const void* caller) noexcept {
     if (is_shim(own.asking.base())) return;
     own.found = own.asking.find_function(own.row.name, own.row.gnu_hash);
     if (own.found == nullptr && g_plugins.load(std::memory_order_relaxed))
-      for_each_loaded_object_at_once(Own::visit, &own);
+      for_each_loaded_object(Own::visit, &own);
     found = own.found;
   });
   return found;
@@ -496,14 +422,9 @@ AnyFunction find_own(Hook hook, const void* caller) noexcept {
 
 AnyFunction known_runtime(Runtime runtime, Hook hook) noexcept {
   const auto index = static_cast<std::size_t>(runtime);
-  const RuntimeObject& object = g_runtime_objects[index];
-  const std::uintptr_t low = object.low.load(std::memory_order_acquire);
-  const std::uint64_t load = object.mapping_id.load(std::memory_order_acquire);
   const AnyFunction address = g_runtime_address[index][index_of(hook)].load(std::memory_order_acquire);
-  return address != nullptr && is_still_loaded(low, load) ? address : nullptr;
+  return address != nullptr && is_runtime_there(g_runtime_objects[index]) ? address : nullptr;
 }
-
-AnyFunction known_routed(Hook hook) noexcept { return known_driver(hook, false); }
 
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
   const auto index = static_cast<std::size_t>(runtime);
@@ -514,8 +435,8 @@ AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
     RuntimeObject& object = g_runtime_objects[index];
     change_known(
         [&] {
-          return (!is_there(object) || object.mapping_id.load() == library.mapping_id) &&
-                 (!library || is_still_loaded(library.elf.low(), library.mapping_id));
+          return (!is_runtime_there(object) || object.mapping_id.load() == library.mapping_id) &&
+                 is_mapped(library);
         },
         [&] {
           for (std::size_t i = 0; i < kHookCount; ++i)
@@ -526,16 +447,13 @@ AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
           object.low.store(library.elf.low(), std::memory_order_release);
         });
   };
-  if (function == nullptr && !with_search(Layer::runtime, index, 0, keep)) {
-    function = find_without_memory(hook, index);
-    g_runtime_address[index][index_of(hook)].store(function, std::memory_order_release);
-  }
+  if (function == nullptr) with_search(Layer::runtime, index, 0, keep);
   if (function != nullptr) publish();
   return function;
 }
 
 void recheck_runtime(Runtime runtime) noexcept {
-  if (!is_there(g_runtime_objects[static_cast<std::size_t>(runtime)]))
+  if (!is_runtime_there(g_runtime_objects[static_cast<std::size_t>(runtime)]))
     find_runtime(runtime, Hook::__cudaRegisterFatBinary);
 }
 
@@ -550,6 +468,26 @@ LoadedObject runtime_object(Runtime runtime) noexcept {
   return found.mapping_id == object.mapping_id.load(std::memory_order_relaxed) ? found : LoadedObject();
 }
 
+namespace {
+
+void forget_what_is_gone() noexcept {
+  const ScopedBlockSignals held;
+  const LockGuard lock(g_lock);
+  if (g_driver_low.load() != 0 && !is_there(g_driver_low.load(), g_driver_load.load())) {
+    clear(g_driver_rtld_next_address);
+    clear(g_driver_address);
+    remember_driver({});
+  }
+  for (std::size_t i = 0; i < kRuntimeCount; ++i) {
+    RuntimeObject& object = g_runtime_objects[i];
+    if (object.low.load() == 0 || is_there(object.low.load(), object.mapping_id.load())) continue;
+    clear(g_runtime_address[i]);
+    object.low.store(0);
+  }
+}
+
+}  // namespace
+
 void close_begins() noexcept {
   g_closing.fetch_add(1);
   g_closes.fetch_add(1);
@@ -563,6 +501,7 @@ void close_begins() noexcept {
 
 void close_ends() noexcept {
   g_closes.fetch_add(1);
+  if (g_filled.load()) forget_what_is_gone();
   std::uint32_t threads = g_closing.load();
   while (threads != 0 && !g_closing.compare_exchange_weak(threads, threads - 1)) continue;
   // A child of fork that forbids itself system calls may call the driver while it ends.
@@ -585,9 +524,8 @@ AnyFunction driver_function(const char* name, PageCache* pages) noexcept {
 
 bool in_driver(const void* address) noexcept {
   const auto value = reinterpret_cast<std::uintptr_t>(address);
-  const std::uintptr_t low = g_driver_low.load(std::memory_order_acquire);
-  return value >= low && value < g_driver_high.load(std::memory_order_relaxed) &&
-         is_still_loaded(low, g_driver_load.load(std::memory_order_relaxed));
+  return value >= g_driver_low.load(std::memory_order_acquire) &&
+         value < g_driver_high.load(std::memory_order_relaxed);
 }
 
 }  // namespace kshim::shim

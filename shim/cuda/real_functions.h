@@ -30,7 +30,6 @@ inline AnyFunction driver_export(Hook hook) noexcept {
 }
 /// What was found, if it is still mapped; nullptr if not.
 AnyFunction known_runtime(Runtime runtime, Hook hook) noexcept;
-AnyFunction known_routed(Hook hook) noexcept;
 inline AnyFunction driver_routed(Hook hook) noexcept {
   return g_libcuda_entry[index_of(hook)].load(std::memory_order_relaxed);
 }
@@ -43,8 +42,7 @@ std::size_t row_at(AnyFunction address) noexcept;
 
 /// Fills the tables from the loaded objects; nullptr for functions that none of them defines.
 void find_driver() noexcept;
-/// The same for one function of the driver (`exported`: the next definition, else libcuda's own), also where
-/// there is no memory for the tables' search.
+/// The same for one function of the driver (`exported`: the next definition, else libcuda's own).
 AnyFunction find_driver(Hook hook, bool exported) noexcept;
 /// Where find_driver() finds none: the function of the caller's own file, or of one that this is linked to,
 /// which the linker would have taken without the shim. A plugin may be unloaded, so this is asked at each
@@ -56,11 +54,11 @@ inline bool is_runtime(const LoadedElf& elf, Runtime runtime) noexcept {
   return elf.defines_version(kRuntimeSonames[static_cast<std::size_t>(runtime)]);
 }
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept;
-/// Fills a runtime's table again if its library was unloaded: it may be mapped elsewhere now.
+/// Fills a runtime's table if it has none: its library was unloaded, and may be mapped elsewhere now.
 void recheck_runtime(Runtime runtime) noexcept;
 /// The file that a runtime's table was filled from, or a false object.
 LoadedObject runtime_object(Runtime runtime) noexcept;
-/// Where it begins, also where it was closed and has come back there.
+/// Where it begins; 0 = there is none.
 std::uintptr_t runtime_address(Runtime runtime) noexcept;
 /// Around a dlclose of the program, which may unload the driver or a runtime. Another thread may open it
 /// again at once, at another address, and call it, so the tables are empty meanwhile.
@@ -78,12 +76,10 @@ void set_driver_own(Hook hook, AnyFunction address) noexcept;
 /// A driver function that is not hooked, for calls by the shim itself; nullptr before a driver is known.
 /// `pages`: what is read through, or nullptr.
 AnyFunction driver_function(const char* name, PageCache* pages = nullptr) noexcept;
-/// Forgets a driver that is not mapped any more, and takes the one that is mapped now, if there is one.
-void recheck_driver() noexcept;
-/// The number of the driver's mapping (LoadedObject::mapping_id), verified; 0 = none. While it is the same,
-/// addresses in the driver stay valid.
+/// The number of the driver's mapping (LoadedObject::mapping_id); 0 = none. While it is the same, addresses
+/// in the driver stay valid.
 std::uint64_t current_driver() noexcept;
-/// The libcuda that find_driver() found, checked, or a false object.
+/// The libcuda that find_driver() found, or a false object.
 LoadedObject driver_object() noexcept;
 /// Where the driver that find_driver() found is mapped from; empty when there is none.
 std::string_view driver_path() noexcept;

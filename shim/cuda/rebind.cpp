@@ -239,7 +239,7 @@ struct OwnRuntime {
   void find() noexcept {
     const LoadedObject first = runtime_object(runtime);
     if (first && (library.needs(first.soname) || library.needs(base_name(first.path)))) return;
-    for_each_loaded_object_at_once(visit, this);
+    for_each_loaded_object(visit, this);
     // One that was closed and has come back is no other copy.
     if (elf.high() != 0 && elf.low() != runtime_address(runtime)) scope = scope_of(library, elf);
   }
@@ -264,21 +264,25 @@ struct OwnRuntime {
 
 AnyFunction own_runtime_function(Runtime runtime, Hook hook, const void* caller) noexcept {
   // The last library that calls the wrappers' runtime: a library registers thousands of fatbins in a row.
-  static std::atomic<std::uint64_t> g_library[kRuntimeCount];  // LoadedObject::mapping_id
-  static std::atomic<std::uint64_t> g_closes[kRuntimeCount];   // written while g_library is 0
-  const auto index = static_cast<std::size_t>(runtime);
-  const std::uint64_t known = g_library[index].load();
-  const bool same = known != 0 && nothing_closed_since(g_closes[index].load()) &&
-                    is_still_loaded(reinterpret_cast<std::uintptr_t>(caller), known);
-  if (same && g_library[index].load() == known) return nullptr;
+  struct Known {
+    std::atomic<std::uintptr_t> low{1}, high{0};
+    std::atomic<std::uint64_t> closes{0};
+    bool has(std::uintptr_t address) const noexcept {
+      return address >= low.load() && address < high.load() && nothing_closed_since(closes.load());
+    }
+  };
+  static constinit Known g_known[kRuntimeCount];
+  Known& known = g_known[static_cast<std::size_t>(runtime)];
+  if (known.has(reinterpret_cast<std::uintptr_t>(caller))) return nullptr;
   const std::uint64_t closes = count_closes();
   const LoadedObject library = find_object_in_use(caller);
   if (!library) return nullptr;
   const AnyFunction found = library.at_start ? nullptr : bind_to_own(runtime, hook, library.elf);
   if (found != nullptr) return found;
-  g_library[index].store(0);
-  g_closes[index].store(closes);
-  g_library[index].store(library.mapping_id);
+  known.high.store(0);  // while the rest changes
+  known.closes.store(closes);
+  known.low.store(library.elf.low());
+  known.high.store(library.elf.high());
   return nullptr;
 }
 

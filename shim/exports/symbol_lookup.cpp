@@ -132,46 +132,6 @@ bool is_defined_somewhere(std::size_t row) noexcept {
   return defined;
 }
 
-/// A library that is linked to the driver and was loaded after the start.
-struct DriverUser {
-  LoadedObject driver;
-  bool found = false;
-  std::uint64_t mapping_id = 0;
-  std::uintptr_t address = 0;
-};
-bool find_driver_user(void* context, const LoadedObject& object) {
-  auto& user = *static_cast<DriverUser*>(context);
-  if (!object.at_start && object.mapping_id != user.driver.mapping_id)
-    user.found = object.elf.needs(user.driver.soname) || object.elf.needs(user.driver.path);
-  if (user.found) {
-    user.mapping_id = object.mapping_id;
-    user.address = object.elf.dynamic();
-  }
-  return !user.found;
-}
-
-/// Whether RTLD_DEFAULT may lead a library that was opened later to the driver, by the libraries that it was
-/// opened with. Only the dynamic linker knows these; one of them is linked to the driver.
-bool may_reach_driver(std::size_t row) noexcept {
-  const auto hook = static_cast<Hook>(row);
-  if (current_driver() == 0) find_driver();
-  DriverUser user{driver_object()};
-  if (!user.driver || known_routed(hook) == nullptr) return false;
-  // The last answer, because reading the whole list takes long in a process with many libraries.
-  static std::atomic<std::uint64_t> g_driver{0};
-  static std::atomic<std::uint64_t> g_load{0};
-  static std::atomic<std::uintptr_t> g_address{0};
-  if (g_driver.load(std::memory_order_relaxed) == user.driver.mapping_id &&
-      is_still_loaded(g_address.load(std::memory_order_relaxed), g_load.load(std::memory_order_relaxed)))
-    return true;
-  for_each_loaded_object_at_once(find_driver_user, &user);
-  if (!user.found) return false;
-  g_driver.store(user.driver.mapping_id, std::memory_order_relaxed);
-  g_load.store(user.mapping_id, std::memory_order_relaxed);
-  g_address.store(user.address, std::memory_order_relaxed);
-  return true;
-}
-
 // Not inlined: a LoadedObject has 600 bytes, which are not to be on the host's stack while the real look-up
 // runs. Compilers differ in what they inline by themselves.
 
@@ -185,9 +145,12 @@ bool may_reach_driver(std::size_t row) noexcept {
   const LoadedObject caller = find_object_in_use(asking);
   if (!caller || caller.at_start) return false;
   if (caller.elf.find_symbol(name, gnu_hash(name)) != nullptr) return true;
+  if (kHooks[row].layer != Layer::driver) return is_defined_somewhere(row);
+  if (current_driver() == 0) find_driver();
+  const LoadedObject driver = driver_object();
   // The driver has no versions: a look-up with one cannot mean it.
-  return kHooks[row].layer != Layer::driver ? is_defined_somewhere(row)
-                                            : version == nullptr && may_reach_driver(row);
+  return version == nullptr && driver &&
+         (caller.elf.needs(driver.soname) || caller.elf.needs(base_name(driver.path)));
 }
 
 /// The preload comes first in the global scope, so libc's answer is our export even in a process without
@@ -198,13 +161,6 @@ bool is_there_without_shim(void* handle, const char* name, const void* asking, c
   if (handle == RTLD_DEFAULT && !is_shim(look_up_plainly(RTLD_DEFAULT, name, version))) return true;
   // Asked from here, RTLD_NEXT means "after the shim". If it fails, dlerror() is about this name.
   return has_next(name, version, row) || (handle == RTLD_DEFAULT && is_there_for(asking, name, version, row));
-}
-
-void say_that_it_is_not_watched() noexcept {
-  static std::atomic<bool> g_said{false};
-  const ScopedBlockSignals held;
-  if (!g_said.exchange(true, std::memory_order_relaxed))
-    say_no_memory("functions that are looked up until there is are not watched");
 }
 
 /// What libc finds of a runtime for a handle that names no library; nullptr: something that only libc can
@@ -245,8 +201,6 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   const std::size_t row = find_hook(name);
   if (row == kHookCount && !is_driver_function(name)) return kNotOurs;
   const ErrnoKeeper keeper;
-  const std::uint32_t refusals = raw::g_refusals.load(std::memory_order_relaxed);
-  const auto lacked_memory = [&] { return raw::g_refusals.load(std::memory_order_relaxed) != refusals; };
   if (is_driver_itself(caller)) return kNotOurs;
   unshadow_variables(caller, name);
   if (row == kHookCount) return kNotOurs;
@@ -259,9 +213,8 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
     if (const AnyFunction found = find_unnamed(handle, name, version, caller, row); found != nullptr)
       return {wrap_dlsym_result(found, row), 1};
     // The meaning of RTLD_NEXT depends on the caller, which only a jump to libc preserves. The look-up before
-    // it has failed where there is nothing: its NULL and dlerror() are what the caller expects. Where there
-    // is no memory to find out, libc's answer stands.
-    return is_there_without_shim(handle, name, caller, version, row) || lacked_memory() ? kNotOurs : none();
+    // it has failed where there is nothing: its NULL and dlerror() are what the caller expects.
+    return is_there_without_shim(handle, name, caller, version, row) ? kNotOurs : none();
   }
   void* address = look_up_plainly(handle, name, version);
   // The handle is the program's (dlopen(NULL), ctypes.CDLL(None)): it searches the global scope, where the
@@ -274,9 +227,7 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   }
   if (address != nullptr && row == index_of(Hook::cuLibraryLoadData)) note_loads_libraries(caller);
   if (address == nullptr || is_shim(address)) return {address, 1};
-  void* const wrapped = wrap_dlsym_result(address, row);
-  if (wrapped == address && lacked_memory()) say_that_it_is_not_watched();
-  return {wrapped, 1};
+  return {wrap_dlsym_result(address, row), 1};
 }
 
 namespace kshim::shim {

@@ -165,8 +165,6 @@ inline int shorten_file(int fd, off_t size) noexcept {
 inline int advise(void* memory, std::size_t size, int advice) noexcept {
   return static_cast<int>(call(SYS_madvise, memory, size, advice));
 }
-/// How often the system has given no memory (RLIMIT_AS, mlockall, overcommit).
-inline std::atomic<std::uint32_t> g_refusals{0};
 /// Maps zeroed private memory; nullptr if that fails. Large mappings are excluded from core dumps.
 inline void* map_memory(std::size_t size, int more_flags = 0) noexcept {
   constexpr int kRights = PROT_READ | PROT_WRITE;
@@ -176,10 +174,7 @@ inline void* map_memory(std::size_t size, int more_flags = 0) noexcept {
 #else
   auto* const got = reinterpret_cast<void*>(call(SYS_mmap, nullptr, size, kRights, flags, -1, 0L));
 #endif
-  if (got == MAP_FAILED) {
-    g_refusals.fetch_add(1, std::memory_order_relaxed);
-    return nullptr;
-  }
+  if (got == MAP_FAILED) return nullptr;
   constexpr std::size_t kLarge = std::size_t{256} << 10U;
   if (size >= kLarge) advise(got, size, MADV_DONTDUMP);
   return got;

@@ -55,15 +55,6 @@ struct Identity {
   std::uintptr_t address = 0;  ///< in the object that was mapped last
 };
 
-/// A mapping as the linker's own look-up knows it. The address of a node alone is not enough: an object that
-/// is loaded again, a few pages off, may get the node of the old one, and another one its place, too.
-struct Mapping {
-  std::atomic<std::uint64_t> mapping_id;  ///< 0 while the rest is written
-  std::atomic<const link_map*> node;
-  std::atomic<std::uintptr_t> low;
-  std::atomic<std::uintptr_t> unwind_header;
-};
-
 /// Lies in zeroed memory. Room for more files than a process can have mapped (vm.max_map_count).
 struct Index {
   static constexpr std::size_t kRecords = 16384;
@@ -75,28 +66,21 @@ struct Index {
       std::uintptr_t low, high;
     } spans[kSize];  ///< of the files' addresses
     Record records[kSize];
-    Mapping mappings[kSize];  ///< of the same numbers; read without the lock
   };
 
   Stack<std::size_t{256} << 10U> stack;  ///< first: its end is a page of its own
 
-  std::atomic<Block*> blocks[kRecords / Block::kSize];
+  Block* blocks[kRecords / Block::kSize];
   std::size_t count;              ///< of records, with those that were given up
   std::uint16_t by_node[kSlots];  ///< open addressing; record + 1
   ListMark end;                   ///< of the list that was read, for C libraries without _dl_find_object
 
   Record& record(std::size_t number) noexcept {
-    return blocks[number / Block::kSize].load(std::memory_order_relaxed)->records[number % Block::kSize];
+    return blocks[number / Block::kSize]->records[number % Block::kSize];
   }
   bool may_hold(std::size_t number, std::uintptr_t address) noexcept {
-    const auto& span =
-        blocks[number / Block::kSize].load(std::memory_order_relaxed)->spans[number % Block::kSize];
+    const auto& span = blocks[number / Block::kSize]->spans[number % Block::kSize];
     return address >= span.low && address < span.high;
-  }
-  /// nullptr where there is no such record.
-  Mapping* mapping_of(std::uint64_t load) noexcept {
-    Block* const block = blocks[load % kRecords / Block::kSize].load(std::memory_order_acquire);
-    return block == nullptr ? nullptr : &block->mappings[load % Block::kSize];
   }
   std::uint64_t last_load;  ///< a load's number is a multiple of kRecords and the number of its record
   std::uint64_t walks;      ///< of the whole list
@@ -107,18 +91,6 @@ struct Index {
   std::uint32_t loose_files;
 
   FindByLinker find_by_linker;
-  bool temporary;  ///< of one call: knows no identities
-
-  static constexpr std::size_t kTexts = std::size_t{1} << 20U;
-  char* texts;  ///< of a temporary index
-  std::size_t texts_used;
-  std::string_view store(std::string_view text) noexcept {
-    if (texts == nullptr || text.size() > kTexts - texts_used) return {};
-    std::memcpy(texts + texts_used, text.data(), text.size());
-    texts_used += text.size();
-    return {texts + texts_used - text.size(), text.size()};
-  }
-
   // Buffers that are too large for the stack of a host's thread.
   PageCache pages;
   Record fresh;
@@ -133,14 +105,12 @@ std::atomic<bool> g_ignore_linkers_look_up{false};
 std::atomic<bool> g_unnumbered_files{false};
 
 /// nullptr without memory.
-Index* make_index(std::size_t texts) noexcept {
+Index* make_index() noexcept {
   void* const memory = raw::map_memory(sizeof(Index), MAP_NORESERVE);
   if (memory == nullptr) return nullptr;
   auto* const index = static_cast<Index*>(memory);
   ::new (&index->pages) PageCache;
-  index->texts = texts == 0 ? nullptr : static_cast<char*>(raw::map_memory(texts, MAP_NORESERVE));
-  index->temporary = texts != 0;
-  if (!g_ignore_linkers_look_up) index->find_by_linker = linkers_look_up();
+  index->stack.prepare();
   return index;
 }
 
@@ -161,8 +131,7 @@ class Access {
     if (!held_lock_) return;
     index_ = g_index.load(std::memory_order_acquire);
     if (index_ == nullptr) {
-      index_ = make_index(0);
-      if (index_ != nullptr) index_->stack.prepare();
+      index_ = make_index();
       g_index.store(index_, std::memory_order_release);
     } else if (inherited) {
       forget(*index_);
@@ -356,15 +325,12 @@ void read_record(Index& index, const MapNode& node, bool first, Record& record, 
     executable_path(path);
   else
     make_absolute(given, path);
-  if (!index.temporary) record.object.identity = identify(index, path.view(), record.object.build_id);
+  record.object.identity = identify(index, path.view(), record.object.build_id);
   char soname[256];
   if (record.object.identity == 0) {
-    const auto keep = [&index](std::string_view text) {
-      return index.temporary ? index.store(text) : copy_to_storage(text);
-    };
-    record.object.path = keep(path.view());
-    if (cached.soname(soname, sizeof soname)) record.object.soname = keep(soname);
-    if (!index.temporary) g_unnumbered_files.store(true, std::memory_order_relaxed);
+    record.object.path = copy_to_storage(path.view());
+    if (cached.soname(soname, sizeof soname)) record.object.soname = copy_to_storage(soname);
+    g_unnumbered_files.store(true, std::memory_order_relaxed);
     return;
   }
   Identity& known = index.identities[record.object.identity - 1];
@@ -414,24 +380,13 @@ Record* make_room(Index& index, const link_map* node, std::uint64_t& number) noe
     for (number = 0; number < index.count && index.record(number).object.mapping_id != 0;) ++number;
     if (number == index.count) return nullptr;
   }
-  std::atomic<Index::Block*>& block = index.blocks[number / Index::Block::kSize];
-  if (block.load(std::memory_order_relaxed) == nullptr)
-    block.store(static_cast<Index::Block*>(raw::map_memory(sizeof(Index::Block), MAP_NORESERVE)),
-                std::memory_order_release);
-  if (block.load(std::memory_order_relaxed) == nullptr) return nullptr;
+  Index::Block*& block = index.blocks[number / Index::Block::kSize];
+  if (block == nullptr)
+    block = static_cast<Index::Block*>(raw::map_memory(sizeof(Index::Block), MAP_NORESERVE));
+  if (block == nullptr) return nullptr;
   if (number == index.count) ++index.count;
   slot_of(index, node) = static_cast<std::uint16_t>(number + 1);
   return &index.record(number);
-}
-
-void note_mapping(Index& index, const Record& record) noexcept {
-  Mapping& mapping = *index.mapping_of(record.object.mapping_id);
-  mapping.mapping_id.store(0, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  mapping.node.store(record.node.address, std::memory_order_relaxed);
-  mapping.low.store(record.object.elf.low(), std::memory_order_relaxed);
-  mapping.unwind_header.store(record.object.elf.unwind_header(), std::memory_order_relaxed);
-  mapping.mapping_id.store(record.object.mapping_id, std::memory_order_release);
 }
 
 /// Makes a record for a node; nullptr where its file could not be read, or where the linker has given the
@@ -449,9 +404,8 @@ Record* add(Index& index, const MapNode& node, bool first) noexcept {
   kept = index.fresh;
   index.last_load += Index::kRecords;
   kept.object.mapping_id = index.last_load + number;
-  note_mapping(index, kept);
-  index.blocks[number / Index::Block::kSize].load()->spans[number % Index::Block::kSize] = {
-      kept.object.elf.low(), kept.object.elf.high()};
+  index.blocks[number / Index::Block::kSize]->spans[number % Index::Block::kSize] = {kept.object.elf.low(),
+                                                                                     kept.object.elf.high()};
   return kept.permanent || (kept.visible && is_in_use(index, kept, now)) ? &kept : nullptr;
 }
 
@@ -595,34 +549,6 @@ LoadedElf find_elf_in_use(std::uintptr_t address) noexcept {
   return out;
 }
 
-bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept {
-  Index* const known = g_index.load(std::memory_order_acquire);
-  if (known == nullptr || load == 0) return false;
-  const Mapping* const found = known->mapping_of(load);
-  if (found == nullptr) return false;
-  const Mapping& mapping = *found;
-  if (mapping.mapping_id.load(std::memory_order_acquire) != load) return false;
-  const link_map* const node = mapping.node.load(std::memory_order_relaxed);
-  const std::uintptr_t low = mapping.low.load(std::memory_order_relaxed);
-  const std::uintptr_t unwind_header = mapping.unwind_header.load(std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_acquire);
-  if (mapping.mapping_id.load(std::memory_order_relaxed) != load) return false;
-  if (known->find_by_linker != nullptr) {
-    FoundByLinker answer{};
-    return known->find_by_linker(reinterpret_cast<void*>(address), &answer) == 0 && answer.map == node &&
-           reinterpret_cast<std::uintptr_t>(answer.map_start) == low &&
-           reinterpret_cast<std::uintptr_t>(answer.eh_frame) == unwind_header;
-  }
-  const Access index;
-  if (!index) return false;
-  bool same = false;
-  index.run([&] {
-    const Record& record = index->record(load % Index::kRecords);
-    same = record.object.mapping_id == load && is_current(*index, record);
-  });
-  return same;
-}
-
 void ignore_linkers_look_up() noexcept {
   const Access index;
   g_ignore_linkers_look_up = true;
@@ -680,43 +606,6 @@ std::uint64_t for_each_loaded_object(bool (*visit)(void*, const LoadedObject&), 
   }
   raw::unmap_memory(list, kBytes);
   return last;
-}
-
-namespace {
-
-/// Reads the list without the shared index: no lock, and nothing is kept.
-void visit_without_index(bool (*visit)(void*, const LoadedObject&), void* context) noexcept {
-  Index* const index = make_index(Index::kTexts);
-  if (index == nullptr) return;
-  bool more = true;
-  walk(*index, [&](const Record& record) {
-    if (record.visible && more) more = visit(context, record.object);
-  });
-  if (index->texts != nullptr) raw::unmap_memory(index->texts, Index::kTexts);
-  for (const auto& block : index->blocks)
-    if (block.load(std::memory_order_relaxed) != nullptr)
-      raw::unmap_memory(block.load(std::memory_order_relaxed), sizeof(Index::Block));
-  index->pages.~PageCache();
-  raw::unmap_memory(index, sizeof(Index));
-}
-
-}  // namespace
-
-void for_each_loaded_object_at_once(bool (*visit)(void*, const LoadedObject&), void* context) noexcept {
-  struct Visit {
-    bool (*visit)(void*, const LoadedObject&);
-    void* context;
-    bool any = false;
-  };
-  Visit inner{visit, context};
-  for_each_loaded_object(
-      [](void* of, const LoadedObject& object) {
-        auto& given = *static_cast<Visit*>(of);
-        given.any = true;
-        return given.visit(given.context, object);
-      },
-      &inner);
-  if (!inner.any) on_new_stack([&] { visit_without_index(visit, context); });
 }
 
 bool has_unnumbered_files() noexcept { return g_unnumbered_files.load(std::memory_order_relaxed); }

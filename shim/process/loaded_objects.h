@@ -48,14 +48,6 @@ struct ListPart {
 /// meanwhile. Returns the largest `mapping_id` there is: what a later call may pass as `after`.
 std::uint64_t for_each_loaded_object(bool (*visit)(void* context, const LoadedObject& object), void* context,
                                      const ListPart& part = {}) noexcept;
-/// The same for work that may not fail because a thread keeps the index to itself (a host's debugger has
-/// stopped it): the list is read again, and `path`, `soname` and `mapping_id` mean nothing after visit().
-void for_each_loaded_object_at_once(bool (*visit)(void* context, const LoadedObject& object),
-                                    void* context) noexcept;
-/// Whether the mapping with that number still holds the address. With glibc 2.35 or later it takes no lock
-/// and makes no system call.
-bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept;
-
 /// For tests: behaves from now on as with a C library that has no _dl_find_object.
 void ignore_linkers_look_up() noexcept;
 

@@ -133,16 +133,6 @@ void write_stderr(std::string_view text) noexcept {
   write_clean({clean, report::redact(text, clean).size});
 }
 
-void say_no_memory(std::string_view consequence) noexcept {
-  if (!log_enabled(LogLevel::warn)) return;
-  char text[256];
-  std::size_t size = 0;
-  for (const std::string_view part : {std::string_view("kshim: there is no memory for kshim's tables; "),
-                                      consequence, std::string_view("\n")})
-    size += part.copy(text + size, sizeof text - size);
-  write_clean({text, size});
-}
-
 void append_printable(std::string_view raw, char* out, std::size_t capacity, std::size_t& size) noexcept {
   for (std::size_t at = 0; at < raw.size() && size < capacity;) {
     const auto lead = static_cast<unsigned char>(raw[at]);

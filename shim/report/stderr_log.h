@@ -21,9 +21,6 @@ void log_line(LogLevel level, std::string_view line) noexcept;
 void warn_about_options() noexcept;
 /// Writes `text` unchanged but for secrets, at most 4 KiB (a pipe takes that many bytes in one piece).
 void write_stderr(std::string_view text) noexcept;
-/// Says that there is no memory for the shim's tables, and what follows of it. Of the stack it takes less
-/// than 1 KiB, because there is no memory for another one.
-void say_no_memory(std::string_view consequence) noexcept;
 /// Appends `raw` to `out`; control characters and bytes that are not UTF-8 become '?'.
 void append_printable(std::string_view raw, char* out, std::size_t capacity, std::size_t& size) noexcept;
 

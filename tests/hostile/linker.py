@@ -264,11 +264,6 @@ os._exit(0)
         """the same libraries look a driver function up in the default scope (`dlsym(RTLD_DEFAULT)`) | nothing: the cost of each does not grow | -"""
         self.cost_of_each_is_constant("default-look-ups", "libasks.so", hostile.HERE / "libuses_driver.so")
 
-    def test_default_look_ups_without_a_driver(self):
-        """the same in a process without a driver | nothing: the cost of each does not grow | none"""
-        self.cost_of_each_is_constant("default-look-ups", "libasks.so")
-        self.assertEqual(self.found(), [])
-
     def cost_of_each_is_constant(self, scenario, library, *words, recorded=False):
         few, many = 100, 1000
         cost = {}

@@ -15,7 +15,6 @@ import hostile
 KIB = 1024
 SMALL = 64  # KiB: data of the shim's in a process without CUDA
 CODE = 1024  # KiB: the shim's file, mapped
-NO_MEMORY = "there is no memory for kshim's tables"
 
 
 class Memory(hostile.Case):
@@ -81,61 +80,6 @@ class Memory(hostile.Case):
                     self.skipTest(f"{kind}: this limit cannot be set here")
                 self.assertEqual(done, "0 209 209\n")
 
-    def test_little_memory_when_the_driver_is_used(self):
-        """at most 12 MiB of data are left at the first use of the driver, in a child of fork too | nothing | all of it with 12 MiB, else nothing, and stderr says so"""
-        for child in ((), ("child",)):
-            for spare in (*range(0, 500, 60), 700, 1000, 1400, 2000, 4000, *range(6000, 10_000, 400), 12 * KIB):
-                with self.subTest(spare, child=child):
-                    done = self.plain("tight", "data", spare * KIB, *child)
-                    self.assertEqual(done.stdout, "0 209 209\n")
-                    kernels = {failure["kernel"] for records in self.found() for failure in e2e.of_type(records, "failure")}
-                    if spare == 12 * KIB or NO_MEMORY not in done.stderr:
-                        self.assertEqual(kernels, {"tight", "tighter"})
-
-    def test_no_memory_for_a_look_up(self):
-        """a plug-in that is linked to the driver and opened with `RTLD_LOCAL` looks it up (`RTLD_DEFAULT`) when no memory is left | nothing | none, and stderr says so"""
-        done = self.same(sys.executable, "-c", f"import ctypes, resource\nlook_up = ctypes.CDLL('{hostile.HERE}/libuses_driver.so').looks_driver_up\n"
-                         "limits = resource.getrlimit(resource.RLIMIT_AS)\nresource.setrlimit(resource.RLIMIT_AS, (1, limits[1]))\n"
-                         "found = look_up()\nresource.setrlimit(resource.RLIMIT_AS, limits)\nprint(found)\n", variables={"LD_LIBRARY_PATH": hostile.PLAIN})
-        self.assertEqual(done.stdout, "0\n")
-        self.assertIn(NO_MEMORY, done.stderr)
-
-    def test_a_system_that_commits_no_more(self):
-        """`vm.overcommit_memory=2`, and nothing, or 256 MiB, is left to the process at the first use of the driver, in a child of fork too | nothing; stderr says that nothing is recorded | all of it with 256 MiB left, else none"""
-        if hostile.os.geteuid() != 0 or not os.environ.get("KSHIM_TEST_OVERCOMMIT"):
-            self.skipTest("changes the machine's settings for a second (root, KSHIM_TEST_OVERCOMMIT=1)")
-        committed = int(re.search(r"Committed_AS:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text())[1])
-        room = 12 << 20  # KiB, for everything else that runs; of this, the process with many addresses may not use the reserve
-        wanted = {"overcommit_kbytes": committed + room, "user_reserve_kbytes": room - (1 << 20), "overcommit_memory": 2}
-        places = {name: pathlib.Path("/proc/sys/vm", name) for name in (*wanted, "overcommit_ratio")}
-        before = {name: place.read_text() for name, place in places.items()}
-        unset = "overcommit_kbytes" if before["overcommit_kbytes"].strip() == "0" else "overcommit_ratio"  # writing either one unsets the other
-        for name in set(before) - {unset}:
-            self.addCleanup(places[name].write_text, before[name])
-        for name, value in wanted.items():
-            places[name].write_text(str(value))
-        for spare in (0, 256):
-            for child in ((), ("child",)):
-                with self.subTest(spare, child=child):
-                    done = self.plain("tight", "committed", spare << 20, *child)
-                    self.assertEqual(done.stdout, "0 209 209\n")
-                    self.assertEqual(NO_MEMORY in done.stderr, spare == 0)
-                    failures = [e2e.of_type(records, "failure") for records in self.found()]
-                    self.assertEqual(sum(map(len, failures)), 2 if spare else 0)
-
-    def test_no_memory_for_a_moment(self):
-        """no memory is left at the first use of the driver, later there is | nothing; stderr says that nothing is recorded until then | the failures after that, with the driver and its devices"""
-        self.same(sys.executable, "-c", "import ctypes, resource\ndriver = ctypes.CDLL('libcuda.so.1')\nlimits = resource.getrlimit(resource.RLIMIT_AS)\n"
-                  "start, later, limit = driver.cuInit, driver.cuModuleGetFunction, resource.setrlimit\nout = ctypes.c_void_p()\n"
-                  "limit(resource.RLIMIT_AS, (1, limits[1]))\nstarted = start(0)\nlimit(resource.RLIMIT_AS, limits)\n"
-                  "ctypes.c_int.in_dll(driver, 'plain_driver').value = 209\n"
-                  "print(started, *(later(ctypes.byref(out), ctypes.c_void_p(64), b'kernel%d' % i) for i in range(20)))\n",
-                  variables={"LD_LIBRARY_PATH": hostile.PLAIN})
-        records = self.only()
-        self.failure(records, "kernel19")
-        self.assertEqual([len(e2e.of_type(records, kind)) for kind in ("driver", "device")], [1, 1])
-        self.assertGreater(records[-1]["dropped"], 0)
-
     def test_a_core_dump(self):
         """a core dump after a failure | less than 1 MiB more | the failure"""
         if "/" in (pattern := hostile.pathlib.Path("/proc/sys/kernel/core_pattern").read_text()) or "|" in pattern:
@@ -147,10 +91,6 @@ class Memory(hostile.Case):
         if not sizes["bare"]:
             self.skipTest("this process may not dump core")
         self.assertLess(sizes["shim"][0] - sizes["bare"][0], KIB * KIB)
-
-    def test_no_memory_for_a_linked_program(self):
-        """a program that is linked to the driver has no address space left when it first calls it | nothing | -"""
-        self.assertEqual(self.plain(None, program=hostile.HERE / "no_room").stdout, "0 0 0, later 0\n")
 
     def test_files_that_shrink(self):
         """a loaded library's file and a mapped device code file are truncated while in use | nothing | the failures"""

@@ -147,25 +147,7 @@ int few_mappings() {
   return 0;
 }
 
-namespace {
-/// Commits all that the system gives (vm.overcommit_memory=2), then returns `spare` bytes of it.
-int commit_all_but(std::size_t spare) {
-  // Of what is left to all, a process with many addresses gets less (vm.user_reserve_kbytes): no other one
-  // notices.
-  constexpr std::size_t kAddresses = std::size_t{1} << 39U;
-  if (mmap(nullptr, kAddresses, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) return 1;
-  const auto commit = [](std::size_t size) {
-    return mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  };
-  void* const spared = spare != 0 ? commit(spare) : nullptr;
-  for (std::size_t size = std::size_t{1} << 22U; size >= 4096;)
-    if (commit(size) == MAP_FAILED) size /= 2;
-  return spared == MAP_FAILED ? 1 : spared == nullptr ? 0 : munmap(spared, spare);
-}
-}  // namespace
-
-/// Of memory, of the kind that WORD 0 says, WORD 1 bytes are left when the driver is first used, by a child
-/// of fork where there is a WORD 2.
+/// Of memory, of the kind that WORD 0 says, WORD 1 bytes are left when the driver is first used.
 int tight() {
   driver();
   const auto status = [](const char* name) {
@@ -179,11 +161,6 @@ int tight() {
     return setrlimit(static_cast<__rlimit_resource>(what), &both);
   };
   const std::size_t spare = std::stoul(g_words[1]);
-  if (g_words.size() > 2) {
-    const pid_t child = fork();
-    int ended = 0;
-    if (child != 0) return waitpid(child, &ended, 0) == child ? ended : 1;
-  }
   int set = 0;
   if (g_words[0] == "addresses") set = limit(RLIMIT_AS, status("VmSize:") + spare);
   if (g_words[0] == "data") set = limit(RLIMIT_DATA, status("VmData:") + spare);
@@ -191,7 +168,6 @@ int tight() {
     set = mlockall(MCL_FUTURE);
     set += limit(RLIMIT_MEMLOCK, status("VmLck:") + spare) + setuid(65534);
   }
-  if (g_words[0] == "committed") set = commit_all_but(spare);
   if (g_words[0] == "not-dumpable") set = setuid(65534) + prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   start();
   std::printf("%d %d %d\n", set, fail_as("tight"), fail_as("tighter"));
