@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gaps that caused no failure yet: what the shim recorded for KSHIM_TARGET, and the files of the report read
-// again for the present GPUs and for --target.
+// Gaps that caused no failure yet: the files of the report read for the present GPUs, --target and
+// KSHIM_TARGET, and what the shim recorded of images that lie in no file.
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/failure_finding.h"
@@ -16,6 +16,21 @@ struct Wanted {
   const DeviceRecord* device = nullptr;  ///< nullptr for a target
 };
 
+/// --target, and KSHIM_TARGET of the process.
+std::vector<image::Arch> targets_of(const Scene& scene) {
+  std::vector<image::Arch> out = scene.options.targets;
+  const auto asked = scene.report.process.env.find("KSHIM_TARGET");
+  std::string_view rest = asked == scene.report.process.env.end() ? std::string_view() : asked->second;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find_first_of(",; "), rest.size());
+    const auto arch = image::parse_arch(rest.substr(0, end));
+    if (arch && std::ranges::none_of(out, [&](image::Arch row) { return row.cc == arch->cc; }))
+      out.push_back(*arch);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return out;
+}
+
 // Each compute capability once; a target that is present as a GPU is a target all the same.
 std::vector<Wanted> wanted_of(const Scene& scene) {
   std::vector<Wanted> out;
@@ -23,7 +38,7 @@ std::vector<Wanted> wanted_of(const Scene& scene) {
     if (std::ranges::none_of(out, [&](const Wanted& row) { return row.cc == cc; }))
       out.push_back({cc, device});
   };
-  for (const image::Arch& target : scene.options.targets) add(target.cc, nullptr);
+  for (const image::Arch& target : targets_of(scene)) add(target.cc, nullptr);
   if (scene.options.assume_cc) {
     add(*scene.options.assume_cc, nullptr);
   } else {
@@ -269,12 +284,14 @@ std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>&
 }
 
 void add_coverage(const Scene& scene, std::vector<Finding>& latent) {
-  if (scene.report.coverage.empty() || scene.options.targets.empty()) return;
+  if (scene.report.coverage.empty()) return;
+  const std::vector<image::Arch> targets = targets_of(scene);
+  if (targets.empty()) return;
   const std::vector<Launched> modules = launched_modules(scene);
   Launches launches = launches_of(scene);
   std::set<std::pair<std::string, std::string>> told;
   std::vector<Finding> found;
-  for (const image::Arch& target : scene.options.targets) {
+  for (const image::Arch& target : targets) {
     for (auto& [object, gap] : gaps_for(scene, modules, target.cc)) {
       found.push_back(launched_gap(scene, launches[object->path], *object, std::move(gap)));
       told.insert({found.back().object, found.back().need});

@@ -212,20 +212,6 @@ std::set<std::uint64_t> with_device_code(const Report& report) {
   return out;
 }
 
-// With KSHIM_TARGET the shim itself has looked at everything that was registered: no gap record is an answer.
-bool asked_the_shim(const Report& report, image::ComputeCapability cc) {
-  const auto asked = report.process.env.find("KSHIM_TARGET");
-  if (asked == report.process.env.end()) return false;
-  std::string_view rest = asked->second;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find_first_of(",; "), rest.size());
-    const auto arch = image::parse_arch(rest.substr(0, end));
-    if (arch && arch->cc == cc) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return false;
-}
-
 Finding finding_for(const std::string& need, const std::vector<std::string>& paths, bool assumed) {
   Finding out = new_finding(
       Cause::unknown, kSure,
@@ -338,7 +324,6 @@ std::vector<Finding> unjudged(const Scene& scene, const std::vector<image::Compu
   if (wanted.empty()) return out;
   const std::set<std::uint64_t> holding = with_device_code(scene.report);
   for (const image::ComputeCapability cc : wanted) {
-    if (asked_the_shim(scene.report, cc)) continue;
     const std::string need = sm_name(cc);
     std::vector<const ObjectRecord*> gone;
     for (const ObjectRecord& row : scene.report.objects) {

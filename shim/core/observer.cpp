@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/observer.h"
 
-#include <bit>
 #include <span>
 
 #include "core/state.h"
@@ -12,7 +11,6 @@
 #include "cuda/real_functions.h"
 #include "failure/cudart_frame.h"
 #include "failure/launch_syntax.h"
-#include "failure/target_scan.h"
 #include "guest/clock.h"
 #include "guest/options.h"
 #include "guest/scratch_stack.h"
@@ -84,8 +82,7 @@ void add_runtime_return(State& state, const CallArgs& returned, Device device, D
   DriverFailure driver;
   const bool waited = extract_pending(driver);
   CallArgs facts = returned;
-  const bool failed =
-      facts.code != 0 && facts.code != kDeinitialized && complete_launch(facts, state.fatbins);
+  const bool failed = facts.code != 0 && facts.code != kDeinitialized && complete_launch(facts);
   if (waited && failed && driver.facts.code == facts.code) {
     add_failure(state, &driver, &facts, device, lines);
     return;
@@ -94,46 +91,16 @@ void add_runtime_return(State& state, const CallArgs& returned, Device device, D
   if (failed) add_failure(state, nullptr, &facts, device, lines);
 }
 
-/// What learn_driver() could not find out where there was no memory, or another thread had the lock for long.
-enum Missed : std::uint8_t { nothing, version, devices };
-std::atomic<Missed> g_missed{nothing};
-std::atomic<std::uint64_t> g_calls_since{0};
-
 /// Asks the driver what is not known of it yet. The answers do not fit on a small stack.
 void learn_driver(bool initialized) noexcept {
   bool known = true;
-  Missed missed = initialized ? devices : version;
-  SlowPath().run([&](State& state) {
-    known = state.driver.knows(initialized);
-    missed = nothing;
-  });
-  g_missed.store(missed, std::memory_order_relaxed);
-  if (known) return;
-  void* const memory = raw::map_memory(sizeof(DriverAnswers));
+  SlowPath().run([&](State& state) { known = state.driver.knows(initialized); });
+  void* const memory = known ? nullptr : raw::map_memory(sizeof(DriverAnswers));
   if (memory == nullptr) return;
   auto* const facts = static_cast<DriverAnswers*>(memory);
   ask_driver(initialized, *facts);
-  if (facts->driver == 0) g_missed.store(initialized ? devices : version, std::memory_order_relaxed);
   SlowPath().run([&](State& state) { state.driver.learn(*facts); });
   raw::unmap_memory(memory, sizeof(DriverAnswers));
-}
-
-/// At the 1st, 2nd, 4th ... call since.
-void learn_what_was_missed() noexcept {
-  const Missed missed = g_missed.load(std::memory_order_relaxed);
-  if (missed != nothing && std::has_single_bit(g_calls_since.fetch_add(1, std::memory_order_relaxed) + 1))
-    learn_driver(missed == devices);
-}
-
-[[gnu::noinline, gnu::cold]] void make_room_and_register(const Registration& registration) noexcept {
-  SlowPath().run([](State& state) { state.fatbins.update(); });
-  stage_registration(registration);
-}
-
-/// A program calls this 100,000 times while it starts.
-[[gnu::always_inline]] inline void register_code(const Registration& registration) noexcept {
-  if (!stage_registration(registration)) [[unlikely]]
-    make_room_and_register(registration);
 }
 
 /// At its exit a runtime unloads what it has loaded. In a child of fork, which does not use CUDA otherwise,
@@ -160,20 +127,17 @@ void on_init(const CallArgs& facts, bool begun) noexcept {
   learn_driver(facts.code == 0);
   if (facts.code == 0) listen_to_driver();
   DriverLines lines;
-  const SlowPath path;
-  path.run([&](State& state) {
+  SlowPath().run([&](State& state) {
     state.report.begin();
     state.driver.announce(state.report);
     state.objects.announce_libraries(state.report);
     write_unwatched_runtime(state.locked, state.report);
     if (facts.code != 0) add_driver_failure(state, {facts, 0, {}}, address_of(&facts), lines);
   });
-  scan_for_targets(path);
 }
 
 void on_call_failed(const CallArgs& facts) noexcept {
   if (!is_recording(facts.caller) || is_release_at_exit(facts)) return;
-  learn_what_was_missed();
   const Device asked = ask_current_device();
   DriverLines lines;
   SlowPath().run([&](State& state) {
@@ -241,7 +205,6 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
   if (!is_recording(facts.caller)) return;
   Load load{facts, {begin, now_nanoseconds()}, {}, handle, {}};
   DeviceCode& code = load.module.code;
-  learn_what_was_missed();
   const Device asked = ask_current_device();
   DriverLines lines;
   const SlowPath path;
@@ -272,7 +235,7 @@ void on_lookup(const CallArgs& facts, std::uintptr_t handle) noexcept {
     bool changed = false;
     if (facts.host != 0) {
       // A runtime's handle may equal a driver's handle that is known already.
-      const Registered kernel = state.fatbins.find_kernel(facts.host);
+      const Registered kernel = find_registered(facts.host);
       if (kernel.kernel.empty() || state.handles.recall(handle).name == kernel.kernel) return;
       changed = state.handles.remember_name(handle, kernel.kernel, 0);
     } else {
@@ -304,56 +267,21 @@ void on_error_read(Hook hook, abi::Result code, const void* caller) noexcept {
 
 void on_fatbin_registered(abi::FatbinHandle handle, std::uintptr_t wrapper) noexcept {
   if (options().enabled && handle != nullptr && wrapper != 0)
-    register_code(fatbin_registration(handle, wrapper));
+    add_registration(fatbin_registration(handle, wrapper));
 }
 
 void on_kernel_registered(abi::FatbinHandle handle, std::uintptr_t host, const char* name) noexcept {
   if (options().enabled && handle != nullptr && host != 0 && name != nullptr)
-    register_code({handle, host, 0, name});
+    add_registration({handle, host, 0, name});
 }
 
 void on_fatbin_unregistered(abi::FatbinHandle handle) noexcept {
-  if (options().enabled && handle != nullptr) register_code({handle, 0, 0, nullptr});
+  if (options().enabled && handle != nullptr) add_registration({handle, 0, 0, nullptr});
 }
 
-void on_fatbin_complete(abi::FatbinHandle handle) noexcept {
+void on_fatbin_complete() noexcept {
   if (!options().enabled || options().targets.empty()) return;
-  const SlowPath path;
-  std::uintptr_t wrapper = 0;
-  path.look([&](State& state) { wrapper = state.fatbins.wrapper_of(handle); });
-  if (wrapper == 0) return;
-  DeviceCode code;
-  examine_memory(wrapper, LoadResult::loaded, code);
-  path.run([&](State& state) { state.gaps.note(state.gap_scene(), code, {}); });
-}
-
-void scan_for_targets(const SlowPath& path) noexcept {
-  if (!path || options().targets.empty()) return;
-  std::uint32_t report = 0;
-  std::uint64_t after = 0;
-  path.look([&](State& state) {
-    report = state.report.begin();
-    if (state.target_scan.report != report) state.target_scan = {report, 0};
-    after = state.target_scan.last;
-  });
-  if (report == 0) return;
-  on_new_stack([&] {
-    constexpr std::size_t kAtOnce = 32;  // gaps of one write
-    DeviceCode codes[kAtOnce];
-    std::size_t count = 0;
-    const auto note = [&] {
-      path.run([&](State& state) {
-        for (const DeviceCode& code : std::span(codes, count)) state.gaps.note(state.gap_scene(), code, {});
-      });
-      count = 0;
-    };
-    const std::uint64_t last = scan_mapped_files(after, [&](const DeviceCode& code) {
-      codes[count++] = code;
-      if (count == kAtOnce) note();
-    });
-    if (count != 0) note();
-    path.look([&](State& state) { state.target_scan.last = last; });
-  });
+  SlowPath().run([](State& state) { state.objects.announce_libraries(state.report); });
 }
 
 void on_export_table(const void* const* table, const abi::Uuid* id, const void* caller,

@@ -11,8 +11,6 @@
 
 namespace kshim::shim {
 
-class SlowPath;
-
 /// The number of driver errors in this process that are held until the enclosing runtime call returns.
 extern std::atomic<std::uint32_t> g_pending;
 
@@ -40,7 +38,7 @@ void on_error_read(Hook hook, abi::Result code, const void* caller) noexcept;
 /// __cudaRegisterFatBinaryEnd returned; __cudaUnregisterFatBinary is about to be called.
 void on_fatbin_registered(abi::FatbinHandle handle, std::uintptr_t wrapper) noexcept;
 void on_kernel_registered(abi::FatbinHandle handle, std::uintptr_t host, const char* name) noexcept;
-void on_fatbin_complete(abi::FatbinHandle handle) noexcept;
+void on_fatbin_complete() noexcept;
 void on_fatbin_unregistered(abi::FatbinHandle handle) noexcept;
 /// cuGetExportTable has answered `caller` with *table. `wrappers`: as watch_load_table() has them.
 void on_export_table(const void* const* table, const abi::Uuid* id, const void* caller,
@@ -49,9 +47,6 @@ void on_export_table(const void* const* table, const abi::Uuid* id, const void* 
 void on_compiler_failed(const CompilerCall& call) noexcept;
 /// With KSHIM_COVERAGE: a launch of the CUfunction or CUkernel succeeded.
 void on_launch(std::uintptr_t handle) noexcept;
-
-/// With KSHIM_TARGET: gaps of the targets in the files that were mapped since the last call.
-void scan_for_targets(const SlowPath& path) noexcept;
 
 struct Resolved {
   AnyFunction function = nullptr;  ///< nullptr: there is none, which `absent` answers

@@ -13,7 +13,6 @@
 #include "guest/scratch_stack.h"
 #include "report/report_file.h"
 #include "track/compiler_process.h"
-#include "track/fatbin_registry.h"
 #include "track/handle_names.h"
 #include "track/modules.h"
 #include "track/object_records.h"
@@ -28,22 +27,15 @@ struct State {
   DriverInfo driver;
   ObjectRecords objects;
   Modules modules;
-  FatbinRegistry fatbins;
   HandleNames handles;
   Gaps gaps;
   Failures failures;
   ErrorReads error_reads;
-  struct {
-    std::uint32_t report;
-    std::uint64_t last;  ///< `mapping_id` of the last object that was read for that report
-  } target_scan;
   CompilerProcess compiler;
   Locked locked;
 
-  Gaps::Scene gap_scene() noexcept { return {report, driver, objects, fatbins}; }
-  Failures::Scene failure_scene() noexcept {
-    return {report, driver, objects, modules, fatbins, handles, gaps};
-  }
+  Gaps::Scene gap_scene() noexcept { return {report, driver, objects}; }
+  Failures::Scene failure_scene() noexcept { return {report, driver, objects, modules, handles, gaps}; }
 };
 
 /// Whether this process, or its parent before fork, has used CUDA. Needs no lock.

@@ -149,7 +149,6 @@ bool has_report() noexcept { return is_state_mapped() && current_report() != 0; 
   bool bypassed = false;
   if (!forked) on_new_stack([&] { bypassed = find_bypasses(has_report()); });
   if (bypassed || has_report()) {
-    if (!forked) scan_for_targets(path);
     const bool written = path.run([&](State& state) {
       if (bypassed) write_bypasses(state.report, state.objects);
       end_report(state, !forked);

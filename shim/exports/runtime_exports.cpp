@@ -106,7 +106,7 @@ FatbinHandle register_with(HookTag<Hook::__cudaRegisterFatBinary>, FatbinHandle 
 void register_with(HookTag<Hook::__cudaRegisterFatBinaryEnd>, void (*real)(FatbinHandle),
                    FatbinHandle fatbin) {
   if (real != nullptr) real(fatbin);
-  on_fatbin_complete(fatbin);
+  on_fatbin_complete();
 }
 void register_with(HookTag<Hook::__cudaUnregisterFatBinary>, void (*real)(FatbinHandle),
                    FatbinHandle fatbin) {

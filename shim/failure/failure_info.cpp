@@ -39,7 +39,7 @@ bool asks_for_kernel(Hook hook) noexcept {
 void gather_call(const CallArgs& call, const FailureSources& sources, FailureInfo& out, std::uint64_t& module,
                  std::uintptr_t& wrapper) noexcept {
   const HandleInfo handle = sources.handles.recall(call.handle);
-  const Registered registered = sources.fatbins.find_kernel(call.host);
+  const Registered registered = find_registered(call.host);
   if (out.kernel.empty() && asks_for_kernel(call.hook) && call.symbol != nullptr)
     out.kernel = readable_text(call.symbol);
   if (out.kernel.empty()) out.kernel = handle.name;

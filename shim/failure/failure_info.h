@@ -43,7 +43,6 @@ struct FailureInfo {
 struct FailureSources {
   const Modules& modules;
   const DriverInfo& driver;
-  FatbinRegistry& fatbins;
   HandleNames& handles;
   std::uint32_t report;
 };

@@ -201,8 +201,8 @@ void Failures::record(const Scene& scene, const FailureInfo& facts) noexcept {
   }
   if (known.count == 1 && deserves_notice(facts)) notify(scene, facts);
   if (known.written != 0 && known.count != 1) write_repeat(scene.report, index);
-  scene.gaps.note_failure({scene.report, scene.driver, scene.objects, scene.fatbins}, facts.module.code,
-                          facts.device, facts.stage == Stage::load);
+  scene.gaps.note_failure({scene.report, scene.driver, scene.objects}, facts.module.code, facts.device,
+                          facts.stage == Stage::load);
   scene.objects.announce_libraries(scene.report);
 }
 
@@ -224,8 +224,7 @@ void Failures::add(const Scene& scene, std::string_view driver_log) noexcept {
 void Failures::add(const Scene& scene, const DriverFailure* driver, const CallArgs* runtime,
                    std::optional<std::uint64_t> device, std::string_view driver_log) noexcept {
   FailureInfo facts;
-  gather(driver, runtime, {scene.modules, scene.driver, scene.fatbins, scene.handles, scene.report.begin()},
-         facts);
+  gather(driver, runtime, {scene.modules, scene.driver, scene.handles, scene.report.begin()}, facts);
   if (!facts.device) facts.device = device;
   facts.driver_log = driver_log;
   jit_log_.shrink(0);

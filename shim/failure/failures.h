@@ -22,7 +22,6 @@ class Failures {
     const DriverInfo& driver;
     ObjectRecords& objects;
     const Modules& modules;
-    FatbinRegistry& fatbins;
     HandleNames& handles;
     Gaps& gaps;
   };

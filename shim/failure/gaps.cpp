@@ -47,7 +47,7 @@ void Gaps::write(const Scene& scene, const DeviceCode& code, const Gap& gap, Why
   const bool first = written_.is_first(gap.key);
   if (!first && why != Why::failed) return;
   KernelNames registered;
-  scene.fatbins.list_kernels(code.address, registered);
+  list_registered(code.address, registered);
   const KernelNames& kernels = registered.count == 0 && loose != nullptr ? *loose : registered;
   bool few = false;
   if (report_ != gap.report) name_bytes_ = 0;
@@ -91,35 +91,32 @@ void Gaps::for_each(const Scene& scene, const DeviceCode& code, std::optional<st
     if (lacks(target.cc)) visit(Gap{key_of(code, number, kTargets, target), number, {}, target});
 }
 
-void Gaps::note(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device) noexcept {
-  for_each(scene, code, device, true, [&](const Gap& gap) { write(scene, code, gap, Why::known, nullptr); });
-}
-
 void Gaps::note_failure(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
                         bool of_load) noexcept {
-  for_each(scene, code, device, true, [&](const Gap& gap) {
-    write(scene, code, gap, of_load || !gap.device ? Why::known : Why::failed, nullptr);
-  });
+  for_each(scene, code, device, false,
+           [&](const Gap& gap) { write(scene, code, gap, of_load ? Why::known : Why::failed, nullptr); });
 }
 
 namespace {
 
-bool was_picked(const DeviceCode& code, const void* caller) noexcept {
-  return code.object == 0 && !options().targets.empty() && is_nvidia_library(find_object_in_use(caller).path);
+/// What lies in a file, the command reads there. What an NVIDIA library loads from memory, it has picked for
+/// this device.
+bool targets_count(const DeviceCode& code, const void* caller) noexcept {
+  return code.is_loose() && !options().targets.empty() && !is_nvidia_library(find_object_in_use(caller).path);
 }
 
 }  // namespace
 
 void Gaps::note_load(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
                      const void* caller, const KernelNames* kernels) noexcept {
-  for_each(scene, code, device, !was_picked(code, caller),
+  for_each(scene, code, device, targets_count(code, caller),
            [&](const Gap& gap) { write(scene, code, gap, Why::known, kernels); });
 }
 
 bool Gaps::is_new(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
                   const void* caller) noexcept {
   bool found = false;
-  for_each(scene, code, device, !was_picked(code, caller),
+  for_each(scene, code, device, targets_count(code, caller),
            [&](const Gap& gap) { found = found || !written_.has(gap.key); });
   return found;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gap records: device code without an image for the current device, or for one of KSHIM_TARGET.
+// gap records: device code without an image for the current device, or, if it lies in no file, for one of
+// KSHIM_TARGET.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,16 +22,14 @@ class Gaps {
     Report& report;
     const DriverInfo& driver;
     ObjectRecords& objects;
-    FatbinRegistry& fatbins;
   };
-  /// Writes a gap for the device, if there is one, and for each target; each once a report.
-  void note(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device) noexcept;
-  /// The same after a failure in the module. Unless the load itself failed, rewrites the device's gap with
-  /// the full list of kernels, even if a shortened one was written before.
+  /// After a failure in the module: writes a gap for the device, if there is one, once a report. Unless the
+  /// load itself failed, rewrites it with the full list of kernels, even if a shortened one was written
+  /// before.
   void note_failure(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
                     bool of_load) noexcept;
-  /// The same after a load by `caller`. Images that an NVIDIA library loads from memory were picked for this
-  /// device: gaps for targets are skipped for them. `kernels`: of an image that lies in no file.
+  /// After a load by `caller`: the same, and of an image that lies in no file the gaps for KSHIM_TARGET, with
+  /// its `kernels`.
   void note_load(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
                  const void* caller, const KernelNames* kernels) noexcept;
   /// Whether note_load() would write something.

@@ -4,12 +4,11 @@
 // (runtime 13.0.96).
 #pragma once
 #include "cuda/call_args.h"
-#include "track/fatbin_registry.h"
 
 namespace kshim::shim {
 
 /// Completes the arguments of a failed launch with such a handle. False if this launch only repeats the
 /// failure of __cudaGetKernel that was just recorded. Call it for each failed runtime call.
-bool complete_launch(CallArgs& facts, FatbinRegistry& fatbins) noexcept;
+bool complete_launch(CallArgs& facts) noexcept;
 
 }  // namespace kshim::shim

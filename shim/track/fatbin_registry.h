@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs register with a shared runtime: fatbins, and the host stub of each kernel. Texts lie in the
-// program's memory. When a fatbin is unregistered, its kernels are forgotten.
-//
-// A program registers 100,000 kernels while it starts, so a registration takes no lock: it is written into a
-// ring. FatbinRegistry takes the ring's contents over when it is asked something, or when the ring is full.
+// program's memory. When a fatbin is unregistered, its kernels are forgotten. A program registers 100,000
+// kernels while it starts, so these tables have a lock of their own, which blocks no signal.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -22,9 +20,7 @@ struct Registration {
 };
 /// `wrapper` is the argument of the program's own constructor, so it can be read.
 Registration fatbin_registration(abi::FatbinHandle handle, std::uintptr_t wrapper) noexcept;
-/// Takes no lock. A signal handler may interrupt it, leave it by siglongjmp, and call it. False if the ring
-/// is full: call FatbinRegistry::update() first.
-bool stage_registration(const Registration& registration) noexcept;
+void add_registration(const Registration& registration) noexcept;
 
 struct Registered {
   std::string_view kernel;     ///< mangled; empty = not known
@@ -41,25 +37,10 @@ struct KernelNames {
   std::span<const std::string_view> all() const noexcept { return {names, count}; }
 };
 
-/// Lies in zeroed memory.
-class FatbinRegistry {
- public:
-  /// Takes over what was staged.
-  void update() noexcept;
-
-  // Each of these calls update().
-  /// By the address of a host stub.
-  Registered find_kernel(std::uintptr_t host) noexcept;
-  /// Appends the names of a fatbin's kernels to `out`. `fatbin`: address of the fatbin itself
-  /// (DeviceCode::address).
-  void list_kernels(std::uintptr_t fatbin, KernelNames& out) noexcept;
-  /// The wrapper that was registered; 0 where the fatbin is not known.
-  std::uintptr_t wrapper_of(abi::FatbinHandle handle) noexcept;
-
- private:
-  struct Tables;
-  void apply(const Registration& registration) noexcept;
-  Tables* tables_;  ///< mapped when the first fatbin is registered
-};
+/// By the address of a host stub.
+Registered find_registered(std::uintptr_t host) noexcept;
+/// Appends the names of a fatbin's kernels to `out`. `fatbin`: address of the fatbin itself
+/// (DeviceCode::address).
+void list_registered(std::uintptr_t fatbin, KernelNames& out) noexcept;
 
 }  // namespace kshim::shim

@@ -3,6 +3,7 @@
 
 #include "cuda/cuda_libraries.h"
 #include "cuda/hooks.h"
+#include "guest/options.h"
 #include "guest/text_buffer.h"
 #include "process/loaded_objects.h"
 #include "process/scattered_read.h"
@@ -45,6 +46,7 @@ bool add_cudnn_version(const LoadedObject& object, ReleaseText& out) noexcept {
 }
 
 struct Libraries {
+  ObjectRecords& objects;
   Report& report;
   std::uint32_t number;
   std::uint32_t* written;
@@ -55,6 +57,8 @@ bool is_compiler(std::string_view path) noexcept { return base_name(path).starts
 
 bool write_library(void* context, const LoadedObject& object) {
   auto& out = *static_cast<Libraries*>(context);
+  if (!options().targets.empty() && !is_shim(object.elf.base()))
+    out.objects.announce(out.report, object.identity, {});
   if (!is_nvidia_library(object.path) && !is_driver_file(object) && !is_shared_runtime(object.path) &&
       !is_compiler(object.path))
     return true;
@@ -112,7 +116,7 @@ void ObjectRecords::announce_libraries(Report& report) noexcept {
 void ObjectRecords::announce_known_libraries(Report& report) noexcept { announce_all(report, true); }
 
 void ObjectRecords::announce_all(Report& report, bool known_only) noexcept {
-  Libraries libraries{report, report.begin(), libraries_};
+  Libraries libraries{*this, report, report.begin(), libraries_};
   if (libraries.number == 0) return;
   // Only objects that were mapped since the last call.
   const std::uint64_t seen = visited_report_ == libraries.number ? visited_ : 0;

@@ -16,7 +16,8 @@ class ObjectRecords {
  public:
   /// `runtime`: static, shared or none; empty where the caller cannot tell. Nothing for identity 0.
   void announce(Report& report, std::uint32_t identity, std::string_view runtime) noexcept;
-  /// Every CUDA library that is mapped and not yet in the report. Rate-limited: in a program that loads and
+  /// Every CUDA library that is mapped and not yet in the report; with KSHIM_TARGET also an object record of
+  /// every file, in which the command looks for device code. Rate-limited: in a program that loads and
   /// unloads libraries all the time, the list takes long to read.
   void announce_libraries(Report& report) noexcept;
   /// Those that the last list of loaded files had.

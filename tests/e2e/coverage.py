@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """KSHIM_COVERAGE=1: every distinct kernel that was launched, by whatever entry point, and what that says about a target."""
+import json
 import signal
+import sys
 
 import e2e
 
@@ -10,6 +12,7 @@ STATIC, SHARED, DRIVER = CLIENTS / "runtime_static", CLIENTS / "runtime_shared",
 FATBIN = CLIENTS / "kernels.fatbin"
 LOOP = e2e.PROGRAMS / "launch_many"
 GUARDED = CLIENTS / "guarded"
+PLUGIN = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"
 e2e.require(e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1", STATIC, SHARED, DRIVER, LOOP)
 ALL = {"_Z5plainPf", "_Z11cooperativePf", "_Z8extendedPf", "_Z8capturedPf", "_Z4nodePf", "_Z11entry_pointPf"}
 
@@ -69,6 +72,23 @@ class Coverage(e2e.Case):
         self.assertEqual(len(found["kernels"]), 6)
         analysis, _ = self.analysis("--simulate", "9.0", "--target", "8.0", "--", LOOP, "1", "1", FATBIN, env=env)
         self.assertEqual([row["cause"] for row in analysis["findings"] if row["severity"] == "warning"], ["latent-gap"])
+
+    def latent(self, target, *argv, **variables):
+        done = self.run_program(*argv, env=e2e.clean_environment(KSHIM_TARGET=target, **variables))
+        report, = self.folder.rglob("*.jsonl")
+        found = json.loads(self.kshim("analyze", "--format", "json", report).stdout)["findings"]
+        report.unlink()
+        return done, {row["object"] for row in found if (row["cause"], row["severity"]) == ("latent-gap", "warning")}
+
+    # A static runtime loads code when it is needed: here it never is.
+    def test_a_target_of_the_environment_is_judged_by_the_files_that_are_mapped(self):
+        program = f"import ctypes\nctypes.CDLL({str(PLUGIN)!r})\nprint(ctypes.CDLL('libcuda.so.1').cuInit(0))"
+        done, objects = self.latent("12.0", sys.executable, "-c", program, LD_PRELOAD=e2e.SHIM, LD_LIBRARY_PATH=e2e.SIMULATOR, KSHIM_SIM_DEVICES="9.0")
+        self.assertEqual((done.stdout, objects), ("0\n", {str(PLUGIN)}), done.stderr)
+
+    def test_a_target_begins_the_report_where_code_is_registered(self):
+        _, objects = self.latent("8.0", SHARED, LD_PRELOAD=e2e.SHIM, LD_LIBRARY_PATH="")
+        self.assertEqual(objects, {str(SHARED)})
 
     def guarded(self, *argv, devices, status=0, **env):
         e2e_env = e2e.clean_environment(**env)

@@ -152,15 +152,6 @@ class Many(e2e.Case):
             for gap in gaps[:-1]:
                 self.assertEqual((len(gap["kernels"]), gap["complete"]), (2, False))
 
-    def test_targets_share_the_room_for_names(self):
-        done = self.run_program(BUILT["folder"] / "program", "0.0", env=e2e.preloaded("7.5", KSHIM_TARGET="9.0;12.0"))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        path, = self.folder.rglob("*.jsonl")
-        gaps = e2e.of_type(report_check.load(path, True), "gap")
-        listed = [gap for gap in gaps if gap["total"]]
-        self.assertEqual([sum(gap["need"] == need for gap in listed) for need in ("sm_90", "sm_120")], [PARTS, PARTS])
-        self.assertEqual([gap["complete"] for gap in listed], [True] * 2 + [False] * (2 * PARTS - 2))
-
     def test_a_fork_s_child_names_no_failure_of_its_parent(self):
         words = [f"0.{number}" for number in range(IN_FULL + 4)]
         reports = self.records(*words, "fork", *words, "end")

@@ -200,14 +200,9 @@ class Threads(hostile.Case):
         self.assertEqual(self.plain("jumps", hostile.HERE / "libcalls_back.so").stdout, "opened: 1\n209\n")
         self.failure(self.only(), "after")
 
-    def test_jumps_out_of_registration(self):
-        """a timer's signal handler jumps out of the registration of kernels (`siglongjmp`), 2,000 times; then another thread registers one | nothing | its failing launch, with the kernel's name"""
-        self.assertEqual(self.plain("registers", "jump", timeout=30).stdout, "209\n")
-        self.failure(self.only(), "after")
-
     def test_forks_during_registration(self):
         """a signal handler forks 40 times while kernels are registered; the children register and launch | nothing | every failing launch, with the kernel's name"""
-        self.assertEqual(self.plain("registers", "fork", timeout=30).stdout, "209\n")
+        self.assertEqual(self.plain("registers", timeout=30).stdout, "209\n")
         reports = self.found()
         self.assertEqual(len(reports), 41)
         for records in reports:

@@ -141,7 +141,7 @@ class UnderLock(e2e.Case):
         self.assertGreater(len(asked[False] & pages), 1000)
         (report,) = self.reports(self.folder / "reports")
         self.assertEqual({row["result"] for row in e2e.of_type(report, "module")} & {0}, set())
-        self.assertIn("sm_120", {row["need"] for row in e2e.of_type(report, "gap")})
+        self.assertIn(str(PLUGIN), {row["path"] for row in e2e.of_type(report, "object")})
 
 
 if __name__ == "__main__":

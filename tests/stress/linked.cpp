@@ -26,7 +26,7 @@ void register_and_forget(const void* fatbin, const char* kernel) {
   auto* handle = reinterpret_cast<kshim::shim::abi::FatbinHandle>(slot);
   kshim::shim::on_fatbin_registered(handle, address_of(&wrapper));
   for (const char& stub : stubs) kshim::shim::on_kernel_registered(handle, address_of(&stub), kernel);
-  kshim::shim::on_fatbin_complete(handle);
+  kshim::shim::on_fatbin_complete();
   kshim::shim::on_fatbin_unregistered(handle);
 }
 

@@ -276,25 +276,16 @@ void fork_and_launch(int) {
 }
 }  // namespace
 
-/// Registers kernels while a timer's handler jumps out of that (WORD 0: "jump"), or forks a child that
-/// registers and launches ("fork"). Then another thread does.
+/// Registers kernels while a timer's handler forks children that register and launch. Then another thread
+/// does.
 int registers() {
   start();
   runtime().answers(kFatbin);
   linked("__cudaRegisterFatBinary")(word(g_wrapper), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
   register_kernel(&g_stubs[0], "before");
-  static volatile int jumps = 0;
-  const bool forks = g_words[0] == "fork";
   g_may_jump = 1;
-  often(forks ? 2000 : 170, forks ? fork_and_launch : jump_back);
-  if (forks) {
-    while (g_may_jump != 0) register_kernel(&g_stubs[0], "again");
-  } else {
-    while (jumps < 2000) {
-      if (sigsetjmp(g_back, 1) != 0) jumps = jumps + 1;
-      while (jumps < 2000) register_kernel(&g_stubs[0], "again");
-    }
-  }
+  often(2000, fork_and_launch);
+  while (g_may_jump != 0) register_kernel(&g_stubs[0], "again");
   g_may_jump = 0;
   const itimerval never{};
   setitimer(ITIMER_REAL, &never, nullptr);

@@ -235,13 +235,16 @@ TEST_F(AnalyzeFleet, AGapOfAPresentGpuTellsWhatAGoneModuleHas) {
   EXPECT_THAT(got.findings, Not(Contains(Field(&Finding::cause, Cause::unknown))));
 }
 
-TEST_F(AnalyzeFleet, TheShimsOwnLookAtATargetIsAnAnswer) {
-  options_.targets = {*image::parse_arch("9.0")};
+TEST_F(AnalyzeFleet, ATargetOfTheProcessIsJudgedLikeOneOfTheCommand) {
   ReportText text;
-  text.process(R"("KSHIM_TARGET":"8.9;9.0")").driver().device(0, "8.6").object(1, "/nowhere/libfoo.so", {});
-  const Analysis got = run(text.module(1, "1").end(0));
-  EXPECT_EQ(got.verdict, Verdict::ok);
-  EXPECT_THAT(got.findings, IsEmpty());
+  text.process(R"("KSHIM_TARGET":"8.9;sm_90")").driver().device(0, "6.1").object(1, "/nowhere/libfoo.so", {});
+  text.module(1, "1").record(
+      "gap",
+      R"("object":1,"offset":4096,"device":0,"kernels":["k"],"complete":true,"have":["sm_75"],"need":"sm_61")");
+  const Analysis got = run(text.end(0));
+  for (const char* need : {"sm_89", "sm_90"})
+    EXPECT_THAT(got.findings,
+                Contains(AllOf(Field(&Finding::cause, Cause::latent_gap), Field(&Finding::need, need))));
 }
 
 }  // namespace

@@ -92,9 +92,8 @@ TEST(FailureInfo, BothLayersOfOneErrorAreNamed) {
   FailureInfo facts;
   static Modules g_modules;
   static DriverInfo g_driver;
-  static FatbinRegistry g_fatbins;
   static HandleNames g_names;
-  gather(&driver, &runtime, {g_modules, g_driver, g_fatbins, g_names, 1}, facts);
+  gather(&driver, &runtime, {g_modules, g_driver, g_names, 1}, facts);
   ASSERT_EQ(facts.layer_count, 2U);
   EXPECT_EQ(facts.layers[0].layer, "driver");
   EXPECT_EQ(facts.layers[0].api, "cuLibraryGetKernel");

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/time.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -28,23 +24,18 @@ struct Program {
   std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(&wrapper); }
 };
 
-FatbinRegistry g_fatbins;  // of the process, as the ring is
-
-void add(const Registration& registration) {
-  if (stage_registration(registration)) return;
-  g_fatbins.update();
-  ASSERT_TRUE(stage_registration(registration));
+void add_fatbin(Program& program) {
+  add_registration(fatbin_registration(program.handle(), program.address()));
 }
-void add_fatbin(Program& program) { add(fatbin_registration(program.handle(), program.address())); }
 void add_kernel(Program& program, std::uintptr_t host, const char* name) {
-  add({program.handle(), host, 0, name});
+  add_registration({program.handle(), host, 0, name});
 }
-void remove(Program& program) { add({program.handle(), 0, 0, nullptr}); }
-Registered find(std::uintptr_t host) { return g_fatbins.find_kernel(host); }
+void remove(Program& program) { add_registration({program.handle(), 0, 0, nullptr}); }
+Registered find(std::uintptr_t host) { return find_registered(host); }
 
 std::vector<std::string_view> names_of(std::uintptr_t fatbin, bool& complete) {
   KernelNames kernels;
-  g_fatbins.list_kernels(fatbin, kernels);
+  list_registered(fatbin, kernels);
   complete = kernels.complete;
   std::vector<std::string_view> out(kernels.all().begin(), kernels.all().end());
   std::sort(out.begin(), out.end());
@@ -124,7 +115,7 @@ TEST(Registration, KernelsAreListedInTheirOrderAndCounted) {
     add_kernel(many, 0xA01000 + i * 16, names[i]);
   }
   KernelNames kernels;
-  g_fatbins.list_kernels(0xA0000, kernels);
+  list_registered(0xA0000, kernels);
   EXPECT_EQ(kernels.total, std::size(names));
   EXPECT_EQ(kernels.count, KernelNames::kMax);
   EXPECT_FALSE(kernels.complete);
@@ -176,36 +167,28 @@ TEST(Registration, ANameThatIsGoneIsNotRead) {
   remove(program);
 }
 
-std::atomic<unsigned> g_interrupts{0};
-sigjmp_buf g_back;
-volatile sig_atomic_t g_may_jump = 0;
-
-// Where a handler jumps out of a registration, that one is lost and no other.
-TEST(Registration, AJumpOutOfItHarmsNoOther) {
-  struct sigaction action {};
-  action.sa_handler = [](int) {
-    g_interrupts.fetch_add(1);
-    if (g_may_jump != 0) siglongjmp(g_back, 1);
-  };
-  sigaction(SIGALRM, &action, nullptr);
-  const itimerval often{{0, 50}, {0, 50}};
-  setitimer(ITIMER_REAL, &often, nullptr);
-  static Program program;
-  program.wrapper.fatbin = 0xE0000;
-  add_fatbin(program);
-  sigsetjmp(g_back, 1);
-  g_may_jump = 1;
-  while (g_interrupts.load() < 3000) stage_registration({program.handle(), 0xE01000, 0, "_Z1jv"});
-  g_may_jump = 0;
-  const itimerval never{};
-  setitimer(ITIMER_REAL, &never, nullptr);
-  Program after;
-  after.wrapper.fatbin = 0xF0000;
-  add_fatbin(after);
-  add_kernel(after, 0xF01000, "_Z5afterv");
-  EXPECT_EQ(find(0xF01000).kernel, "_Z5afterv");
-  remove(after);
-  remove(program);
+TEST(Registration, WhatStaysKeepsItsKernelsWhenTheRestIsDropped) {
+  Program stays, goes;
+  stays.wrapper.fatbin = 0xE0000;
+  goes.wrapper.fatbin = 0xF0000;
+  add_fatbin(goes);
+  add_fatbin(stays);
+  add_kernel(goes, 0xF01000, "_Z4goesv");
+  add_kernel(stays, 0xE01000, "_Z3onev");
+  add_kernel(goes, 0xF02000, "_Z4goesv");
+  add_kernel(stays, 0xE02000, "_Z3twov");
+  remove(goes);
+  static Program turns;
+  for (std::size_t round = 0; round < 40000; ++round) {  // more than the room for fatbins
+    add_fatbin(turns);
+    remove(turns);
+  }
+  bool complete = false;
+  EXPECT_EQ(names_of(0xE0000, complete), (std::vector<std::string_view>{"_Z3onev", "_Z3twov"}));
+  EXPECT_TRUE(complete);
+  EXPECT_EQ(find(0xE02000).wrapper, stays.address());
+  EXPECT_TRUE(find(0xF01000).kernel.empty());
+  remove(stays);
 }
 
 // One library stays while others come and go around it, more often than any table is long.
@@ -257,15 +240,15 @@ TEST(LaunchSyntax, TheLaunchAfterAFailedLookUpIsNoFailureOfItsOwn) {
   CallArgs launch;
   launch.hook = Hook::__cudaLaunchKernel;
   launch.handle = 0x601000;
-  EXPECT_TRUE(complete_launch(look_up, g_fatbins));
-  EXPECT_FALSE(complete_launch(launch, g_fatbins));
+  EXPECT_TRUE(complete_launch(look_up));
+  EXPECT_FALSE(complete_launch(launch));
   // The next one is: the stub asks for its kernel only once.
   launch.host = 0;
-  EXPECT_TRUE(complete_launch(launch, g_fatbins));
+  EXPECT_TRUE(complete_launch(launch));
   EXPECT_EQ(launch.host, 0x601000U);
   CallArgs other = launch;
   other.hook = Hook::cudaLaunchKernel;
-  EXPECT_TRUE(complete_launch(other, g_fatbins));
+  EXPECT_TRUE(complete_launch(other));
 }
 
 }  // namespace
