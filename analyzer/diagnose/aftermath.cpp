@@ -222,10 +222,13 @@ std::optional<bool> gave_up(const Ending& ending) {
   return std::nullopt;
 }
 
-/// Whether code for the GPU was loaded: such a program gave up for another reason.
+/// Whether code for the GPU was loaded: such a program gave up for another reason. What the driver selects of
+/// a file, the shim does not look at.
 bool has_run(const Scene& scene) {
-  return std::ranges::any_of(
-      scene.report.modules, [](const ModuleRecord& row) { return row.result == 0 && !row.selected.empty(); });
+  return std::ranges::any_of(scene.report.modules, [](const ModuleRecord& row) {
+    const bool of_file = row.api == "cuModuleLoad" || row.api == "cuLibraryLoadFromFile";
+    return row.result == 0 && (of_file || !row.selected.empty());
+  });
 }
 
 /// A look-up of the library's own that found no image. Such a library looks up what the GPU may lack, so the

@@ -33,9 +33,12 @@ Fn ask(const char* name, PageCache* pages = nullptr) noexcept {
   return reinterpret_cast<Fn>(driver_function(name, pages));
 }
 
-/// The mapping of the driver that was initialized last. Before cuInit, the shim does not call the driver for
-/// the current device.
+using ContextDevice = abi::Result (*)(abi::CUdevice*);
+
+/// The mapping of the driver that was initialized last, and its cuCtxGetDevice. Before cuInit, the shim does
+/// not call the driver for the current device.
 std::atomic<std::uint64_t> g_initialized{0};
+std::atomic<ContextDevice> g_context_device{nullptr};
 
 void read_kernel_module(Text<64>& out) noexcept {
   const OwnFile file(raw::open_file("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC));
@@ -115,6 +118,7 @@ void ask_driver(bool initialized, DriverAnswers& facts) noexcept {
   facts.initialized = initialized;
   facts.path << driver_path();
   facts.driver = current_driver();
+  facts.context_device = ask<ContextDevice>("cuCtxGetDevice", &pages);
   int number = 0;
   const auto version = ask<abi::Result (*)(int*)>("cuDriverGetVersion", &pages);
   if (version != nullptr && version(&number) == 0) facts.version = image::Version::from_cuda_number(number);
@@ -135,35 +139,11 @@ void ask_driver(bool initialized, DriverAnswers& facts) noexcept {
   if (!facts.simulated) read_kernel_module(facts.kernel_module);
 }
 
-namespace {
-
-using ContextDevice = abi::Result (*)(abi::CUdevice*);
-
-/// The driver's cuCtxGetDevice. The driver may be unloaded, and loaded again at another address.
-ContextDevice context_device(std::uint64_t initialized) noexcept {
-  static std::atomic<std::uint64_t> g_driver{0};
-  static std::atomic<ContextDevice> g_function{nullptr};
-  const std::uint64_t driver = current_driver();
-  if (driver == 0 || driver != initialized) return nullptr;
-  // The function is written between two stores of the number, and read between two loads of it.
-  if (g_driver.load(std::memory_order_acquire) == driver) {
-    const ContextDevice known = g_function.load(std::memory_order_acquire);
-    if (g_driver.load(std::memory_order_acquire) == driver) return known;
-  }
-  const auto fresh = ask<ContextDevice>("cuCtxGetDevice");
-  g_driver.store(0, std::memory_order_release);
-  g_function.store(fresh, std::memory_order_release);
-  g_driver.store(driver, std::memory_order_release);
-  return fresh;
-}
-
-}  // namespace
-
 std::optional<std::uint64_t> ask_current_device() noexcept {
-  const std::uint64_t driver = g_initialized.load(std::memory_order_relaxed);
+  const std::uint64_t driver = g_initialized.load(std::memory_order_acquire);
   const ScopedQuestion question;
-  if (driver == 0 || !question) return {};
-  const ContextDevice current = context_device(driver);
+  if (driver == 0 || driver != current_driver() || !question) return {};
+  const ContextDevice current = g_context_device.load(std::memory_order_relaxed);
   abi::CUdevice device = -1;
   if (current == nullptr || current(&device) != 0 || device < 0) return {};
   return static_cast<std::uint64_t>(device);
@@ -176,7 +156,10 @@ bool DriverInfo::knows(bool initialized) const noexcept {
 void DriverInfo::learn(const DriverAnswers& facts) noexcept {
   facts_ = facts;
   known_ = true;
-  if (facts.initialized) g_initialized.store(facts.driver, std::memory_order_relaxed);
+  if (!facts.initialized) return;
+  g_initialized.store(0, std::memory_order_relaxed);  // while the other one changes
+  g_context_device.store(facts.context_device, std::memory_order_relaxed);
+  g_initialized.store(facts.driver, std::memory_order_release);
 }
 
 void DriverInfo::announce(Report& report) noexcept {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "cuda/cuda_abi.h"
 #include "guest/text_buffer.h"
 #include "kshim/image/select.h"
 #include "report/report_file.h"
@@ -25,6 +26,7 @@ struct DriverAnswers {
   static constexpr std::size_t kMaxDevices = 64;
   bool initialized = false;  ///< devices were asked for, too
   std::uint64_t driver = 0;  ///< number of the mapping of the driver that was asked (current_driver)
+  abi::Result (*context_device)(abi::CUdevice*) = nullptr;  ///< its cuCtxGetDevice
   PathText path;
   image::Version version;
   Text<64> kernel_module;

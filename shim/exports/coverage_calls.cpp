@@ -52,23 +52,12 @@ using namespace abi;  // hooks.def's types
 template <bool exported>
 AnyFunction counting_call(Hook hook) noexcept {
   switch (hook) {
-#define KSHIM_COUNT_init(name, ret, params)
-#define KSHIM_COUNT_load(name, ret, params)
-#define KSHIM_COUNT_lookup(name, ret, params)
-#define KSHIM_COUNT_query(name, ret, params)
-#define KSHIM_COUNT_other(name, ret, params)
-#define KSHIM_COUNT_poll(name, ret, params)
-#define KSHIM_COUNT_unload(name, ret, params)
-#define KSHIM_COUNT_link(name, ret, params)
-#define KSHIM_COUNT_route(name, ret, params)
-#define KSHIM_COUNT_table(name, ret, params)
-#define KSHIM_COUNT_registration(name, ret, params)
-#define KSHIM_COUNT_read(name, ret, params)
-#define KSHIM_COUNT_version(name, ret, params)
-#define KSHIM_COUNT_launch(name, ret, params) \
-  case Hook::name:                            \
-    return Counting<Hook::name, exported, ret params>::address();
-#define KSHIM_LAYER_driver(name, ret, params, stage) KSHIM_COUNT_##stage(name, ret, params)
+#define KSHIM_LAYER_driver(name, ret, params, stage)                \
+  case Hook::name:                                                  \
+    if constexpr (Stage::stage == Stage::launch)                    \
+      return Counting<Hook::name, exported, ret params>::address(); \
+    else                                                            \
+      return nullptr;
 #define KSHIM_LAYER_runtime(name, ret, params, stage)
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_LAYER_##layer(name, ret, params, stage)
 #include "cuda/hooks.def"

@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies parts of a file to the offsets that a mapping would have. A real mapping raises SIGBUS if another
-// process truncates the file. Bytes that were not fetched, or no longer exist, read as zero.
+// A copy of a file's beginning. A mapping would raise SIGBUS if another process truncates the file.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
-#include "guest/own_file.h"
 #include "kshim/base/bytes.h"
 
 namespace kshim::shim {
 
 class FileCopy {
  public:
-  /// Opens a regular file; the copy is empty if there is none.
-  explicit FileCopy(const char* path) noexcept;
+  /// Reads up to `most` bytes of a regular file; none if it is anything else.
+  FileCopy(const char* path, std::uint64_t most) noexcept;
   ~FileCopy();
   FileCopy(const FileCopy&) = delete;
   FileCopy& operator=(const FileCopy&) = delete;
 
-  Bytes bytes() const noexcept { return {memory_, size_}; }  ///< as long as the file was when it was opened
-  /// Reads from `offset` up to `size` bytes, or to the end.
-  void fetch(std::uint64_t offset, std::uint64_t size) noexcept;
+  Bytes bytes() const noexcept { return {memory_, read_}; }
+  std::uint64_t size() const noexcept { return size_; }  ///< of the file
 
  private:
-  OwnFile file_;
   std::byte* memory_ = nullptr;
-  std::size_t size_ = 0;
-  std::uint64_t last_from_ = 0, last_to_ = 0;  ///< what was fetched last
+  std::size_t room_ = 0;
+  std::size_t read_ = 0;
+  std::uint64_t size_ = 0;
 };
 
 }  // namespace kshim::shim

@@ -25,11 +25,6 @@ extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start[];
 // Weak references: glibc has the first name (link.h), musl the second.
 [[gnu::weak]] extern r_debug _r_debug;
 extern "C" [[gnu::weak]] r_debug* _dl_debug_addr;
-// glibc 2.32 and later.
-extern "C" {
-[[gnu::weak]] extern char __libc_single_threaded;
-}
-
 namespace kshim::shim {
 namespace {
 
@@ -244,29 +239,6 @@ LoadedElf read_elf(const MapNode& node, const char* name, PageCache* pages) noex
 
 namespace {
 
-/// In a constructor of the start: whether nothing changes the list meanwhile. The dynamic linker calls these
-/// constructors without its lock, so a thread that an earlier one has started may load and unload libraries.
-bool is_list_still() noexcept {
-  const char* const alone = &__libc_single_threaded;
-  return alone == nullptr || *alone != 0;
-}
-
-/// Calls visit(node) until it answers false. Makes no system call while the list is still. False if the list
-/// changed in between.
-template <class Visit>
-bool each_node_at_start(const Visit& visit) noexcept {
-  if (is_list_still()) {
-    for (const link_map* map = link_map_head(); map != nullptr; map = map->l_next)
-      if (!visit(MapNode{map, *map})) break;
-    return true;
-  }
-  MapNode node;
-  bool broken = false;
-  for (bool more = read_node(link_map_head(), node); more; more = next_node(node, broken))
-    if (!visit(node)) break;
-  return !broken;
-}
-
 /// A file as the linker itself uses it: by its dynamic section, and without bounds.
 LoadedElf trusted_elf(const link_map& map) noexcept {
   std::size_t rows = 0;
@@ -281,60 +253,39 @@ LoadedElf trusted_elf(const link_map& map) noexcept {
   return {map.l_addr, headers, std::size(headers), LoadedElf::Access::direct};
 }
 
-LoadedElf elf_at_start(const MapNode& node) noexcept {
-  if (is_list_still()) return trusted_elf(node.map);
-  char path[512];
-  if (!read_name(node, path, sizeof path)) path[0] = 0;  // the headers are in memory as a rule
-  return read_elf(node, path, nullptr);
-}
-
-bool is_valgrinds(const MapNode& node) noexcept {
-  char copy[512];
-  if (!is_list_still() && !read_name(node, copy, sizeof copy)) return false;
-  const char* const name = is_list_still() ? node.map.l_name : copy;
-  return name != nullptr && base_name(name).starts_with("vgpreload_");
+bool is_valgrinds(const link_map& map) noexcept {
+  return map.l_name != nullptr && base_name(map.l_name).starts_with("vgpreload_");
 }
 
 [[gnu::constructor]] void note_start() {
-  constexpr int kTries = 8;
-  MapNode last;
+  const link_map* last = nullptr;
   std::size_t count = 0;
-  const auto note = [&](const MapNode& node) {
-    if (is_valgrinds(node)) never_ask_for_pages();
-    last = node;
+  for (const link_map* map = link_map_head(); map != nullptr; map = map->l_next) {
+    if (is_valgrinds(*map)) never_ask_for_pages();
+    last = map;
     ++count;
-    return true;
-  };
-  for (int i = 0; i < kTries; ++i) {
-    count = 0;
-    if (each_node_at_start(note)) break;
   }
-  if (last) g_last_dynamic_at_start = last.map.l_ld;
+  if (last != nullptr) g_last_dynamic_at_start = last->l_ld;
   NextFunction find[] = {{.name = "_dl_find_object", .version = "GLIBC_2.35"}};
   find_after_shim_at_start(find);
   g_find_by_linker.store(reinterpret_cast<FindByLinker>(find[0].address));
   g_count_at_start.store(count, std::memory_order_relaxed);
-  g_last_at_start.store(last.address, std::memory_order_relaxed);
+  g_last_at_start.store(last, std::memory_order_relaxed);
 }
 
 }  // namespace
 
 void find_after_shim_at_start(std::span<NextFunction> functions) noexcept {
   bool after_shim = false;
-  each_node_at_start([&](const MapNode& node) {
-    if (after_shim && look_into(elf_at_start(node), functions)) return false;
-    after_shim = after_shim || node.map.l_ld == _DYNAMIC;
-    return true;
-  });
+  for (const link_map* map = link_map_head(); map != nullptr; map = map->l_next) {
+    if (after_shim && look_into(trusted_elf(*map), functions)) return;
+    after_shim = after_shim || map->l_ld == _DYNAMIC;
+  }
 }
 
 void each_library_at_start(void (*visit)(const LoadedElf& elf)) noexcept {
-  if (!is_list_still()) return;
-  each_node_at_start([&](const MapNode& node) {
-    const bool program = node.address == link_map_head();
-    if (!program && node.map.l_ld != _DYNAMIC) visit(trusted_elf(node.map));
-    return true;
-  });
+  for (const link_map* map = link_map_head(); map != nullptr; map = map->l_next)
+    if (map != link_map_head() && map->l_ld != _DYNAMIC) visit(trusted_elf(*map));
 }
 
 }  // namespace kshim::shim

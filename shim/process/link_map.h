@@ -81,10 +81,10 @@ struct NextFunction {
 /// Finds them among the libraries that the process started with. Available before constructors run. Takes
 /// 4 KiB of stack.
 void find_after_shim(std::span<NextFunction> functions) noexcept;
-/// The same in a constructor. Makes no system call unless another thread runs already.
+/// The same in a constructor, where nothing changes the list. Makes no system call.
 void find_after_shim_at_start(std::span<NextFunction> functions) noexcept;
 /// Calls visit(elf) for each library that the process started with but the shim. In a constructor: makes no
-/// system call. For none where another thread runs already, which may unload libraries.
+/// system call.
 void each_library_at_start(void (*visit)(const LoadedElf& elf)) noexcept;
 /// Headers and tables of the file. One without a segment when its headers are not where they belong.
 /// `pages`: what is read through, or nullptr.

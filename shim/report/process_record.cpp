@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 
 #include "guest/clock.h"
@@ -93,28 +94,16 @@ std::string_view shown_user(const Options& options, ProcessRecordRoom& room) noe
 
 }  // namespace
 
-// Days to a date by counting eras of 400 years from 1 March of year 0, so that the leap day ends a year.
 Text<32> rfc3339(std::int64_t seconds, std::uint32_t nanoseconds) noexcept {
   constexpr std::int64_t kDay = 86400;
-  constexpr std::int64_t kEraDays = 146097;
-  constexpr std::int64_t kEpochFromMarch0 = 719468;
-  const std::int64_t days = seconds / kDay + kEpochFromMarch0;
-  const std::int64_t era = days / kEraDays;
-  const std::int64_t day_of_era = days - era * kEraDays;
-  const std::int64_t year_of_era =
-      (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  const std::int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-  const std::int64_t shifted_month = (5 * day_of_year + 2) / 153;  // 0 = March
-  const std::int64_t day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-  const std::int64_t month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
-  const std::int64_t year = year_of_era + era * 400 + (month <= 2 ? 1 : 0);
+  const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{seconds / kDay}}};
   const std::int64_t second = seconds % kDay;
-
   Text<32> out;
   const auto digits = [&out](std::int64_t value, std::int64_t highest) {
     for (; highest != 0; highest /= 10) out.put(static_cast<char>('0' + value / highest % 10));
   };
-  digits(year, 1000), out.put('-'), digits(month, 10), out.put('-'), digits(day, 10), out.put('T');
+  digits(static_cast<int>(date.year()), 1000), out.put('-'), digits(static_cast<unsigned>(date.month()), 10),
+      out.put('-'), digits(static_cast<unsigned>(date.day()), 10), out.put('T');
   digits(second / 3600, 10), out.put(':'), digits(second / 60 % 60, 10), out.put(':'),
       digits(second % 60, 10);
   out.put('.'), digits(nanoseconds / 1000, 100'000), out.put('Z');

@@ -74,15 +74,6 @@ bool is_stderr() noexcept {
   return is_terminal(now) || is_open_elsewhere(now);
 }
 
-/// A host that writes past RLIMIT_FSIZE is ended by SIGXFSZ. The shim leaves half of that size to the host.
-bool leaves_room(std::size_t size) noexcept {
-  rlimit limit{};
-  struct stat now {};
-  if (raw::get_limit(RLIMIT_FSIZE, limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
-  if (raw::status_of(STDERR_FILENO, now) != 0 || !S_ISREG(now.st_mode)) return true;
-  return static_cast<rlim_t>(now.st_size) + size <= limit.rlim_cur / 2;
-}
-
 /// Whether it takes text now; a pipe has a reader.
 bool is_ready() noexcept {
   pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
@@ -103,7 +94,7 @@ std::size_t piece_of(std::string_view text) noexcept {
 }
 
 void write_clean(std::string_view text) noexcept {
-  if (!is_stderr() || !leaves_room(text.size())) return;
+  if (!is_stderr()) return;
   while (!text.empty() && is_ready()) {
     const std::size_t size = piece_of(text);
     // SIGTTOU, which stops a background job of a terminal with "stty tostop", is blocked.

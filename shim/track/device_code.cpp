@@ -18,10 +18,9 @@ namespace kshim::shim {
 namespace {
 
 constexpr std::uint64_t kMaxBlob = 1ULL << 30U;
-constexpr std::uint64_t kMaxCopied = 64ULL << 20U;
+constexpr std::uint64_t kMaxCopied = 16ULL << 20U;
 constexpr std::size_t kMaxPrelinked = 4096;
 constexpr std::size_t kHead = 4096;  // enough to identify the format
-constexpr std::size_t kEntry = 64;   // of a fatbin: its header
 
 /// Bytes from an address on, as far as they can be read. A file is mapped as a whole; of a blob elsewhere
 /// each page is asked for once.
@@ -58,14 +57,12 @@ void add(DeviceCode& out, const image::Candidate& candidate) noexcept {
   if (out.image_count < DeviceCode::kMaxImages) out.images[out.image_count++] = candidate;
 }
 
-/// `file`: the source of the bytes if only their beginning was read; nullptr if all are in memory.
-void add_fatbin(Bytes bytes, DeviceCode& out, FileCopy* file = nullptr) noexcept {
+void add_fatbin(Bytes bytes, DeviceCode& out) noexcept {
   const auto reader = image::FatbinReader::open(bytes);
   if (!reader) return;
   image::FatbinReader walk = *reader;
   // An entry of an unknown kind is passed over; a damaged one ends the walk by itself.
   for (;;) {
-    if (file != nullptr) file->fetch(walk.whole(), kEntry);
     const auto found = walk.next();
     if (found)
       add(out, {found->kind, found->arch, found->isa});
@@ -118,10 +115,10 @@ std::uint64_t text_size(ReadableRange& reach) noexcept {
   return kMaxBlob;
 }
 
-void read_images(image::BlobKind kind, Bytes bytes, DeviceCode& out, FileCopy* file = nullptr) noexcept {
+void read_images(image::BlobKind kind, Bytes bytes, DeviceCode& out) noexcept {
   if (kind == image::BlobKind::fatbin) {
     out.packaging = image::Packaging::fatbin;
-    add_fatbin(bytes, out, file);
+    add_fatbin(bytes, out);
   } else if (kind == image::BlobKind::cubin) {
     if (const auto cubin = image::CubinReader::open(bytes)) {
       add(out, {image::ImageKind::cubin, cubin->arch(), {}});
@@ -196,36 +193,6 @@ std::uint64_t sample_hash(image::BlobKind kind, Bytes bytes) noexcept {
                         std::min<std::size_t>(kEnds, static_cast<std::size_t>(size - *table))));
   for (std::size_t i = 1; i <= kBlocks; ++i) add(bytes.subspan(bytes.size() / (kBlocks + 1) * i, kBlock));
   return hash == 0 ? 1 : hash;
-}
-
-/// What CubinReader looks at to tell architecture and toolkit: section headers, their names, two sections.
-void fetch_cubin_headers(FileCopy& file) noexcept {
-  constexpr std::uint64_t kSectionHeader = 64;
-  constexpr std::uint64_t kMaxOfASection = 65536;
-  constexpr std::uint64_t kMaxOfNames = std::uint64_t{4} << 20U;
-  constexpr std::string_view kWanted[] = {".nv.compat", ".note.nv.tkinfo"};
-  const Bytes bytes = file.bytes();
-  const auto table = read_le<std::uint64_t>(bytes, 40);
-  const auto count = read_le<std::uint16_t>(bytes, 60);
-  const auto names_index = read_le<std::uint16_t>(bytes, 62);
-  if (!table || !count || !names_index || *table > bytes.size()) return;
-  file.fetch(*table, *count * kSectionHeader);
-  const auto names = read_le<std::uint64_t>(bytes, *table + *names_index * kSectionHeader + 24);
-  const auto names_size = read_le<std::uint64_t>(bytes, *table + *names_index * kSectionHeader + 32);
-  if (!names || !names_size || *names > bytes.size()) return;
-  file.fetch(*names, std::min(*names_size, kMaxOfNames));
-  for (std::uint64_t i = 0; i < *count; ++i) {
-    const std::uint64_t at = *table + i * kSectionHeader;
-    const auto name = read_le<std::uint32_t>(bytes, at);
-    const auto offset = read_le<std::uint64_t>(bytes, at + 24);
-    const auto size = read_le<std::uint64_t>(bytes, at + 32);
-    if (!name || !offset || !size) return;
-    for (const std::string_view wanted : kWanted) {
-      const auto text = slice(bytes, *names + *name, wanted.size() + 1);
-      if (text && text_of(*text).starts_with(wanted) && text->back() == std::byte{0})
-        file.fetch(*offset, std::min(*size, kMaxOfASection));
-    }
-  }
 }
 
 }  // namespace
@@ -340,16 +307,16 @@ void examine_file(const char* path, LoadResult result, DeviceCode& out) noexcept
   if (name.empty()) return;
   out.object = identity_of_file(name);
   if (result == LoadResult::refused) return;
-  FileCopy file(path);
-  out.size = file.bytes().size();
-  file.fetch(0, kHead);
-  const image::BlobKind kind = image::identify(file.bytes().first(std::min(file.bytes().size(), kHead)));
-  // PTX says what it is for in its first lines.
-  if (result == LoadResult::failed && (kind == image::BlobKind::cubin || kind == image::BlobKind::ptx))
-    file.fetch(kHead, kMaxCopied);
-  else if (kind == image::BlobKind::cubin)
-    fetch_cubin_headers(file);
-  read_images(kind, file.bytes(), out, &file);
+  const FileCopy head(path, kHead);
+  const image::BlobKind kind = image::identify(head.bytes());
+  out.size = head.size();
+  // PTX says what it is for in its first lines. A cubin that has loaded, the command reads.
+  if (result == LoadResult::loaded && kind != image::BlobKind::fatbin) {
+    if (kind == image::BlobKind::ptx) read_images(kind, head.bytes(), out);
+    return;
+  }
+  const FileCopy whole(path, kMaxCopied);
+  read_images(kind, whole.bytes(), out);
 }
 
 }  // namespace kshim::shim

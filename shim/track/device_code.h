@@ -82,7 +82,7 @@ void hash_in_full(DeviceCode& code) noexcept;
 void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept;
 
 /// `path`: the argument of the load function. The file gets an identity although it is not mapped. If the
-/// load succeeded, only headers are read.
+/// load succeeded, only the first bytes of a cubin or PTX are read.
 void examine_file(const char* path, LoadResult result, DeviceCode& out) noexcept;
 
 }  // namespace kshim::shim

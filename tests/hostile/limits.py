@@ -64,21 +64,6 @@ class Limits(hostile.Case):
                     lines = [json.loads(line) for line in (folder / "r.jsonl").read_text().splitlines()]
                     self.assertEqual((self.codes(lines), lines[0]["type"]), (failures, "process"))
 
-    def test_file_size_of_stderr(self):
-        """RLIMIT_FSIZE and stderr in a file | no SIGXFSZ; half of what the file may hold stays the host's, so that our lines may be missing | all of it, if its own file has room"""
-        for limit in (0, 30, 300, 500, 1 << 20):
-            with self.subTest(limit):
-                ends = []
-                for start in (self.bare, self.shimmed):
-                    with open(self.folder / "stderr.txt", "w", encoding="utf-8") as stderr:
-                        done = start(*self.scenario("file-size", limit), stderr=stderr)
-                    text = (self.folder / "stderr.txt").read_text()
-                    ends.append((done.returncode, done.stdout, hostile.without_ours(text)))
-                self.assertEqual(ends[0], ends[1])
-                if limit <= 30 or limit > 500:  # in between, a short line may fit
-                    self.assertEqual("kshim: " in text, limit > 500)
-        self.assertEqual(ends[0][2], "a line of the host's\n")
-
     def test_address_space(self):
         """RLIMIT_AS, with 32 MiB more than the host alone needs | nothing | all of it"""
         def works(start, limit):

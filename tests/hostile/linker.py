@@ -214,15 +214,6 @@ os._exit(0)
             self.assertEqual((bare, shimmed), (["255"], ["100"]))
             self.assertEqual(self.found(), [])
 
-    def test_libraries_are_closed_while_the_program_starts(self):
-        """a library's constructor starts a thread that opens and closes libraries while the process starts (glibc 2.32 and later) | nothing | -"""
-        version = self.bare(hostile.HERE / "closes_early").stdout.strip()
-        if tuple(map(int, version.split("."))) < (2, 32):
-            self.skipTest(f"glibc {version} does not tell whether a thread runs")
-        variables = {"CLOSES_FOLDER": self.copies(32)}
-        for _ in range(60):
-            self.plain(None, program=hostile.HERE / "closes_early", variables=variables)
-
     def test_what_a_program_finds_in_itself(self):
         """a program without CUDA looks up driver functions in its own handle (`dlopen(NULL)`) and in the default scope | nothing: they do not exist | none"""
         self.plain("null-handle")
