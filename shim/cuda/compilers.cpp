@@ -52,13 +52,11 @@ std::string_view folder_of(std::string_view path) noexcept {
   return part_of(path, 0, path.size() - base_name(path).size());
 }
 
-/// Which objects are linked to the function, and to which copy of it.
+/// What an object in the caller's folder is linked to.
 struct Importers {
   const Copies& copies;
-  std::string_view folder;       ///< the caller's
-  AnyFunction beside = nullptr;  ///< what an importer in that folder is linked to
-  AnyFunction all = nullptr;     ///< what every importer is linked to
-  bool differ = false;
+  std::string_view folder;
+  AnyFunction beside = nullptr;
 };
 
 /// Whether an object is linked to one of the copies, or to something that may be.
@@ -71,12 +69,9 @@ bool is_linked(const Copies& copies, const LoadedElf& elf) noexcept {
 bool ask_importer(void* context, const LoadedObject& object) {
   auto& out = *static_cast<Importers*>(context);
   const LoadedElf elf = object.elf.through(out.copies.pages);
-  if (is_shim(object.elf.base()) || !is_linked(out.copies, elf)) return true;
-  const AnyFunction target = copy_for(out.copies, elf);
-  if (out.beside == nullptr && folder_of(object.path) == out.folder) out.beside = target;
-  out.differ = out.differ || (out.all != nullptr && out.all != target);
-  out.all = target;
-  return true;
+  if (folder_of(object.path) != out.folder || !is_linked(out.copies, elf)) return true;
+  out.beside = copy_for(out.copies, elf);
+  return false;
 }
 
 }  // namespace
@@ -93,8 +88,7 @@ AnyFunction find_compiler(Hook hook, std::string_view node, const void* caller) 
   if (from && from.elf.imports(copies.row.name)) return copy_for(copies, from.elf);
   Importers importers{.copies = copies, .folder = folder_of(from.path)};
   for_each_loaded_object(ask_importer, &importers);
-  if (importers.all == nullptr) return copies.copies[0].function;
-  return importers.differ && importers.beside != nullptr ? importers.beside : importers.all;
+  return importers.beside != nullptr ? importers.beside : copies.copies[0].function;
 }
 
 bool has_compiler(Hook hook) noexcept { return find_compiler(hook, {}, nullptr) != nullptr; }

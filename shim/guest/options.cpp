@@ -56,30 +56,14 @@ bool for_each_item(std::string_view text, std::string_view separators, Accept ac
   return true;
 }
 
-bool parse_bool(std::string_view value, bool& out) noexcept {
-  if (value != "0" && value != "1") return false;
-  out = value == "1";
+/// One of the words, by its place.
+template <class Choice>
+bool parse_choice(std::string_view value, std::initializer_list<std::string_view> words,
+                  Choice& out) noexcept {
+  const auto* const found = std::find(words.begin(), words.end(), value);
+  if (found == words.end()) return false;
+  out = static_cast<Choice>(found - words.begin());
   return true;
-}
-
-bool parse_log(std::string_view value, LogLevel& out) noexcept {
-  constexpr std::string_view kLevels[] = {"off", "error", "warn", "info", "debug"};
-  for (std::size_t i = 0; i < std::size(kLevels); ++i)
-    if (value == kLevels[i]) {
-      out = static_cast<LogLevel>(i);
-      return true;
-    }
-  return false;
-}
-
-bool parse_arguments(std::string_view value, report::ArgumentDetail& out) noexcept {
-  constexpr std::string_view kDetails[] = {"names", "full", "off"};
-  for (std::size_t i = 0; i < std::size(kDetails); ++i)
-    if (value == kDetails[i]) {
-      out = static_cast<report::ArgumentDetail>(i);
-      return true;
-    }
-  return false;
 }
 
 /// 65536, 64K, 64M, 1G; not 0.
@@ -157,7 +141,7 @@ void parse_option(OptionId id, std::string_view value, OptionsStorage& storage, 
       break;
     }
     case OptionId::log:
-      good = parse_log(value, out.log);
+      good = parse_choice(value, {"off", "error", "warn", "info", "debug"}, out.log);
       break;
     case OptionId::backtrace:
       good = parse_backtrace(value, out);
@@ -167,23 +151,22 @@ void parse_option(OptionId id, std::string_view value, OptionsStorage& storage, 
       out.targets = {storage.targets, storage.target_count};
       break;
     case OptionId::coverage:
-      good = parse_bool(value, out.coverage);
+      good = parse_choice(value, {"0", "1"}, out.coverage);
       break;
     case OptionId::repeats:
-      good = value == "each" || value == "milestones";
-      if (good) out.each_repeat = value == "each";
+      good = parse_choice(value, {"milestones", "each"}, out.each_repeat);
       break;
     case OptionId::patch_table:
-      good = parse_bool(value, out.patch_table);
+      good = parse_choice(value, {"0", "1"}, out.patch_table);
       break;
     case OptionId::images:
-      good = parse_bool(value, out.images);
+      good = parse_choice(value, {"0", "1"}, out.images);
       break;
     case OptionId::driver_log:
-      good = parse_bool(value, out.driver_log);
+      good = parse_choice(value, {"0", "1"}, out.driver_log);
       break;
     case OptionId::argv:
-      good = parse_arguments(value, out.arguments);
+      good = parse_choice(value, {"names", "full", "off"}, out.arguments);
       break;
     case OptionId::privacy:
       // Any other word is a file name. A file that has no key leaves the report private all the same.
@@ -209,7 +192,7 @@ void parse_option(OptionId id, std::string_view value, OptionsStorage& storage, 
       good = parse_size(value, out.sample);
       break;
     case OptionId::disable:
-      good = parse_bool(value, disabled);
+      good = parse_choice(value, {"0", "1"}, disabled);
       if (good) out.enabled = !disabled;
       break;
   }

@@ -79,6 +79,16 @@ long call(long number, Arguments... arguments) noexcept {
   return -1;
 }
 
+/// Whether the descriptor is on a local file system. Others (NFS, FUSE) may not answer.
+inline bool is_on_local_disk(int fd) noexcept {
+  constexpr unsigned long kLocal[] = {0xef53,     0x01021994, 0x58465342, 0x9123683e,
+                                      0x794c7630, 0x2fc12fc1, 0xf2f52010};
+  struct statfs info {};
+  if (call(SYS_fstatfs, fd, &info) != 0) return false;
+  for (const unsigned long type : kLocal)  // ext, tmpfs, XFS, Btrfs, overlay, ZFS, F2FS
+    if (static_cast<unsigned long>(info.f_type) == type) return true;
+  return false;
+}
 inline int open_file(const char* path, int flags, unsigned mode = 0) noexcept {
   return static_cast<int>(call(SYS_openat, AT_FDCWD, path, flags, mode));
 }

@@ -2,6 +2,7 @@
 #include "report/report_path.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ namespace kshim::shim {
 namespace {
 
 // Of the names for one pattern: a try is a round trip on a network's file system.
+constexpr unsigned kMaxNumber = 9999;
 constexpr unsigned kInOrder = 64;
 constexpr unsigned kMaxTries = 256;
 
@@ -210,17 +212,43 @@ bool has_entries(int folder, const struct stat& info, std::uint64_t most) noexce
   return count >= most;
 }
 
+/// Processes that start at the same time count and create one after the other. A folder that cannot be full
+/// is not locked, nor one on a server, which may not answer; what somebody else has locked stops nobody.
+class ScopedFolderLock {
+ public:
+  ScopedFolderLock(int folder, const struct stat& info, std::uint64_t most) noexcept {
+    constexpr std::uint64_t kSmall = 1024;
+    constexpr int kTries = 50;
+    constexpr long kPause = 1'000'000;
+    if ((most > kSmall && !can_have(info, most / 2)) || !raw::is_on_local_disk(folder)) return;
+    // Through a description of its own: closing it unlocks.
+    file_ = OwnFile(raw::open_at(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
+    for (int tries = 0; file_ && tries < kTries; ++tries) {
+      if (raw::call(SYS_flock, file_.get(), LOCK_EX | LOCK_NB) == 0 || raw::t_error != EWOULDBLOCK) return;
+      raw::sleep_for(kPause);
+    }
+  }
+  explicit operator bool() const noexcept { return static_cast<bool>(file_); }
+
+ private:
+  OwnFile file_;
+};
+
 constexpr int kTooManyFiles = -1;  // beside errno
 
 int create_in(int folder, std::string_view path, const Options& options, ReportFile& out) noexcept {
   struct stat within {};
   if (raw::status_of(folder, within) != 0) return raw::t_error;
+  const ScopedFolderLock lock(folder, within, options.max_files);
+  if (lock && raw::status_of(folder, within) != 0) return raw::t_error;
   if (has_entries(folder, within, options.max_files)) return kTooManyFiles;
   const unsigned mode = options.mode;
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
   const std::uint64_t start = now_nanoseconds() / 64;
   for (unsigned tries = 0; tries < kMaxTries; ++tries) {
-    const auto number = tries < kInOrder ? tries : static_cast<unsigned>(kInOrder + (start + tries) % 10000);
+    const auto number = tries < kInOrder
+                            ? tries
+                            : static_cast<unsigned>(kInOrder + (start + tries) % (kMaxNumber - kInOrder + 1));
     PathText candidate;
     if (number == 0)
       candidate << path;
