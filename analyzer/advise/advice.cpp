@@ -13,24 +13,22 @@
 
 namespace kshim::advise {
 
-FixDraft fix_of(std::string_view id, const TemplateWords& words, const std::string* program) {
-  for (const FixRow& row : fixes()) {
-    if (row.id != id) continue;
-    FixDraft out{{row.kind,
-                  expand_filled(row.title, words),
-                  {},
-                  expand_filled(row.why, words),
-                  expand_filled(row.caveat, words),
-                  row.id.substr(0, row.id.find('/'))}};
-    for (std::string_view rest = row.command; !rest.empty();) {  // a line is a command
-      const std::string_view line = rest.substr(0, rest.find('\n'));
-      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-      Command command = command_of(line, words, program);
-      if (!command.empty()) out.steps.push_back(std::move(command));
-    }
-    return out;
+std::vector<Command> commands_of(std::string_view lines, const TemplateWords& words,
+                                 const std::string* program) {
+  std::vector<Command> out;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(lines.size(), line.size() + 1));
+    if (Command command = command_of(line, words, program); !command.empty())
+      out.push_back(std::move(command));
   }
-  throw std::runtime_error(fmt::format("the tables in use have no fix `{}`", id));
+  return out;
+}
+
+FixDraft fix_of(std::string_view id, const TemplateWords& words, const std::string* program) {
+  const FixRow* row = first_row(fixes(), [&](const FixRow& each) { return each.id == id; });
+  if (row == nullptr) throw std::runtime_error(fmt::format("the tables in use have no fix `{}`", id));
+  return fix_of_row(*row, row->id.substr(0, row->id.find('/')), words, program);
 }
 
 bool is_shown(std::string_view when, const Facts& at) {
@@ -46,16 +44,7 @@ void add_plain_fixes(const Facts& at, FixDrafts& fixes) {
   TemplateWords words;
   for (const auto& [word, text] : at.call.said) words.emplace_back(word, text);
   const auto add = [&](const auto& row) {
-    if (!is_of(row)) return;
-    FixDraft fix{{row.kind,
-                  expand_filled(row.title, words),
-                  {},
-                  expand_filled(row.why, words),
-                  expand_filled(row.caveat, words),
-                  row_of(row.cause).name}};
-    fix.actor = actor_of(row.who);
-    if (!row.command.empty()) fix.steps.push_back(command_of(row.command, {}, &at.process.program));
-    fixes.push_back(std::move(fix));
+    if (is_of(row)) fixes.push_back(fix_of_row(row, row_of(row.cause).name, words, &at.process.program));
   };
   for (const CauseFixRow& row : cause_fixes())
     if (is_shown(row.when, at)) add(row);
@@ -186,8 +175,7 @@ void add_look_fixes(const Facts& at, FixDrafts& fixes) {
 
 // The image for the GPU is there, and its source leaves nothing of the kernel in it.
 void add_body_fixes(const Facts& at, AdviceDraft& advice) {
-  const std::string taken(
-      at.images.taken ? image::to_name(at.images.taken->kind, at.images.taken->arch).view() : "");
+  const std::string taken = at.images.taken ? name(*at.images.taken) : "";
   if (at.images.taken && at.gpu.cc && at.images.taken->arch.cc < *at.gpu.cc) {
     const std::string need = sm_name(*at.gpu.cc);
     advice.fixes.push_back(fix_of(
@@ -287,7 +275,7 @@ bool may_do_without(const Facts& at) {
 void add_fallback(const Facts& at, FixDrafts& fixes) {
   const bool may = is_image_cause(at.cause) || at.cause == Cause::library_refuses ||
                    at.cause == Cause::nvrtc_arch_unsupported;
-  const bool quick = std::any_of(fixes.begin(), fixes.end(), [](const FixDraft& fix) {
+  const bool quick = std::ranges::any_of(fixes, [](const FixDraft& fix) {
     return fix.kind == FixKind::reinstall || fix.kind == FixKind::environment ||
            fix.kind == FixKind::upgrade_driver;
   });
@@ -301,33 +289,32 @@ void add_fallback(const Facts& at, FixDrafts& fixes) {
 // In a container, what gives it its GPU comes before what looks for one; and where the commands belong.
 void order_for_container(const Facts& at, FixDrafts& fixes) {
   if (!is_shown("container", at) || fixes.empty()) return;
-  std::stable_partition(fixes.begin(), fixes.end(), std::mem_fn(&FixDraft::runs_container));
+  std::stable_partition(fixes.begin(), fixes.end(),
+                        [](const FixDraft& fix) { return !steps_of<Container>(fix).empty(); });
   FixDraft& first = fixes.front();
   const bool changes =
       first.kind == FixKind::reinstall || first.kind == FixKind::rebuild || first.kind == FixKind::downgrade;
   if (!changes && first.kind != FixKind::upgrade_driver) return;
-  if (!first.caveat.empty()) first.caveat += "; ";
-  first.caveat += changes ? "in a container, run it while building the image (a RUN line in the Dockerfile), "
-                            "or use a newer image"
-                          : "a container has the driver of its host: update it there";
+  add_clause(first.caveat,
+             changes
+                 ? "in a container, run it while building the image (a RUN line in the Dockerfile), or use a "
+                   "newer image"
+                 : "a container has the driver of its host: update it there");
 }
 
 // A finished image is exchanged as a whole, and not what is in it.
 void add_image_fix(const Facts& at, FixDrafts& fixes) {
   if (at.process.container_image.empty() || !lacks_code(at.cause) || !at.gpu.cc || at.package.builds) return;
-  const ToolkitRow* last = last_with_code_for(*at.gpu.cc);
-  const ToolkitRow* first = first_toolkit_for({*at.gpu.cc, image::Suffix::none});
-  if (last == nullptr || first == nullptr) return;
-  const bool dropped = last != &toolkits().back();
+  const auto toolkits = toolkits_with_code(*at.gpu.cc);
+  if (!toolkits) return;
   fixes.insert(
       fixes.begin(),
       fix_of("use-other-tag",
              {{"image", at.process.container_image},
               {"repository", at.process.container_image.substr(0, at.process.container_image.find(':'))},
-              {"age", dropped ? "an older" : "a newer"},
+              {"age", last_before_dropped(at) != nullptr ? "an older" : "a newer"},
               {"gpu", sm_name(*at.gpu.cc)},
-              {"cuda", dropped ? fmt::format("CUDA {} or older", name(last->version))
-                               : fmt::format("CUDA {} or newer", name(first->version))}}));
+              {"cuda", *toolkits}}));
 }
 
 // The system that a file is for, by its name or the name of its wheel; empty where neither tells.
@@ -365,10 +352,11 @@ Facts completed(const Facts& given) {
 /// The fixes with the text of their commands, for the Python that failed.
 Advice printed(const Facts& at, AdviceDraft draft) {
   Advice out{{}, std::move(draft.dead_ends), std::move(draft.remarks)};
-  // A word that its title needs is not known.
-  std::erase_if(draft.fixes, [](const FixDraft& fix) { return fix.title.empty(); });
   const Shell shell{at.process.python_env, at.process.windows, at.process.interpreter};
   for (FixDraft& fix : draft.fixes) {
+    for (const UpdateDriver* driver : steps_of<UpdateDriver>(fix))
+      fix.title = title_of(*driver, at.process.windows);
+    if (fix.title.empty()) continue;  // a word that it needs is not known
     for (const Command& command : fix.steps) {
       fix.names_program = fix.names_program || command.names_program;
       if (std::string text = text_of(command, shell); !text.empty()) fix.commands.push_back(std::move(text));

@@ -19,7 +19,7 @@ template <class Unfit>
 void take_out(std::vector<Fix>& fixes, std::string_view why, Unfit unfit) {
   for (Fix& fix : fixes) {
     if (std::erase_if(fix.commands, unfit) == 0) continue;
-    fix.caveat += (fix.caveat.empty() ? "" : "; ") + std::string(why);
+    add_clause(fix.caveat, why);
   }
 }
 
@@ -127,13 +127,8 @@ constexpr std::string_view kInPowerShell =
 
 void keep_for_language(const Facts& at, FixDrafts& fixes) {
   if (!is_shown("not-python", at)) return;
-  const auto is_pythons = [](const Command& command) {
-    return std::ranges::any_of(command.steps, [](const Step& step) {
-      return step.kind == Step::Kind::install || step.kind == Step::Kind::remove || step.program == "pip" ||
-             step.program == "python" || step.program == "conda";
-    });
-  };
   std::stable_partition(fixes.begin(), fixes.end(), [&](FixDraft& fix) {
+    const auto is_pythons = [](const Command& command) { return (command.needs & need::python) != 0; };
     return std::erase_if(fix.steps, is_pythons) == 0 || !fix.steps.empty();
   });
 }
@@ -142,13 +137,12 @@ void keep_for_windows(const Facts& at, FixDrafts& fixes, bool of_file) {
   // A program of Windows runs in no container of Linux.
   if (at.call.message.find("docker") == std::string::npos &&
       at.call.message.find("container") == std::string::npos)
-    std::erase_if(fixes, &FixDraft::runs_container);
+    std::erase_if(fixes, [](const FixDraft& fix) { return !steps_of<Container>(fix).empty(); });
   for (FixDraft& fix : fixes) {
     std::erase_if(fix.steps, [&](const Command& command) {
       return (command.needs & (of_file ? need::linux | need::posix : need::linux)) != 0;
     });
-    if (fix.needs_any(need::posix))
-      fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", kInPowerShell);
+    if (fix.needs(need::posix)) add_clause(fix.caveat, kInPowerShell);
   }
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/advise/step.h"
+#include "analyzer/advise/fixes.h"
 
 namespace kshim::advise {
 

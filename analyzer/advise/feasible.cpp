@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What can be done here, and what a fix takes for granted: questions asked of its steps.
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
 
@@ -18,19 +19,68 @@ Version least_source_cuda(const Facts& at) {
 
 Version driver_limit(const Facts& at) {
   // A Jetson whose JetPack has ended: what the log names is of its JetPack.
-  const bool jetson = !at.driver.cuda.known() && at.gpu.cc && find_gpu(*at.gpu.cc) != nullptr &&
-                      find_gpu(*at.gpu.cc)->tegra && !can_ever_run(at.gpu.cc, toolkits().back().version);
+  const GpuRow* gpu = gpu_of(at);
+  const bool jetson = !at.driver.cuda.known() && gpu != nullptr && gpu->tegra &&
+                      !can_ever_run(at.gpu.cc, toolkits().back().version);
   return jetson ? at.images.toolkit : at.driver.cuda;
 }
 
 namespace {
+
+/// 12.0 of `cupy-cuda12x` and `jax[cuda12]`, 11.8 of an index with cu118: the first CUDA that a text names.
+Version cuda_in(std::string_view text) {
+  for (std::size_t at = text.find("cu"); at != text.npos; at = text.find("cu", at + 2)) {
+    std::string_view rest = text.substr(at + 2);
+    for (const std::string_view part : {"da", "-"})
+      if (rest.starts_with(part)) rest.remove_prefix(part.size());
+    const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    if (digits == 2 || digits == 3) return cuda_of(fmt::format("cu{}", rest));
+  }
+  return {};
+}
+
+/// What the packages or their indexes are built for; unknown where they name no CUDA.
+Version cuda_of(const Command& command) {
+  std::vector<std::string> texts;
+  for (const Step& step : command.steps)
+    if (const Install* install = std::get_if<Install>(&step.action)) {
+      for (const Requirement& package : install->packages)
+        texts.insert(texts.end(), {package.name, package.extras});
+      texts.insert(texts.end(), install->indexes.begin(), install->indexes.end());
+    }
+  for (const std::string& text : texts)
+    if (const Version cuda = cuda_in(text); cuda.known()) return cuda;
+  return {};
+}
+
+/// The package that is to be of a release which PyPI does not have; empty: there is none.
+std::string_view unpublished_in(const Command& command) {
+  for (const Step& step : command.steps)
+    if (const Install* install = std::get_if<Install>(&step.action))
+      for (const Requirement& package : install->packages) {
+        const std::string_view release = package.release;
+        const bool pinned = release.starts_with("==") || release.starts_with("~=");
+        for (const FirstReleaseRow& row : first_releases())
+          if (pinned && package.name == row.package &&
+              !is_on_pypi(row.package, release.substr(2, release.find_first_not_of("0123456789.*", 2) - 2)))
+            return row.package;
+      }
+  return {};
+}
+
+bool pins_release(const FixDraft& fix) {
+  return std::ranges::any_of(steps_of<Install>(fix), [](const Install* install) {
+    return std::ranges::any_of(install->packages,
+                               [](const Requirement& package) { return package.release.starts_with("=="); });
+  });
+}
 
 bool is_feasible(const Facts& at, const FixDraft& fix) {
   if (fix.system == "linux" && platform_of(at).starts_with("windows")) return false;
   if (!fix.cuda.known()) return true;
   const bool of_source = fix.id == "rebuild" && comes_built(at);
   if (of_source && fix.cuda < least_source_cuda(at)) return false;
-  const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
+  const GpuRow* gpu = gpu_of(at);
   // A Jetson has the driver of its JetPack, and no other.
   return gpu != nullptr && gpu->tegra ? can_run(at.gpu.cc, driver_limit(at), fix.cuda)
                                       : can_ever_run(at.gpu.cc, fix.cuda);
@@ -40,17 +90,17 @@ bool depends_on(const Facts& at, const FixDraft& fix, Assumed what) {
   const bool chosen = fix.id == "install-build";  // for this GPU or driver
   switch (what) {
     case Assumed::gpu:
-      return chosen || fix.needs_any(need::gpu);
+      return chosen || fix.needs(need::gpu);
     case Assumed::cuda:
       return fix.cuda.known() && !chosen && !at.driver.cuda.known();
     case Assumed::driver:
       return fix.cuda.known() && fix.kind == FixKind::reinstall && at.images.toolkit.major < fix.cuda.major;
     case Assumed::system:
-      return fix.needs_any(need::system);
+      return fix.needs(need::system);
     case Assumed::package_manager:
-      return fix.needs_any(need::manager);
+      return fix.needs(need::manager);
     case Assumed::python:
-      return chosen && fix.pins_release();
+      return chosen && pins_release(fix);
   }
   return false;
 }
@@ -60,7 +110,7 @@ bool keeps_commands(FixDraft& fix) {
   const std::size_t before = fix.steps.size();
   for (const Command& command : fix.steps)
     if (const std::string_view package = unpublished_in(command); !package.empty())
-      fix.caveat += fmt::format("{}PyPI has no {} as old as that", fix.caveat.empty() ? "" : "; ", package);
+      add_clause(fix.caveat, fmt::format("PyPI has no {} as old as that", package));
   std::erase_if(fix.steps, [](const Command& command) { return !unpublished_in(command).empty(); });
   return fix.steps.size() == before;
 }
@@ -97,9 +147,8 @@ void keep_feasible(const Facts& at, FixDrafts& fixes) {
                                     : row != nullptr     ? row->driver
                                                          : "";
     if (!driver.empty())
-      fix.caveat +=
-          fmt::format("{}it needs driver {} or newer, and yours is for CUDA {}",
-                      fix.caveat.empty() ? "" : "; ", driver_text(at, driver), name(at.driver.cuda));
+      add_clause(fix.caveat, fmt::format("it needs driver {} or newer, and yours is for CUDA {}",
+                                         driver_release(driver, at.process.windows), name(at.driver.cuda)));
   }
 }
 

@@ -3,18 +3,83 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/build_plan.h"
-#include "analyzer/advise/step.h"
-#include "analyzer/core/text.h"
 #include "analyzer/data/reach.h"
+#include "analyzer/say/shell.h"
 
 namespace kshim::advise {
 
+/// A fix while it is made: its steps have no text yet.
+struct FixDraft : Fix {
+  std::vector<Command> steps = {};
+
+  bool needs(unsigned what) const {
+    return std::ranges::any_of(steps, [what](const Command& command) { return (command.needs & what) != 0; });
+  }
+};
+using FixDrafts = std::vector<FixDraft>;
+
+struct AdviceDraft {
+  FixDrafts fixes;  ///< ordered by what works soonest
+  std::vector<DeadEnd> dead_ends;
+  std::vector<std::string> remarks;
+};
+
+/// Its steps of that kind, in order.
+template <class Kind, class Draft>
+auto steps_of(Draft& fix) {
+  std::vector<decltype(std::get_if<Kind>(&fix.steps.front().steps.front().action))> out;
+  for (auto& command : fix.steps)
+    for (auto& step : command.steps)
+      if (auto* own = std::get_if<Kind>(&step.action)) out.push_back(own);
+  return out;
+}
+
+/// One more clause of a caveat; an empty one is none.
+inline void add_clause(std::string& caveat, std::string_view clause) {
+  caveat.append(caveat.empty() || clause.empty() ? "" : "; ").append(clause);
+}
+
+/// Its row; nullptr where the GPU is not known, or no table knows it.
+inline const GpuRow* gpu_of(const Facts& at) { return at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr; }
+
+/// The commands of a row, a line each; without those whose words are not known.
+std::vector<Command> commands_of(std::string_view lines, const TemplateWords& words = {},
+                                 const std::string* program = nullptr);
+/// A row of any table of fixes with its words filled in.
+template <class Row>
+FixDraft fix_of_row(const Row& row, std::string_view id, const TemplateWords& words,
+                    const std::string* program = nullptr) {
+  FixDraft out{{row.kind,
+                expand_filled(row.title, words),
+                {},
+                expand_filled(row.why, words),
+                expand_filled(row.caveat, words),
+                id}};
+  if constexpr (requires { row.who; }) out.actor = actor_of(row.who);
+  out.steps = commands_of(row.command, words, program);
+  return out;
+}
 /// The row of the table fixes with its words filled in, and `program`, where it is given, for PROGRAM. "a/b":
 /// variant b of fix a.
 FixDraft fix_of(std::string_view id, const TemplateWords& words = {}, const std::string* program = nullptr);
 
 /// Whether the log shows what a row's key `when` names; empty: it always does.
 bool is_shown(std::string_view when, const Facts& at);
+
+/// What helps with the message of a log's deciding line.
+struct Remedies {
+  FixDrafts of_package;  ///< for this package or situation
+  FixDrafts others;
+  Rest rest = Rest::also;  ///< what becomes of the fixes of its cause
+  bool for_gpu = false;    ///< one of them is for the very GPU
+  /// They stand alone: nothing is to be made of the cause.
+  bool alone() const { return rest == Rest::alone; }
+};
+Remedies remedies_of(const Facts& at);
+/// Puts them beside the fixes of the cause.
+void add_remedies(Remedies remedies, AdviceDraft& advice);
+/// What the log lists as installed decides which side to change: that fix comes first.
+void add_by_listing(const Facts& at, FixDrafts& fixes);
 
 /// What the tables have for the cause, whatever else is known.
 void add_plain_fixes(const Facts& at, FixDrafts& fixes);
@@ -35,6 +100,11 @@ void add_rebuild_for_driver(const Facts& at, FixDrafts& fixes);
 /// does.
 std::string toolkit_range(const BuildPlan& plan);
 std::string toolkit_range(image::ComputeCapability cc);
+/// The newest toolkit with code for the GPU, under whatever name (Thor is 10.1 to CUDA 12 and 11.0 to CUDA
+/// 13); nullptr where the newest of all has it.
+const ToolkitRow* last_before_dropped(const Facts& at);
+/// "CUDA 12.9 or older", "CUDA 12.8 or newer".
+std::optional<std::string> toolkits_with_code(image::ComputeCapability cc);
 
 /// Whether the file, or the archive it is in, is a closed library of NVIDIA's.
 bool is_vendors(const Facts& at);
@@ -109,13 +179,11 @@ struct RecipeCommand {
   std::string caveat;
 };
 
-/// A recipe's command, and its caveat with what tells where to run it.
-RecipeCommand build(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words);
-/// The same with what pip installs replaced by `source` (owner/direct_url.h), or run in that folder; the
-/// caveat tells what an earlier build leaves behind. As build() where the steps need a checkout and none is
-/// at hand, or have nothing to do with one.
-RecipeCommand build_from(std::string_view source, const RecipeRow& recipe, const BuildPlan& plan,
-                         const RecipeWords& words);
+/// A build, and the caveat of its recipe with what tells where to run it. `source` (owner/direct_url.h): it
+/// is built from there, or in that folder, and the caveat tells what an earlier build leaves behind;
+/// elsewhere where the steps need a checkout and none is at hand. `project`: whose checkout it is, for the
+/// caveat.
+RecipeCommand command_for(Build build, std::string_view source = {}, std::string_view project = {});
 
 /// How pip installs it again from there.
 Command install_from(std::string_view source);
@@ -145,12 +213,12 @@ void add_compiler_fixes(const Facts& at, AdviceDraft& advice);
 
 // Driver updates, up to the last branch that supports the GPU.
 
-/// A driver of Linux, or what Windows has in its place where the log is of Windows.
-std::string driver_text(const Facts& at, std::string_view of_linux);
-/// Whether the driver that is there is that one, or newer.
-bool has_driver(const Facts& at, std::string_view of_linux);
-/// " to 525.60.13 or newer": to go to, and never what is there.
-std::string driver_goal(const Facts& at, std::string_view of_linux);
+/// To go to, and never what is there. `of_linux`: may be empty, for `cuda` alone.
+UpdateDriver driver_from(const Facts& at, std::string_view of_linux, image::Version cuda = {});
+/// "stay within branch R580: ...", "keep the driver within R580, ..."; the latter is empty where none is the
+/// last.
+std::string within_branch(const GpuRow& gpu);
+std::string driver_to_keep(const Facts& at);
 /// The oldest driver that runs what is built with a CUDA major version, and drives the GPU. Empty: not known.
 std::string_view oldest_driver(const Facts& at, unsigned major);
 /// The newest toolkit whose PTX the driver's compiler reads; nullptr where that is not known.

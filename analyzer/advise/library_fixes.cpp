@@ -32,9 +32,7 @@ void add_search_path(const LibraryConflict& at, AdviceDraft& out) {
     (mixes ? dropped : kept).push_back(entry);
   }
   if (dropped.empty()) return;
-  out.fixes.push_back(fix_of("trim-library-path", {
-                                                      {"folders", enumerate(dropped)},
-                                                  }));
+  out.fixes.push_back(fix_of("trim-library-path", {{"folders", enumerate(dropped)}}));
   out.fixes.back().steps.push_back(kept.empty() ? command_of("unset LD_LIBRARY_PATH")
                                                 : command_of("export LD_LIBRARY_PATH={folders}",
                                                              {{"folders", shell_quote(join(kept, ":"))}}));
@@ -84,21 +82,13 @@ void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapa
   if (at.libraries.empty()) return;
   const CudaLibrary& cudnn = at.libraries.front();
   if (at.kind == LibraryConflictKind::built && at.libraries.size() > 1) {
-    const unsigned wanted = at.libraries[1].major;
-    FixDraft fix{{FixKind::reinstall,
-                  fmt::format("Install the cuDNN for CUDA {}", wanted),
-                  {},
-                  "each release of cuDNN is built for each CUDA major apart",
-                  "",
-                  "install-cudnn-for-cuda",
-                  {{"package", fmt::format("nvidia-cudnn-cu{}", wanted)}}}};
-    if (!cudnn.package.empty()) {
-      fix.steps = {command_of("python -m pip uninstall -y {package}", {{"package", cudnn.package}}),
-                   command_of("python -m pip install --force-reinstall nvidia-cudnn-cu{major}",
-                              {{"major", std::to_string(wanted)}})};
-      fix.caveat = "both share a folder: the one that stays is to be installed again after the other is gone";
-    }
-    out.fixes.push_back(std::move(fix));
+    const std::string wanted = std::to_string(at.libraries[1].major);
+    const bool known = !cudnn.package.empty();
+    out.fixes.push_back(fix_of("install-cudnn-for-cuda", {{"cuda", wanted},
+                                                          {"package", cudnn.package},
+                                                          {"major", known ? wanted : ""},
+                                                          {"both", known ? "both" : ""}}));
+    out.fixes.back().arguments = {{"package", fmt::format("nvidia-cudnn-cu{}", wanted)}};
   }
   if (at.kind != LibraryConflictKind::dropped || !device) return;
   const auto* last = last_library_for("cuDNN", *device);
@@ -107,24 +97,12 @@ void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapa
   if (auto older = older_cuda_fix("cuDNN", *device, cudnn.cuda.value_or(0)))
     return out.fixes.push_back(std::move(*older));
   const bool newer = last->last == "0";
-  FixDraft fix;
-  fix.id = "use-other-cudnn";
-  fix.kind = newer ? FixKind::reinstall : FixKind::downgrade;
-  fix.title = newer ? fmt::format("Use cuDNN {} or newer", first->first)
-                    : fmt::format("Use cuDNN {} or older", last->last);
-  fix.why = "what a release of cuDNN serves is fixed in it";
-  fix.arguments = {{"package", cudnn.package}, {"release", std::string(newer ? first->first : last->last)}};
-  if (!cudnn.package.empty()) {
-    // "9.10" is all of its patch releases: ==9.10.*
-    fix.steps = {command_of(
-        newer ? "python -m pip install '{package}>={release}'"
-              : "python -m pip install '{package}=={release}.*'",
-        {{"package", cudnn.package}, {"release", std::string(newer ? first->first : last->last)}})};
-    fix.caveat =
-        "PyTorch and others ask for the release that they were built with: within one major version another "
-        "works as well";
-  }
-  out.fixes.push_back(std::move(fix));
+  const std::string release(newer ? first->first : last->last);
+  out.fixes.push_back(fix_of(newer ? "use-other-cudnn/newer" : "use-other-cudnn/older",
+                             {{"release", release},
+                              {"package", cudnn.package},
+                              {"asking", cudnn.package.empty() ? "" : "PyTorch and others ask"}}));
+  out.fixes.back().arguments = {{"package", cudnn.package}, {"release", release}};
 }
 
 void add_dead_ends(const LibraryConflict& at, AdviceDraft& out) {

@@ -46,7 +46,7 @@ bool changes_file(const Requirement& package, const Owner& owner) {
 }
 
 /// pip takes "name" for done where it is there, whatever its extras were.
-void install_newer(const std::vector<Distribution>& there, Step& step) {
+void install_newer(const std::vector<Distribution>& there, Install& step) {
   for (const Requirement& package : step.packages) {
     const Distribution* own = find(there, package.name);
     if (own == nullptr || !package.release.empty() || package.extras.empty()) continue;
@@ -56,17 +56,15 @@ void install_newer(const std::vector<Distribution>& there, Step& step) {
         return ProjectName(each) == ProjectName(std::string(trim(extra)));
       });
     });
-    if (!all && !contains(step.text, "--upgrade") && !contains(step.text, "--force-reinstall"))
-      step.text.insert(0, "--upgrade ");
+    if (!all && !contains(step.words, "--upgrade") && !contains(step.words, "--force-reinstall"))
+      step.words.insert(step.words.begin(), "--upgrade");
   }
 }
 
 bool is_installed_by(const FixDraft& fix, std::string_view name) {
-  return std::ranges::any_of(fix.steps, [&](const Command& command) {
-    return std::ranges::any_of(command.steps, [&](const Step& step) {
-      return std::ranges::any_of(step.packages, [&](const Requirement& package) {
-        return ProjectName(package.name) == ProjectName(std::string(name));
-      });
+  return std::ranges::any_of(steps_of<Install>(fix), [&](const Install* step) {
+    return std::ranges::any_of(step->packages, [&](const Requirement& package) {
+      return ProjectName(package.name) == ProjectName(std::string(name));
     });
   });
 }
@@ -74,11 +72,8 @@ bool is_installed_by(const FixDraft& fix, std::string_view name) {
 }  // namespace
 
 void keep_pins(const Facts& at, AdviceDraft& advice) {
-  const bool installs = std::ranges::any_of(advice.fixes, [](const FixDraft& fix) {
-    return std::ranges::any_of(fix.steps, [](const Command& command) {
-      return std::ranges::any_of(command.steps, [](const Step& step) { return !step.packages.empty(); });
-    });
-  });
+  const bool installs =
+      std::ranges::any_of(advice.fixes, [](const FixDraft& fix) { return !steps_of<Install>(fix).empty(); });
   if (!installs || at.process.foreign) return;
   const std::vector<Distribution> there = distributions_in(at.process.python_env);
   if (there.empty()) return;
@@ -86,25 +81,25 @@ void keep_pins(const Facts& at, AdviceDraft& advice) {
   const auto is_kept = [&](FixDraft& fix) {
     std::set<std::string> along;
     std::vector<std::string> held;
-    for (Command& command : fix.steps)
-      for (Step& step : command.steps) {
-        install_newer(there, step);
-        for (const Requirement& package : step.packages)
-          for (const Owner& owner : objecting(there, package)) {
-            if (changes_file(package, owner)) {
-              deciding.insert(owner.distribution->name);
-              advice.remarks.push_back(fmt::format("{} asks for {}{}, and takes no other major version.",
-                                                   owner.distribution->label(), package.name, owner.range));
-              return false;
-            }
-            if (ProjectName(package.name).is_nvidias() || is_installed_by(fix, owner.distribution->name))
-              continue;
-            if (along.insert(shell_quote(owner.distribution->name)).second)
-              held.push_back(
-                  fmt::format("{} asks for {}{}", owner.distribution->label(), package.name, owner.range));
-            along.insert(shell_quote(package.name + package.release));
+    for (Install* step : steps_of<Install>(fix)) {
+      if (!step->environment.empty()) continue;
+      install_newer(there, *step);
+      for (const Requirement& package : step->packages)
+        for (const Owner& owner : objecting(there, package)) {
+          if (changes_file(package, owner)) {
+            deciding.insert(owner.distribution->name);
+            advice.remarks.push_back(fmt::format("{} asks for {}{}, and takes no other major version.",
+                                                 owner.distribution->label(), package.name, owner.range));
+            return false;
           }
-      }
+          if (ProjectName(package.name).is_nvidias() || is_installed_by(fix, owner.distribution->name))
+            continue;
+          if (along.insert(shell_quote(owner.distribution->name)).second)
+            held.push_back(
+                fmt::format("{} asks for {}{}", owner.distribution->label(), package.name, owner.range));
+          along.insert(shell_quote(package.name + package.release));
+        }
+    }
     if (along.empty()) return true;
     // pip then takes the release of each that asks for what the step before brought.
     fix.steps.push_back(

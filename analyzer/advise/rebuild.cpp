@@ -50,25 +50,27 @@ std::vector<image::Candidate> list_to_keep(const Facts& at) {
   return out;
 }
 
-RecipeWords words_for(const Facts& at, const Chosen& chosen) {
-  RecipeWords words;
-  if (chosen.other_toolkit) {
-    // Where NVIDIA's packages and runfiles install a toolkit.
-    words.toolkit = fmt::format("/usr/local/cuda-{}", name(chosen.plan.toolkit->version));
-    words.nvcc = words.toolkit + "/bin/nvcc";
-  }
-  if (at.file.relocatable) words.mode = " -rdc=true";
-  words.output = output_name(at);
-  if (!at.file.build_folder.empty()) words.build = shell_quote(at.file.build_folder);
+/// But for its recipe.
+Build build_for(const Facts& at, const Chosen& chosen) {
+  Build out{nullptr, chosen.plan};
+  // Where NVIDIA's packages and runfiles install a toolkit.
+  if (chosen.other_toolkit)
+    out.toolkit = fmt::format("/usr/local/cuda-{}", name(chosen.plan.toolkit->version));
+  if (at.file.relocatable) out.mode = " -rdc=true";
+  out.output = output_name(at);
+  if (!at.file.build_folder.empty()) out.folder = shell_quote(at.file.build_folder);
   // In a checkout, where nobody knows whether an index has the source.
   if (!at.package.name.empty() && comes_built(at) && is_source_known(at))
-    words.package = shell_quote(at.package.name.shown());
-  if (!at.package.name.empty())
-    words.project = at.package.name.shown() + (at.package.version.empty() ? "" : " " + at.package.version);
-  words.tag = release_tag(at);
-  words.variable = at.package.arch_variable;
-  if (!at.process.program.empty()) words.program = at.process.program;
-  return words;
+    out.package = shell_quote(at.package.name.shown());
+  out.tag = release_tag(at);
+  out.variable = at.package.arch_variable;
+  if (!at.process.program.empty()) out.program = at.process.program;
+  return out;
+}
+
+std::string quoted(std::string_view source) {
+  if (!source.starts_with(kEditable)) return shell_quote(source);
+  return std::string(kEditable) + shell_quote(source.substr(kEditable.size()));
 }
 
 // The build systems that may have made the file, likeliest first.
@@ -117,8 +119,7 @@ std::string caveat_for(const Facts& at, const Chosen& chosen) {
     parts.emplace_back(at.gpu.others.empty()
                            ? "it builds the package from its source, for this GPU alone"
                            : "it builds the package from its source, for this machine's GPUs alone");
-    const ToolkitRow* last = last_with_code_for(*at.gpu.cc);
-    if (last != nullptr && last != &toolkits().back())
+    if (const ToolkitRow* last = last_before_dropped(at))
       parts.push_back(
           fmt::format("today's source may ask for a newer CUDA than {}: then take an older release of it",
                       name(last->version)));
@@ -131,32 +132,26 @@ std::string caveat_for(const Facts& at, const Chosen& chosen) {
   }
   if (!chosen.plan.dropped.empty()) {
     std::vector<std::string> names;
-    for (const image::Candidate& image : chosen.plan.dropped) {
-      names.emplace_back(image::to_name(image.kind, image.arch).view());
-    }
+    for (const image::Candidate& image : chosen.plan.dropped) names.push_back(name(image));
     parts.push_back(fmt::format("CUDA {} cannot build {}: ship a second build for those GPUs",
                                 name(chosen.plan.toolkit->version), enumerate(names)));
   }
   if (at.cause == Cause::arch_specific_image) {
     parts.emplace_back("source that uses instructions of one architecture only does not compile for another");
   }
-  const GpuRow* gpu = find_gpu(*at.gpu.cc);
-  if (chosen.other_toolkit && gpu != nullptr && gpu->last_branch != 0) {
-    parts.push_back(fmt::format("keep the driver within R{}, the last branch for {} GPUs", gpu->last_branch,
-                                gpu->family));
-  }
+  if (chosen.other_toolkit && !driver_to_keep(at).empty()) parts.push_back(driver_to_keep(at));
   return join(parts, "; ");
+}
+
+std::string added_name(const BuildPlan& plan, const PlannedArch& row) {
+  return name(plan.by_ptx && row.ptx ? image::ImageKind::ptx : image::ImageKind::cubin, row.arch);
 }
 
 FixDraft rebuild_fix(const Facts& at, const Chosen& chosen) {
   const ToolkitRow& toolkit = *chosen.plan.toolkit;
   std::vector<std::string> names;
   for (const PlannedArch& row : chosen.plan.archs)
-    if (row.added)
-      names.emplace_back(
-          image::to_name(chosen.plan.by_ptx && row.ptx ? image::ImageKind::ptx : image::ImageKind::cubin,
-                         row.arch)
-              .view());
+    if (row.added) names.push_back(added_name(chosen.plan, row));
   const std::string added = enumerate(names);
   FixDraft fix;
   fix.id = "rebuild";
@@ -168,10 +163,9 @@ FixDraft rebuild_fix(const Facts& at, const Chosen& chosen) {
                  : FixKind::rebuild;
   fix.caveat = caveat_for(at, chosen);
   if (!chosen.other_toolkit) {
-    const bool there = std::all_of(names.begin(), names.end(), [&](const std::string& each) {
-      return std::any_of(at.images.have.begin(), at.images.have.end(), [&](const image::Candidate& image) {
-        return each == image::to_name(image.kind, image.arch).view();
-      });
+    const bool there = std::ranges::all_of(names, [&](const std::string& each) {
+      return std::ranges::any_of(at.images.have,
+                                 [&](const image::Candidate& image) { return each == name(image); });
     });
     // Other modules of the file have it.
     fix.title = comes_built(at) ? fmt::format("Build {} from its source, for {}",
@@ -210,38 +204,32 @@ FixDraft rebuild_fix(const Facts& at, const Chosen& chosen) {
     fix.title = "If its source is public: " + fix.title;
     fix.caveat = "whether its source is public is not known" + (fix.caveat.empty() ? "" : "; " + fix.caveat);
   }
-  if (chosen.plan.by_ptx)
-    fix.caveat +=
-        fmt::format("{}PTX is compiled at the first load, which takes time", fix.caveat.empty() ? "" : "; ");
+  if (chosen.plan.by_ptx) add_clause(fix.caveat, "PTX is compiled at the first load, which takes time");
   return fix;
 }
 
 // A fix for each build system: the commands of one fix are run one after the other, never instead of each
 // other.
 void add_rebuild(const Facts& at, const Chosen& chosen, FixDrafts& fixes) {
-  const RecipeWords words = words_for(at, chosen);
+  Build build = build_for(at, chosen);
+  const std::string version = at.package.version.empty() ? "" : " " + at.package.version;
+  const std::string project = at.package.name.empty() ? "" : at.package.name.shown() + version;
   bool first = true;
   for (const std::string_view each : recipes_for(at, chosen)) {
     const RecipeRow& row = find_recipe(each);
     if (arch_list(chosen.plan, row.list).empty()) continue;  // it has no word for this GPU
     // pip would overwrite files that conda's database lists.
     if (at.package.manager == "conda" && row.pip != Pip::none) continue;
-    RecipeCommand recipe = at.package.source.empty() ? build(row, chosen.plan, words)
-                                                     : build_from(at.package.source, row, chosen.plan, words);
-    const std::string& caveat = recipe.caveat;
+    build.recipe = &row;
+    RecipeCommand recipe = command_for(build, at.package.source, project);
     FixDraft fix = rebuild_fix(at, chosen);
-    const bool explains_itself =
-        row.list == ArchList::torch && (row.id == "torch" || row.id == "torch_toolkit");
-    if (first && !explains_itself && !caveat.empty()) {
-      // What the command leaves to the reader; whether a project follows the list is for the project to say.
-      fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", caveat);
-    }
+    const bool explains_itself = row.id == "torch" || row.id == "torch_toolkit";
     if (!first) {
       fix.title = fmt::format("The same with {}", row.name);
-      fix.caveat = caveat;
-    }
-    if (first && explains_itself && words.package == RecipeWords{}.package) {
-      fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", caveat);
+      fix.caveat = recipe.caveat;
+    } else if (!explains_itself || build.package == Build{}.package) {
+      // What the command leaves to the reader; whether a project follows the list is for the project to say.
+      add_clause(fix.caveat, recipe.caveat);
     }
     fix.steps.push_back(std::move(recipe.command));
     fix.system = row.system;
@@ -260,30 +248,19 @@ void add_compiler_fix(const Facts& at, FixDrafts& fixes) {
   const bool here = plan.has_value();
   if (!plan && other != nullptr) plan = plan_build({}, *at.gpu.cc, *other, at.driver.cuda);
   if (!plan) return;
-  const auto added =
-      std::find_if(plan->archs.begin(), plan->archs.end(), [](const PlannedArch& row) { return row.added; });
+  const auto added = std::ranges::find(plan->archs, true, &PlannedArch::added);
   if (added == plan->archs.end()) return;
-  const std::string target(
-      image::to_name(plan->by_ptx ? image::ImageKind::ptx : image::ImageKind::cubin, added->arch).view());
-  FixDraft fix;
-  fix.id = "compile-at-run-time";
-  fix.kind = here || at_hand == nullptr ? FixKind::rebuild : FixKind::downgrade;
-  fix.title = fmt::format("Let the program compile for {}", target);
   // Which compiler made it is not known as a rule: where the newest ones have dropped the GPU, that is said.
   const ToolkitRow* last = last_toolkit_for({*at.gpu.cc, image::Suffix::none});
-  if (!here && at_hand != nullptr) {
-    fix.title += fmt::format(", with CUDA {}", name(plan->toolkit->version));
-  } else if (at_hand == nullptr && last != nullptr && last != &toolkits().back()) {
-    fix.title += fmt::format(", with CUDA {} or older", name(last->version));
-  }
-  fix.why =
-      fmt::format("the image came from memory; NVRTC is told by --gpu-architecture={}, nvJitLink by -arch={}",
-                  target, target);
-  fix.caveat =
-      "Triton, CuPy and PyTorch choose the architecture themselves, once their version knows the GPU; an "
-      "image that the "
-      "program read from a file is built again with nvcc";
-  fixes.push_back(std::move(fix));
+  const bool dropped = last != nullptr && last != &toolkits().back();
+  fixes.push_back(
+      fix_of("compile-at-run-time",
+             {{"target", added_name(*plan, *added)},
+              {"with", at_hand == nullptr
+                           ? (dropped ? fmt::format(", with CUDA {} or older", name(last->version)) : "")
+                       : here ? ""
+                              : fmt::format(", with CUDA {}", name(plan->toolkit->version))}}));
+  if (!here && at_hand != nullptr) fixes.back().kind = FixKind::downgrade;
 }
 
 // What nobody says of a toolkit: that of the newest published builds.
@@ -306,24 +283,59 @@ const LibrarySupportRow* left_out_by(const Facts& at) {
   return row != nullptr && *at.gpu.cc < row->min ? row : nullptr;
 }
 
-// MAGMA comes to PyTorch's build as a finished library, made for a list of its own.
-void add_magma_fix(FixDrafts& fixes) { fixes.push_back(fix_of("prefer-cusolver")); }
-
 FixDraft do_without(const LibrarySupportRow& row, image::ComputeCapability device) {
   const LibrarySupportRow* older = last_library_for(row.library, device);
   const std::string why =
       older == nullptr
           ? fmt::format("it is written for compute capability {} and newer: no build of it serves this GPU",
-                        image::to_name(row.min).view())
+                        name(row.min))
           : fmt::format(
                 "{} and newer are written for compute capability {} and newer; {} was the last that "
                 "serves this GPU, and its functions have other names",
-                row.first, image::to_name(row.min).view(), older->last);
+                row.first, name(row.min), older->last);
   return fix_of("do-without-library",
                 {{"library", std::string(row.library)}, {"why", why}, {"note", std::string(row.note)}});
 }
 
 }  // namespace
+
+Command install_from(std::string_view source) {
+  return command_of("{pip} {source}",
+                    {{"pip", std::string(pip_install(Pip::isolated))}, {"source", quoted(source)}});
+}
+
+RecipeCommand command_for(Build build, std::string_view source, std::string_view project) {
+  const RecipeRow& recipe = *build.recipe;
+  const bool pips = recipe.pip == Pip::here || recipe.pip == Pip::isolated;
+  const std::string folder = folder_of_source(source);
+  if (!source.empty() && (pips || (!folder.empty() && !recipe.where.empty()))) {
+    build.checkout = shell_quote(folder);
+    build.source = pips                            ? quoted(source)
+                   : source.starts_with(kEditable) ? std::string(kEditable) + "."
+                                                   : std::string(".");
+    build.pattern = recipe.command.substr(0, recipe.command.find("{pip}"));
+    if (!pips) build.pattern.insert(0, "cd {folder} && ");
+    if (contains(recipe.command, "{pip}")) build.pattern += "{pip} {source}";
+    std::string caveat(recipe.caveat);
+    if (!folder.empty())
+      add_clause(caveat,
+                 "what an earlier build left in that folder (build/, where it holds no sources) may pass for "
+                 "up to date: delete it first");
+    return {command_of(std::move(build)), std::move(caveat)};
+  }
+  std::string where(recipe.where);
+  if (recipe.pip == Pip::here && build.package == Build{}.package) {
+    // pip builds the checkout itself: there is no index to choose from.
+    constexpr std::string_view kFromSource = " --no-binary :all:";
+    build.pattern = recipe.command;
+    if (const std::size_t at = build.pattern.find(kFromSource); at != std::string::npos)
+      build.pattern.erase(at, kFromSource.size());
+    if (recipe.id == "extension" && !project.empty())
+      where = fmt::format("run it in a checkout of {}", project);
+  }
+  add_clause(where, recipe.caveat);
+  return {command_of(std::move(build)), std::move(where)};
+}
 
 void add_rebuild_for_driver(const Facts& at, FixDrafts& fixes) {
   const auto have = list_to_keep(at);
@@ -351,10 +363,11 @@ void add_extension_rebuild(const Facts& at, FixDrafts& fixes) {
       here && at_hand != nullptr ? at_hand : recommend_toolkit(*at.gpu.cc, std::nullopt, at.driver.cuda, {});
   const auto plan = toolkit != nullptr ? plan_build({}, *at.gpu.cc, *toolkit, at.driver.cuda) : std::nullopt;
   if (!plan) return;
-  RecipeWords words = words_for(extension, {*plan, !here});
-  words.package = at.call.extension.empty() ? "EXTENSION" : shell_quote(at.call.extension);
+  Build build = build_for(extension, {*plan, !here});
+  build.recipe = &find_recipe(here ? "torch" : "torch_toolkit");
+  build.package = at.call.extension.empty() ? "EXTENSION" : shell_quote(at.call.extension);
   fixes.push_back(fix_of("rebuild-extension", {{"range", toolkit_range(*plan)}}));
-  fixes.back().steps.push_back(expand_recipe(find_recipe(here ? "torch" : "torch_toolkit"), *plan, words));
+  fixes.back().steps.push_back(command_of(std::move(build)));
 }
 
 // Code of a static library of NVIDIA's comes as NVIDIA built it.
@@ -380,7 +393,8 @@ void add_rebuild_fixes(const Facts& at, FixDrafts& fixes) {
   // Hours of building are no answer where a build exists.
   const bool magma = basename_of(at.file.path).starts_with("libtorch_cuda_linalg.");
   const bool wheel = add_wheel_fix(at, fixes) && comes_built(at);
-  if (magma) add_magma_fix(fixes);
+  // It comes to PyTorch's build as a finished library, made for a list of its own.
+  if (magma) fixes.push_back(fix_of("prefer-cusolver"));
   if (wheel || magma) return;
   if (add_other_ways(at, fixes)) return;
   // A wheel that was named may be the user's own.

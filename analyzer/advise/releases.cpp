@@ -104,6 +104,20 @@ std::string toolkit_range(const BuildPlan& plan) {
   return toolkits_for(archs);
 }
 
+const ToolkitRow* last_before_dropped(const Facts& at) {
+  const ToolkitRow* last = at.gpu.cc ? last_with_code_for(*at.gpu.cc) : nullptr;
+  return last == &toolkits().back() ? nullptr : last;
+}
+
+std::optional<std::string> toolkits_with_code(ComputeCapability cc) {
+  const ToolkitRow* last = last_with_code_for(cc);
+  if (last != nullptr && last != &toolkits().back())
+    return fmt::format("CUDA {} or older", name(last->version));
+  const ToolkitRow* first = first_toolkit_for({cc, image::Suffix::none});
+  return first == nullptr ? std::nullopt
+                          : std::optional(fmt::format("CUDA {} or newer", name(first->version)));
+}
+
 bool is_vendors(const Facts& at) {
   const std::string_view file = at.file.archive.empty() ? at.file.path : at.file.archive;
   // NVIDIA's own wheels bring closed libraries, CUPTI's libcheckpoint.so among them.
@@ -141,7 +155,7 @@ void add_release_fix(const Facts& at, FixDrafts& fixes) {
   const VendorLibraryRow* row = vendor_of(at);
   const std::vector<image::Arch> archs = asked_archs(at);
   std::vector<std::string> names;
-  for (const image::Arch& arch : archs) names.push_back(sm_name(arch.cc));
+  for (const image::Arch& arch : archs) names.push_back(sm_name(arch));
   const std::string target = enumerate(names);
   std::string_view file = basename_of(at.file.archive.empty() ? at.file.path : at.file.archive);
   if (file.empty())
@@ -150,12 +164,6 @@ void add_release_fix(const Facts& at, FixDrafts& fixes) {
   if (file.empty()) return;
   const bool part_of_cuda = row != nullptr && row->part_of_cuda;
   const std::string range = range_tells(at, part_of_cuda) ? toolkits_for(archs) : "";
-  const GpuRow* gpu = find_gpu(*at.gpu.cc);
-  FixDraft fix;
-  fix.id = "use-release-with-code";
-  fix.arguments = {{"package", std::string(file)},
-                   {"cuda", range.empty() ? std::string() : name(range_of(archs).last->version)}};
-  fix.kind = FixKind::reinstall;
   if (range.empty() && add_sibling_fix(at, fixes)) return;
   if (range.empty() && no_release_serves(at))
     return fixes.push_back(
@@ -163,26 +171,23 @@ void add_release_fix(const Facts& at, FixDrafts& fixes) {
                {{"library", std::string(file)},
                 {"why", fmt::format("none of its releases that kshim knows has code for {}", target)},
                 {"note", ""}}));
-  if (range.empty()) {
-    fix.title = fmt::format("Use a version of {} that has {}", file, target);
-    fix.why = part_of_cuda && at.images.toolkit.known()
-                  ? fmt::format("the package comes built, without {}, although CUDA {} can build for {}",
-                                target, name(at.images.toolkit), names.size() == 1 ? "it" : "them")
-                  : "it ships prebuilt, and its own release, not CUDA's, decides which GPUs it supports";
-  } else {
-    const unsigned older = older_major(at, archs);
-    fix.title = older == 0 ? fmt::format("Use the {} of a CUDA release that serves this GPU", file)
-                           : fmt::format("Use a build for CUDA {} of what loads {}", older, file);
-    fix.why = fmt::format("it ships prebuilt; {} include code for {}", range, target);
-    fix.caveat =
-        older == 0
-            ? std::string("what links against it has to be built for the same CUDA major version")
-            : fmt::format("what loads {} loads no library of CUDA {}, which alone would change nothing", file,
-                          older);
-  }
-  if (gpu != nullptr && gpu->tegra)
-    fix.caveat += fmt::format("{}for a Jetson, take the one that comes with its JetPack or for its platform",
-                              fix.caveat.empty() ? "" : "; ");
+  const unsigned older = range.empty() ? 0 : older_major(at, archs);
+  FixDraft fix = fix_of(
+      range.empty() ? "use-release-with-code"
+      : older == 0  ? "use-release-with-code/cuda"
+                    : "use-release-with-code/older",
+      {{"file", std::string(file)},
+       {"target", target},
+       {"range", range},
+       {"older", std::to_string(older)},
+       {"why", part_of_cuda && at.images.toolkit.known()
+                   ? fmt::format("the package comes built, without {}, although CUDA {} can build for {}",
+                                 target, name(at.images.toolkit), names.size() == 1 ? "it" : "them")
+                   : "it ships prebuilt, and its own release, not CUDA's, decides which GPUs it supports"}});
+  fix.arguments = {{"package", std::string(file)},
+                   {"cuda", range.empty() ? std::string() : name(range_of(archs).last->version)}};
+  if (const GpuRow* gpu = gpu_of(at); gpu != nullptr && gpu->tegra)
+    add_clause(fix.caveat, "for a Jetson, take the one that comes with its JetPack or for its platform");
   fixes.push_back(std::move(fix));
 }
 
@@ -216,8 +221,8 @@ bool add_sibling_fix(const Facts& at, FixDrafts& fixes) {
   std::vector<std::string> names;
   std::vector<std::string> numbers;
   for (const image::Arch& arch : asked_archs(at)) {
-    names.push_back(sm_name(arch.cc));
-    numbers.emplace_back(image::to_name(arch.cc).view());
+    names.push_back(sm_name(arch));
+    numbers.push_back(name(arch.cc));
   }
   std::string file = sibling;
   std::ranges::replace(file, '-', '_');
@@ -276,16 +281,11 @@ void add_listed_release_fix(const Facts& at, FixDrafts& fixes) {
       return fixes.push_back(std::move(*fix));
   const LibrarySupportRow* row =
       older ? last_library_for(library, *at.gpu.cc) : first_library_for(library, *at.gpu.cc);
-  FixDraft fix;
-  fix.id = "use-supported-release";
+  FixDraft fix = fix_of(older ? "use-supported-release/older" : "use-supported-release/newer",
+                        {{"library", std::string(library)},
+                         {"release", std::string(older ? row->last : row->first)},
+                         {"cc", name(*at.gpu.cc)}});
   fix.arguments = {{"package", std::string(library)}, {"release", range}};
-  fix.kind = older ? FixKind::downgrade : FixKind::reinstall;
-  fix.title = older ? fmt::format("Use {} {} or older, the last that serves this GPU", library, row->last)
-                    : fmt::format("Use {} {} or newer, the first that serves this GPU", library, row->first);
-  fix.why = older ? fmt::format("newer releases have dropped compute capability {}",
-                                image::to_name(*at.gpu.cc).view())
-                  : fmt::format("older releases do not know compute capability {}",
-                                image::to_name(*at.gpu.cc).view());
   // PyPI has TensorRT from 8.6 on.
   const bool on_pypi = library != "TensorRT" || !older || compare_releases(row->last, "8.6") >= 0;
   // From 8.6 on, pip's are for CUDA 12 and newer.
@@ -314,8 +314,7 @@ void add_listed_release_fix(const Facts& at, FixDrafts& fixes) {
   } else if (!on_pypi) {
     fix.caveat = "NVIDIA keeps the old releases in its archive; PyPI begins with 8.6";
   }
-  if (!older && !row->note.empty())
-    fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", row->note);
+  if (!older) add_clause(fix.caveat, row->note);
   fixes.push_back(std::move(fix));
 }
 

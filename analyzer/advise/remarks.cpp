@@ -12,20 +12,20 @@ void add_build_remarks(const Facts& at, AdviceDraft& advice) {
   if (is_vendors(at) || !release_range(at).empty())
     advice.remarks.push_back("You cannot rebuild this library: NVIDIA ships it prebuilt.");
   if (first_toolkit_for({*at.gpu.cc, image::Suffix::none}) == nullptr)
-    advice.remarks.push_back(fmt::format("No CUDA toolkit that kshim knows builds for compute capability {}.",
-                                         image::to_name(*at.gpu.cc).view()));
+    advice.remarks.push_back(
+        fmt::format("No CUDA toolkit that kshim knows builds for compute capability {}.", name(*at.gpu.cc)));
   if (const image::Version asked = source_asks_beyond(at); asked.known() && comes_built(at))
-    advice.remarks.push_back(fmt::format(
-        "The nvcc of {} can target {}, and the source of {} asks for CUDA {}.", toolkit_range(*at.gpu.cc),
-        sm_name(*at.gpu.cc), at.package.name.shown(), image::to_name(asked).view()));
+    advice.remarks.push_back(
+        fmt::format("The nvcc of {} can target {}, and the source of {} asks for CUDA {}.",
+                    toolkit_range(*at.gpu.cc), sm_name(*at.gpu.cc), at.package.name.shown(), name(asked)));
   const bool hopper = std::ranges::any_of(at.images.have, [](const image::Candidate& image) {
     return image.arch == image::Arch{{9, 0}, image::Suffix::a};
   });
   if (at.cause == Cause::arch_specific_image && hopper && at.gpu.cc->major > 9)
     advice.remarks.push_back(
-        "sm_90a is Hopper's alone: kernels that use its instructions (wgmma) must be rewritten for "
-        "newer "
-        "GPUs, so another backend of the library may be the only way.");
+        "sm_90a is Hopper's alone: kernels that use its instructions (wgmma) must be rewritten for newer "
+        "GPUs, "
+        "so another backend of the library may be the only way.");
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ void add_newer_than_known(const Facts& at, std::vector<std::string>& remarks) {
     remarks.push_back(
         fmt::format("No GPU of compute capability {1} was known when this kshim was made ({0}): the advice "
                     "follows from the number alone.",
-                    knowledge_date(), image::to_name(cc).view()));
+                    knowledge_date(), name(cc)));
     break;
   }
 }
@@ -76,8 +76,7 @@ void add_same_major(const Facts& at, std::vector<DeadEnd>& out) {
     if (image.kind != image::ImageKind::cubin || image.arch.cc.major != at.gpu.cc->major) continue;
     const image::Verdict verdict = image::judge(image, {*at.gpu.cc, at.driver.cuda, {}});
     if (verdict.fits) continue;
-    const image::ShortName name = image::to_name(image.kind, image.arch);
-    out.push_back({fmt::format("relying on {}, which is of the same major version", name.view()),
+    out.push_back({fmt::format("relying on {}, which is of the same major version", name(image)),
                    image.arch.suffix == image::Suffix::none && image.arch.cc.minor > at.gpu.cc->minor
                        ? fmt::format("its minor version, {}, is above that of this GPU, {}",
                                      image.arch.cc.minor, at.gpu.cc->minor)
@@ -129,8 +128,7 @@ bool builds(const AdviceDraft& advice) {
 }
 
 bool updates_driver(const AdviceDraft& advice) {
-  return std::ranges::any_of(advice.fixes,
-                             [](const FixDraft& fix) { return fix.kind == FixKind::upgrade_driver; });
+  return contains(mapped(advice.fixes, &FixDraft::kind), FixKind::upgrade_driver);
 }
 
 void add_attempts(const Facts& at, AdviceDraft& advice) {
@@ -155,7 +153,7 @@ void add_driver_update(const Facts& at, DriverSupport serving, AdviceDraft& advi
   const bool switched = has_trait(at.cause, cause_trait::switched);
   // The GPU of a latent gap need not be in this machine.
   if ((!lacks_code(at.cause) && !switched) || at.cause == Cause::latent_gap || updates_driver(advice)) return;
-  const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
+  const GpuRow* gpu = gpu_of(at);
   // A driver that does not drive the GPU is no dead end, but not the whole way either.
   if (serving == DriverSupport::too_old || serving == DriverSupport::too_new) return;
   std::string why = switched ? "it obeys the same switch" : "a driver brings no code for your kernels";
@@ -167,14 +165,6 @@ void add_driver_update(const Facts& at, DriverSupport serving, AdviceDraft& advi
                    : "it already supports this GPU, and a driver does not contain your program's kernels";
   }
   advice.dead_ends.push_back(no_driver_update(std::move(why)));
-}
-
-// The last toolkit with code for the GPU, under whatever name: Thor is 10.1 to CUDA 12 and 11.0 to CUDA 13.
-// nullptr where the newest has it.
-const ToolkitRow* last_before_dropped(const Facts& at) {
-  if (!at.gpu.cc) return nullptr;
-  const ToolkitRow* last = last_with_code_for(*at.gpu.cc);
-  return last == nullptr || last == &toolkits().back() ? nullptr : last;
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/remedies.h"
 
-#include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
@@ -65,7 +64,7 @@ std::string cuda_for_gpu(const Facts& at) {
     if (at.gpu.cc && builds_for(row, {*at.gpu.cc, image::Suffix::none}) &&
         can_run(at.gpu.cc, at.driver.cuda, row.version))
       out = row.version;
-  return image::to_name(out).c_str();
+  return name(out);
 }
 
 // "below 5.0", "from 5.0", "below message" (what it asks for), "unknown"; empty: of all.
@@ -126,8 +125,8 @@ std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
                          {"cu", fmt::format("{}", cuda_major(at))},
                          {"-cu", cuda_major(at) < 13 ? fmt::format("-cu{}", cuda_major(at)) : std::string()}};
   if (device)
-    words.insert(words.end(), {{"sm", fmt::format("{}{}", device->major, device->minor)},
-                               {"cc", image::to_name(*device).c_str()}});
+    words.insert(words.end(),
+                 {{"sm", fmt::format("{}{}", device->major, device->minor)}, {"cc", name(*device)}});
   for (const auto& [word, text] : at.call.said) words.emplace_back(word, text);
   // CUDA's libraries come as an extra (ctk) from this major version on.
   constexpr unsigned kFirstWithExtra = 12;
@@ -136,15 +135,13 @@ std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
         first_number<unsigned>(major->second).value_or(0) < kFirstWithExtra ? "no_ctk_major" : "ctk_major",
         major->second);
   if (has_gap(row.title, words) || has_gap(row.command, words)) return std::nullopt;
-  const auto filled = [&](std::string_view text) { return expand_filled(text, words); };
-  FixDraft fix{{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message}};
-  fix.actor = actor_of(row.who);
+  FixDraft fix = fix_of_row(row, row.message, words);
   if (fix.title.empty()) return std::nullopt;
-  if (Command command = command_of(row.command, words); !command.empty()) {
-    const bool other_build = command.steps.front().program == "cmake" && !at.package.build_system.empty() &&
-                             at.package.build_system != "cmake";
-    if (!other_build) fix.steps.push_back(std::move(command));
-  }
+  const Run* configures =
+      fix.steps.empty() ? nullptr : std::get_if<Run>(&fix.steps.front().steps.front().action);
+  if (configures != nullptr && configures->program == "cmake" && !at.package.build_system.empty() &&
+      at.package.build_system != "cmake")
+    fix.steps.clear();
   return fix;
 }
 
@@ -204,7 +201,9 @@ void add_remedies(Remedies remedies, AdviceDraft& advice) {
   const bool releases = remedies.rest == Rest::releases;
   // A row for this very GPU makes the one that asks which it is needless; so does a release that is named.
   if (releases ? std::ranges::any_of(fixes, installs) : remedies.for_gpu)
-    std::erase_if(remedies.others, &FixDraft::asks_for_gpu);
+    std::erase_if(remedies.others, [](const FixDraft& fix) {
+      return std::ranges::any_of(steps_of<Run>(fix), &Run::asks_for_gpu);
+    });
   if (releases) {
     advice.dead_ends.clear();
     advice.remarks.clear();
@@ -265,9 +264,8 @@ std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment
                    "names the file, the kernel and the line that failed, and what the file holds"});
   }
   if (images && clues.lists.empty()) {
-    const std::string gpu = judgment.facts.gpu.cc
-                                ? fmt::format(" --target {}", image::to_name(*judgment.facts.gpu.cc).view())
-                                : std::string();
+    const std::string gpu =
+        judgment.facts.gpu.cc ? fmt::format(" --target {}", name(*judgment.facts.gpu.cc)) : std::string();
     out.push_back({fmt::format("kshim scan{} {}", gpu, clues.has("python") ? "VENV_OR_WHEEL" : "FILE"),
                    "lists what a file, a wheel or an environment has code for, without running it"});
   }

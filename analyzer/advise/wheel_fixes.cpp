@@ -14,24 +14,13 @@ std::string cuda_text(std::string_view variant) {
   const Version cuda = cuda_of(variant);
   const bool fine = cuda.minor != 0 || std::count_if(variant.begin(), variant.end(),
                                                      [](char c) { return c >= '0' && c <= '9'; }) > 2;
-  return fine ? std::string(image::to_name(cuda).view()) : std::to_string(cuda.major);
+  return fine ? name(cuda) : std::to_string(cuda.major);
 }
 
 std::string image_that_serves(const WheelRow& row, ComputeCapability device) {
   const auto& images = row.images;
   const auto selection = image::select_image(images, {device, {}, {}});
-  return std::string(image::to_name(images[selection.index].kind, images[selection.index].arch).view());
-}
-
-// The lines are those of the template: a word that brings a line break of its own stays within its quotes.
-std::vector<Command> commands_of(std::string_view command, const TemplateWords& words) {
-  std::vector<Command> out;
-  while (!command.empty()) {
-    const std::string_view line = command.substr(0, command.find('\n'));
-    out.push_back(command_of(line, words));
-    command.remove_prefix(std::min(command.size(), line.size() + 1));
-  }
-  return out;
+  return name(images[selection.index]);
 }
 
 // Where the GPU is not known, it may be one that the build has nothing for.
@@ -42,7 +31,7 @@ std::string gpus_of(const WheelRow& row) {
       [](const image::Candidate& a, const image::Candidate& b) { return a.arch.cc < b.arch.cc; });
   if (oldest == images.end()) return {};
   return fmt::format("its code is for GPUs of compute capability {} to {}.x: look first which yours has",
-                     image::to_name(oldest->arch.cc).view(), newest->arch.cc.major);
+                     name(oldest->arch.cc), newest->arch.cc.major);
 }
 
 // Why it may be wrong what a row says of a release; empty where its file was read, or its maker says so.
@@ -83,7 +72,7 @@ std::string caveat_for(const Facts& at, const WheelChoice& choice, const WheelNa
   if (!choice.row->note.empty()) parts.emplace_back(choice.row->note);
   if (const std::string_view driver = oldest_driver(at, cuda.major); cuda.known() && !driver.empty()) {
     if (!at.driver.cuda.known())
-      parts.push_back(fmt::format("it needs driver {} or newer", driver_text(at, driver)));
+      parts.push_back(fmt::format("it needs driver {} or newer", driver_release(driver, at.process.windows)));
   }
   const std::string_view oldest = oldest_python(wheel.distribution, choice.release);
   if (!at.process.python_version.empty() && !choice.same && !oldest.empty() &&
@@ -151,12 +140,14 @@ std::string other_python(const Facts& at, const WheelChoice& choice, const Wheel
 // What pip is to install goes there; nothing has to be taken out.
 void add_new_environment(std::string_view python, FixDraft& fix) {
   constexpr std::string_view kFolder = "new-env";
-  std::vector<Command> steps = {command_of(fmt::format("uv venv --python {} {}", python, kFolder))};
-  for (const Command& command : fix.steps)
-    for (const Step& step : command.steps)
-      if (step.kind == Step::Kind::install && !step.verb.starts_with("conda"))
-        steps.push_back(command_of(fmt::format("uv pip install --python {} {}", kFolder, step.text), {}, {},
-                                   Holes::keep));
+  std::vector<Command> steps = {
+      command_of("uv venv --python {python} {folder}",
+                 {{"python", std::string(python)}, {"folder", std::string(kFolder)}})};
+  for (Install* install : steps_of<Install>(fix)) {
+    if (install->tool == "conda") continue;
+    install->environment = kFolder;
+    steps.push_back({{{"", std::move(*install)}}});
+  }
   if (steps.size() > 1) fix.steps = std::move(steps);
 }
 
@@ -304,13 +295,13 @@ bool add_wheel_fix(const Facts& at, FixDrafts& fixes, std::string_view distribut
                           at.process.python_version, at.gpu.others);
     if (choice) wheel = sibling;
   }
-  const GpuRow* gpu = find_gpu(*at.gpu.cc);
+  const GpuRow* gpu = gpu_of(at);
   if (!choice) {
     if (const InstallerRow* container = find_installer(wheel.distribution, "container");
         container != nullptr && at.gpu.cc->major >= 10) {
       fixes.push_back(fix_of("run-container", {{"title", std::string(container->title)},
                                                {"caveat", std::string(container->caveat)}}));
-      fixes.back().steps.push_back(command_of(container->command));
+      fixes.back().steps = commands_of(container->command);
     }
     if (gpu != nullptr && gpu->tegra && wheel.distribution == "torch")
       fixes.push_back(fix_of("install-jetson-wheel"));
@@ -352,7 +343,7 @@ bool add_wheel_for_driver(const Facts& at, FixDrafts& fixes) {
   fix.title += ", which this driver runs";
   fix.why = fmt::format("the driver is for CUDA {}, and runs what is built for {}.x", name(at.driver.cuda),
                         cuda_of(choice->row->variant).major);
-  if (!at.gpu.cc) fix.caveat += (fix.caveat.empty() ? "" : "; ") + gpus_of(*choice->row);
+  if (!at.gpu.cc) add_clause(fix.caveat, gpus_of(*choice->row));
   fixes.push_back(std::move(fix));
   return true;
 }
@@ -364,7 +355,7 @@ void add_serving_fixes(const Facts& at, const WheelRow& there, AdviceDraft& advi
   const InstallerRow* installer = find_installer(wheel.distribution, manager_of(at));
   const std::string title(installer != nullptr ? installer->title : there.distribution);
   const std::string image = image_that_serves(there, *at.gpu.cc);
-  const std::string gpu(image::to_name(*at.gpu.cc).view());
+  const std::string gpu = name(*at.gpu.cc);
   const std::string doubt = doubt_of(there, wheel.version);
   advice.fixes.push_back(fix_of(
       "update-other-package",
@@ -418,7 +409,7 @@ void add_wheel_remarks(const Facts& at, std::vector<std::string>& remarks) {
   remarks.push_back(fmt::format(
       "No build of {} that {} installs is known to have code for compute capability {} (releases before {} "
       "were not looked at).",
-      installer->title, manager, image::to_name(*at.gpu.cc).view(), oldest));
+      installer->title, manager, name(*at.gpu.cc), oldest));
 }
 
 std::vector<std::string> useless_variants(const Facts& at) {

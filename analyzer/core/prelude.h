@@ -47,8 +47,11 @@ using namespace owner;
 namespace diagnose {
 using namespace input;
 }
-namespace advise {
+namespace say {
 using namespace diagnose;
+}
+namespace advise {
+using namespace say;
 }
 namespace verbs {
 using namespace advise;
@@ -56,11 +59,8 @@ using namespace advise;
 namespace run {
 using namespace verbs;
 }
-namespace say {
-using namespace run;
-}
 namespace render {
-using namespace say;
+using namespace run;
 }
 namespace compare {
 using namespace render;

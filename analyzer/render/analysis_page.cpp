@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The analysis for people: the most important line first; on a terminal one screen, which people paste into
 // issues.
+#include "analyzer/diagnose/merge.h"
 #include "analyzer/render/answer.h"
 #include "analyzer/render/finding_page.h"
 #include "analyzer/render/render.h"
+#include "analyzer/render/sentences.h"
 #include "analyzer/render/share.h"
-#include "analyzer/say/sentences.h"
 
 namespace kshim::render {
 namespace {

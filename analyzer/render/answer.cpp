@@ -2,7 +2,7 @@
 #include "analyzer/render/answer.h"
 
 #include "analyzer/render/finding_page.h"
-#include "analyzer/say/sentences.h"
+#include "analyzer/render/sentences.h"
 
 namespace kshim::render {
 namespace {

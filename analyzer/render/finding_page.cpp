@@ -5,7 +5,7 @@
 
 #include "analyzer/diagnose/about.h"
 #include "analyzer/owner/databases.h"
-#include "analyzer/say/sentences.h"
+#include "analyzer/render/sentences.h"
 
 namespace kshim::render {
 namespace {

@@ -428,17 +428,18 @@ TEST(Windows, WhichCommandsItHas) {
 
 TEST(Drivers, TheNumberIsNewerThanTheDriverThatIsThere) {
   Facts at;
-  EXPECT_FALSE(has_driver(at, "455.23"));
+  const auto goal = [&] { return goal_of(driver_from(at, "455.23"), at.process.windows); };
+  EXPECT_EQ(goal(), " to 455.23 or newer");
   at.driver.cuda = {11, 0};
-  EXPECT_EQ(driver_goal(at, "455.23"), " to 455.23 or newer");
+  EXPECT_EQ(goal(), " to 455.23 or newer");
   at.driver.cuda = {11, 1};
-  EXPECT_EQ(driver_goal(at, "455.23"), " to one for a CUDA newer than 11.1");
+  EXPECT_EQ(goal(), " to one for a CUDA newer than 11.1");
   at.driver.module = "455.22.9";
-  EXPECT_EQ(driver_goal(at, "455.23"), " to 455.23 or newer");
+  EXPECT_EQ(goal(), " to 455.23 or newer");
   at.driver.module = "456.80";
-  EXPECT_EQ(driver_goal(at, "455.23"), " to one newer than 456.80");
+  EXPECT_EQ(goal(), " to one newer than 456.80");
   at.process.windows = true;
-  EXPECT_EQ(driver_goal(at, "455.23"), " to one newer than 456.80");
+  EXPECT_EQ(goal(), " to one newer than 456.80");
 }
 
 // The user's own toolkit did not make the PTX of a finished program.
@@ -468,11 +469,10 @@ TEST(Drivers, OfWindowsWithSlashesTheOtherWay) {
 }
 
 TEST(Windows, ItsDriversHaveNumbersOfTheirOwn) {
-  Facts at;
-  EXPECT_EQ(driver_text(at, "525.60.13"), "525.60.13");
-  at.process.windows = true;
-  EXPECT_EQ(driver_text(at, "525.60.13"), "527.41");
-  EXPECT_EQ(driver_text(at, "525.60.99"), "525");
+  EXPECT_EQ(driver_release("525.60.13", false), "525.60.13");
+  EXPECT_EQ(driver_release("525.60.13", true), "527.41");
+  EXPECT_EQ(driver_release("525.60.99", true), "525");
+  EXPECT_EQ(title_of(UpdateDriver{"525.60.13"}, true), "Update the driver to 527.41 or newer");
 }
 
 TEST(Windows, ALogOfItIsAnsweredInItsWords) {

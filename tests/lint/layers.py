@@ -7,7 +7,7 @@ import sys
 
 from tree import ROOT, tracked
 
-LAYERS = ["core", "data", "device_code", "owner", "input", "diagnose", "advise", "verbs", "run", "say", "render", "compare", "cli"]
+LAYERS = ["core", "data", "device_code", "owner", "input", "diagnose", "say", "advise", "verbs", "run", "render", "compare", "cli"]
 PRELUDE = "core/prelude.h"  # the order of LAYERS as namespaces
 EXTENDS = {"core/text.h": "image"}  # names of versions and architectures, found by their argument
 OPENED = re.compile(r"^namespace kshim(?:::(\w+))?[\w:]* \{\n((?:(?:class|struct) \w+;\n)+\})?", re.MULTILINE)

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/advise/step.h"
+#include "analyzer/advise/fixes.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/reach.h"
 #include "analyzer/diagnose/program.h"

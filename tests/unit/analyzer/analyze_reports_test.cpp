@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "analyze_fixture.h"
-#include "analyzer/say/sentences.h"
+#include "analyzer/render/sentences.h"
 
 namespace kshim::test {
 namespace {

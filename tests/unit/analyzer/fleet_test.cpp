@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "analyze_fixture.h"
-#include "analyzer/say/sentences.h"
+#include "analyzer/render/sentences.h"
 #include "kshim/image/select.h"
 
 namespace kshim::test {

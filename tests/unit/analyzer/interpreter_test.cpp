@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/advise/step.h"
+#include "analyzer/advise/fixes.h"
 #include "analyzer/owner/databases.h"
 #include "report_text.h"
 
@@ -68,24 +68,24 @@ TEST(Steps, AreOfThePattern) {
   const Command both = command_of("pip uninstall -y {old} && pip install '{new}==1.2'",
                                   {{"old", "a"}, {"new", "nvidia-cudnn-cu12"}});
   ASSERT_EQ(both.steps.size(), 2U);
-  EXPECT_EQ(both.steps[0].kind, Step::Kind::remove);
-  EXPECT_EQ(both.steps[1].kind, Step::Kind::install);
-  ASSERT_EQ(both.steps[1].packages.size(), 1U);
-  EXPECT_EQ(both.steps[1].packages[0].name, "nvidia-cudnn-cu12");
-  EXPECT_EQ(both.steps[1].packages[0].release, "==1.2");
-  EXPECT_EQ(cuda_of(both), (image::Version{12, 0}));
+  EXPECT_TRUE(std::holds_alternative<Remove>(both.steps[0].action));
+  const Install* install = std::get_if<Install>(&both.steps[1].action);
+  ASSERT_NE(install, nullptr);
+  ASSERT_EQ(install->packages.size(), 1U);
+  EXPECT_EQ(install->packages[0].name, "nvidia-cudnn-cu12");
+  EXPECT_EQ(install->packages[0].release, "==1.2");
   EXPECT_NE(both.needs & need::posix, 0U);
   // The user's own words are no steps, and take nothing for granted.
   const std::string program = "python 'pip install x && sudo y.py'";
   const Command own = command_of("CUDA_VISIBLE_DEVICES=1 PROGRAM", {}, &program);
   ASSERT_EQ(own.steps.size(), 1U);
-  EXPECT_EQ(own.steps[0].kind, Step::Kind::run);
+  EXPECT_TRUE(std::holds_alternative<say::Run>(own.steps[0].action));
   EXPECT_EQ(own.needs, need::posix);
   EXPECT_EQ(text_of(own, {venv()}), "CUDA_VISIBLE_DEVICES=1 python 'pip install x && sudo y.py'");
   EXPECT_TRUE(command_of("rm -r {removable}", {{"removable", ""}}).empty()) << "a word is not known";
   const Command set = command_of("export A={a}; nvcc --version", {{"a", "'b; c'"}});
   ASSERT_EQ(set.steps.size(), 2U);
-  EXPECT_EQ(set.steps[0].kind, Step::Kind::set);
+  EXPECT_TRUE(std::holds_alternative<SetEnv>(set.steps[0].action));
   EXPECT_EQ(text_of(set), "export A='b; c'; nvcc --version");
 }
 

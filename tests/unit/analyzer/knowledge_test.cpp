@@ -229,11 +229,9 @@ TEST(Toolkits, OfADriverBranch) {
 TEST(RecipeRows, HoldOnlyPlaceholdersThatAreFilled) {
   const auto plan = plan_build({}, {8, 6}, toolkits().back(), {});
   ASSERT_TRUE(plan.has_value());
-  RecipeWords filled;
-  filled.toolkit = "/t";
-  filled.output = "o";
   for (const RecipeRow& row : recipes()) {
-    const std::string command = text_of(expand_recipe(row, *plan, filled));
+    const std::string command =
+        text_of(command_of(Build{.recipe = &row, .plan = *plan, .toolkit = "/t", .output = "o"}));
     EXPECT_EQ(command.find('{'), std::string::npos) << command;
     const std::string list = arch_list(*plan, row.list);
     EXPECT_FALSE(list.empty()) << row.name;
@@ -252,17 +250,15 @@ TEST(RecipeRows, AreThereForWhatNamesThem) {
 
 TEST(RecipeRows, AValueIsNotExpandedAgain) {
   const auto plan = plan_build({}, {8, 6}, toolkits().back(), {});
-  RecipeWords words;
-  words.output = "{list}";
-  EXPECT_NE(text_of(expand_recipe(find_recipe("nvcc"), *plan, words)).find("-o {list} "), std::string::npos);
+  const Build build{.recipe = &find_recipe("nvcc"), .plan = *plan, .output = "{list}"};
+  EXPECT_NE(text_of(command_of(build)).find("-o {list} "), std::string::npos);
 }
 
 TEST(RecipeRows, RelocatableCodeStaysRelocatable) {
   const auto plan = plan_build({}, {8, 6}, toolkits().back(), {});
-  RecipeWords words;
-  words.mode = " -rdc=true";
   for (const char* recipe : {"nvcc", "nvcc_library"}) {
-    EXPECT_TRUE(text_of(expand_recipe(find_recipe(recipe), *plan, words)).starts_with("nvcc -rdc=true -"));
+    const Build build{.recipe = &find_recipe(recipe), .plan = *plan, .mode = " -rdc=true"};
+    EXPECT_TRUE(text_of(command_of(build)).starts_with("nvcc -rdc=true -"));
   }
 }
 

@@ -11,7 +11,6 @@
 #include <sstream>
 #include <string>
 
-#include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/fixes.h"
 #include "analyzer/data/knowledge.h"
 
@@ -47,18 +46,15 @@ class Recipes : public ::testing::Test {
   std::string said_;
 };
 
-RecipeWords words_of(bool other_toolkit) {
-  RecipeWords words;
-  words.output = "'a file.so'";
-  words.build = "'a build'";
-  words.package = "a_package";
-  words.tag = "@v1.2.3";
-  words.mode = " -rdc=true";
-  if (other_toolkit) {
-    words.toolkit = "/usr/local/cuda-12.9";
-    words.nvcc = words.toolkit + "/bin/nvcc";
-  }
-  return words;
+Build build_of(const RecipeRow& recipe, const BuildPlan& plan, bool other_toolkit = false) {
+  Build out{&recipe, plan};
+  out.output = "'a file.so'";
+  out.folder = "'a build'";
+  out.package = "a_package";
+  out.tag = "@v1.2.3";
+  out.mode = " -rdc=true";
+  if (other_toolkit) out.toolkit = "/usr/local/cuda-12.9";
+  return out;
 }
 
 TEST_F(Recipes, AreCommandsToTheShell) {
@@ -73,7 +69,7 @@ TEST_F(Recipes, AreCommandsToTheShell) {
     for (const RecipeRow& row : recipes()) {
       if (arch_list(*plan, row.list).empty()) continue;
       for (const bool other : {false, true}) {
-        const std::string command = text_of(expand_recipe(row, *plan, words_of(other)));
+        const std::string command = text_of(command_of(build_of(row, *plan, other)));
         EXPECT_EQ(command.find('{'), std::string::npos) << command;
         EXPECT_EQ(command.find("  "), std::string::npos) << command;
         EXPECT_NE(command.back(), ' ') << command;
@@ -94,14 +90,14 @@ TEST_F(Recipes, OfPipBuildTheUsersOwnSource) {
   std::string script;
   std::size_t replaced = 0;
   for (const RecipeRow& row : recipes()) {
-    const std::string own = text_of(expand_recipe(row, *plan, words_of(false)));
+    const std::string own = text_of(command_of(build_of(row, *plan)));
     for (const std::string_view source : {"-e /src/it's", "/src/x", "git+https://h.org/o/r@01"}) {
-      const auto [built, caveat] = build_from(source, row, *plan, words_of(false));
+      const auto [built, caveat] = command_for(build_of(row, *plan), source);
       const std::string command = text_of(built);
       script += command + "\n";
       const bool placed = caveat.find("run it in ") == std::string::npos;
       if (command == own) {  // it needs a checkout and there is none, or has nothing to do with one
-        EXPECT_EQ(caveat, build(row, *plan, words_of(false)).caveat);
+        EXPECT_EQ(caveat, command_for(build_of(row, *plan)).caveat);
         EXPECT_TRUE(source.starts_with("git+") || placed) << command;
         continue;
       }
@@ -176,10 +172,10 @@ TEST_F(Recipes, OfNvccBuildWhatTheyName) {
         "__global__ void k() {}\n__attribute__((visibility(\"default\"))) int main() { k<<<1, 1>>>(); }\n");
   std::size_t asked = 0;
   for (const char* recipe : {"nvcc", "nvcc_library", "nvcc_object", "nvcc_fatbin"}) {
-    RecipeWords words;
-    words.nvcc = KSHIM_TEST_NVCC;
-    words.output = "out";
-    std::string command = text_of(expand_recipe(find_recipe(recipe), plan, words));
+    Build build{&find_recipe(recipe), plan};
+    build.output = "out";
+    std::string command = text_of(command_of(std::move(build)));
+    replace(command, "nvcc ", KSHIM_TEST_NVCC " ");
     replace(command, "SOURCES", "x.cu");
     replace(command, "SOURCE", "x.cu");
     EXPECT_TRUE(runs(command + " --dryrun")) << command << "\n" << said_;
@@ -198,7 +194,7 @@ TEST_F(Recipes, OfMakeReachNvcc) {
         " --dryrun -fatbin $(foreach s,$(SMS),-gencode arch=compute_$(s),code=sm_$(s)) -o x x.cu\nclean:\n");
   const BuildPlan plan = plan_of_this_nvcc();
   for (const char* recipe : {"make", "make_sms"}) {
-    const std::string command = text_of(expand_recipe(find_recipe(recipe), plan, {}));
+    const std::string command = text_of(command_of(Build{&find_recipe(recipe), plan}));
     EXPECT_TRUE(runs(command)) << command << "\n" << said_;
     for (const char* target : {"sm_75", "sm_86"})
       EXPECT_NE(said_.find(target), std::string::npos) << command << "\n" << said_;
@@ -214,12 +210,11 @@ TEST_F(Recipes, OfCMakeReachNvcc) {
   // CMake's own choice may not be installed; Ninja is what this test was built with.
   const std::string setting = "export CMAKE_GENERATOR=Ninja CUDACXX=" KSHIM_TEST_NVCC;
   const BuildPlan plan = plan_of_this_nvcc();
-  RecipeWords words;
-  words.nvcc = KSHIM_TEST_NVCC;
-  words.build = "'a build'";
-  words.toolkit = fs::path(KSHIM_TEST_NVCC).parent_path().parent_path().string();
   for (const char* recipe : {"cmake_toolkit", "cmake"}) {
-    std::string command = text_of(expand_recipe(find_recipe(recipe), plan, words));
+    Build build{&find_recipe(recipe), plan};
+    build.folder = "'a build'";
+    build.toolkit = fs::path(KSHIM_TEST_NVCC).parent_path().parent_path().string();
+    std::string command = text_of(command_of(std::move(build)));
     // Configured, not built: that is for nvcc.
     command = command.substr(0, command.find(" && "));
     replace(command, "cmake ", KSHIM_TEST_CMAKE " ");

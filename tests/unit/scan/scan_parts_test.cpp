@@ -18,7 +18,7 @@
 #include "analyzer/render/document.h"
 #include "analyzer/render/render.h"
 #include "analyzer/render/scan/render.h"
-#include "analyzer/say/sentences.h"
+#include "analyzer/render/sentences.h"
 #include "kshim/image/cubin.h"
 
 namespace kshim::test {

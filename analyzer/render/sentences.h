@@ -4,7 +4,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/verbs/analysis.h"
 
-namespace kshim::say {
+namespace kshim::render {
 
 struct VerdictLine {
   Tone tone = Tone::plain;
@@ -28,4 +28,4 @@ std::string breaks_text(const FleetPlan& plan);
 /// "7.0, 7.5".
 std::string names_of(const std::vector<image::ComputeCapability>& gpus);
 
-}  // namespace kshim::say
+}  // namespace kshim::render

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict in a sentence, where there is no finding to say it.
-#include "analyzer/say/sentences.h"
+#include "analyzer/render/sentences.h"
 
-namespace kshim::say {
+namespace kshim::render {
 namespace {
 
 std::string gpus_text(const Analysis& analysis) {
@@ -279,4 +279,4 @@ std::string breaks_text(const FleetPlan& plan) {
   return enumerate(parts);
 }
 
-}  // namespace kshim::say
+}  // namespace kshim::render

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/about.h"
-#include "analyzer/say/sentences.h"
+#include "analyzer/render/sentences.h"
 
-namespace kshim::say {
+namespace kshim::render {
 namespace {
 
 constexpr std::size_t kNamed = 3;
@@ -67,4 +67,4 @@ std::string with_values(std::string title, const Finding& finding) {
   return title + (values.starts_with("only ") ? ", " : ": ") + values;
 }
 
-}  // namespace kshim::say
+}  // namespace kshim::render
