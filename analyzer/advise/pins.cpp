@@ -26,13 +26,6 @@ std::vector<Owner> objecting(const std::vector<Distribution>& there, const Requi
   return out;
 }
 
-const Distribution* find(const std::vector<Distribution>& there, std::string_view name) {
-  const ProjectName project{name};
-  const auto found = std::ranges::find_if(
-      there, [&](const Distribution& each) { return ProjectName(each.name) == project; });
-  return found == there.end() ? nullptr : &*found;
-}
-
 unsigned major_of(std::string_view release) {
   const std::size_t digit = std::min(release.find_first_of("0123456789"), release.size());
   return first_number<unsigned>(release.substr(digit)).value_or(0);
@@ -48,7 +41,7 @@ bool changes_file(const Requirement& package, const Owner& owner) {
 /// pip takes "name" for done where it is there, whatever its extras were.
 void install_newer(const std::vector<Distribution>& there, Install& step) {
   for (const Requirement& package : step.packages) {
-    const Distribution* own = find(there, package.name);
+    const Distribution* own = find_distribution(there, package.name);
     if (own == nullptr || !package.release.empty() || package.extras.empty()) continue;
     const std::vector<std::string> asked = split(package.extras, ",");
     const bool all = std::ranges::all_of(asked, [&](const std::string& extra) {
@@ -113,7 +106,8 @@ void keep_pins(const Facts& at, AdviceDraft& advice) {
     if (is_kept(fix)) kept.push_back(std::move(fix));
   advice.fixes = std::move(kept);
   for (const std::string& owner : deciding)
-    if (const WheelName wheel = wheel_name(owner, find(there, owner)->version); !wheel.distribution.empty())
+    if (const WheelName wheel = wheel_name(owner, find_distribution(there, owner)->version);
+        !wheel.distribution.empty())
       add_wheel_fix(at, advice.fixes, wheel.distribution);
 }
 

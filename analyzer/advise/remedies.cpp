@@ -114,8 +114,9 @@ std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
   const std::string& package = !at.package.name.empty()       ? at.package.name.shown()
                                : !at.package.software.empty() ? at.package.software
                                                               : at.call.extension;
+  const std::string pip = pip_word(at);
   TemplateWords words = {{"package", shell_quote(package)},
-                         {"pip", pip_word(at)},
+                         {"pip", pip},
                          {"major", major_of_library(at.file.path)},
                          {"torch_list", list_of(at, ArchList::torch)},
                          {"cmake_list", list_of(at, ArchList::numbers)},
@@ -127,6 +128,7 @@ std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
   if (device)
     words.insert(words.end(),
                  {{"sm", fmt::format("{}{}", device->major, device->minor)}, {"cc", name(*device)}});
+  if (contains(pip, '[')) words.emplace_back("pip_extra", pip);
   for (const auto& [word, text] : at.call.said) words.emplace_back(word, text);
   // CUDA's libraries come as an extra (ctk) from this major version on.
   constexpr unsigned kFirstWithExtra = 12;
@@ -231,11 +233,27 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
   const bool python = !is_shown("not-python", at);
   const bool named = python && (!at.package.name.empty() || !at.call.extension.empty());
   // Its wheels come with packages of NVIDIA's, and pip may have left one out.
-  const bool brought =
-      (at.process.python && (at.package.software == "torch" || at.package.software == "jax")) ||
-      at.call.message == "cudnn_load";
-  if (at.cause == Cause::library_not_found && said("library_wheel") && python && brought)
-    put_first(fix_of("install-library-wheel", words));
+  const bool brought = at.process.python && (at.package.software == "torch" || at.package.software == "jax");
+  const bool has_own = std::ranges::any_of(message_fixes(), [&](const Remedy& row) {
+    return row.message == at.call.message && !row.package.empty() && row.package == at.package.software &&
+           (row.cuda.empty() || row.cuda == std::to_string(at.images.toolkit.major));
+  });
+  const bool in_python = at.process.python || at.process.python_env.known();
+  if (at.cause == Cause::library_not_found && said("library_wheel") && python && in_python &&
+      (brought || (!has_own && !contains(pip, '[') &&
+                   (at.call.message == "ld_missing" || at.call.message == "cudnn_load")))) {
+    FixDraft fix = fix_of("install-library-wheel", words);
+    // PyTorch, TensorFlow and JAX look there by themselves.
+    const std::string& site = at.process.python_env.site;
+    if (!site.empty() && !brought)
+      fix.steps.push_back(command_of(
+          "export LD_LIBRARY_PATH={folder}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
+          {{"folder", shell_quote(fmt::format("{}/{}", site, at.call.said.at("library_folder")))}}));
+    put_first(std::move(fix));
+    // To install what asks for it again brings no library that its metadata does not name.
+    std::erase_if(fixes,
+                  [](const FixDraft& each) { return each.id == "ld_missing" || each.id == "cudnn_load"; });
+  }
   // The number of these is CUDA's.
   const std::string library = said("library_name") ? at.call.said.at("library_name") : std::string();
   const bool of_cuda = library == "cublas" || library == "cudart" || library == "nvrtc";

@@ -2,6 +2,7 @@
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/data/knowledge_file.h"
+#include "analyzer/owner/distributions.h"
 
 namespace kshim::advise {
 namespace {
@@ -108,14 +109,11 @@ std::string torch_packages(const Facts& at, const WheelChoice& choice, const Whe
   const std::string own = pinned(wheel.distribution, choice.pin);
   const auto& there = at.process.python_env.installed;
   std::string out;
-  const auto add = [&out](std::string_view package) {
-    out.append(out.empty() || package.empty() ? "" : " ").append(package);
-  };
+  const auto add = [&out](std::string_view package) { out.append(out.empty() ? "" : " ").append(package); };
   if (there.empty()) {
     if (choice.same) add("--force-reinstall");
     for (const std::string_view name : {"torch", "torchvision", "torchaudio"})
       add(name == wheel.distribution ? std::string_view(own) : name);
-    if (!choice.same) add(at.package.beside);
     return out;
   }
   const std::string_view variant = choice.row->variant;
@@ -129,6 +127,37 @@ std::string torch_packages(const Facts& at, const WheelChoice& choice, const Whe
     }
   }
   if (!named) add(own);
+  return out;
+}
+
+// What the release needs of other packages, as words of pip where another release of them is there or none is
+// known.
+struct Needs {
+  std::string words;
+  bool apart = false;
+  std::string caveat;
+};
+Needs needs_of(const Facts& at, const WheelChoice& choice, const WheelName& wheel) {
+  Needs out;
+  const bool known = !choice.release.empty() && !choice.same;
+  if (!known || at.package.manager == "conda") return out;
+  const std::vector<Distribution> there = distributions_in(at.process.python_env);
+  const Distribution* own = find_distribution(there, at.package.name.normal());
+  bool told = false;
+  for (const ReleaseNeedRow& row : release_needs()) {
+    if (row.distribution != wheel.distribution || !is_within(choice.release, row.first, row.last)) continue;
+    told = true;
+    const Distribution* installed = find_distribution(there, row.package);
+    if (installed != nullptr && !exclude_each_other(row.range, "==" + installed->version)) continue;
+    out.words += fmt::format(" '{}{}'", row.package, row.range);
+    out.apart = out.apart || (row.apart && installed != nullptr);
+    out.caveat += fmt::format("{}{} {} needs {}{}", out.caveat.empty() ? "" : "; ", wheel.distribution,
+                              choice.release, row.package, row.range);
+  }
+  if (!told && own != nullptr && !own->demands.empty() && compare_releases(choice.release, own->version) < 0)
+    out.caveat = fmt::format(
+        "what {} {} asks for of other packages is not known here: --dry-run shows what pip would change",
+        wheel.distribution, choice.release);
   return out;
 }
 
@@ -165,16 +194,22 @@ FixDraft install(const Facts& at, const WheelChoice& choice, const WheelName& wh
   fix.title = fmt::format("Install {}{}{}", choice.installer->title, release.empty() ? "" : " " + release,
                           cuda.known() ? " for CUDA " + cuda_text(choice.row->variant) : "");
   // "faiss" is a module, and faiss-gpu-cu12 a package.
+  const Needs needs = needs_of(at, choice, wheel);
   const bool is_package = contains(at.package.name.normal(), '-');
   const std::string installed = is_package ? at.package.name.shown() : std::string(wheel.distribution);
-  fix.steps = commands_of(choice.installer->command, {{"pin", choice.pin},
-                                                      {"variant", std::string(choice.row->variant)},
-                                                      {"major", std::to_string(cuda.major)},
-                                                      {"cuda", name(cuda)},
-                                                      {"packages", torch_packages(at, choice, wheel)},
-                                                      {"installed", shell_quote(installed)}});
+  fix.steps = commands_of(std::string(choice.installer->command) + needs.words,
+                          {{"pin", choice.pin},
+                           {"variant", std::string(choice.row->variant)},
+                           {"major", std::to_string(cuda.major)},
+                           {"cuda", name(cuda)},
+                           {"packages", torch_packages(at, choice, wheel)},
+                           {"installed", shell_quote(installed)}});
   fix.caveat = caveat_for(at, choice, wheel);
-  if (const std::string python = other_python(at, choice, wheel); !python.empty()) {
+  if (!needs.caveat.empty()) fix.caveat = needs.caveat + (fix.caveat.empty() ? "" : "; " + fix.caveat);
+  std::string python = other_python(at, choice, wheel);
+  if (python.empty() && needs.apart)
+    python = !at.process.python_version.empty() ? at.process.python_version : python_of_path(at.file.path);
+  if (!python.empty()) {
     fix.title += fmt::format(" in a new environment of Python {}", python);
     add_new_environment(python, fix);
   }
@@ -306,10 +341,8 @@ bool add_wheel_fix(const Facts& at, FixDrafts& fixes, std::string_view distribut
                                                {"caveat", std::string(container->caveat)}}));
       fixes.back().steps = commands_of(container->command);
     }
-    if (gpu != nullptr && gpu->tegra)
-      fixes.push_back(wheel.distribution == "torch"
-                          ? fix_of("install-jetson-wheel")
-                          : fix_of("install-jetson-wheel/other", {{"what", at.package.name.shown()}}));
+    if (gpu != nullptr && gpu->tegra && wheel.distribution == "torch")
+      fixes.push_back(fix_of("install-jetson-wheel"));
     return false;
   }
   const std::string served = image_that_serves(*choice->row, *at.gpu.cc);
@@ -353,17 +386,17 @@ bool add_wheel_for_driver(const Facts& at, FixDrafts& fixes) {
   return true;
 }
 
-void add_serving_fixes(const Facts& at, const WheelRow* there, AdviceDraft& advice) {
+void add_serving_fixes(const Facts& at, const WheelRow& there, AdviceDraft& advice) {
   const WheelName wheel = wheel_of(at);
   const std::string other =
       wheel_name(at.call.extension).distribution == wheel.distribution ? "" : at.call.extension;
   const InstallerRow* installer = find_installer(wheel.distribution, manager_of(at));
-  const std::string title(installer != nullptr ? installer->title : std::string_view(wheel.distribution));
-  const std::string image = there != nullptr ? image_that_serves(*there, *at.gpu.cc) : "";
+  const std::string title(installer != nullptr ? installer->title : there.distribution);
+  const std::string image = image_that_serves(there, *at.gpu.cc);
   const std::string gpu = name(*at.gpu.cc);
-  const std::string doubt = there != nullptr ? doubt_of(*there, wheel.version) : "";
+  const std::string doubt = doubt_of(there, wheel.version);
   advice.fixes.push_back(fix_of(
-      there != nullptr ? "update-other-package" : "update-other-package/works",
+      "update-other-package",
       {{"gpu", gpu},
        // The command itself is of Linux; in WSL, it reads what Windows has.
        {"folder", at.process.windows
@@ -375,21 +408,18 @@ void add_serving_fixes(const Facts& at, const WheelRow* there, AdviceDraft& advi
        {"title", std::string(title)},
        {"version", wheel.version},
        {"image", image},
-       {"variant",
-        there == nullptr || there->variant.empty() ? "" : fmt::format(" (the build for {})", there->variant)},
+       {"variant", there.variant.empty() ? "" : fmt::format(" (the build for {})", there.variant)},
        {"declared", doubt.empty() ? "" : fmt::format("; of {}: {}", title, doubt)}}));
   FixDraft& fix = advice.fixes.back();
   if (!at.process.windows) fix.steps.front().needs |= need::system;
-  if (!other.empty() && comes_from_index(other))
+  if (!other.empty())
     fix.steps.push_back(command_of(
         at.package.manager == "conda" ? "conda update {package}" : "pip install --upgrade {package}",
         {{"package", shell_quote(other)}}));
   const bool extensions = wheel.distribution == "torch" || wheel.distribution == "pytorch-gpu";
   if (extensions && at.package.manager != "conda") add_extension_rebuild(at, advice.fixes);
-  advice.dead_ends.push_back(
-      {fmt::format("installing {} again, or for another CUDA", title),
-       there != nullptr ? fmt::format("its build has {} already, by a table of such packages", image)
-                        : "it works on this GPU, by the log"});
+  advice.dead_ends.push_back({fmt::format("installing {} again, or for another CUDA", title),
+                              fmt::format("its build has {} already, by a table of such packages", image)});
 }
 
 void add_wheel_remarks(const Facts& at, std::vector<std::string>& remarks) {

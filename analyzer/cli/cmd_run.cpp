@@ -212,6 +212,17 @@ void explain_failed_start(const ChildOutcome& outcome, const fs::path& program,
     std::erase_if(seen.blind, [&](const BlindProcess& row) { return row.pid == outcome.pid; });
 }
 
+/// `env -i PROGRAM`: PROGRAM has nothing of our environment, and may end before a look at it.
+bool clears_environment(const std::vector<std::string>& command) {
+  if (basename_of(command.front()) != "env") return false;
+  for (const std::string& word : std::span(command).subspan(1)) {
+    if (word == "-" || word == "--ignore-environment") return true;
+    if (!word.starts_with('-')) return false;
+    if (!word.starts_with("--") && contains(word, 'i')) return true;
+  }
+  return false;
+}
+
 /// For what left no report: the same run, with all that there is to say.
 std::string again_with_all(const RunOptions& options) {
   std::string out = "kshim run --format markdown";
@@ -277,6 +288,8 @@ int run(const RunOptions& options) {
   if (switched_off)
     seen.blind.push_back(
         {outcome.pid, child.program.string(), "KSHIM_DISABLE=1 is set: nothing is recorded"});
+  if (seen.blind.empty() && reports.empty() && clears_environment(options.command))
+    seen.blind.push_back({outcome.pid, child.program.string(), std::string(kCleared)});
   explain_failed_start(outcome, child.program, search_path, seen);
   const bool failed = outcome.exit_status.value_or(1) != exit_status::kOk;
   if (failed && reports.empty() && options.simulate.empty() && seen.missing.empty() &&

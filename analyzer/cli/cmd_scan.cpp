@@ -42,6 +42,7 @@ struct ScanOptions {
   std::string max_download = "4G";
   std::size_t releases = 0;        ///< 0: the one that pip would install
   std::optional<std::string> pid;  ///< an empty one is a mistake
+  std::string root;
   std::vector<std::string> paths;
 };
 
@@ -119,6 +120,14 @@ Expectation expectation_of(const ScanOptions& options) {
 /// The site-packages of the environment that VIRTUAL_ENV or CONDA_PREFIX names, else of that of the first
 /// Python in PATH, where no path is named.
 std::vector<std::filesystem::path> paths_of(const ScanOptions& options) {
+  if (!options.root.empty()) {
+    const std::filesystem::path root = parse_root(options.root);
+    std::vector<std::filesystem::path> out;
+    for (const std::string& path : options.paths)
+      out.push_back(root / std::filesystem::path(path).relative_path());
+    if (out.empty()) out.push_back(root);
+    return out;
+  }
   if (!options.paths.empty()) return {options.paths.begin(), options.paths.end()};
   const Machine machine = this_machine();
   std::string first = in_path(machine, "python3");
@@ -361,11 +370,14 @@ struct KeptAnswer {
 };
 
 int scan_paths(const ScanOptions& options) {
-  const bool fetches = asks_for_packages(options);
+  if (!options.root.empty() && options.pid)
+    throw UserError("--pid names the process, with its files: give no --root");
+  const bool fetches = options.root.empty() && asks_for_packages(options);
   if (options.releases != 0) return scan_releases(options);
   ScanRequest scan_options = to_scan(options);
   const Expectation expectation = expectation_of(options);
   if (expectation.asks()) scan_options.expectation = &expectation;
+  if (!options.root.empty()) scan_options.root = parse_root(options.root);
   std::vector<std::filesystem::path> paths =
       fetches || options.pid ? std::vector<std::filesystem::path>() : paths_of(options);
   if (options.targets.empty() && !expectation.asks() && !options.pid) use_gpus_here(options, scan_options);
@@ -516,6 +528,7 @@ std::function<int()> set_up_scan(Arguments& arguments) {
   arguments.add("--platform", options->platform);
   arguments.add("--max-download", options->max_download);
   arguments.add("--releases", options->releases);
+  arguments.add("--root", options->root);
   arguments.add("--pid", options->pid);
   arguments.add("--fail-on", options->fail_on)->check(one_of({"error", "warning"}));
   arguments.add("-j,--jobs", options->jobs);

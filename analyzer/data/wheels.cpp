@@ -308,6 +308,27 @@ std::string_view last_with_companions(const WheelRow& row, ComputeCapability cc)
   return refused ? out : row.last;
 }
 
+const LibraryWheelRow* find_library_wheel(std::string_view file, unsigned cuda) {
+  constexpr std::string_view kSo = ".so.";
+  file = basename_of(file);
+  const std::size_t so = file.find(kSo);
+  if (so == std::string_view::npos) return nullptr;
+  const std::string stem = to_lower(file.substr(0, so));
+  std::string_view number = file.substr(so + kSo.size());
+  number = number.substr(0, number.find('.'));
+  constexpr unsigned kUsual = 12;
+  const LibraryWheelRow* best = nullptr;
+  const auto rank = [&](const LibraryWheelRow& row) {
+    return std::tuple(row.stem.size(), static_cast<unsigned>(row.cuda) == cuda,
+                      static_cast<unsigned>(row.cuda) == kUsual);
+  };
+  for (const LibraryWheelRow& row : library_wheels())
+    if (stem.starts_with(to_lower(row.stem)) && row.number == number &&
+        (best == nullptr || rank(row) > rank(*best)))
+      best = &row;
+  return best;
+}
+
 const PythonRow* find_python(std::string_view distribution, std::string_view python) {
   return first_row(pythons(), [&](const PythonRow& row) {
     return row.distribution == distribution && row.python == python;
@@ -319,14 +340,6 @@ bool comes_by_pip(std::string_view package) {
   const std::string distribution = wheel_name(package).distribution;
   return row == nullptr || !row->pip.empty() || knows_wheels_of(distribution) ||
          find_installer(distribution, "pip") != nullptr || find_build(distribution, "") != nullptr;
-}
-
-bool comes_from_index(std::string_view package) {
-  const std::string distribution = wheel_name(package).distribution;
-  const auto* row = first_row(software(), [&](const SoftwareRow& each) {
-    return !each.pip.empty() && (each.package == package || each.pip == package);
-  });
-  return row != nullptr || knows_wheels_of(distribution) || find_installer(distribution, "pip") != nullptr;
 }
 
 bool is_on_pypi(std::string_view package, std::string_view release) {

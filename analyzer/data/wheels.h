@@ -71,8 +71,6 @@ bool knows_wheels_of(std::string_view distribution, std::string_view platform = 
 /// Whether pip has the package under this name, as far as the tables know it: PyPI has other projects of the
 /// names of programs (Blender, darknet, RELION). True for a name that no table has.
 bool comes_by_pip(std::string_view package);
-/// Whether a table knows that an index of pip's has it under this name.
-bool comes_from_index(std::string_view package);
 /// Whether PyPI has what a requirement of pip names: false for 10.0.* of a package that begins with 11.8.0,
 /// true for a package that the table does not have.
 bool is_on_pypi(std::string_view package, std::string_view release);
@@ -86,6 +84,11 @@ const LibrarySupportRow* find_library_support(std::string_view library, std::str
 /// The rows with the first and the last release that serve the GPU; nullptr where none does.
 const LibrarySupportRow* first_library_for(std::string_view library, image::ComputeCapability cc);
 const LibrarySupportRow* last_library_for(std::string_view library, image::ComputeCapability cc);
+
+/// The package of pip's that has a library, by the name of its file: libcublasLt.so.12, libcudnn.so.8.
+/// `cuda`: the major version of what loads it, where the name alone does not decide; 0: not known. nullptr
+/// where none is known.
+const LibraryWheelRow* find_library_wheel(std::string_view file, unsigned cuda);
 
 // What a build brings along, which has to serve the GPU, too: wheels.json.
 

@@ -89,11 +89,6 @@ bool shows_reads(const FailureRecord& failure) {
   return std::ranges::any_of(failure.layers, [](const Layer& layer) { return layer.layer == "runtime"; });
 }
 
-/// A library that has code for the GPU in fewer of its modules than one in so many refuses it: these are
-/// helpers. cuSPARSELt 0.6.2 has code for 7.5 in 1 of 281 different modules, for 12.0 in 3; cuBLASLt 12.9,
-/// which serves 6.1, in 68 of 413.
-constexpr std::size_t kHelpers = 25;
-
 /// The images of a library that has none for the device, or none but of helpers.
 struct LackingLibrary {
   InReport subject;
@@ -116,7 +111,7 @@ std::optional<LackingLibrary> without_code(const Scene& scene, const ObjectRecor
   if (fits) {
     if (find_vendor_library(object.path) == nullptr) return std::nullopt;
     const auto gap = scene.file_gaps.find(object, *file, cc, driver_of(scene));
-    if (gap == nullptr || gap->modules.served * kHelpers > gap->modules.lacking) return std::nullopt;
+    if (gap == nullptr || !serves_by_helpers(gap->modules)) return std::nullopt;
     subject.facts.images.list = gap->images;
     out.modules = gap->modules;
   }
@@ -399,6 +394,13 @@ std::optional<Finding> idle_driver(const IdleProcess& process,
   if (newer) at.driver.runtime = runtime;
   set_about(std::move(at), out);
   return out;
+}
+
+// cuSPARSELt 0.6.2 has code for 7.5 in 1 of 281 different modules, for 12.0 in 3; cuTENSOR 2.8.1 for 6.1 in 1
+// of 565; cuBLASLt 12.9, which serves 6.1, in 68 of 413.
+bool serves_by_helpers(const ModuleShare& modules) {
+  constexpr std::size_t kHelpers = 25;
+  return modules.served * kHelpers <= modules.lacking;
 }
 
 }  // namespace kshim::diagnose

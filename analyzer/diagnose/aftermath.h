@@ -35,4 +35,8 @@ Finding no_driver(const std::string& program);
 std::optional<Finding> idle_driver(const IdleProcess& process,
                                    const std::optional<image::ComputeCapability>& device, ObjectFiles& files);
 
+/// Whether what a library has for a GPU is no more than helpers: with code in fewer of its modules than one
+/// in so many, it refuses the GPU.
+bool serves_by_helpers(const ModuleShare& modules);
+
 }  // namespace kshim::diagnose

@@ -47,6 +47,10 @@ std::string memory_text(std::uint64_t bytes);
 /// The hit of the table messages on the deciding line that speaks for the cause; nullptr where none does.
 const LogMatch* message_behind(const LogFacts& clues, const Judgment& judgment);
 /// For Finding::about.
+/// What pip calls the package with the missing library, and its folder there, as words of fixes. `cuda`: the
+/// major version of what asks for it; 0: not known.
+void say_library_wheel(Facts& at, unsigned cuda);
+
 std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& judgment,
                                          const Finding& finding);
 

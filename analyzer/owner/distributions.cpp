@@ -120,6 +120,13 @@ std::vector<Distribution> distributions_in(const PythonEnvironment& environment)
   return out;
 }
 
+const Distribution* find_distribution(const std::vector<Distribution>& there, std::string_view name) {
+  const ProjectName project{name};
+  const auto found = std::ranges::find_if(
+      there, [&](const Distribution& each) { return ProjectName(each.name) == project; });
+  return found == there.end() ? nullptr : &*found;
+}
+
 bool exclude_each_other(std::string_view range, std::string_view other) {
   const std::vector<Clause> others = clauses_of(other);
   return std::ranges::any_of(clauses_of(range), [&](const Clause& a) {

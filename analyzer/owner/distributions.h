@@ -25,6 +25,9 @@ struct Distribution {
 /// Of the environment's folder; nothing where that is not of this machine.
 std::vector<Distribution> distributions_in(const PythonEnvironment& environment);
 
+/// By its name; nullptr where it is not there.
+const Distribution* find_distribution(const std::vector<Distribution>& there, std::string_view name);
+
 /// By the lines of its METADATA; nullopt where it has no name that can stand in a command.
 std::optional<Distribution> read_distribution(std::string_view metadata);
 

@@ -214,6 +214,10 @@ struct AnalysisWriter {
 
   void answers() {
     write_answers(analysis_.findings, {}, doc_);
+    if (analysis_.other) {
+      doc_.gap();
+      write_answer(outside_cuda(*analysis_.other), 1, {}, doc_);
+    }
     // Beside a problem nothing else is worth a line; how such libraries work never is.
     for (const Finding& finding : analysis_.findings) {
       if (problems_ != 0 || finding.is_by_design || finding.cause == Cause::benign_probe) continue;

@@ -180,6 +180,14 @@ void write_answer(const Finding& finding, std::size_t number, const AnswerAt& at
   AnswerWriter{finding, number, at, document}.write();
 }
 
+Finding outside_cuda(const OtherAnswer& other) {
+  Finding out;
+  out.headline = "not a CUDA failure: " + other.what;
+  out.confidence = 1;
+  out.fixes = {other.remedy};
+  return out;
+}
+
 void write_answers(std::span<const Finding> findings, const AnswerAt& at, Document& document) {
   std::vector<const Finding*> problems;
   for (const Finding& finding : findings)

@@ -17,6 +17,9 @@ struct AnswerAt {
 /// What failed, where, what to do and by whom, why, another way of somebody else, what not to try.
 void write_answer(const Finding& finding, std::size_t number, const AnswerAt& at, Document& document);
 
+/// The same form for a failure outside of CUDA.
+Finding outside_cuda(const OtherAnswer& other);
+
 /// The first two problems as answers; the others are counted. `at` is about the first one.
 void write_answers(std::span<const Finding> findings, const AnswerAt& at, Document& document);
 

@@ -9,7 +9,7 @@ namespace {
 
 struct ExplanationWriter {
   void write() {
-    if (doc_.brief() && (!explanation_.findings.empty() || explanation_.remedy)) return answer();
+    if (doc_.brief() && (!explanation_.findings.empty() || explanation_.other)) return answer();
     head();
     if (!explanation_.recognized) not_recognized();
     facts();
@@ -32,8 +32,8 @@ struct ExplanationWriter {
             .quote = explanation_.quote,
             .part = explanation_.part};
     if (!explanation_.next.empty()) at.decide = explanation_.next.front().command;
-    if (explanation_.remedy) {
-      write_answer(outside_cuda(), 1, at, doc_);
+    if (explanation_.other) {
+      write_answer(outside_cuda(*explanation_.other), 1, at, doc_);
     } else {
       write_answers(explanation_.findings, at, doc_);
       doc_.notes(mapped(explanation_.notes, [](const std::string& note) { return Note{note}; }));
@@ -43,15 +43,6 @@ struct ExplanationWriter {
         !word.empty() && word.front() != kNoShellWord && explanation_.subject != kStandardInput;
     doc_.more("More:", log ? fmt::format("kshim explain --log {} -v", typed ? word : "FILE")
                            : fmt::format("kshim explain {} -v", typed ? word : "MESSAGE"));
-  }
-
-  // The same form as that of a failure of CUDA's.
-  Finding outside_cuda() const {
-    Finding out;
-    out.headline = "not a CUDA failure: " + explanation_.not_cuda;
-    out.confidence = 1;
-    out.fixes = {*explanation_.remedy};
-    return out;
   }
 
   static std::string names_of(const Meaning& meaning) {

@@ -181,6 +181,10 @@ std::string render_json(const Analysis& from, Format format, const RenderOptions
   });
   KSHIM_JSON_FIELDS(notes, blind, runs, fleet, mapped, exit_status, term_signal)
   out["last_words"] = from.last_words.line.empty() ? Json() : Json(from.last_words.line);
+  out["not_cuda"] = from.other ? Json{{"what", from.other->what},
+                                      {"quote", from.other->quote},
+                                      {"fix", to_json(from.other->remedy)}}
+                               : Json();
   out["needs_kernel_module"] = from.needs_module.empty() ? Json() : Json(from.needs_module);
   if (from.rejected) out["rejected"] = to_json(*from.rejected);
   if (from.facts) out["facts"] = to_json(*from.facts);

@@ -22,6 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kMaxEnvironment = std::size_t{8} << 20U;
+
 // What could be read: a file in /proc fails with ESRCH once its process is gone.
 std::string read_file(const fs::path& path) {
   constexpr std::size_t kMax = std::size_t{64} << 20U;
@@ -337,6 +339,7 @@ bool Watch::look_at(pid_t pid) {
     seen = {.exe = exe, .settled = false};
     const std::string reason = blind_reason(exe);
     unreachable_.erase(pid);
+    cleared_.erase(pid);
     if (!reason.empty()) unreachable_[pid] = {.pid = pid, .exe = exe, .reason = reason};
   }
   if (seen.settled) return false;
@@ -353,7 +356,12 @@ bool Watch::look_at(pid_t pid) {
     if (inherited_driver(pid, maps)) return news;
     const MappedCode code = mapped_code(maps);
     silent_[pid] = {.exe = exe, .files = code.files, .namespaces = code.c_libraries > 1};
-  } else if (contains(maps, "/libcuda.so") || contains(maps, "/libcudart.so")) {
+  } else if (const auto variables = files::read_up_to(proc + "/environ", kMaxEnvironment);
+             variables && !maps.empty() && !contains(*variables, "libkshim.so")) {
+    // Of CMD itself it counts: it was started with the shim, and has gone on as another program (env -i).
+    cleared_[pid] = {.pid = pid, .exe = exe, .reason = std::string(kCleared)};
+  }
+  if (!seen.shim && (contains(maps, "/libcuda.so") || contains(maps, "/libcudart.so"))) {
     // ld.so maps preloads first, so one that is to come would be there.
     blind_[pid] = {.pid = pid, .exe = exe, .reason = reason_of(pid, exe)};
     seen.settled = true;
@@ -374,6 +382,9 @@ std::vector<BlindProcess> Watch::blind(pid_t child, const fs::path& program, boo
   }
   for (const auto& [pid, process] : blind_) found.push_back(process);
   if (!nothing_recorded) return found;
+  if (const auto cleared = cleared_.find(child);
+      cleared != cleared_.end() && !contains(mapped(found, &BlindProcess::pid), child))
+    found.push_back(cleared->second);
   for (const auto& [pid, process] : unreachable_)
     if (!contains(mapped(found, &BlindProcess::pid), process.pid)) found.push_back(process);
   return found;

@@ -36,6 +36,11 @@ void announce(const std::vector<std::filesystem::path>& reports);
 /// Where a socket may be, in the order in which they are tried: /tmp, TMPDIR, XDG_RUNTIME_DIR, and `reports`.
 std::vector<std::filesystem::path> socket_folders(const std::filesystem::path& reports);
 
+/// Why a process is blind that was started without the environment of the run.
+inline constexpr std::string_view kCleared =
+    "its environment was cleared (env -i, sudo), LD_PRELOAD among it: start kshim inside, as in `env -i "
+    "kshim run -- PROGRAM`";
+
 class Watch {
  public:
   explicit Watch(const std::vector<std::filesystem::path>& folders = socket_folders({}));
@@ -103,6 +108,7 @@ class Watch {
   std::map<pid_t, BlindProcess> blind_;        ///< use CUDA without the shim
   std::map<pid_t, Silent> silent_;             ///< have the shim and a driver
   std::map<pid_t, BlindProcess> unreachable_;  ///< whose loader does not take LD_PRELOAD
+  std::map<pid_t, BlindProcess> cleared_;      ///< whose environment does not name the shim
 };
 
 /// Processes below `root`, it excluded.

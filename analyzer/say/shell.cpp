@@ -260,7 +260,21 @@ struct Printer {
     return (!step.environment.empty()
                 ? fmt::format("uv pip install --python {}", step.environment)
                 : start_of(step.tool, step.action, placed && step.tool == "conda" ? none : shell.python)) +
-           " " + join(step.words, " ");
+           " " + join(words_of(step), " ");
+  }
+  /// To uv, --upgrade means everything that a package asks for, PyTorch among it.
+  std::vector<std::string> words_of(const Install& step) const {
+    const bool uv = !step.environment.empty() || (shell.python.known() && !shell.python.has_pip);
+    std::vector<std::string> out;
+    for (const std::string& word : step.words) {
+      if (!uv || step.tool == "conda" || word != "--upgrade") {
+        out.push_back(word);
+        continue;
+      }
+      for (const Requirement& package : step.packages)
+        out.push_back("--upgrade-package " + shell_quote(package.name));
+    }
+    return out;
   }
   std::string operator()(const Remove& step) const {
     return fmt::format("{} {}", start_of(step.tool, "uninstall", shell.python), step.words);

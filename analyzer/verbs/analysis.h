@@ -4,6 +4,7 @@
 
 #include "analyzer/advise/fleet.h"
 #include "analyzer/diagnose/options.h"
+#include "analyzer/verbs/other_failure.h"
 
 namespace kshim::input {
 class ObjectFiles;
@@ -84,9 +85,10 @@ struct Analysis {
   std::vector<std::string> mapped;  ///< Verdict::idle: names of the CUDA libraries that were loaded, sorted
   std::optional<int> exit_status;   ///< of the program; of several, the first that failed
   std::optional<int> term_signal;
-  bool heard = false;    ///< what the program wrote to stderr was read, too
-  LastWords last_words;  ///< of a program that failed
-  std::string again;     ///< RunFacts::again
+  bool heard = false;                ///< what the program wrote to stderr was read, too
+  LastWords last_words;              ///< of a program that failed
+  std::optional<OtherAnswer> other;  ///< what ended the program, where that is no failure of CUDA's
+  std::string again;                 ///< RunFacts::again
   bool no_kernel_module = false;
   bool has_jax = false;      ///< its environment has JAX
   std::string needs_module;  ///< what asked for that kernel module: "CUPTI", "/dev/nvidia0"; empty: unknown

@@ -329,8 +329,9 @@ class Reports : public Source {
     drop_answered_doubts(findings());
     words_.judge(idle_.used(), files_, findings());
     out_.needs_module = words_.needs_module();
-    if (const NotCudaRow* other = words_.other_failure(); other != nullptr && findings().empty())
-      out_.notes.push_back(fmt::format("{}: {}", other->what, other->remedy));
+    if (std::ranges::none_of(findings(),
+                             [](const Finding& finding) { return finding.severity >= Severity::warning; }))
+      out_.other = words_.other_failure();
   }
   void sort() final { sort_findings(findings()); }
   void plan() final { out_.fleet = fleet_plans(out_, options_, listed_, files_); }

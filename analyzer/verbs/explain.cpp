@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/explain.h"
 
-#include <cctype>
-
-#include "analyzer/advise/commands.h"
 #include "analyzer/core/text.h"
 #include "analyzer/input/log/log_text.h"
 #include "analyzer/input/log/lookup.h"
@@ -83,35 +80,6 @@ void apply(const ExplainRequest& options, LogFacts& clues, Explanation& out) {
   }
 }
 
-// What to do about a failure outside of CUDA, as far as it depends on what stands beside it.
-Fix remedy_of(const LogFacts& clues, const OtherFailure& other) {
-  Facts at;
-  if (!clues.devices.empty()) at.gpu.cc = clues.devices.front().cc;
-  at.driver.cuda = clues.driver;
-  at.images.toolkit = clues.toolkit;
-  at.process.python_version = clues.python_release;
-  at.process.windows = clues.of_windows();
-  at.package.platform = at.process.windows ? "windows x86_64" : "";
-  at.process.interpreter = clues.has("portable") ? R"(.\python_embeded\python.exe -s)" : "";
-  std::string pip = "PACKAGE";
-  for (const SoftwareRow& row : software())
-    if (contains(other.software, row.package) && row.package != "torch" && !row.pip.empty()) pip = row.pip;
-  const TemplateWords words = {{"torch_index", torch_index(at)}, {"pip", pip}};
-  FixDrafts fixes(1);
-  FixDraft& fix = fixes.front();
-  fix.kind = FixKind::environment;
-  fix.title = expand(other.row->remedy, words);
-  if (!other.row->command.empty()) {
-    fix.title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(fix.title.front())));
-    fix.steps = {command_of(other.row->command, words)};
-  }
-  if (at.process.windows) keep_for_windows(at, fixes);
-  for (const Command& command : fix.steps)
-    fix.commands.push_back(
-        text_of(command, {at.process.python_env, at.process.windows, at.process.interpreter}));
-  return fix;
-}
-
 /// What a log shows that fails.
 class Log final : public Source {
  public:
@@ -172,16 +140,15 @@ void explain_clues(LogFacts clues, const ExplainRequest& options, Explanation& o
     out.recognized = false;
     return;
   }
-  const OtherFailure& other = clues.others.front();
-  out.line = other.line;
-  out.quote = other.quote;
-  out.part = other.part;
-  out.not_cuda = other.row->what;
-  out.remedy = remedy_of(clues, other);
-  out.notes.push_back(fmt::format("not a CUDA failure: {}", out.not_cuda));
-  out.notes.push_back(out.remedy->commands.empty()
-                          ? out.remedy->title
-                          : fmt::format("{}: {}", out.remedy->title, join(out.remedy->commands, "; ")));
+  out.other = other_answer(clues, clues.others.front());
+  out.line = out.other->line;
+  out.quote = out.other->quote;
+  out.part = out.other->part;
+  const Fix& remedy = out.other->remedy;
+  out.notes.push_back(fmt::format("not a CUDA failure: {}", out.other->what));
+  out.notes.push_back(remedy.commands.empty()
+                          ? remedy.title
+                          : fmt::format("{}: {}", remedy.title, join(remedy.commands, "; ")));
 }
 
 /// A number or a name has no line to quote.

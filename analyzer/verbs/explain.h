@@ -45,8 +45,7 @@ struct Explanation {
   TextPart part;                  ///< of it, what decided
   std::vector<Finding> findings;
   std::vector<Possibility> also;
-  std::string not_cuda;       ///< where nothing of CUDA's failed: what did, a clause
-  std::optional<Fix> remedy;  ///< of that
+  std::optional<OtherAnswer> other;  ///< where nothing of CUDA's failed: what did
   std::vector<NextStep> next;
   std::vector<std::string> facts;  ///< what was read beside the failure, each a clause
   std::vector<std::string> notes;

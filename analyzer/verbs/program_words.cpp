@@ -4,16 +4,22 @@
 #include <re2/re2.h>
 
 #include "analyzer/advise/commands.h"
+#include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/cuda_versions.h"
+#include "analyzer/data/knowledge.h"
+#include "analyzer/device_code/elf_file.h"
 #include "analyzer/diagnose/about.h"
 #include "analyzer/diagnose/aftermath.h"
+#include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/program.h"
 #include "analyzer/diagnose/scene.h"
 #include "analyzer/input/log/log_text.h"
 #include "analyzer/input/log/miner.h"
 #include "analyzer/owner/bounded.h"
 #include "analyzer/owner/databases.h"
+#include "analyzer/owner/distributions.h"
+#include "analyzer/owner/finder.h"
 #include "analyzer/verbs/last_words.h"
 #include "analyzer/verbs/log_finding.h"
 
@@ -192,6 +198,80 @@ std::string ProgramWords::unsearched_folder(const LogMatch& hit) const {
   return folders.size() == all ? std::string() : join(folders, ":");
 }
 
+// The CUDA of what asked for a library: by its package's name (mxnet-cu112), else by what it has loaded.
+unsigned ProgramWords::cuda_of_asking() const {
+  if (const auto place = site_path(installed_file_in(run_.words)); place) {
+    const std::string module = place->relative.substr(0, place->relative.find('/'));
+    for (const Distribution& each : distributions_in(python_env_)) {
+      const std::string name = ProjectName(each.name).normal();
+      const std::size_t word = name.rfind("-cu");
+      if (word == std::string::npos || !is_variant_of(name, normal_name(module))) continue;
+      if (const image::Version cuda = cuda_of(std::string_view(name).substr(word + 1)); cuda.known())
+        return cuda.major;
+    }
+  }
+  static const RE2 kNumbered(R"(/lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.(\d+))");
+  for (const std::string& path : mapped_)
+    if (std::string major; RE2::PartialMatch(path, kNumbered, &major))
+      return first_number<unsigned>(major).value_or(0);
+  return 0;
+}
+
+// The library that says that it refuses the GPU, where it is loaded and its file has nothing for the GPU:
+// that file is what refuses.
+bool ProgramWords::add_refusing_file(const LogMatch& line, ObjectFiles& files, Finding& said,
+                                     Facts& at) const {
+  if (!at.gpu.cc && devices_.size() != 1) return false;
+  const image::ComputeCapability cc = at.gpu.cc ? *at.gpu.cc : devices_.front().cc;
+  const std::string words = to_lower(line.quote);
+  for (const std::string& path : mapped_) {
+    const std::string family = family_of(path);
+    if (family.size() < 4 || find_vendor_library(path) == nullptr || !contains(words, family)) continue;
+    const ObjectRecord object = object_record(path, build_id_of(path));
+    const ObjectFile* file = files.find(object);
+    if (file == nullptr || file->image_counts().empty()) continue;
+    std::vector<ImageFact> list;
+    bool fits = false;
+    for (const ImageCount& row : file->image_counts()) {
+      fits = fits || image::judge(row.candidate, {cc, driver_, {}}).fits;
+      list.push_back({.candidate = row.candidate, .count = row.count});
+    }
+    if (fits) {
+      const auto gap = FileGaps().find(object, *file, cc, driver_);
+      if (gap == nullptr || !serves_by_helpers(gap->modules)) continue;
+      list = gap->images;
+    }
+    at.gpu.cc = cc;
+    at.driver.cuda = driver_;
+    at.images.list = std::move(list);
+    at.images.scope = ImageScope::file;
+    at.images.source = std::make_shared<const ImageSource>();
+    at.file.path = path;
+    at.file.origin = Origin::installed;
+    at.call.message.clear();  // the file says more than the message
+    Finder finder;
+    if (const auto& package = finder.of(path); package) {
+      said.package = package_name(*package);
+      at.package.name = package->name;
+      at.package.version = package->version;
+      at.package.manager = package->manager;
+      at.package.environment = package->environment;
+      at.package.software.clear();
+    }
+    said.cause = at.cause = Cause::library_refuses;
+    said.object = path;
+    said.need = sm_name(cc);
+    said.headline = fmt::format("{} refuses {}: it has no code for this GPU", basename_of(path),
+                                said.devices.empty() ? name(cc) : text_of(said.devices.front()));
+    constexpr double kFileAndWords = 0.95;
+    said.confidence = kFileAndWords;
+    said.severity = Severity::error;
+    describe_images(at, said);
+    return true;
+  }
+  return false;
+}
+
 void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& findings) {
   const bool failed = run_.ending.failed();
   if (run_.words.empty() || (!failed && used)) return;
@@ -205,7 +285,8 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
   const bool of_another = clues.hits.empty() && !clues.others.empty();
   const bool elsewhere = failed && !last.line.empty() && (!last.about_gpu || of_another);
   if (clues.hits.empty()) {
-    if (failed && !clues.others.empty()) other_failure_ = clues.others.back().row;
+    if (failed && !clues.others.empty())
+      other_failure_ = other_answer(clues, clues.others.back(), python_env_);
     if (elsewhere)
       for (Finding& known : findings)
         if (is_by_ending(known))
@@ -250,8 +331,11 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
     return thrown && code != 0 && known.cause == Cause::latent_gap && !known.object.empty() &&
            !is_hypothetical(known);
   });
-  if (judgment.suspect.confidence < kSaid && gap == findings.end()) return;
   Finding said = log_finding(clues, judgment, {});
+  Facts refusing = *said.about;
+  const bool refuses = said.cause == Cause::library_refuses || said.cause == Cause::cudnn_mismatch;
+  const bool by_file = failed && refuses && add_refusing_file(*judgment.hit, files, said, refusing);
+  if (judgment.suspect.confidence < kSaid && gap == findings.end() && !by_file) return;
   for (Evidence& row : said.evidence)
     if (row.id == EvidenceId::deciding_line) row = said_in(*judgment.hit);
   for (Device& device : said.devices) {
@@ -263,7 +347,7 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
         device.ordinal = static_cast<std::uint64_t>(row.ordinals.front());
   }
   // A warning at the start, and another error at the end: the warning is not why.
-  if (elsewhere && !judgment.hit->thrown) {
+  if (elsewhere && !judgment.hit->thrown && !by_file) {
     said.severity = std::min(said.severity, Severity::warning);
     for (Finding& known : findings)
       if (is_by_ending(known)) known.severity = std::min(known.severity, Severity::warning);
@@ -311,9 +395,10 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
     return;
   }
   if (said.cause == Cause::unknown && !findings.empty()) return;
-  Facts at = *said.about;
+  Facts at = by_file ? std::move(refusing) : *said.about;
   at.process.python_env = python_env_;
   if (at.process.program.empty()) at.process.program = program_;
+  if (said.cause == Cause::library_not_found && same == nullptr) say_library_wheel(at, cuda_of_asking());
   if (said.cause == Cause::library_not_found && same == nullptr)
     if (std::string folder = unsearched_folder(*judgment.hit); !folder.empty()) {
       const std::string name = group(*judgment.hit, "lib");
@@ -348,8 +433,12 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
     }
   }
   set_about(std::move(at), said);
+  // What an exception leaves behind is freed in a context that is gone already.
+  constexpr int kContextIsDestroyed = 709;
+  const bool unwinding = judgment.hit->thrown && last.exception;
   std::erase_if(findings, [&](const Finding& known) {
-    return &known == same || (known.severity < Severity::error && is_by_ending(known));
+    return &known == same || (known.severity < Severity::error && is_by_ending(known)) ||
+           (unwinding && known.code == kContextIsDestroyed);
   });
   findings.push_back(std::move(said));
 }

@@ -20,8 +20,8 @@ class ProgramWords {
   void judge(bool used, ObjectFiles& files, std::vector<Finding>& findings);
   /// Analysis::needs_module.
   const std::string& needs_module() const { return needs_module_; }
-  /// What ended a program that people take for CUDA's failure; nullptr where it is not known.
-  const NotCudaRow* other_failure() const { return other_failure_; }
+  /// What ended a program that people take for CUDA's failure.
+  const std::optional<OtherAnswer>& other_failure() const { return other_failure_; }
 
  private:
   const RunFacts& run_;
@@ -35,9 +35,11 @@ class ProgramWords {
   std::string program_;
   std::set<int> codes_;  ///< that calls of any process returned
   std::string needs_module_;
-  const NotCudaRow* other_failure_ = nullptr;
+  std::optional<OtherAnswer> other_failure_;
   std::set<std::string> mapped_;  ///< CUDA libraries that were loaded
   std::string unsearched_folder(const LogMatch& hit) const;
+  unsigned cuda_of_asking() const;
+  bool add_refusing_file(const LogMatch& line, ObjectFiles& files, Finding& said, Facts& at) const;
 };
 
 }  // namespace kshim::verbs

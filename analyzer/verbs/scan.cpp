@@ -636,8 +636,13 @@ void Files::judge() {
   ScanRequest with_owner = options;
   with_owner.owner = [&](const std::string& path) -> Owner {
     const std::lock_guard lock(one_at_a_time);
-    if (options.root != "/")
-      return {packages.in_root(fs::path(path).relative_path().string()).value_or(Package()), {}};
+    if (options.root != "/") {
+      const fs::path below = fs::path(path).lexically_relative(options.root);
+      const bool inside = !below.empty() && *below.begin() != "..";
+      return {
+          packages.in_root((inside ? below : fs::path(path).relative_path()).string()).value_or(Package()),
+          {}};
+    }
     const std::string absolute = fs::absolute(path).string();
     const auto& package = packages.of(absolute);
     if (!package) return {};

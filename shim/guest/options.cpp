@@ -15,6 +15,7 @@
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
+#include "kshim/image/compute_capability.h"
 
 namespace kshim::shim {
 namespace {
@@ -103,7 +104,8 @@ bool parse_targets(std::string_view value, OptionsStorage& storage) noexcept {
   std::size_t count = 0;
   const bool known = for_each_item(value, ",; ", [&](std::string_view item) {
     const auto arch = image::parse_arch(item);
-    if (!arch || count == std::size(storage.targets)) return false;
+    if (!arch || image::find_compute_capability(arch->cc) == nullptr) return false;
+    if (count == std::size(storage.targets)) return false;
     storage.targets[count++] = *arch;
     return true;
   });

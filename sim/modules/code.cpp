@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "modules/code.h"
 
+#include <algorithm>
+
 #include "base/settings.h"
 #include "modules/ptx_check.h"
 #include "modules/ptx_initial.h"
@@ -144,6 +146,18 @@ const KernelCode* Code::kernel(std::string_view name) const {
   std::unique_ptr<KernelCode>& slot = kernels_[place->first];
   if (slot == nullptr) slot = read(place->first, pieces_[place->second]);
   return slot.get();
+}
+
+bool Code::has_text(std::string_view name) const noexcept {
+  return !name.empty() && std::ranges::any_of(pieces_, [&](const Opened& each) {
+    const std::string_view text(reinterpret_cast<const char*>(each.piece.bytes.data()),
+                                each.piece.bytes.size());
+    for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+      const std::size_t end = at + name.size();
+      if (end < text.size() && (text[end] == '\0' || text[end] == ';')) return true;
+    }
+    return false;
+  });
 }
 
 }  // namespace kshim::sim

@@ -43,6 +43,8 @@ class Code {
 
   const std::vector<std::string_view>& kernel_names() const noexcept { return names_; }
   const std::vector<image::GlobalInfo>& globals() const noexcept { return globals_; }
+  /// Whether the image has the name of a texture or surface reference: in a table of names, or in PTX.
+  bool has_text(std::string_view name) const noexcept;
   bool has_kernel(std::string_view name) const noexcept { return places_.contains(name); }
   /// Null when there is no such kernel. Thread-safe; the result lives as long as the code.
   const KernelCode* kernel(std::string_view name) const;

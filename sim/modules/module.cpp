@@ -80,6 +80,12 @@ const Variable* Module::variable(std::string_view name) const {
   return found != variables_.end() ? &found->second : nullptr;
 }
 
+const std::string* Module::reference(std::string_view name) {
+  if (!code->has_text(name)) return nullptr;
+  const std::lock_guard guard(lock_);
+  return &*references_.emplace(name).first;
+}
+
 CUresult load_module(Context& context, std::unique_ptr<ImageSet> images, CUmodule* out,
                      std::string* message) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -72,6 +73,8 @@ struct Module : Handled<Kind::module> {
   /// Null: the image has no kernel of that name.
   Function* function(std::string_view name);
   const Variable* variable(std::string_view name) const;
+  /// The one object for a texture or surface reference; nullptr: the image has no such name.
+  const std::string* reference(std::string_view name);
 
  private:
   CUresult place_variable(const image::GlobalInfo& global, Variable& out);
@@ -79,6 +82,7 @@ struct Module : Handled<Kind::module> {
   std::unordered_map<std::string_view, std::unique_ptr<Function>> functions_;
   std::vector<std::unique_ptr<FunctionSettings>> settings_;  ///< of functions that no CUkernel stands for
   std::unordered_map<std::string_view, Variable> variables_;
+  std::set<std::string, std::less<>> references_;
 };
 
 struct Kernel : Handled<Kind::kernel> {

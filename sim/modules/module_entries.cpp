@@ -111,4 +111,27 @@ CUresult entry::cuModuleGetGlobal_v2(CUdeviceptr* address, std::size_t* bytes, C
   return CUDA_SUCCESS;
 }
 
+namespace {
+
+template <class Reference>
+CUresult get_reference(Reference* out, CUmodule handle, const char* name) {
+  Module* module = nullptr;
+  if (const CUresult found = find_module(handle, module); found != CUDA_SUCCESS) return found;
+  if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::string* const reference = module->reference(name);
+  if (reference == nullptr) return CUDA_ERROR_NOT_FOUND;
+  *out = reinterpret_cast<Reference>(const_cast<std::string*>(reference));  // whose calls all answer 801
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult entry::cuModuleGetTexRef(CUtexref* out, CUmodule handle, const char* name) {
+  return get_reference(out, handle, name);
+}
+
+CUresult entry::cuModuleGetSurfRef(CUsurfref* out, CUmodule handle, const char* name) {
+  return get_reference(out, handle, name);
+}
+
 }  // namespace kshim::sim

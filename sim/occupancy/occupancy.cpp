@@ -186,7 +186,12 @@ CUresult entry::cuOccupancyMaxActiveClusters(int* clusters, CUfunction handle, c
     return launch.cluster.empty() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
   }
   const unsigned cluster = cluster_blocks(launch, function->settings);
-  if (cluster == 0 || cluster > largest) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  if (cluster == 0 || (cluster > largest && largest < kMaxClusterBytes))
+    return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  if (cluster > largest) {  // of any size is allowed, and none fits: cuTENSOR asks for up to 32
+    *clusters = 0;
+    return CUDA_SUCCESS;
+  }
   int blocks = 0;
   const auto threads = static_cast<int>(launch.block.count());
   if (const CUresult r = active_blocks(*function, threads, launch.shared, blocks); r != CUDA_SUCCESS)

@@ -145,6 +145,22 @@ class Scan(e2e.Case):
         scan = self.scan(self.folder / "venv")
         self.assertEqual([each["package"] for each in scan["objects"]], ["alpha 1.0", "beta 2.0"])
 
+    def test_the_files_of_another_root(self):
+        """PATH is of that root, and so are the packages; without PATH it is all of it."""
+        packages = self.folder / "image/opt/venv/lib/python3.11/site-packages"
+        info = packages / "alpha-1.0.dist-info"
+        info.mkdir(parents=True)
+        (packages / "alpha").mkdir()
+        shutil.copy(SAXPY, packages / "alpha/_C.so")
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: alpha\nVersion: 1.0\n\n")
+        (info / "RECORD").write_text("alpha/_C.so,sha256=x,1\n")
+        for paths in (("/opt/venv",), ("opt/venv/lib",), ()):
+            with self.subTest(paths):
+                scan = self.scan("--root", self.folder / "image", *paths)
+                self.assertEqual([(each["package"], each["path"]) for each in scan["objects"]], [("alpha 1.0", str(packages / "alpha/_C.so"))])
+        self.assertEqual(self.kshim("scan", "--root", self.folder / "image", "/opt/other", ).returncode, 3)
+        self.assertEqual(self.kshim("scan", "--root", self.folder / "absent").returncode, 2)
+
     def test_the_package_that_somebody_asked_for_comes_first(self):
         """pip marks it (REQUESTED); of others the one with most device code."""
         packages = self.folder / "lib" / "python3.11" / "site-packages"

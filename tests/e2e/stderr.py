@@ -3,6 +3,7 @@
 """What CMD writes to stderr, `kshim run` reads and changes nothing of it: order, files, terminals, what children write later. A
 refusal that is said there is the finding; how a program ended accuses nobody."""
 import fcntl
+import json
 import os
 import pathlib
 import pty
@@ -427,6 +428,83 @@ class Installed(e2e.Case):
         self.assertIn("torch==", held)
         self.assertNotIn("loose", str(both))
         self.assertNotIn("other", str(both))
+
+    def place(self, file, package, version, *lines):
+        """A file, which the RECORD of a distribution lists."""
+        path = self.site / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        self.install(package, version, *lines)
+        (self.site / f"{package}-{version}.dist-info/RECORD").write_text(f"{file},,\n", encoding="utf-8")
+        return path
+
+    def without_cuda(self, text):
+        (self.folder / "fails.py").write_text("import sys\nsys.stderr.write(sys.argv[1])\nsys.exit(1)\n", encoding="utf-8")
+        analysis, _ = self.analysis("--simulate", "8.6", "--", self.env / "bin/python", self.folder / "fails.py", text, status=1)
+        return analysis
+
+    def test_an_extension_that_was_built_for_another_pytorch(self):
+        """The owner is the one whose RECORD lists the file; no process initialized CUDA."""
+        symbol = "undefined symbol: _ZN3c104cuda9SetDeviceEi"
+        self.install("torch", "2.9.1")
+        for file, package, version, lines, command in (
+                ("fast_ext.cpython-311-x86_64-linux-gnu.so", "fast_things", "1.0", (), "--upgrade-package fast_things fast_things"),
+                ("old/_C.abi3.so", "pinned", "2.0", ("Requires-Dist: torch (==2.6.0)",), "'pinned==2.0' 'torch==2.6.0'"),
+                ("autogptq_cuda_64.cpython-311-x86_64-linux-gnu.so", "auto_gptq", "0.7.1", (), "'auto_gptq==0.7.1' 'torch==2.2.*'"),
+                ("sgl_kernel/common_ops.abi3.so", "sgl-kernel", "0.3.5", (), "'sgl-kernel==0.3.21.*'")):
+            with self.subTest(package):
+                path = self.place(file, package, version, *lines)
+                analysis = self.without_cuda(f"Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nImportError: {path}: {symbol}\n")
+                self.assertEqual((analysis["verdict"], analysis["findings"]), ("no-cuda", []))
+                printed, = analysis["not_cuda"]["fix"]["commands"]
+                self.assertTrue(printed.endswith(command), printed)
+                explained = self.kshim("explain", f"ImportError: {path}: {symbol}").stdout
+                self.assertIn(command, " ".join(explained.replace("\\\n", " ").split()))
+        self.assertIsNone(self.without_cuda("KeyError: 'x'")["not_cuda"])
+
+    def test_an_extension_that_was_built_for_another_tensorflow(self):
+        self.install("tensorflow", "2.15.0")
+        path = self.place("addons/_ops.so", "addons", "0.9", "Requires-Dist: tensorflow<2.12")
+        analysis = self.without_cuda(f"OSError: {path}: undefined symbol: _ZN10tensorflow8OpKernel11TraceStringERKNS_15OpKernelContextEb")
+        self.assertIn("'tensorflow<2.12'", analysis["not_cuda"]["fix"]["commands"][0])
+
+    def test_what_is_said_of_another_release_where_no_cuda_was_used(self):
+        self.install("torch", "2.8.0")
+        analysis = self.without_cuda("WARNING[XFORMERS]: xFormers can't load C++/CUDA extensions. xFormers was built for:\n"
+                                     "    PyTorch 2.3.1+cu121 with CUDA 1201 (you have 2.8.0+cu128)\n    Python  3.11.9 (you have 3.11.7)\nAttributeError: module has no attribute 'src'")
+        self.assertEqual([row["cause"] for row in analysis["findings"]], ["mixed-cuda-libraries"])
+
+    def test_the_name_of_a_library_names_its_package(self):
+        """And the one that asks for it is not installed again: its metadata does not name it."""
+        for file, package, version, line, wheel, folder in (
+                ("ctranslate2/__init__.py", "ctranslate2", "4.8.5", "RuntimeError: Library libcublas.so.12 is not found or cannot be loaded", "nvidia-cublas-cu12", "nvidia/cublas/lib"),
+                ("mxnet/base.py", "mxnet_cu112", "1.9.1", "OSError: libcudnn.so.8: cannot open shared object file: No such file or directory", "nvidia-cudnn-cu11<9", "nvidia/cudnn/lib"),
+                ("tool/x.py", "tool_cu12", "1", "OSError: libcudnn.so.8: cannot open shared object file: No such file or directory", "nvidia-cudnn-cu12<9", "nvidia/cudnn/lib"),
+                ("solver/x.py", "solver_cuda11x", "1", "OSError: libcusolver.so.11: cannot open shared object file: No such file or directory", "nvidia-cusolver-cu11", "nvidia/cusolver/lib"),
+                ("other/x.py", "other", "1", "OSError: libnvrtc.so.13: cannot open shared object file: No such file or directory", "nvidia-cuda-nvrtc", "nvidia/cu13/lib")):
+            with self.subTest(package):
+                path = self.place(file, package, version)
+                commands = self.commands("8.9", f"Traceback (most recent call last):\n  File \"{path}\", line 5, in load\n    y()\n{line}\n")
+                self.assertTrue(commands[0].endswith(f"'{wheel}'"), commands)
+                self.assertTrue(commands[1].startswith(f"export LD_LIBRARY_PATH={self.site}/{folder}"), commands)
+                self.assertNotIn("--force-reinstall", str(commands))
+
+    def test_a_release_goes_with_what_it_needs(self):
+        """An older release in place of the one that is there: with the PyTorch that it was built for; what excludes what is there goes
+        into a new environment."""
+        for file, package, version, other, target, command in (
+                ("sgl_kernel/common_ops.abi3.so", "sgl-kernel", "0.3.21", ("torch", "2.9.1"), "7.5", "'torch==2."),
+                ("qiskit_aer/backends/controller_wrappers.cpython-311-x86_64-linux-gnu.so", "qiskit-aer-gpu", "0.18.2", ("qiskit", "2.6.2"), "6.1", "'qiskit<1'")):
+            with self.subTest(package):
+                self.install(*other)
+                path = self.place(file, package, version, "Requires-Dist: numpy")
+                path.write_bytes(PLUGIN.read_bytes())
+                scanned = json.loads(self.kshim("scan", "--format", "json", "--target", target, path).stdout)
+                fixes = scanned["findings"][0]["fixes"]
+                install = next((each for fix in fixes for each in fix["commands"] if f"{package}==" in each), None)
+                self.assertIsNotNone(install, fixes)
+                self.assertIn(command, install)
+                self.assertEqual("--python new-env" in install, other[0] == "qiskit")
 
     def test_an_extra_that_the_installed_release_lacks(self):
         text = ("[E:onnxruntime:Default, provider_bridge_ort.cc:2195 TryGetProviderInfo_CUDA] Failed to load library libonnxruntime_providers_cuda.so with error: "

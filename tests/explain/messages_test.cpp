@@ -438,6 +438,8 @@ constexpr Row kRows[] = {
      Cause::nvrtc_arch_unsupported, 0},
     {"nvJitLinkCreate failed: NVJITLINK_ERROR_UNRECOGNIZED_ARCH", Cause::nvrtc_arch_unsupported, 0},
     {"libnvvm: error: unsupported arch compute_120", Cause::nvrtc_arch_unsupported, 0},
+    {"cuda.bindings.nvvm.nvvmError: ERROR_INVALID_OPTION (7)", Cause::nvrtc_arch_unsupported, 0},
+    {"RuntimeError: cutensorCreate failed: CUTENSOR_STATUS_NOT_SUPPORTED", Cause::library_refuses, 0},
     {"nvlink fatal   : SM Arch ('sm_90') not found in 'a.o'", Cause::no_image_for_arch, 0},
     {"ptxas a.ptx, line 12; fatal   : Parsing error near '.b': syntax error", Cause::invalid_image, 218},
     {"ValueError: type fp8e4nv not supported in this architecture.", Cause::library_refuses, 0},

@@ -189,6 +189,19 @@ TEST_F(Launches, ClustersAtOnce) {
   EXPECT_EQ(at_once(9), 10);  // two in each of the two groups of 18
   EXPECT_EQ(at_once(8), 16);
   EXPECT_EQ(at_once(1), 132);
+  EXPECT_EQ(at_once(17), 0);
+  EXPECT_EQ(at_once(32), 0);
+  EXPECT_CU(0, cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 0));
+  CUlaunchAttribute large{};
+  large.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  large.value.clusterDim = {17, 1, 1};
+  CUlaunchConfig config{};
+  config.gridDimX = 17;
+  config.gridDimY = config.gridDimZ = config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+  config.attrs = &large;
+  config.numAttrs = 1;
+  int clusters = -1;
+  EXPECT_CU(912, cuOccupancyMaxActiveClusters(&clusters, function_, &config));
 }
 
 TEST_F(Launches, ClustersFromNineOn) {

@@ -24,6 +24,28 @@ CubinSpec with_variables() {
   return made;
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+TEST_F(Modules, ReferencesOfTheNamesThatTheImageHas) {
+  const Buffer image = build_cubin(with_variables());
+  CUmodule module = nullptr;
+  ASSERT_CU(0, cuModuleLoadData(&module, image.data()));
+  CUtexref first = nullptr;
+  CUtexref second = nullptr;
+  CUtexref again = nullptr;
+  EXPECT_CU(0, cuModuleGetTexRef(&first, module, "table"));
+  EXPECT_CU(0, cuModuleGetTexRef(&second, module, "zeros"));
+  EXPECT_CU(0, cuModuleGetTexRef(&again, module, "table"));
+  EXPECT_EQ(first, again);
+  EXPECT_NE(first, second);
+  EXPECT_CU(500, cuModuleGetTexRef(&first, module, "absent"));
+  EXPECT_CU(1, cuModuleGetTexRef(nullptr, module, "table"));
+  CUsurfref surface = nullptr;
+  EXPECT_CU(0, cuModuleGetSurfRef(&surface, module, "zeros"));
+  EXPECT_CU(500, cuModuleGetSurfRef(&surface, module, "tabl"));
+}
+#pragma GCC diagnostic pop
+
 TEST_F(Modules, VariablesHaveTheirInitialContents) {
   const Buffer image = build_cubin(with_variables());
   CUmodule module = nullptr;

@@ -111,8 +111,9 @@ INSTANTIATE_TEST_SUITE_P(Each, BadValue,
                                          "KSHIM_MAX_BYTES=0", "KSHIM_MAX_BYTES=M", "KSHIM_MAX_FILES=-1",
                                          "KSHIM_LOG=WARN", "KSHIM_COVERAGE=yes", "KSHIM_DISABLE=2",
                                          "KSHIM_BACKTRACE=native,perl", "KSHIM_BACKTRACE=,",
-                                         "KSHIM_TARGET=8.6;banana", "KSHIM_REPORT=reports/",
-                                         "KSHIM_REPORT=a%q", "KSHIM_REPORT=a%"),
+                                         "KSHIM_TARGET=8.6;banana", "KSHIM_TARGET=sm_999",
+                                         "KSHIM_TARGET=8.6;13.7", "KSHIM_REPORT=reports/", "KSHIM_REPORT=a%q",
+                                         "KSHIM_REPORT=a%"),
                          [](const auto& value) {
                            std::string name;
                            for (const char c : std::string_view(value.param))
