@@ -32,7 +32,12 @@ FixDraft fix_of(std::string_view id, const TemplateWords& words, const std::stri
 }
 
 bool is_shown(std::string_view when, const Facts& at) {
-  return when.empty() || std::ranges::find(at.process.shows, when) != at.process.shows.end();
+  for (const std::string& word : split(when, " ")) {
+    if (word.empty()) continue;
+    const bool negated = word.starts_with('!');
+    if (contains(at.process.shows, word.substr(negated ? 1 : 0)) == negated) return false;
+  }
+  return true;
 }
 
 void add_plain_fixes(const Facts& at, FixDrafts& fixes) {
@@ -228,6 +233,10 @@ void add_fix_for_any_gpu(const Facts& at, FixDrafts& fixes) {
   const std::size_t before = fixes.size();
   add_other_ways(at, fixes);
   if (fixes.size() != before) return;
+  if (is_shown("jetson", at) && comes_built(at))
+    return fixes.push_back(at.package.software == "torch"
+                               ? fix_of("install-jetson-wheel")
+                               : fix_of("install-jetson-wheel/other", {{"what", at.package.name.shown()}}));
   if ((comes_built(at) && at.package.build_system.empty()) || at.package.released || !at.package.builds)
     return add_other_build_fix(at, fixes);
   const bool kokkos = at.package.arch_variable.starts_with("Kokkos_ARCH_");
@@ -304,17 +313,20 @@ void order_for_container(const Facts& at, FixDrafts& fixes) {
 
 // A finished image is exchanged as a whole, and not what is in it.
 void add_image_fix(const Facts& at, FixDrafts& fixes) {
-  if (at.process.container_image.empty() || !lacks_code(at.cause) || !at.gpu.cc || at.package.builds) return;
+  const std::string& image = at.process.container_image;
+  if (!lacks_code(at.cause) || !at.gpu.cc || is_base_image(image)) return;
+  if (at.process.service.empty() && (image.empty() || at.package.builds)) return;
   const auto toolkits = toolkits_with_code(*at.gpu.cc);
   if (!toolkits) return;
-  fixes.insert(
-      fixes.begin(),
-      fix_of("use-other-tag",
-             {{"image", at.process.container_image},
-              {"repository", at.process.container_image.substr(0, at.process.container_image.find(':'))},
-              {"age", last_before_dropped(at) != nullptr ? "an older" : "a newer"},
-              {"gpu", sm_name(*at.gpu.cc)},
-              {"cuda", *toolkits}}));
+  const bool dropped = last_before_dropped(at) != nullptr;
+  fixes.insert(fixes.begin(), fix_of(image.empty() ? dropped ? "use-other-tag/older" : "use-other-tag/service"
+                                                   : "use-other-tag",
+                                     {{"image", image},
+                                      {"service", at.process.service},
+                                      {"repository", image.substr(0, image.find(':'))},
+                                      {"age", dropped ? "an older" : "a newer"},
+                                      {"gpu", sm_name(*at.gpu.cc)},
+                                      {"cuda", *toolkits}}));
 }
 
 // The system that a file is for, by its name or the name of its wheel; empty where neither tells.
@@ -389,8 +401,9 @@ void add_cause_fixes(const Making& making, AdviceDraft& advice) {
     case Cause::ptx_newer_than_device:
     case Cause::ptx_jit_disabled:
       if (!at.gpu.cc) add_fix_for_any_gpu(at, advice.fixes);
-      if (const WheelRow* there = lacks_code(at.cause) ? serving_already(at) : nullptr) {
-        add_serving_fixes(at, *there, advice);
+      if (const WheelRow* there = lacks_code(at.cause) ? serving_already(at) : nullptr;
+          there != nullptr || (at.package.works && at.gpu.cc)) {
+        add_serving_fixes(at, there, advice);
       } else {
         add_rebuild_fixes(at, advice.fixes);
       }
@@ -475,11 +488,46 @@ void add_cause_fixes(const Making& making, AdviceDraft& advice) {
   }
 }
 
+// The driver of a Jetson comes with its system, and that of a hosted notebook is its provider's: the user has
+// what is built for it.
+void keep_for_host(const Facts& at, FixDrafts& fixes) {
+  const auto of_driver = [](const FixDraft& fix) { return fix.kind == FixKind::upgrade_driver; };
+  if (is_shown("hosted", at)) {
+    if (std::erase_if(fixes, of_driver) != 0 && (fixes.empty() || fixes.front().kind == FixKind::environment))
+      fixes.insert(fixes.begin(), at.driver.cuda.known()
+                                      ? fix_of("use-build-for-host", {{"cuda", name(at.driver.cuda)}})
+                                      : fix_of("use-other-runtime"));
+  } else if (is_shown("jetson", at)) {
+    const auto first = std::ranges::find_if(fixes, of_driver);
+    if (first == fixes.end()) return;
+    *first = fix_of("update-jetpack");
+    fixes.erase(std::remove_if(first + 1, fixes.end(), of_driver), fixes.end());
+  }
+}
+
+// What was done already changed nothing; a release that ended the failure is known to.
+void order_by_tries(const Facts& at, FixDrafts& fixes) {
+  const auto untried = [&](const FixDraft& fix) {
+    return !(fix.kind == FixKind::upgrade_driver && is_shown("tried-driver", at)) &&
+           !(fix.id == "delete-cache-entry" && is_shown("tried-cache", at));
+  };
+  std::stable_partition(fixes.begin(), fixes.end(), untried);
+  if (at.package.solution.empty()) return;
+  const std::string& package = at.package.solution_of;
+  const bool by_pip = comes_from_index(package) && !is_shown("not-python", at);
+  fixes.insert(
+      fixes.begin(),
+      fix_of("install-solution",
+             {{"package", package},
+              {"release", at.package.solution},
+              {"pin", by_pip ? shell_quote(fmt::format("{}=={}", package, at.package.solution)) : ""}}));
+}
+
 // A driver is of the host. Where the host is not the user's (a container, a job), what the user can do comes
 // first.
 void set_actors(const Facts& at, FixDrafts& fixes) {
   for (FixDraft& fix : fixes)
-    if (fix.kind == FixKind::upgrade_driver) fix.actor = Actor::admin;
+    if (fix.kind == FixKind::upgrade_driver && fix.id != "update-jetpack") fix.actor = Actor::admin;
   const bool shared =
       is_shown("container", at) || at.process.ranked || is_shown("batch", at) || is_shown("managed", at);
   if (shared)
@@ -517,6 +565,8 @@ constexpr Pass kPasses[] = {
     // What cannot be done here goes or, where an installed package pins what it replaces, takes the owner
     // along; what is left says what it takes for granted.
     {"language", Pass::all, [](const Making& of, AdviceDraft& to) { keep_for_language(of.at, to.fixes); }},
+    {"host", Pass::all, [](const Making& of, AdviceDraft& to) { keep_for_host(of.at, to.fixes); }},
+    {"tries", Pass::all, [](const Making& of, AdviceDraft& to) { order_by_tries(of.at, to.fixes); }},
     {"feasible", Pass::all, [](const Making& of, AdviceDraft& to) { keep_feasible(of.at, to.fixes); }},
     {"pins", Pass::all, [](const Making& of, AdviceDraft& to) { keep_pins(of.at, to); }},
     {"assumed", Pass::all, [](const Making& of, AdviceDraft& to) { note_assumed(of.at, to.fixes); }},

@@ -97,7 +97,7 @@ std::optional<image::ComputeCapability> older_of_generation(const Facts& at, ima
 
 // The build named an architecture that this nvcc does not have: another nvcc, or another list.
 void add_nvcc_fix(const Facts& at, image::Arch asked, Version good, bool dropped, FixDrafts& fixes) {
-  const bool for_device = at.gpu.cc && *at.gpu.cc == asked.cc;
+  const bool for_device = (at.gpu.cc && *at.gpu.cc == asked.cc) || contains(at.gpu.others, asked.cc);
   const std::string& variable = at.package.arch_variable;
   if (dropped && !for_device && !variable.empty() && !at.package.arch_flags &&
       !variable.starts_with("Kokkos_")) {
@@ -110,7 +110,7 @@ void add_nvcc_fix(const Facts& at, image::Arch asked, Version good, bool dropped
     return;
   }
   // What is newer than the GPU, a build for it can leave out as well.
-  const bool beyond = !dropped && at.gpu.cc && *at.gpu.cc < asked.cc && !at.package.released;
+  const bool beyond = !dropped && !for_device && at.gpu.cc && *at.gpu.cc < asked.cc && !at.package.released;
   if ((dropped && !for_device) || beyond) {
     fixes.push_back(fix_of(
         "drop-architecture",

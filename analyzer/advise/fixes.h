@@ -87,6 +87,9 @@ void add_plain_fixes(const Facts& at, FixDrafts& fixes);
 /// Rebuilding the file with code for the device: with the toolkit that built it where that can, else with the
 /// one that can.
 void add_rebuild_fixes(const Facts& at, FixDrafts& fixes);
+/// What its user calls it: the name, else the program at work, which also goes before the name of what is
+/// vendored.
+std::string called(const Facts& at, std::string_view name);
 /// Another release of a program or package that its user did not build.
 void add_other_build_fix(const Facts& at, FixDrafts& fixes);
 /// Rebuilding a package that was compiled against PyTorch, where it is not known which.
@@ -164,7 +167,8 @@ std::optional<bool> torch_serves(const Facts& at);
 bool add_wheel_for_driver(const Facts& at, FixDrafts& fixes);
 /// For a package whose installed release has code for the GPU: names the file without code and how to rebuild
 /// it.
-void add_serving_fixes(const Facts& at, const WheelRow& there, AdviceDraft& advice);
+/// `there`: its row; nullptr where only the log says that it works.
+void add_serving_fixes(const Facts& at, const WheelRow* there, AdviceDraft& advice);
 /// Says so where no published build is known to serve the GPU.
 void add_wheel_remarks(const Facts& at, std::vector<std::string>& remarks);
 /// Other variants of the release that users of other GPUs recommend but that have no code for this one.

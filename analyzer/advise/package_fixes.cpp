@@ -44,9 +44,15 @@ bool never_had_code(std::string_view distribution, image::ComputeCapability cc, 
 
 }  // namespace
 
+std::string called(const Facts& at, std::string_view name) {
+  const std::string& project = at.package.project;
+  if (!project.empty() && (name.empty() || at.package.vendored)) return project;
+  return name.empty() ? "the program" : std::string(name);
+}
+
 void add_other_build_fix(const Facts& at, FixDrafts& fixes) {
   const std::string& named = at.package.name.empty() ? at.call.extension : at.package.name.shown();
-  const std::string what = named.empty() ? "the program" : named;
+  const std::string what = called(at, named);
   if (!at.gpu.cc) return fixes.push_back(fix_of("have-code-built/package", {{"what", what}}));
   if (never_had_code(wheel_of(at).distribution, *at.gpu.cc, platform_of(at)))
     return fixes.push_back(fix_of("use-newer-gpu", {{"what", what}, {"gpu", sm_name(*at.gpu.cc)}}));
@@ -77,8 +83,9 @@ void add_package_fix(const Facts& at, FixDrafts& fixes) {
 }
 
 bool has_other_ways(const Facts& at) {
-  return std::ranges::any_of(workarounds(),
-                             [&](const WorkaroundRow& row) { return at.package.name == row.package; });
+  return std::ranges::any_of(workarounds(), [&](const WorkaroundRow& row) {
+    return at.package.name == row.package || at.package.software == row.package;
+  });
 }
 
 namespace {
@@ -113,7 +120,7 @@ bool add_other_ways(const Facts& at, FixDrafts& fixes) {
       {"cupy", cupy_for(at.driver.cuda)},
       {"cuda", name(toolkit != nullptr ? toolkit->version : image::Version{})}};
   for (const WorkaroundRow& row : workarounds()) {
-    if (at.package.name != row.package) continue;
+    if (at.package.name != row.package && at.package.software != row.package) continue;
     const bool needs_cuda = asks_for(row.command, "cuda");
     if (row.cause != at.cause || (needs_cuda && toolkit == nullptr)) continue;
     fixes.push_back(fix_of_row(row, "workaround", words, &at.process.program));

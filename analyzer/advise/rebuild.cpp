@@ -60,7 +60,8 @@ Build build_for(const Facts& at, const Chosen& chosen) {
   out.output = output_name(at);
   if (!at.file.build_folder.empty()) out.folder = shell_quote(at.file.build_folder);
   // In a checkout, where nobody knows whether an index has the source.
-  if (!at.package.name.empty() && comes_built(at) && is_source_known(at))
+  if (!at.package.name.empty() && comes_built(at) && is_source_known(at) &&
+      (!at.file.path.empty() || comes_from_index(at.package.name.shown())))
     out.package = shell_quote(at.package.name.shown());
   out.tag = release_tag(at);
   out.variable = at.package.arch_variable;
@@ -108,8 +109,11 @@ std::vector<std::string_view> recipes_for(const Facts& at, const Chosen& chosen)
       return {cmake};
     default:
       if (comes_built(at) && comes_by_pip(at.package.name.shown())) return {"extension", "extension_cmake"};
-      return at.file.bare ? std::vector<std::string_view>{nvcc}
-                          : std::vector<std::string_view>{nvcc, cmake, "make"};
+      if (at.file.bare) return {nvcc};
+      // What has a name is a project, whose build calls nvcc.
+      if (at.file.path.empty() && (!at.package.project.empty() || !at.package.software.empty()))
+        return {cmake, "make", nvcc};
+      return {nvcc, cmake, "make"};
   }
 }
 
@@ -168,10 +172,11 @@ FixDraft rebuild_fix(const Facts& at, const Chosen& chosen) {
                                  [&](const image::Candidate& image) { return each == name(image); });
     });
     // Other modules of the file have it.
-    fix.title = comes_built(at) ? fmt::format("Build {} from its source, for {}",
-                                              at.package.name.empty() ? "it" : at.package.name.shown(), added)
-                : there         ? fmt::format("Rebuild all of its sources with {}", added)
-                                : fmt::format("Rebuild with {} added", added);
+    fix.title = comes_built(at)
+                    ? fmt::format("Build {} from its source, for {}",
+                                  at.package.name.empty() ? "it" : called(at, at.package.name.shown()), added)
+                : there ? fmt::format("Rebuild all of its sources with {}", added)
+                        : fmt::format("Rebuild with {} added", added);
     fix.why =
         at.images.toolkit.known()
             ? fmt::format(
@@ -181,7 +186,7 @@ FixDraft rebuild_fix(const Facts& at, const Chosen& chosen) {
         : comes_built(at)
             ? fmt::format("the nvcc of {} can target {}; which of them {} builds with, its own documents say",
                           toolkit_range(chosen.plan), added,
-                          at.package.name.empty() ? "the package" : at.package.name.shown())
+                          at.package.name.empty() ? "the package" : called(at, at.package.name.shown()))
             : fmt::format("{} can do it; which one built the file is not known", toolkit_range(chosen.plan));
   } else {
     const ToolkitRow* last = last_toolkit_for({*at.gpu.cc, image::Suffix::none});
@@ -293,7 +298,10 @@ FixDraft do_without(const LibrarySupportRow& row, image::ComputeCapability devic
                 "{} and newer are written for compute capability {} and newer; {} was the last that "
                 "serves this GPU, and its functions have other names",
                 row.first, name(row.min), older->last);
-  return fix_of("do-without-library",
+  const SoftwareRow* own =
+      first_row(software(), [&](const SoftwareRow& each) { return each.package == row.library; });
+  const bool is_program = own != nullptr && own->use == "program";
+  return fix_of(is_program ? "do-without-library/program" : "do-without-library",
                 {{"library", std::string(row.library)}, {"why", why}, {"note", std::string(row.note)}});
 }
 
@@ -365,7 +373,10 @@ void add_extension_rebuild(const Facts& at, FixDrafts& fixes) {
   if (!plan) return;
   Build build = build_for(extension, {*plan, !here});
   build.recipe = &find_recipe(here ? "torch" : "torch_toolkit");
-  build.package = at.call.extension.empty() ? "EXTENSION" : shell_quote(at.call.extension);
+  if (at.call.extension.empty())
+    build.package = "EXTENSION";
+  else if (comes_from_index(at.call.extension))
+    build.package = shell_quote(at.call.extension);
   fixes.push_back(fix_of("rebuild-extension", {{"range", toolkit_range(*plan)}}));
   fixes.back().steps.push_back(command_of(std::move(build)));
 }
@@ -392,10 +403,17 @@ void add_rebuild_fixes(const Facts& at, FixDrafts& fixes) {
   if (const LibrarySupportRow* row = left_out_by(at)) return fixes.push_back(do_without(*row, *at.gpu.cc));
   // Hours of building are no answer where a build exists.
   const bool magma = basename_of(at.file.path).starts_with("libtorch_cuda_linalg.");
+  const std::size_t before = fixes.size();
   const bool wheel = add_wheel_fix(at, fixes) && comes_built(at);
   // It comes to PyTorch's build as a finished library, made for a list of its own.
   if (magma) fixes.push_back(fix_of("prefer-cusolver"));
   if (wheel || magma) return;
+  // What its makers state ends it where no older release serves the GPU: a build of one's own fails, too.
+  if (lacks_code(at.cause) && at.package.minimum.major != 0 && *at.gpu.cc < at.package.minimum &&
+      fixes.size() == before)
+    return fixes.push_back(fix_of("use-newer-gpu/minimum", {{"what", called(at, at.package.name.shown())},
+                                                            {"minimum", name(at.package.minimum)},
+                                                            {"gpu", name(*at.gpu.cc)}}));
   if (add_other_ways(at, fixes)) return;
   // A wheel that was named may be the user's own.
   if (add_sibling_fix(at, fixes) && comes_built(at)) return;

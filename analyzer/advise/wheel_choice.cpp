@@ -251,7 +251,17 @@ std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::
   }
   const WheelRow* best = nullptr;
   std::size_t most = 0;
-  if (!is_plain(wheel.version)) return std::nullopt;
+  if (!is_plain(wheel.version)) {
+    // Of a release that is not known, the newest with a build that the driver runs.
+    for (const WheelRow& row : wheels())
+      if (row.distribution == wheel.distribution && row.platform == platform &&
+          cuda_of(row.variant).known() && runs_on(row, driver) && installer_of(row, manager) != nullptr &&
+          (best == nullptr || compare_last(row.last, best->last) > 0))
+        best = &row;
+    if (best == nullptr || best->last == kNewest) return std::nullopt;
+    return WheelChoice{best, installer_of(*best, manager), fmt::format("=={}.*", best->last), false,
+                       std::string(best->last)};
+  }
   for (const WheelRow& row : wheels()) {
     if (row.distribution != wheel.distribution || row.platform != platform || !cuda_of(row.variant).known() ||
         !is_within(wheel.version, row.first, row.last) || !runs_on(row, driver) ||

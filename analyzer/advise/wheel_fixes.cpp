@@ -109,11 +109,14 @@ std::string torch_packages(const Facts& at, const WheelChoice& choice, const Whe
   const std::string own = pinned(wheel.distribution, choice.pin);
   const auto& there = at.process.python_env.installed;
   std::string out;
-  const auto add = [&out](std::string_view package) { out.append(out.empty() ? "" : " ").append(package); };
+  const auto add = [&out](std::string_view package) {
+    out.append(out.empty() || package.empty() ? "" : " ").append(package);
+  };
   if (there.empty()) {
     if (choice.same) add("--force-reinstall");
     for (const std::string_view name : {"torch", "torchvision", "torchaudio"})
       add(name == wheel.distribution ? std::string_view(own) : name);
+    if (!choice.same) add(at.package.beside);
     return out;
   }
   const std::string_view variant = choice.row->variant;
@@ -341,8 +344,10 @@ bool add_wheel_fix(const Facts& at, FixDrafts& fixes, std::string_view distribut
                                                {"caveat", std::string(container->caveat)}}));
       fixes.back().steps = commands_of(container->command);
     }
-    if (gpu != nullptr && gpu->tegra && wheel.distribution == "torch")
-      fixes.push_back(fix_of("install-jetson-wheel"));
+    if (gpu != nullptr && gpu->tegra)
+      fixes.push_back(wheel.distribution == "torch"
+                          ? fix_of("install-jetson-wheel")
+                          : fix_of("install-jetson-wheel/other", {{"what", at.package.name.shown()}}));
     return false;
   }
   const std::string served = image_that_serves(*choice->row, *at.gpu.cc);
@@ -386,17 +391,17 @@ bool add_wheel_for_driver(const Facts& at, FixDrafts& fixes) {
   return true;
 }
 
-void add_serving_fixes(const Facts& at, const WheelRow& there, AdviceDraft& advice) {
+void add_serving_fixes(const Facts& at, const WheelRow* there, AdviceDraft& advice) {
   const WheelName wheel = wheel_of(at);
   const std::string other =
       wheel_name(at.call.extension).distribution == wheel.distribution ? "" : at.call.extension;
   const InstallerRow* installer = find_installer(wheel.distribution, manager_of(at));
-  const std::string title(installer != nullptr ? installer->title : there.distribution);
-  const std::string image = image_that_serves(there, *at.gpu.cc);
+  const std::string title(installer != nullptr ? installer->title : std::string_view(wheel.distribution));
+  const std::string image = there != nullptr ? image_that_serves(*there, *at.gpu.cc) : "";
   const std::string gpu = name(*at.gpu.cc);
-  const std::string doubt = doubt_of(there, wheel.version);
+  const std::string doubt = there != nullptr ? doubt_of(*there, wheel.version) : "";
   advice.fixes.push_back(fix_of(
-      "update-other-package",
+      there != nullptr ? "update-other-package" : "update-other-package/works",
       {{"gpu", gpu},
        // The command itself is of Linux; in WSL, it reads what Windows has.
        {"folder", at.process.windows
@@ -408,18 +413,21 @@ void add_serving_fixes(const Facts& at, const WheelRow& there, AdviceDraft& advi
        {"title", std::string(title)},
        {"version", wheel.version},
        {"image", image},
-       {"variant", there.variant.empty() ? "" : fmt::format(" (the build for {})", there.variant)},
+       {"variant",
+        there == nullptr || there->variant.empty() ? "" : fmt::format(" (the build for {})", there->variant)},
        {"declared", doubt.empty() ? "" : fmt::format("; of {}: {}", title, doubt)}}));
   FixDraft& fix = advice.fixes.back();
   if (!at.process.windows) fix.steps.front().needs |= need::system;
-  if (!other.empty())
+  if (!other.empty() && comes_from_index(other))
     fix.steps.push_back(command_of(
         at.package.manager == "conda" ? "conda update {package}" : "pip install --upgrade {package}",
         {{"package", shell_quote(other)}}));
   const bool extensions = wheel.distribution == "torch" || wheel.distribution == "pytorch-gpu";
   if (extensions && at.package.manager != "conda") add_extension_rebuild(at, advice.fixes);
-  advice.dead_ends.push_back({fmt::format("installing {} again, or for another CUDA", title),
-                              fmt::format("its build has {} already, by a table of such packages", image)});
+  advice.dead_ends.push_back(
+      {fmt::format("installing {} again, or for another CUDA", title),
+       there != nullptr ? fmt::format("its build has {} already, by a table of such packages", image)
+                        : "it works on this GPU, by the log"});
 }
 
 void add_wheel_remarks(const Facts& at, std::vector<std::string>& remarks) {

@@ -342,6 +342,14 @@ bool comes_by_pip(std::string_view package) {
          find_installer(distribution, "pip") != nullptr || find_build(distribution, "") != nullptr;
 }
 
+bool comes_from_index(std::string_view package) {
+  const std::string distribution = wheel_name(package).distribution;
+  const auto* row = first_row(software(), [&](const SoftwareRow& each) {
+    return !each.pip.empty() && (each.package == package || each.pip == package);
+  });
+  return row != nullptr || knows_wheels_of(distribution) || find_installer(distribution, "pip") != nullptr;
+}
+
 bool is_on_pypi(std::string_view package, std::string_view release) {
   if (release.ends_with(".*")) release.remove_suffix(2);
   const FirstReleaseRow* row =

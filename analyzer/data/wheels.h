@@ -71,6 +71,8 @@ bool knows_wheels_of(std::string_view distribution, std::string_view platform = 
 /// Whether pip has the package under this name, as far as the tables know it: PyPI has other projects of the
 /// names of programs (Blender, darknet, RELION). True for a name that no table has.
 bool comes_by_pip(std::string_view package);
+/// Whether a table knows that an index of pip's has it under this name.
+bool comes_from_index(std::string_view package);
 /// Whether PyPI has what a requirement of pip names: false for 10.0.* of a package that begins with 11.8.0,
 /// true for a package that the table does not have.
 bool is_on_pypi(std::string_view package, std::string_view release);

@@ -165,22 +165,29 @@ struct Facts {
   struct Package {
     ProjectName name;  ///< as its manager calls it
     std::string version;
-    std::string manager;        ///< pip, conda, dpkg, rpm; empty = pip where it is Python's, else not known
-    std::string environment;    ///< prefix of the conda or virtual environment that the file lies in
-    std::string channel;        ///< of a conda package
-    std::string source;         ///< what pip built it from here (owner/direct_url.h); empty: it came built
-    std::string variant;        ///< for which CUDA it is: cu128; empty where its version or name tells
-    std::string platform;       ///< "linux x86_64"; empty = by the GPU
-    std::string software;       ///< what failed, where no file is known: "torch", "cuDNN"
-    std::string project;        ///< where that is not known either: whose source the failing line names
-    std::string torch_build;    ///< "1.10.0+cu113", where a log names both
-    bool from_source = false;   ///< the user built `software` from its source
-    bool released = false;      ///< a finished program: its user builds nothing
-    bool builds = true;         ///< false where nothing shows that the user built it
-    std::string build_system;   ///< make, cmake, meson, bazel, cargo or spack, where a log tells
-    std::string arch_variable;  ///< of that build, for its architectures
-    bool arch_dots = false;     ///< with values such as 8.6
-    bool arch_flags = false;    ///< with options of nvcc as its value
+    std::string manager;      ///< pip, conda, dpkg, rpm; empty = pip where it is Python's, else not known
+    std::string environment;  ///< prefix of the conda or virtual environment that the file lies in
+    std::string channel;      ///< of a conda package
+    std::string source;       ///< what pip built it from here (owner/direct_url.h); empty: it came built
+    std::string variant;      ///< for which CUDA it is: cu128; empty where its version or name tells
+    std::string platform;     ///< "linux x86_64"; empty = by the GPU
+    std::string software;     ///< what failed, where no file is known: "torch", "cuDNN"
+    std::string project;      ///< the program at work, by its source, its prompt or its prefix in a log
+    std::string around;       ///< what was started or installed as a whole and has `software` within
+    bool works = false;    ///< `software` has code for the GPU: by a table, its own list, or the log's word
+    std::string solution;  ///< the release that ended the failure, by the log; its package
+    std::string solution_of;
+    image::ComputeCapability minimum;  ///< that `software` says it asks for; {0, 0}: nothing
+    std::string beside;                ///< packages that go with PyTorch's release, and are listed with it
+    bool vendored = false;             ///< `software` is carried by others, and nobody installs it by itself
+    std::string torch_build;           ///< "1.10.0+cu113", where a log names both
+    bool from_source = false;          ///< the user built `software` from its source
+    bool released = false;             ///< a finished program: its user builds nothing
+    bool builds = true;                ///< false where nothing shows that the user built it
+    std::string build_system;          ///< make, cmake, meson, bazel, cargo or spack, where a log tells
+    std::string arch_variable;         ///< of that build, for its architectures
+    bool arch_dots = false;            ///< with values such as 8.6
+    bool arch_flags = false;           ///< with options of nvcc as its value
     bool operator==(const Package&) const = default;
   } package;
 
@@ -193,6 +200,7 @@ struct Facts {
     std::string interpreter;          ///< what starts Python there, where a log names one of its own
     bool windows = false;             ///< its commands are to be those of Windows
     std::string container_image;      ///< by name, where a log has it
+    std::string service;              ///< of docker compose, whose line failed
     std::vector<std::string> shows;   ///< what else a log shows: wsl, container, windows, jetson, restarted,
                                       ///< launched
     std::vector<Assumed> unsaid;      ///< what a log does not say; of a report or a file: nothing

@@ -35,6 +35,8 @@ void set_ptx(const LogFacts& clues, Facts& at) {
     if (numbered != nullptr && numbered->isa == at.driver.reads) at.driver.cuda = numbered->version;
     return;
   }
+  at.images.ptx = clues.ptx;
+  if (clues.ptx.known()) return;
   // Else what the published package has.
   const WheelRow* row =
       find_wheel(at.package.name.normal(), at.package.version, at.package.variant, platform_of(at));
@@ -60,7 +62,7 @@ void set_runtime(const LogMatch* hit, Facts& at) {
 // What is built on PyTorch and lacks the code in this release: another PyTorch would leave it so.
 const PackageMention* lacking_extension(const LogFacts& clues, const Facts& at) {
   const auto lacks = [&](const PackageMention& each) {
-    return each.name != "torch" && !each.from_source &&
+    return each.name != "torch" && !each.from_source && !clues.works.contains(each.name) &&
            is_without_code(each.name, each.version, *at.gpu.cc, platform_of(at));
   };
   const auto found = std::find_if(clues.packages.begin(), clues.packages.end(), lacks);
@@ -228,15 +230,77 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
     if (!visible->second.empty()) at.call.said["visible"] = std::to_string(commas + 1);
   }
   const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
-  const std::pair<const char*, bool> shown[] = {{"jetson", gpu != nullptr && gpu->tegra},
-                                                {"compat", is_ahead_of_its_driver(clues)},
-                                                {"arch-listed", is_listed(clues, message)},
-                                                {"arch-not-listed", !is_listed(clues, message)},
-                                                {"not-python", is_of_another_language(clues, message)}};
+  // A program of a newer CUDA than the driver's own asks for the compat library.
+  constexpr int kNoCompat = 804;
+  const bool newer = at.call.code == kNoCompat && clues.toolkit.known() && clues.driver.known() &&
+                     clues.driver < clues.toolkit && !clues.kernel_module.empty();
+  if (newer) {
+    at.call.said["module"] = clues.kernel_module;
+    at.call.said["own_cuda"] = name(clues.driver);
+  }
+  const std::pair<const char*, bool> shown[] = {
+      {"jetson", gpu != nullptr && gpu->tegra},   {"compat", newer || is_ahead_of_its_driver(clues)},
+      {"arch-listed", is_listed(clues, message)}, {"arch-not-listed", !is_listed(clues, message)},
+      {"released-program", at.package.released},  {"not-python", is_of_another_language(clues, message)}};
   at.process.shows.assign(clues.shows.begin(), clues.shows.end());
   for (const auto& [what, is] : shown)
     if (is && !contains(at.process.shows, what)) at.process.shows.emplace_back(what);
   say_memory(clues, at);
+}
+
+// The program at work, by the failing line, or by another of the same code that has a source file.
+void set_program(const LogFacts& clues, const LogMatch* failed, Facts& at) {
+  if (failed == nullptr) return;
+  for (const LogMatch& hit : clues.hits)
+    if (at.package.project.empty() && hit.code == failed->code) at.package.project = hit.project;
+  if (at.package.project.empty()) at.package.project = program_at_work(clues, *failed);
+  at.package.around = program_around(clues, *failed);
+  // Of a frozen program, nobody exchanges a part.
+  if (clues.has("frozen") && !at.package.around.empty()) at.package.project = at.package.around;
+  if (clues.has("compose")) at.process.service = failed->speaker;
+}
+
+// The code for the GPU that a published release is known to have; its own list says the same.
+bool has_code(const LogFacts& clues, const PackageMention& package, const Facts& at) {
+  if (!at.gpu.cc || package.from_source) return false;
+  for (const ImageList& list : clues.lists)
+    if (list.by_itself && list.owner == package.name)
+      return image::select_image(list.images, {*at.gpu.cc, {}, {}}).choice == image::Choice::sass;
+  const std::string platform = platform_of(at);
+  const std::string variant = !package.variant.empty() || !clues.toolkit.known()
+                                  ? package.variant
+                                  : fmt::format("cu{}{}", clues.toolkit.major, clues.toolkit.minor);
+  const WheelRow* row = find_wheel(package.name, package.version, variant, platform);
+  if (row == nullptr && platform.starts_with("windows"))
+    row = find_wheel(package.name, package.version, variant, kLinux);
+  return row != nullptr && is_plain(package.version) && serves(*row, *at.gpu.cc) == image::Choice::sass;
+}
+
+// What works is not what lacks the code: another package is, where one is left.
+const PackageMention* suspect_beside(const LogFacts& clues, const LogMatch* hit,
+                                     const PackageMention* package, Facts& at) {
+  if (package == nullptr || package->name != "torch" || !has_trait(at.cause, cause_trait::code_missing))
+    return package;
+  at.package.works = clues.works.contains(package->name) || has_code(clues, *package, at);
+  if (!at.package.works) return package;
+  const PackageMention* other = package_beside(clues, hit, package->name);
+  if (other == nullptr) return package;
+  at.package.works = false;
+  return other;
+}
+
+// An extension that is built for one release of PyTorch comes with the one that is to be installed.
+const PackageMention* with_its_torch(const LogFacts& clues, const PackageMention* package, Facts& at) {
+  std::vector<std::string> beside;
+  for (const PackageMention& each : clues.packages)
+    if (goes_with_torch(each.name)) beside.emplace_back(each.known_as());
+  at.package.beside = join(beside, " ");
+  const PackageMention* torch = find_package(clues, "torch");
+  const bool paired = package != nullptr && goes_with_torch(package->name);
+  return paired && torch != nullptr && at.gpu.cc && !torch->version.empty() && !has_code(clues, *torch, at) &&
+                 is_without_code("torch", torch->version, *at.gpu.cc, platform_of(at))
+             ? torch
+             : package;
 }
 
 bool is_released(std::string_view package) {
@@ -273,9 +337,7 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   }
   at.file.links_torch = at.process.torch;
   if (judgment.hit != nullptr) at.call.extension = package_that_called(clues, *judgment.hit);
-  for (const LogMatch& hit : clues.hits)
-    if (at.package.project.empty() && judgment.hit != nullptr && hit.code == judgment.hit->code)
-      at.package.project = hit.project;
+  set_program(clues, judgment.hit, at);
   at.package.platform = clues.has("windows") ? "windows x86_64" : "";
   at.package.build_system = clues.build_system;
   at.package.arch_variable = clues.arch_variable;
@@ -311,8 +373,24 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
     if (const PackageMention* extension = lacking_extension(clues, at)) package = extension;
     // vLLM asks for one release of PyTorch, and has most of the kernels that it starts.
     const PackageMention* vllm = find_package(clues, "vllm");
-    if (vllm != nullptr && finding.cause == Cause::no_image_for_arch) package = vllm;
+    if (vllm != nullptr && finding.cause == Cause::no_image_for_arch && !clues.works.contains(vllm->name))
+      package = vllm;
   }
+  // An extension that no table knows was built against PyTorch, here or by the maker of its wheel.
+  PackageMention unknown;
+  const bool by_frame = judgment.hit != nullptr && is_failed_by_frame(clues, *judgment.hit);
+  if (by_frame && (package == nullptr || package->name == "torch")) {
+    unknown.name = unknown.written = at.call.extension;
+    package = &unknown;
+    at.file.links_torch = true;
+  }
+  if (clues.has("frozen")) {
+    package = nullptr;
+    at.call.extension.clear();
+    at.package.released = true;
+  }
+  package = suspect_beside(clues, judgment.hit, with_its_torch(clues, package, at), at);
+  at.package.minimum = minimum_of(clues, package != nullptr ? package->name : std::string());
   const LogMatch* message = message_behind(clues, judgment);
   // The library that says that it refuses is not another one of NVIDIA's that stands in a path.
   if (package != nullptr && message != nullptr && finding.cause == Cause::library_refuses &&
@@ -321,6 +399,10 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
     package = nullptr;
   if (package != nullptr && !another) {
     at.package.software = package->name;
+    at.package.vendored = is_vendored(package->name);
+    // "llama.cpp" has ggml within, and is what its user installs.
+    if (at.package.vendored && !package->written.starts_with(package->name))
+      at.package.project = package->written;
     at.package.released = at.package.released || is_released(package->name);
     at.package.from_source = package->from_source;
     at.package.version = package->version;
@@ -347,6 +429,9 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   // A program of a name that its makers build, alone in the log, though no package failed.
   if (package == nullptr && clues.packages.size() == 1 && is_released(clues.packages.front().name))
     at.package.released = true;
+  // The project whose message it is, where no other prints it.
+  if (package == nullptr && message != nullptr && lacks_code(finding.cause) && at.package.project.empty())
+    at.package.software = software_of(message->who);
   // A package that no table of ours knows: pip brought it built, and nobody here has its sources.
   if (package == nullptr && !at.process.torch && !at.call.extension.empty()) at.package.released = true;
   // Only what PyTorch's extension builder builds reads it.
@@ -358,7 +443,7 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   // What compiles at run time makes PTX of its own compiler's version.
   if (clues.run_time_compiler && finding.cause == Cause::ptx_newer_than_driver)
     at.file.origin = Origin::memory;
-  at.file.links_torch = at.process.torch;
+  at.file.links_torch = at.process.torch || by_frame;
   if (finding.cause == Cause::stale_cache_artifact) set_cache(clues, at);
   // A build for one GPU of several would take the code of the others away.
   const bool of_list = judgment.list != nullptr && judgment.list->by_itself;
@@ -384,6 +469,10 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   }
   if (finding.cause == Cause::nvrtc_arch_unsupported && judgment.hit != nullptr)
     set_compiler(clues, *judgment.hit, at);
+  if (clues.solution) {
+    at.package.solution_of = clues.solution->known_as();
+    at.package.solution = clues.solution->version;
+  }
   if (finding.cause == Cause::ptx_newer_than_driver) set_ptx(clues, at);
   if (finding.cause == Cause::driver_too_old) set_runtime(judgment.hit, at);
   // Its programs in /usr/src are those of the system's package.

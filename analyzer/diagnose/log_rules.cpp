@@ -133,6 +133,7 @@ MaybeCause cached_for_another(const LogFacts& clues, const LogMatch& hit, const 
 // Two kinds of GPU and one folder: what one of them compiled is what the other one finds.
 MaybeCause cached_by_neighbor(const LogFacts& clues, const LogMatch& hit, const Facts& facts) {
   const bool cache = clues.has("cache");
+  if (clues.has("tried-cache")) return std::nullopt;
   if ((!clues.has("shared-folder") && !cache) || !is_one_of(hit.code, {98, 200, 209, 218, 500}) ||
       has_list(facts))
     return std::nullopt;
@@ -161,7 +162,7 @@ bool is_any_of(std::string_view word, std::initializer_list<std::string_view> lo
 // know the GPU. Triton asks ptxas, which refuses aloud: there it is the cache.
 MaybeCause compiled_what_is_invalid(const LogFacts& clues, const LogMatch& hit, const Facts& facts) {
   if (!is_one_of(hit.code, {200, 300}) || has_list(facts)) return std::nullopt;
-  if (is_any_of(clues.compiler, {"triton error", "inductor"}) && hit.code == 200)
+  if (is_any_of(clues.compiler, {"triton error", "inductor"}) && hit.code == 200 && !clues.has("tried-cache"))
     return CauseCandidate{
         Cause::stale_cache_artifact, 0.45,
         "Triton compiles for the GPU that is there; an image that the driver does not take mostly "

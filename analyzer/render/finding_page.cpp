@@ -53,6 +53,19 @@ std::string kernel_name(std::string_view demangled) {
   return name.substr(0, name.find('(', 1));
 }
 
+// "vllm-openai" and "vLLM", "ComfyUI" and "comfyui".
+bool is_alike(std::string_view a, std::string_view b) {
+  const auto folded = [](std::string_view name) {
+    std::string out;
+    for (const char letter : name)
+      if (is_alnum(letter)) out += to_lower(letter);
+    return out;
+  };
+  const std::string first = folded(a);
+  const std::string second = folded(b);
+  return contains(first, second) || contains(second, first);
+}
+
 // The project that a log names as the one that failed, as its makers write it: "PyTorch 2.9.1". Empty: none.
 std::string owner_name(const Finding& finding) {
   if (!finding.package.empty()) return finding.package.label();
@@ -64,11 +77,18 @@ std::string owner_name(const Finding& finding) {
     return row == messages().end() || row->who == "programs" ? std::string() : std::string(row->who);
   }
   if (about.package.software.empty()) return about.package.project;
+  if (about.package.vendored && !about.package.project.empty()) return about.package.project;
   const InstallerRow* known = find_installer(about.package.software, "pip");
   // Some rows install two projects in one command.
   const bool titled = known != nullptr && !contains(known->title, " and ");
-  return fmt::format("{}{}{}", titled ? known->title : std::string_view(about.package.software),
-                     about.package.version.empty() ? "" : " ", about.package.version);
+  const std::string_view name = titled ? known->title : std::string_view(about.package.software);
+  if (about.package.works)
+    return fmt::format("a package beside {}{}{}", name, about.package.version.empty() ? "" : " ",
+                       about.package.version);
+  const std::string& around = about.package.around;
+  const bool within = !around.empty() && !is_alike(around, name) && !is_alike(around, about.package.software);
+  return fmt::format("{}{}{}{}{}", name, about.package.version.empty() ? "" : " ", about.package.version,
+                     within ? " in " : "", within ? around : "");
 }
 
 std::string file_name(const Finding& finding) {

@@ -129,6 +129,17 @@ Finding log_finding(const LogFacts& clues, const Judgment& judgment, const std::
       finding.failed_kernel = demangle(kernel);
   if (hit != nullptr) add_place(frames_of(clues, *hit), finding);
   finding.about = facts_about(clues, judgment, finding);
+  if (finding.headline.empty() && finding.cause == Cause::library_not_found && !finding.object.empty()) {
+    const auto& package = finding.about->package;
+    const bool named = !package.software.empty() || !package.project.empty();
+    finding.headline =
+        fmt::format("{} is missing{}", basename_of(finding.object), named ? " for {owner}" : "");
+  }
+  // The list is of what works.
+  if (finding.about->package.works) {
+    finding.images.clear();
+    finding.have.clear();
+  }
   return finding;
 }
 

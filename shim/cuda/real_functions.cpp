@@ -196,7 +196,12 @@ struct RuntimeObject {
 constinit RuntimeObject g_runtime_objects[kRuntimeCount];
 
 bool is_there(std::uintptr_t low, std::uint64_t mapping_id) noexcept {
-  return low != 0 && find_loaded_object(low).mapping_id == mapping_id;
+  const std::uint64_t now = find_loaded_object(low).mapping_id;
+  if (now != 0 || low == 0) return now == mapping_id && low != 0;
+  // Another thread may keep the index to itself: then the linker's word alone counts.
+  FoundByLinker found{};
+  const FindByLinker find = linkers_look_up();
+  return find != nullptr && find(reinterpret_cast<void*>(low), &found) == 0;
 }
 
 /// While no thread is in dlclose, what is known is there: close_ends() has looked.

@@ -44,6 +44,24 @@ std::string package_of_path(const std::string& path) {
   return {};
 }
 
+// Frames that only pass a call on: an extension stands above them.
+bool is_plumbing(const Place& frame) {
+  static const RE2 kPlumbing(
+      R"([/\\]torch[/\\](?:autograd[/\\]function|_ops|_library[/\\]\w+|_dynamo[/\\]\w+|_compile|nn[/\\]modules[/\\]module|utils[/\\]_contextlib|utils[/\\]checkpoint|amp[/\\]autocast_mode)\.py$)");
+  return RE2::PartialMatch(frame.file, kPlumbing);
+}
+
+// The package of the innermost frame that does something; empty where the frames show none.
+std::string package_of_frames(const std::vector<Place>& frames) {
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
+    if (!is_plumbing(*frame)) return package_of_path(frame->file);
+  return {};
+}
+
+bool is_named(const PackageMention& package, std::string_view folder) {
+  return package.name == folder || package.written == folder;
+}
+
 // The line names a source file of its own, a check of the project's or the toolkit's nvcc: it is about no
 // package that another line names.
 bool is_of_no_package(const LogMatch& hit) {
@@ -51,10 +69,8 @@ bool is_of_no_package(const LogMatch& hit) {
   return hit.software.empty() && (RE2::PartialMatch(hit.quote, kOwn) || group(hit, "tool") == "nvcc");
 }
 
-bool row_has(const PackageMention& package, bool SoftwareRow::*trait) {
-  const auto rows = software();
-  const auto row = std::ranges::find(rows, package.name, &SoftwareRow::package);
-  return row != rows.end() && (*row).*trait;
+const SoftwareRow* row_of(std::string_view package) {
+  return first_row(software(), [&](const SoftwareRow& row) { return row.package == package; });
 }
 
 // "Ignore the above" stands right below what it is about.
@@ -115,49 +131,21 @@ std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::
   return out;
 }
 
-std::string project_in(const std::string& line) {
-  static const RE2 kAssertion(R"(^(?:.*\s)?([A-Za-z][\w.+-]*): \S+:\d+: .*\bAssertion\b)");
-  static const RE2 kSource(
-      R"(((?:[A-Za-z]:)?[\w.@+~-]*(?:[/\\][\w.@+~-]+)+)[/\\][\w.+-]+\.(?:cuh?|inl|[ch](?:pp|xx|c)?|hh|cc)\b)");
-  constexpr std::string_view kFolders[] = {"src", "csrc", "source",  "sources", "include",
-                                           "lib", "cuda", "kernels", "gpu",     "core"};
-  // Where people and builders put sources, and what holds those of others.
-  constexpr std::string_view kPlaces[] = {
-      "",          ".",     "..",   "home", "root",    "usr",   "opt",      "tmp",    "work",
-      "workspace", "build", "mnt",  "data", "local",   "users", "projects", "repo",   "repos",
-      "git",       "app",   "code", "dev",  "project", "cmake", "software", "builds", "temp"};
-  constexpr std::string_view kOfOthers[] = {"external",      "third_party", "third-party", "deps",
-                                            "extern",        "vendor",      "submodules",  "subprojects",
-                                            "site-packages", "aten",        "c10"};
-  std::string name;
-  std::string path;
-  if (RE2::PartialMatch(line, kAssertion, &name)) return name;
-  if (!RE2::PartialMatch(line, kSource, &path)) return {};
-  std::ranges::replace(path, '\\', '/');
-  const std::vector<std::string> parts = split(path, "/");
-  const auto is_one = [](const auto& names, const std::string& part) {
-    return std::ranges::find(names, to_lower(part)) != std::end(names);
-  };
-  if (std::ranges::any_of(parts, [&](const std::string& part) { return is_one(kOfOthers, part); })) return {};
-  std::size_t at = parts.size();
-  const auto conda = std::ranges::find(parts, "conda-bld");
-  if (const auto host = std::ranges::find(parts, "github.com"); parts.end() - host > 2) {
-    at = static_cast<std::size_t>(host - parts.begin()) + 2;
-  } else if (parts.end() - conda > 1) {  // of conda-build: libmath_1600000000000
-    at = static_cast<std::size_t>(conda - parts.begin()) + 1;
-  } else {
-    const bool of_user = parts.size() > 1 && (parts[1] == "home" || to_lower(parts[1]) == "users");
-    for (std::size_t i = 1; i < parts.size() && at == parts.size(); ++i)
-      if (is_one(kFolders, parts[i]) && !is_one(kPlaces, parts[i - 1]) && !is_one(kFolders, parts[i - 1]) &&
-          !(of_user && i == 3 && parts[0].empty()))
-        at = i - 1;
-  }
-  if (at == parts.size() || parts[at].size() < 3) return {};
-  static const RE2 kBranch(R"((?i)[-_]v?(?:master|main|dev|develop|\d[\w.]*)$)");
-  name = parts[at];
-  RE2::Replace(&name, kBranch, "");
-  return std::ranges::any_of(name, [](unsigned char c) { return std::isalpha(c) != 0; }) ? name
-                                                                                         : std::string();
+std::string software_of(std::string_view name) {
+  const SoftwareRow* row = first_row(software(), [&](const SoftwareRow& each) {
+    return RE2::FullMatch({name.data(), name.size()}, fmt::format("(?i)(?:{})", each.pattern));
+  });
+  return row == nullptr ? std::string() : std::string(row->package);
+}
+
+bool goes_with_torch(std::string_view package) {
+  const SoftwareRow* row = row_of(package);
+  return row != nullptr && row->use == "paired";
+}
+
+bool is_vendored(std::string_view package) {
+  const SoftwareRow* row = row_of(package);
+  return row != nullptr && row->use == "vendored";
 }
 
 const PackageMention* find_package(const LogFacts& clues, std::string_view name) {
@@ -167,7 +155,7 @@ const PackageMention* find_package(const LogFacts& clues, std::string_view name)
 }
 
 std::string package_that_called(const LogFacts& clues, const LogMatch& hit) {
-  const std::string name = hit.frames.empty() ? std::string() : package_of_path(hit.frames.back().file);
+  const std::string name = package_of_frames(hit.frames);
   if (!name.empty() && name != kCarrier && !name.ends_with(".py")) {
     const std::string project = wheel_name(name).distribution;  // of the folder paddle: paddlepaddle-gpu
     return knows_wheels_of(project) ? project : name;
@@ -176,13 +164,22 @@ std::string package_that_called(const LogFacts& clues, const LogMatch& hit) {
   // Else the only one that the log names beside PyTorch and what comes with it.
   std::vector<std::string> others;
   for (const PackageMention& each : clues.packages)
-    if (!each.name.starts_with(kCarrier) && !is_bystander(each)) others.push_back(each.known_as());
+    if (!each.name.starts_with(kCarrier) && !is_bystander(each) && !clues.works.contains(each.name))
+      others.push_back(each.known_as());
   return others.size() == 1 ? others.front() : std::string();
 }
 
 const PackageMention* package_that_failed(const LogFacts& clues, const LogMatch* hit) {
+  const auto finished = [](const PackageMention& each) {
+    const SoftwareRow* row = row_of(each.name);
+    return row != nullptr && row->released;
+  };
+  const bool one_finished = std::ranges::count_if(clues.packages, finished) == 1;
   if (hit != nullptr) {
     const PackageMention* said = one_of(clues, hit->software);
+    // Of a finished program, the part within that fails is not what its user installs.
+    if (said != nullptr && is_vendored(said->name) && one_finished)
+      return &*std::ranges::find_if(clues.packages, finished);
     // cuDNN hands CUDA's own errors on: it is not what lacks the code.
     if (said != nullptr && hit->code != 0 && said->name == "cuDNN") said = nullptr;
     if (said != nullptr && said->name != kCarrier) return said;
@@ -190,26 +187,28 @@ const PackageMention* package_that_failed(const LogFacts& clues, const LogMatch*
       const std::string name = package_of_path(frame->file);
       if (name.empty()) continue;
       if (name == kCarrier) continue;
-      const auto of_folder =
-          std::find_if(clues.packages.begin(), clues.packages.end(),
-                       [&](const PackageMention& each) { return each.name == name || each.written == name; });
+      const auto of_folder = std::ranges::find_if(
+          clues.packages, [&](const PackageMention& each) { return is_named(each, name); });
       if (of_folder != clues.packages.end()) return &*of_folder;
+      // Compiled, and known to no table.
+      if (hit->calls_native && !is_plumbing(*frame)) return nullptr;
     }
     if (said != nullptr) return said;
     if (is_of_no_package(*hit)) return nullptr;
   }
+  const auto is_out = [&](const PackageMention& each) {
+    return is_bystander(each) || clues.works.contains(each.name);
+  };
   // A finished program or package brings its own PyTorch, which pip does not exchange.
-  const auto finished = [](const PackageMention& each) { return row_has(each, &SoftwareRow::released); };
   const PackageMention* carrier = find_package(clues, kCarrier);
   const bool installed =
       (hit != nullptr && !hit->frames.empty()) || (carrier != nullptr && !carrier->version.empty());
-  if (!installed && std::ranges::count_if(clues.packages, finished) == 1)
-    return &*std::ranges::find_if(clues.packages, finished);
-  if (clues.packages.size() == 1 && !is_bystander(clues.packages.front())) return &clues.packages.front();
+  if (!installed && one_finished) return &*std::ranges::find_if(clues.packages, finished);
+  if (clues.packages.size() == 1 && !is_out(clues.packages.front())) return &clues.packages.front();
   const PackageMention* versioned = nullptr;
   std::size_t many = 0;
   for (const PackageMention& package : clues.packages) {
-    if (package.version.empty() || is_bystander(package)) continue;
+    if (package.version.empty() || is_out(package)) continue;
     versioned = &package;
     ++many;
   }
@@ -217,11 +216,40 @@ const PackageMention* package_that_failed(const LogFacts& clues, const LogMatch*
   // Of those that no version stands beside, the only one that is built on PyTorch.
   const PackageMention* other = nullptr;
   for (const PackageMention& package : clues.packages) {
-    if (package.name == kCarrier || is_bystander(package)) continue;
+    if (package.name == kCarrier || is_out(package)) continue;
     if (other != nullptr) return find_package(clues, kCarrier);
     other = &package;
   }
   return many == 0 && other != nullptr ? other : find_package(clues, kCarrier);
+}
+
+const PackageMention* package_beside(const LogFacts& clues, const LogMatch* hit, std::string_view working) {
+  const std::string framed = hit != nullptr ? package_of_frames(hit->frames) : std::string();
+  const PackageMention* only = nullptr;
+  for (const PackageMention& each : clues.packages) {
+    if (each.name == working || each.name.starts_with(kCarrier)) continue;
+    if (is_named(each, framed)) return &each;
+    if (is_bystander(each) || clues.works.contains(each.name)) continue;
+    if (only != nullptr) return nullptr;
+    only = &each;
+  }
+  return only;
+}
+
+bool is_failed_by_frame(const LogFacts& clues, const LogMatch& hit) {
+  const std::string name = package_of_frames(hit.frames);
+  return hit.calls_native && !name.empty() && name != kCarrier &&
+         std::ranges::none_of(clues.packages, [&](const auto& each) { return is_named(each, name); });
+}
+
+image::ComputeCapability minimum_of(const LogFacts& clues, std::string_view package) {
+  image::ComputeCapability out{};
+  for (const PackageMinimum& each : clues.minimums) {
+    const bool about =
+        each.software.empty() || std::ranges::find(each.software, package) != each.software.end();
+    if (about && out < each.cc) out = each.cc;
+  }
+  return out;
 }
 
 std::string survived(const Course& course, const LogMatch& hit, Cause cause) {

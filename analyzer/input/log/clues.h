@@ -50,14 +50,16 @@ struct LogMatch {
   Cause cause = Cause::unknown;
   double confidence = 0;  ///< 0: by the code alone
   std::string tells;
-  bool brief = false;       ///< words that count only in what a person typed
-  bool hint = false;        ///< a warning: the failure itself may come later
-  bool needs_cuda = false;  ///< nothing of CUDA's stands in its line: it counts where another line has it
-  bool vague = false;       ///< counts where nothing else tells of a failure
-  bool goes_on = false;     ///< the line says that the program does without what failed
-  bool thrown = false;      ///< an exception, or the end of the program
+  bool brief = false;         ///< words that count only in what a person typed
+  bool hint = false;          ///< a warning: the failure itself may come later
+  bool needs_cuda = false;    ///< nothing of CUDA's stands in its line: it counts where another line has it
+  bool vague = false;         ///< counts where nothing else tells of a failure
+  bool goes_on = false;       ///< the line says that the program does without what failed
+  bool thrown = false;        ///< an exception, or the end of the program
+  bool calls_native = false;  ///< the source line of the innermost frame calls a compiled module
   std::vector<std::string> software;  ///< packages that the line names (the table software)
   std::string project;        ///< whose source file or assertion the line names (project_in); empty: no one's
+  std::string speaker;        ///< the program that the line's prefix names
   std::vector<Place> frames;  ///< of the Python traceback that ends here, outermost first
   std::map<std::string, std::string> groups;  ///< named groups of the row
 };
@@ -117,6 +119,20 @@ struct PackageMention {
   std::string known_as() const;
 };
 
+/// A line's word for the program at work: the command that was typed, or the folder where.
+struct ProgramMention {
+  ClueKind by = ClueKind::command;
+  std::string name;
+  std::uint64_t line = 0;
+};
+
+/// "Unsloth needs CUDA capability >= 7.0": what a project says that it asks for.
+struct PackageMinimum {
+  image::ComputeCapability cc;
+  std::vector<std::string> software;  ///< packages that the line names
+  bool read = false;                  ///< whether the line is read to its end
+};
+
 /// Bytes of a GPU, as an allocator counts them that found none left; 0 = not said.
 struct GpuMemory {
   std::uint64_t asked = 0;
@@ -138,10 +154,15 @@ struct LogFacts {
   std::string kernel_module;  ///< "535.288.01"
   std::uint64_t driver_line = 0;
   image::Version toolkit;
+  image::Version ptx;               ///< that a line says the program's PTX has
   image::Version compiler_package;  ///< CUDA of conda's cuda-nvcc, which need not be that of the libraries
   bool toolkit_assumed = false;     ///< by an option: no line says it
   std::vector<ImageList> lists;
   std::vector<PackageMention> packages;
+  std::vector<ProgramMention> programs;
+  std::set<std::string, std::less<>> works;  ///< packages that the log says or shows to work on the GPU
+  std::optional<PackageMention> solution;    ///< the release that ended the failure, by a sentence of the log
+  std::vector<PackageMinimum> minimums;
   std::map<std::string, std::string> env;
   std::vector<std::string> files;  ///< libraries and programs named in failing lines
   std::string container_image;     ///< "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"
@@ -175,12 +196,40 @@ std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::
 /// "dock: ./cuda/kernels.cu:147: ...: Assertion". Empty where the path does not tell.
 std::string project_in(const std::string& line);
 
+/// "ComfyUI" of ~/ComfyUI/comfy/ops.py, /srv/ComfyUI and C:\ComfyUI\venv\...: the project's folder of a
+/// path of a user. Empty where it has none.
+std::string project_of_path(std::string path);
+/// The name of a program by its file, empty for tools that build, install and look: "hashmine" of ./hashmine.
+std::string program_of_word(std::string_view word);
+
+/// What the failing line is of, where no package is known: the project of its source file or its speaker, the
+/// package of the innermost frame, the command that was typed, the image of the container, the folder.
+std::string program_at_work(const LogFacts& clues, const LogMatch& hit);
+/// What was started or installed as a whole, and has the package that failed within: the speaker of the line,
+/// an image of its own, a user's project. Empty where nothing names it.
+std::string program_around(const LogFacts& clues, const LogMatch& hit);
+/// Whether an image brings a system, a toolkit or a framework, and a user's program is installed on it.
+bool is_base_image(std::string_view image);
+
+/// The package that goes by this name alone, as the table software spells it; empty: none.
+std::string software_of(std::string_view name);
+/// Whether each of its releases is for one of PyTorch, and is on PyTorch's index (the table software).
+bool goes_with_torch(std::string_view package);
+/// Whether other projects carry the source of the package (the table software).
+bool is_vendored(std::string_view package);
+
 const PackageMention* find_package(const LogFacts& clues, std::string_view name);
 /// The package that failed, as far as the log tells: that of the failing line, of the innermost frame of an
 /// installed package, the only one, else PyTorch; nullptr where none is named.
-/// That of the innermost frame, unless it is PyTorch's own, else the only other one; empty where there is
-/// none.
+/// That of the innermost frame, the frames of what only passes calls on left out, else the only other one;
+/// empty where there is none, or where it is PyTorch.
 std::string package_that_called(const LogFacts& clues, const LogMatch& hit);
 const PackageMention* package_that_failed(const LogFacts& clues, const LogMatch* hit);
+/// The one that is left where PyTorch works: that of the frames, else the only other one; nullptr: several.
+const PackageMention* package_beside(const LogFacts& clues, const LogMatch* hit, std::string_view working);
+/// Whether the package of the innermost frame was compiled, by the line of source that calls into it.
+bool is_failed_by_frame(const LogFacts& clues, const LogMatch& hit);
+/// What the project says that the GPU has to have at least; {0, 0} where it says nothing.
+image::ComputeCapability minimum_of(const LogFacts& clues, std::string_view package);
 
 }  // namespace kshim::input

@@ -73,6 +73,11 @@ FactPatterns::FactPatterns(PatternSet& patterns) : first(patterns.size()) {
   end = patterns.size();
 }
 
+bool FactPatterns::is_late(int pattern) const {
+  return pattern >= first_clue && pattern < first_software &&
+         knowledge().clues[static_cast<std::size_t>(pattern - first_clue)].kind == ClueKind::solved;
+}
+
 void FactReader::set_driver(Version version) {
   constexpr Version kFirstWithKepler{4, 2};  // "driver 4.10" is meant to be 410
   if (version < kFirstWithKepler) return;
@@ -159,8 +164,10 @@ void FactReader::add_image(image::ImageKind kind, std::string_view arch_text, co
                            bool by_itself) {
   const auto arch = image::parse_arch(arch_text);
   if (!arch || !known_cc(arch_text)) return;
-  auto list = std::find_if(clues_.lists.begin(), clues_.lists.end(),
-                           [&](const ImageList& known) { return known.owner == owner; });
+  // What answers a question of an interpreter is read once more as any list.
+  auto list = std::find_if(clues_.lists.begin(), clues_.lists.end(), [&](const ImageList& known) {
+    return known.owner == owner || (owner.empty() && known.line == clues_.lines);
+  });
   if (list == clues_.lists.end()) {
     if (clues_.lists.size() >= kMaxLists) return;
     clues_.lists.push_back({owner, by_itself, {}, clues_.lines});
@@ -219,6 +226,7 @@ void FactReader::add_software(int pattern, const std::string& text) {
   const std::string name(
       knowledge().software[static_cast<std::size_t>(pattern - own_.first_software)].package);
   constexpr int kMaxInALine = 8;
+  note_works(pattern, name, text);
   std::size_t from = 0;
   for (int i = 0; i < kMaxInALine; ++i) {
     const std::vector<std::string> groups = patterns_.next_groups(pattern, text, from);
@@ -263,6 +271,7 @@ void FactReader::add_software(int pattern, const std::string& text) {
 }
 
 void FactReader::note_package(const PackageMention& package) {
+  line_packages_.push_back(package);
   if (std::find(software_.begin(), software_.end(), package.name) == software_.end())
     software_.push_back(package.name);
   const auto known = std::find_if(clues_.packages.begin(), clues_.packages.end(),
@@ -276,6 +285,7 @@ void FactReader::note_package(const PackageMention& package) {
     known->from_source = known->from_source || from_source;
   } else {
     known->from_source = known->from_source || package.from_source;
+    if (is_vendored(known->name) && known->written.starts_with(known->name)) known->written = package.written;
   }
   if (package.variant.starts_with("cu")) set_tag(package.variant.substr(2));
 }
@@ -327,6 +337,19 @@ void FactReader::set_memory(const std::string& text) {
   std::string unit;
   for (re2::StringPiece rest(text); RE2::FindAndConsume(&rest, *kOther, &number, &unit);)
     memory.others += bytes_of_size(number, unit);
+  // "free 14.56 / 15.92 GiB", and the table of nvidia-smi: "512MiB / 16376MiB".
+  static const RE2 kOfTotal(
+      R"((?i)(\bfree:? |\| +)(\d+(?:\.\d+)?) ?([KMG]?)i?B? ?/ ?(\d+(?:\.\d+)?) ?([KMG])i?B\b)");
+  std::string word;
+  std::string first;
+  std::string first_unit;
+  std::string all;
+  std::string all_unit;
+  if (!memory.known() && RE2::PartialMatch(text, kOfTotal, &word, &first, &first_unit, &all, &all_unit)) {
+    memory.total = bytes_of_size(all, all_unit);
+    const std::uint64_t part = bytes_of_size(first, first_unit.empty() ? all_unit : first_unit);
+    memory.free = word.starts_with('|') ? memory.total - std::min(memory.total, part) : part;
+  }
   const std::uint64_t accounted = memory.free + memory.own;
   if (memory.others == 0 && memory.own != 0) memory.others = memory.total - std::min(memory.total, accounted);
   if (memory.known() && !clues_.memory.known()) clues_.memory = memory;
@@ -342,7 +365,7 @@ DeviceRole role_in(const std::string& clause) {
   static const RE2 kFails(
       R"((?i)\b(?:not|cannot|never|fail(?:s|ed|ing)?|crash\w*|errors?|broken|problems? (?:on|with))\b|n't\b)");
   static const RE2 kWorks(
-      R"((?i)\b(?:work(?:s|ed)|work (?:perfectly|fine|well|great)|(?:runs?|ran|running) (?:fine|ok|well|without)|(?:fine|ok|no (?:problems?|issues?|errors?)) (?:on|with))\b)");
+      R"((?i)\b(?:work(?:s|ed)|work (?:perfectly|fine|well|great)|(?:runs?|ran|running|trains?) (?:\w+ )?(?:fine|ok|well|without)|(?:is|are) (?:fine|ok)|without (?:any )?(?:problems?|issues?|errors?)|(?:fine|ok|no (?:problems?|issues?|errors?)) (?:on|with))\b)");
   return RE2::PartialMatch(clause, kFails)   ? DeviceRole::fails
          : RE2::PartialMatch(clause, kWorks) ? DeviceRole::works
                                              : DeviceRole::none;
@@ -386,6 +409,8 @@ void FactReader::add_named_devices(const std::string& text) {
   const auto ordinal = ordinal_in(text);
   std::vector<GpuName> before;
   each_clause(text, [&](const std::string& clause, DeviceRole role) {
+    // "On an RTX 3050 Ti:", and then the failure.
+    if (role == DeviceRole::none && clause.ends_with(':')) role = DeviceRole::fails;
     // "a Quadro RTX 8000, and it works well"
     static const RE2 kIt(
         R"((?i)^\W*(?:(?:and|which|where|there) )+(?:it |that one |everything )?(?:works?|worked|runs?|ran)\b)");
@@ -486,6 +511,26 @@ void FactReader::take_clue(const ClueRow& row, int index, const std::string& fac
       if (clues_.container_image.empty()) clues_.container_image = fact;
       clues_.shows.emplace("container");
       return;
+    case ClueKind::works:
+      clues_.works.emplace(row.shows);
+      return;
+    case ClueKind::tried:
+      return note_tried(row, text);
+    case ClueKind::solved:
+      return note_solution(text);
+    case ClueKind::minimum:
+      if (const auto cc = known_cc(fact); cc && clues_.minimums.size() < kMaxDevices)
+        clues_.minimums.push_back({*cc, {}});
+      return;
+    case ClueKind::ptx_isa:
+      clues_.ptx = leading_version(fact);
+      return;
+    case ClueKind::speaker:
+      return set_speaker(program_of_word(fact));
+    case ClueKind::command:
+      return note_program(row.kind, program_of_word(fact));
+    case ClueKind::folder:
+      return note_program(row.kind, project_of_path(fact));
     case ClueKind::python_release: {
       std::string release = fact;  // "3.10", or "310" of cp310
       if (release.size() > 1 && release[1] != '.') release.insert(1, ".");
@@ -517,6 +562,64 @@ void FactReader::take_clue(const ClueRow& row, int index, const std::string& fac
   }
 }
 
+// "vLLM works fine on this card, llama.cpp too": what a sentence is about, and not what it works with, before
+// what or where else.
+void FactReader::note_works(int pattern, const std::string& name, const std::string& text) {
+  static const RE2 kMay(R"((?i)\b(?:works?|worked|runs?|ran|fine|trains?|ok)\b)");
+  static const RE2 kToo(R"((?i)\b(?:too|also|as well)\b)");
+  static const RE2 kElsewhere(
+      R"((?i)\b(?:works?|worked|runs?|ran|fine|ok)\b.*(?:\d|\b(?:cpu|other|another|older?|previous|before|until|after|when|if|once|with|in)\b))");
+  constexpr std::size_t kLongestSentence = 400;
+  constexpr std::string_view kBeginnings[] = {"work", "run", "ran", "fine", "train", "ok"};
+  const auto has = [&](std::string_view word) { return text.find(word) != std::string::npos; };
+  if (text.size() > kLongestSentence || std::ranges::none_of(kBeginnings, has) ||
+      !RE2::PartialMatch(text, kMay))
+    return;
+  DeviceRole before = DeviceRole::none;
+  bool works = false;
+  each_clause(text, [&](const std::string& clause, DeviceRole role) {
+    if (role == DeviceRole::none && RE2::PartialMatch(clause, kToo)) role = before;
+    before = role;
+    const std::vector<std::string> groups = patterns_.groups(pattern, clause);
+    if (groups.empty() || role != DeviceRole::works) return;
+    const std::string behind = clause.substr(clause.find(groups[0]) + groups[0].size());
+    works = !RE2::PartialMatch(behind, kElsewhere) &&
+            (RE2::PartialMatch(behind, kMay) || RE2::PartialMatch(clause, kToo));
+  });
+  if (works) clues_.works.insert(name);
+}
+
+// A step that changed nothing, by its own sentence or by the heading above it.
+void FactReader::note_tried(const ClueRow& row, const std::string& text) {
+  static const RE2 kUseless(
+      R"((?i)\b(?:same (?:error|issue|problem|result|message|thing|failure)|no (?:luck|change|difference|effect|success)|(?:did|does|do)(?: not|n'?t) (?:help|work|fix|change|solve|make)|still (?:the same|fail|get|happen|crash|no\b|occur|see|there|not)|without success|to no avail|nothing (?:changed|helped|work)|(?:error|problem|message|issue) (?:is still|persist|stay|remain)|makes? no difference|not solve|not help)|\b(?:the )?same$)");
+  if (lists_tries_ || RE2::PartialMatch(text, kUseless))
+    clues_.shows.insert(fmt::format("tried-{}", row.shows));
+}
+
+// "Fixed by upgrading bitsandbytes to 0.45.3."
+void FactReader::note_solution(const std::string& text) {
+  static const RE2 kRelease(
+      R"((?i)\b(?:to|with|version|==|release) ?v?(\d+\.\d+[\w.]*?)(?:\+(cu\d+))?\.?(?:\s|$|[,;)]))");
+  std::string release;
+  std::string variant;
+  if (clues_.solution || line_packages_.empty()) return;
+  PackageMention found = line_packages_.back();
+  for (re2::StringPiece rest(text); RE2::FindAndConsume(&rest, kRelease, &release, &variant);) {
+    found.version = release;
+    found.variant = variant;
+  }
+  if (!found.version.empty()) clues_.solution = std::move(found);
+}
+
+void FactReader::note_program(ClueKind by, std::string name) {
+  constexpr std::size_t kMaxPrograms = 64;
+  auto& known = clues_.programs;
+  if (name.empty()) return;
+  if (known.size() >= kMaxPrograms) known.erase(known.begin());
+  known.push_back({by, std::move(name), clues_.lines});
+}
+
 // "a 3060 and a 4070", and "RTX 208..." as nvidia-smi cuts names.
 void FactReader::add_number(int pattern, const std::string& text) {
   each_clause(text, [&](const std::string& clause, DeviceRole role) {
@@ -527,7 +630,7 @@ void FactReader::add_number(int pattern, const std::string& text) {
       // "RTX 50 series": any of them.
       if (number.size() == 2)
         for (const GpuName& gpu : gpus_named_in("RTX " + number + "80")) add_device(gpu.cc, {}, role);
-      for (const char* series : {"RTX ", "GTX ", "Jetson "})
+      for (const char* series : {"RTX ", "GTX ", "Jetson ", "Quadro "})
         for (const GpuName& gpu : gpus_named_in(series + number)) add_device(gpu.cc, gpu.name, role);
     }
   });
@@ -560,6 +663,7 @@ bool FactReader::is_source(const std::string& text) const {
 
 void FactReader::add_frame(const std::vector<std::string>& groups) {
   if (groups.size() < 4) return;
+  native_ = false;
   Place place;
   place.file = groups[1];
   std::from_chars(groups[2].data(), groups[2].data() + groups[2].size(), place.line);
@@ -630,6 +734,8 @@ bool is_toolkit_of_build(std::string_view before, std::string_view whole, Versio
 
 void FactReader::begin_line(const std::string& text) {
   software_.clear();
+  speaker_.clear();
+  line_packages_.clear();
   if (asked_ >= 0 && text.find_first_not_of(' ') != std::string::npos) {
     std::string fact;
     if (RE2::FullMatch(text, answer_patterns()[static_cast<std::size_t>(asked_)]->answer, &fact))
@@ -643,12 +749,28 @@ void FactReader::begin_line(const std::string& text) {
   }
 }
 
+void FactReader::end_line(const std::string& text) {
+  static const RE2 kTries(R"((?i)\btr(?:ied|ying)\b[^.;]{0,40}:$)");
+  static const RE2 kItem(R"(^\s*(?:[-*+]|\d+[.)]) )");
+  static const RE2 kNative(
+      R"(\b\w*(?:_C|_ext|_ops|_cuda|_kernels?|_backend|_cpp|_impl|cuda_\w+|ops)(?:\.\w+)+\()");
+  lists_tries_ = (text.ends_with(':') && RE2::PartialMatch(text, kTries)) ||
+                 (lists_tries_ && (text.empty() || RE2::PartialMatch(text, kItem)));
+  if (frame_line_ != 0 && frame_line_ + 1 == clues_.lines && is_source(text))
+    native_ = RE2::PartialMatch(text, kNative);
+  for (PackageMinimum& each : clues_.minimums)
+    if (each.software.empty() && !each.read) {
+      each.software = software_;
+      each.read = true;
+    }
+}
+
 void FactReader::take_answer(int row, const std::string& fact) {
   switch (answers()[static_cast<std::size_t>(row)].kind) {
     case Answer::cc2:
       return add_device(capability_in(fact));
     case Answer::arch_list:
-      return add_words(fact, file_);
+      return add_words(fact, file_.empty() ? "torch" : file_);
     case Answer::toolkit:
       return set_toolkit(leading_version(fact));
     case Answer::torch: {

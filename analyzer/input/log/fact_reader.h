@@ -16,6 +16,9 @@ struct FactPatterns {
   int end = 0;
   explicit FactPatterns(PatternSet& patterns);  ///< adds them
   bool has(int pattern) const { return pattern >= first && pattern < end; }
+  bool is_software(int pattern) const { return pattern >= first_software && pattern < end; }
+  /// What says something of the packages of its line is taken after them.
+  bool is_late(int pattern) const;
 };
 
 /// "2.1" of "2.1.0+cu121"; unknown = {0, 0}.
@@ -42,10 +45,16 @@ class FactReader {
   const std::vector<std::string>& software() const { return software_; }
   /// What the line before asked for may be what this one answers (the table answers).
   void begin_line(const std::string& text);
+  /// What the line says of the packages that it names.
+  void end_line(const std::string& text);
   /// The Python traceback as it stands.
   const std::vector<Place>& traceback() const { return traceback_; }
   /// Whether a line is the source that Python prints below a frame: the words of code are no message.
   bool is_source(const std::string& text) const;
+  void set_speaker(std::string name) { speaker_ = std::move(name); }
+  const std::string& speaker() const { return speaker_; }
+  /// Whether the last frame's line of source calls a compiled module: "_C.rasterize(", "lmc_ops.transfer(".
+  bool calls_native() const { return native_; }
 
  private:
   void take_answer(int row, const std::string& fact);
@@ -64,6 +73,10 @@ class FactReader {
   void add_option(const std::vector<std::string>& groups);
   void add_frame(const std::vector<std::string>& groups);
   void add_env(const std::string& fact);
+  void note_program(ClueKind by, std::string name);
+  void note_works(int pattern, const std::string& name, const std::string& text);
+  void note_tried(const ClueRow& row, const std::string& text);
+  void note_solution(const std::string& text);
   void add_number(int pattern, const std::string& text);
   void set_memory(const std::string& text);
   void set_tag(const std::string& digits);
@@ -81,6 +94,10 @@ class FactReader {
   std::vector<Place> traceback_;
   std::string before_frame_;  ///< what stood before `File "...", line N` in the last frame's line
   std::uint64_t frame_line_ = 0;
+  std::string speaker_;
+  bool native_ = false;
+  bool lists_tries_ = false;  ///< below "What I tried:"
+  std::vector<PackageMention> line_packages_;
   int asked_ = -1;  ///< row of the table answers whose question stood in the line before
 };
 

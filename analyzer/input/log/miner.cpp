@@ -249,6 +249,7 @@ struct LogParser::State {
   bool says_cuda = false;         ///< a line so far has a word of CUDA's
   std::string kernel_message;     ///< of the driver's kernel module, as far as it stands there
   std::string service;            ///< whose lines they are, as docker compose writes it before each
+  std::string speaker;            ///< the program of that name
 
   bool has(int pattern) const { return std::binary_search(found.begin(), found.end(), pattern); }
   bool has(Sign sign) const {
@@ -264,6 +265,7 @@ struct LogParser::State {
     hit.line = clues.lines;
     hit.software = facts.software();
     hit.project = project_in(shown);
+    hit.speaker = facts.speaker();
     hit.goes_on = has(Sign::goes_on);
     hit.thrown = has(Sign::thrown);
     hit.hint = hit.hint || has(Sign::warns);
@@ -272,6 +274,7 @@ struct LogParser::State {
     hit.part = quoted.part;
     hit.brief = hit.brief || is_title(without_bold(shown));
     if (clues.hits.size() < kMaxTracebacks) hit.frames = facts.traceback();
+    hit.calls_native = facts.calls_native();
     for (LogMatch& known : clues.hits) {
       if (known.line != hit.line || !known.id.empty() || !hit.id.empty()) {
         if (known.line == hit.line && known.code == hit.code && known.id == hit.id) return;
@@ -403,17 +406,36 @@ struct LogParser::State {
     matched.clear();
   }
 
-  // "web-1  | " before two lines on end.
+  // "web-1  | " before two lines on end, and "[pod/web-5d9f/server] ".
   void drop_service(std::string& text) {
     static const RE2 kService(R"(^([a-z0-9][\w.-]{1,60}) +\| ?)");
+    static const RE2 kPod(R"(^\[pod/([a-z][a-z-]*[a-z])[\w.-]*/([\w.-]+)\] ?)");
     re2::StringPiece rest(text);
     std::string name;
+    std::string container;
+    speaker.clear();
     const bool found_one = text.find(" | ") != std::string::npos && RE2::Consume(&rest, kService, &name);
     if (found_one && name == service) {
+      // The line before was the first of them.
+      for (LogMatch& hit : clues.hits)
+        if (hit.line + 1 == clues.lines && hit.speaker.empty()) hit.speaker = program_of_word(name);
       clues.shows.insert({"container", "compose"});
-      text.erase(0, text.size() - rest.size());
+      speaker = program_of_word(name);
+    } else if (text.starts_with("[pod/") && RE2::Consume(&rest, kPod, &name, &container)) {
+      speaker = program_of_word(container);
+      if (speaker.empty()) speaker = program_of_word(name);
     }
+    if (!speaker.empty() || (found_one && name == service)) text.erase(0, text.size() - rest.size());
     service = std::move(name);
+  }
+
+  // What a service is called may be a package.
+  void take_speaker() {
+    if (speaker.empty()) return;
+    facts.set_speaker(speaker);
+    patterns.match(speaker, found);
+    for (const int index : found)
+      if (words.facts.is_software(index)) facts.take(index, speaker);
   }
 
   void other(int index, const std::string& text) {
@@ -449,10 +471,14 @@ struct LogParser::State {
   }
 
   void read(const std::string& text) {
-    patterns.match(text, found);
     facts.begin_line(text);
+    take_speaker();
+    patterns.match(text, found);
     for (const int index : found)  // facts first: a hit takes the traceback as it stands
-      if (words.facts.has(index)) facts.take(index, text);
+      if (words.facts.has(index) && !words.facts.is_late(index)) facts.take(index, text);
+    for (const int index : found)
+      if (words.facts.is_late(index)) facts.take(index, text);
+    facts.end_line(text);
     says_cuda = says_cuda || has(words.cuda_token);
     const auto known = [&] { return clues.hits.size() + clues.others.size(); };
     const std::size_t hits = clues.hits.size();
