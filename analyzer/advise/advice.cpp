@@ -44,8 +44,8 @@ void add_plain_fixes(const Facts& at, FixDrafts& fixes) {
   // Uses the rows of this error code, or otherwise the rows that apply to every code of the cause.
   int code = at.call.code.value_or(0);
   const auto is_of = [&](const auto& row) { return row.cause == at.cause && row.code == code; };
-  const auto own = [&](const auto& rows) { return std::any_of(rows.begin(), rows.end(), is_of); };
-  if (!own(cause_fixes()) && !own(code_meanings())) code = 0;
+  const auto is_own = [&](const CauseFixRow& row) { return is_of(row) && is_shown(row.when, at); };
+  if (std::ranges::none_of(cause_fixes(), is_own) && std::ranges::none_of(code_meanings(), is_of)) code = 0;
   TemplateWords words;
   for (const auto& [word, text] : at.call.said) words.emplace_back(word, text);
   const auto add = [&](const auto& row) {

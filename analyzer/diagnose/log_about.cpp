@@ -140,7 +140,7 @@ std::string driver_with(const std::string& function) {
 std::string_view holder_of(const GpuMemory& memory) {
   if (memory.free != 0 && memory.free >= std::max(memory.asked, memory.total / 2)) return "memory-free";
   if (memory.asked != 0 && memory.free >= memory.asked) return "memory-free";
-  if (memory.asked > memory.total) return "memory-own";  // no GPU of this size holds it
+  if (memory.asked > memory.total || memory.own > memory.total) return "memory-beyond";
   if (memory.reserved >= std::max(memory.asked, memory.total / 10)) return "memory-reserved";
   return memory.others >= memory.total / 4 && memory.others >= memory.asked ? "memory-other" : "memory-own";
 }

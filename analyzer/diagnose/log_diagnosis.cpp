@@ -99,6 +99,7 @@ CauseCandidate judge_words(const LogFacts& clues, const LogMatch& hit, const Fac
   if (hit.id == "tf_cudart" && clues.devices.empty() && !clues.driver.known() && clues.kernel_module.empty())
     said.cause = Cause::no_device;
   if (hit.cause == Cause::driver_too_old && facts.call.has(35) && is_new_enough(clues, facts)) {
+    said.cause = Cause::driver_mismatch;
     said.confidence = kContradicted;
     said.because = another_libcuda(clues, facts);
   }

@@ -38,7 +38,22 @@ FAMILIES = [
     (["runpod.io, 8x H100", COUNT.format(802) + "system not yet initialized"], "unknown", "you", r"another machine"),
     ([COUNT.format(802) + "system not yet initialized"], "unknown", "admin", r"fabricmanager"),
     # A number that refutes the message.
-    (["libcuda.so.560.35.03", "cudart 12.4", "CUDA driver version is insufficient for CUDA runtime version (35)"], "driver-too-old", "you", r"/proc/driver"),
+    (["libcuda.so.560.35.03", "cudart 12.4", "CUDA driver version is insufficient for CUDA runtime version (35)"], "driver-mismatch", "you", r"libcuda"),
+    (["Driver Version: 575.57.08    CUDA Version: 12.9", "Cuda compilation tools, release 12.1, V12.1.105", "what():  CUDA driver version is insufficient for CUDA runtime version"], "driver-mismatch", "you", r"libcuda"),
+    (["Driver Version: 525.60.13    CUDA Version: 12.0", "cudart 12.9", "CUDA driver version is insufficient for CUDA runtime version (35)"], "driver-too-old", "admin", r"driver"),
+    # 999 after a sleep of the machine is nvidia_uvm's, else nothing tells.
+    (["It worked until the laptop woke up from suspend.", "panic: CUDA_ERROR_UNKNOWN"], "unknown", "you", r"nvidia_uvm"),
+    (["after hibernation:", "cudaMalloc failed: unknown error (999)"], "unknown", "you", r"nvidia_uvm"),
+    # A compiler that has its own list of architectures.
+    (["nvcc cannot target gpu arch 120. Available nvcc targets are [50, 60, 70, 75, 80, 86, 89, 90]."], "nvrtc-arch-unsupported", "you", r"12\.8"),
+    (["CUDA 11.7", "nvcc cannot target gpu arch 89. Available nvcc targets are [35, 50, 75, 80, 86]."], "nvrtc-arch-unsupported", "you", r"CUDA_COMPUTE_CAP=86"),
+    (["clang++: error: unsupported CUDA gpu architecture: sm_100"], "nvrtc-arch-unsupported", "you", r"clang"),
+    (["xla/stream_executor/gpu/asm_compiler.cc:231] Falling back to the CUDA driver for PTX compilation; ptxas does not support CC 8.9",
+      "XlaRuntimeError: INTERNAL: CUDA_ERROR_NOT_FOUND: named symbol not found"], "nvrtc-arch-unsupported", "you", r"export PATH=.*11\.8"),
+    # Nothing of NVIDIA's is there.
+    (["Graphics: Intel UHD Graphics 620", 'docker: could not select device driver "" with capabilities: [[gpu]]'], "no-device", "you", r"--gpus"),
+    (["Graphics: Intel UHD Graphics 620, NVIDIA GeForce GTX 1650", 'docker: could not select device driver "" with capabilities: [[gpu]]'], "no-device", "you", r"nvidia-container-toolkit"),
+    (["8x AMD Instinct MI250X, ROCm 6.2", "OSError: CUDA_HOME environment variable is not set."], "library-not-found", "you", r"ROCm"),
     # The list that a warning gives is the warning's, whatever failed before it.
     (["node1:1:1 [0] transport/net.cc:10 NCCL WARN Cuda failure 98 'invalid device function'",
       "UserWarning: NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.",
@@ -67,6 +82,19 @@ SPELLINGS = [
 NOT_CUDA = [
     "hipErrorInvalidImage: device kernel image is invalid",
     "hipBLASLt error: invalid device function\nTensileLibrary.dat: gfx1103",
+]
+
+NO_CUDA = "AssertionError: Torch not compiled with CUDA enabled"
+# Log, what the answer holds.
+OTHERS = [
+    ([NO_CUDA], r"--index-url"),
+    (["/Users/ann/miniconda3/lib/python3.11/site-packages/torch/cuda/__init__.py", NO_CUDA], r"mps"),
+    (["I don't have an NVIDIA GPU.", NO_CUDA], r"the CPU"),
+    (["I don't have a GPU at home, here is one: NVIDIA GeForce RTX 3060", NO_CUDA], r"--index-url"),
+    ([r"C:/Users/bob/x.py", NO_CUDA], r"--index-url"),
+    (["HIP error: invalid device function", "AMD Radeon RX 6700 XT (gfx1031)"], r"HSA_OVERRIDE_GFX_VERSION=10\.3\.0"),
+    (["HIP error: invalid device function", "Radeon RX 580 (gfx803)"], r"rocminfo"),
+    ([">>> ort.get_available_providers()", "['AzureExecutionProvider', 'CPUExecutionProvider']"], r"onnxruntime-gpu"),
 ]
 
 
@@ -101,6 +129,12 @@ class Families(e2e.Case):
         for text in NOT_CUDA:
             with self.subTest(text):
                 self.assertEqual(self.explained(text.split("\n")), (0, []))
+
+    def test_what_is_no_failure_of_cudas_depends_on_the_machine(self):
+        for lines, holds in OTHERS:
+            with self.subTest(lines):
+                (self.folder / "a.log").write_text("\n".join(lines) + "\n")
+                self.assertRegex(self.kshim("explain", "--log", "a.log").stdout, holds)
 
     def test_an_answer_has_fifteen_lines(self):
         for lines, *_ in FAMILIES:

@@ -307,14 +307,15 @@ void FactReader::set_memory(const std::string& text) {
     return std::make_unique<RE2>("(?i)" + (before + kSize) + behind);
   };
   static const auto kAsked = pattern(R"(tried to allocate )", "");
-  static const auto kTotal = pattern(R"(total capacity of )", "");
-  static const auto kTotalOld = pattern("", R"( total capacity)");
+  static const auto kTotal = pattern(R"(total capaci?ty of )", "");
+  static const auto kTotalOld = pattern("", R"( total capaci?ty)");
   static const auto kFree = pattern("which ", R"( is free)");
   static const auto kFreeOld = pattern("[;,] ", R"( free)");
   static const auto kOwn = pattern(R"(this process has )", R"( memory in use)");
   static const auto kOther = pattern(R"(Process \d+ has )", R"( memory in use)");
   static const auto kOwnOld = pattern("", R"( reserved in total by PyTorch)");
   static const auto kUsedOld = pattern("", R"( already allocated)");
+  static const auto kAllocated = pattern("", R"( is allocated by PyTorch)");
   static const auto kReserved = pattern("", R"( is reserved by PyTorch but unallocated)");
   const auto read = [&](const std::unique_ptr<RE2>& wanted) {
     std::string number;
@@ -330,6 +331,7 @@ void FactReader::set_memory(const std::string& text) {
   memory.total = any(kTotal, kTotalOld);
   memory.free = any(kFree, kFreeOld);
   memory.own = any(kOwn, kOwnOld);
+  if (memory.own == 0) memory.own = read(kAllocated);
   memory.reserved = read(kReserved);
   if (const std::uint64_t used = read(kUsedOld); used != 0)
     memory.reserved = memory.own - std::min(memory.own, used);

@@ -543,9 +543,13 @@ void LogParser::line(std::string_view bytes) {
 
 LogFacts LogParser::take() {
   LogFacts& clues = state_->clues;
+  if (!clues.devices.empty() || clues.driver.known())
+    clues.shows.erase("no-nvidia"), clues.shows.erase("rocm");
   // "Built without CUDA", of a program that lists what it has for CUDA or has started it.
   std::erase_if(clues.others, [&](const OtherFailure& other) {
-    return !other.row->unless.empty() && clues.shows.contains(other.row->unless);
+    const std::string_view unless = other.row->unless;
+    if (unless.starts_with('!')) return !clues.shows.contains(unless.substr(1));
+    return !unless.empty() && clues.shows.contains(unless);
   });
   // PyTorch for ROCm says CUDA where it means HIP: without one of NVIDIA's GPUs, no error is CUDA's.
   if (clues.rocm && clues.devices.empty()) clues.hits.clear();
