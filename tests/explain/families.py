@@ -50,6 +50,8 @@ FAMILIES = [
     (["clang++: error: unsupported CUDA gpu architecture: sm_100"], "nvrtc-arch-unsupported", "you", r"clang"),
     (["xla/stream_executor/gpu/asm_compiler.cc:231] Falling back to the CUDA driver for PTX compilation; ptxas does not support CC 8.9",
       "XlaRuntimeError: INTERNAL: CUDA_ERROR_NOT_FOUND: named symbol not found"], "nvrtc-arch-unsupported", "you", r"export PATH=.*11\.8"),
+    # Kokkos has no AMPERE100: it is not sm_100.
+    (["-D Kokkos_ARCH_AMPERE100=ON", "Kokkos::Cuda::initialize ERROR: likely mismatch of architecture", "Tesla V100"], "no-image-for-arch", "you", r"VOLTA70"),
     # Nothing of NVIDIA's is there.
     (["Graphics: Intel UHD Graphics 620", 'docker: could not select device driver "" with capabilities: [[gpu]]'], "no-device", "you", r"--gpus"),
     (["Graphics: Intel UHD Graphics 620, NVIDIA GeForce GTX 1650", 'docker: could not select device driver "" with capabilities: [[gpu]]'], "no-device", "you", r"nvidia-container-toolkit"),
