@@ -274,7 +274,7 @@ void add_hiding_fix(const Facts& at, FixDrafts& fixes) {
 // What failed has a way without a GPU: as the table says, or PyTorch is there and nobody else is named.
 bool may_do_without(const Facts& at) {
   const std::string distribution = wheel_name(at.package.name.normal()).distribution;
-  const auto row = std::find_if(software().begin(), software().end(), [&](const SoftwareRow& each) {
+  const auto row = std::ranges::find_if(software(), [&](const SoftwareRow& each) {
     return !at.package.name.empty() && (at.package.name == each.package || each.package == distribution);
   });
   return row != software().end() ? row->cpu : at.process.torch;
@@ -289,17 +289,18 @@ void add_fallback(const Facts& at, FixDrafts& fixes) {
            fix.kind == FixKind::upgrade_driver;
   });
   if (!may || at.cause == Cause::latent_gap || quick || !may_do_without(at)) return;
+  // PowerShell has no empty variable.
+  FixDraft cpu = fix_of(at.process.windows ? "run-on-cpu/windows" : "run-on-cpu", {}, &at.process.program);
   // Hours of building for a GPU that nobody builds for any more come last.
   const bool hopeless =
       !fixes.empty() && fixes.front().id == "build-from-source" && at.gpu.cc && at.gpu.cc->major < 4;
-  fixes.insert(hopeless ? fixes.begin() : fixes.end(), fix_of("run-on-cpu", {}, &at.process.program));
+  fixes.insert(hopeless ? fixes.begin() : fixes.end(), std::move(cpu));
 }
 
 // In a container, what gives it its GPU comes before what looks for one; and where the commands belong.
 void order_for_container(const Facts& at, FixDrafts& fixes) {
   if (!is_shown("container", at) || fixes.empty()) return;
-  std::stable_partition(fixes.begin(), fixes.end(),
-                        [](const FixDraft& fix) { return !steps_of<Container>(fix).empty(); });
+  std::ranges::stable_partition(fixes, [](const FixDraft& fix) { return !steps_of<Container>(fix).empty(); });
   FixDraft& first = fixes.front();
   const bool changes =
       first.kind == FixKind::reinstall || first.kind == FixKind::rebuild || first.kind == FixKind::downgrade;
@@ -352,16 +353,16 @@ Facts completed(const Facts& given) {
   if (at.package.name == "pytorch" && at.package.manager != "conda") at.package.name = "torch";
   const WheelName wheel = wheel_name(at.package.name.normal(), at.package.version, at.package.variant);
   if (at.package.variant.empty()) at.package.variant = wheel.variant;
-  if (!at.images.toolkit.known() && at.package.variant.size() == 5 && at.package.variant.starts_with("cu") &&
-      at.package.variant.find_first_not_of("0123456789", 2) == std::string::npos) {
-    const auto digit = [&](std::size_t i) { return static_cast<std::uint16_t>(at.package.variant[i] - '0'); };
-    at.images.toolkit = {static_cast<std::uint16_t>(digit(2) * 10 + digit(3)), digit(4)};
+  const image::Version cuda = cuda_of(at.package.variant);
+  if (!at.images.toolkit.known() && at.package.variant == fmt::format("cu{}{}", cuda.major, cuda.minor)) {
+    at.images.toolkit = cuda;
     at.images.toolkit_how = fmt::format("it is the {} build", at.package.variant);
   }
   return at;
 }
 
-/// The fixes with the text of their commands, for the Python that failed.
+}  // namespace
+
 Advice printed(const Facts& at, AdviceDraft draft) {
   Advice out{{}, std::move(draft.dead_ends), std::move(draft.remarks)};
   const Shell shell{at.process.python_env, at.process.windows, at.process.interpreter};
@@ -379,13 +380,14 @@ Advice printed(const Facts& at, AdviceDraft draft) {
   return out;
 }
 
+namespace {
+
 /// What one advice is made for.
 struct Making {
-  explicit Making(const Facts& facts) : given(facts), told(completed(facts)), serving(driver_support(told)) {
+  explicit Making(const Facts& facts) : told(completed(facts)), serving(driver_support(told)) {
     at = asks_for_the_driver(told) ? with_supported_driver(told, serving) : told;
     message = remedies_of(at);
   }
-  const Facts& given;
   Facts told;
   DriverSupport serving;
   Facts at;  ///< as it is once the driver drives the GPU
@@ -531,9 +533,8 @@ void set_actors(const Facts& at, FixDrafts& fixes) {
   const bool shared =
       is_shown("container", at) || at.process.ranked || is_shown("batch", at) || is_shown("managed", at);
   if (shared)
-    std::stable_partition(fixes.begin(), fixes.end(), [](const FixDraft& fix) {
-      return fix.actor == Actor::you && fix.kind != FixKind::fallback;
-    });
+    std::ranges::stable_partition(
+        fixes, [](const FixDraft& fix) { return fix.actor == Actor::you && fix.kind != FixKind::fallback; });
 }
 
 /// A step of making advice. Those of the cause are left out where the fixes of a log's message stand alone.
@@ -573,7 +574,7 @@ constexpr Pass kPasses[] = {
     {"new", Pass::all, [](const Making& of, AdviceDraft& to) { add_newer_than_known(of.told, to.remarks); }},
     {"system", Pass::all,
      [](const Making& of, AdviceDraft& to) {
-       if (of.at.process.windows) keep_for_windows(of.at, to.fixes, !of.given.process.windows);
+       if (of.at.process.windows) keep_for_windows(of.at, to.fixes);
      }},
 };
 
@@ -718,9 +719,9 @@ bool is_needless(const PrimaryFix& leading, const Facts& at, const Fix& fix) {
 
 // If any finding recommends a driver update, no finding may list it under "Will not help".
 void drop_driver_dead_ends(std::vector<Finding>& findings) {
-  const bool asked = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
-    return std::any_of(finding.fixes.begin(), finding.fixes.end(),
-                       [](const Fix& fix) { return fix.kind == FixKind::upgrade_driver; });
+  const bool asked = std::ranges::any_of(findings, [](const Finding& finding) {
+    return std::ranges::any_of(finding.fixes,
+                               [](const Fix& fix) { return fix.kind == FixKind::upgrade_driver; });
   });
   if (!asked) return;
   for (Finding& finding : findings)

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/advise/commands.h"
-
+// Which commands may be printed.
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cctype>
 
 #include "analyzer/advise/fixes.h"
 #include "analyzer/core/text.h"
@@ -113,37 +110,25 @@ std::string removable_cache_entry(std::string_view path) {
   struct stat info {};
   if (error || ::lstat(real.c_str(), &info) != 0 || info.st_uid != ::geteuid()) return {};
   const std::vector<fs::path> folders = own_caches(home);
-  const bool inside = std::any_of(folders.begin(), folders.end(),
-                                  [&](const fs::path& folder) { return is_below(real, folder); });
+  const bool inside =
+      std::ranges::any_of(folders, [&](const fs::path& folder) { return is_below(real, folder); });
   return inside ? real.string() : std::string();
 }
 
-namespace {
-
-constexpr std::string_view kInPowerShell =
-    "the command is for bash (Git Bash, WSL): PowerShell sets a variable by $env:NAME = \"value\"";
-
-}  // namespace
-
 void keep_for_language(const Facts& at, FixDrafts& fixes) {
   if (!is_shown("not-python", at)) return;
-  std::stable_partition(fixes.begin(), fixes.end(), [&](FixDraft& fix) {
+  std::ranges::stable_partition(fixes, [&](FixDraft& fix) {
     const auto is_pythons = [](const Command& command) { return (command.needs & need::python) != 0; };
     return std::erase_if(fix.steps, is_pythons) == 0 || !fix.steps.empty();
   });
 }
 
-void keep_for_windows(const Facts& at, FixDrafts& fixes, bool of_file) {
+void keep_for_windows(const Facts& at, FixDrafts& fixes) {
   // A program of Windows runs in no container of Linux.
-  if (at.call.message.find("docker") == std::string::npos &&
-      at.call.message.find("container") == std::string::npos)
+  if (!contains(at.call.message, "docker") && !contains(at.call.message, "container"))
     std::erase_if(fixes, [](const FixDraft& fix) { return !steps_of<Container>(fix).empty(); });
-  for (FixDraft& fix : fixes) {
-    std::erase_if(fix.steps, [&](const Command& command) {
-      return (command.needs & (of_file ? need::linux | need::posix : need::linux)) != 0;
-    });
-    if (fix.needs(need::posix)) add_clause(fix.caveat, kInPowerShell);
-  }
+  for (FixDraft& fix : fixes)
+    std::erase_if(fix.steps, [](const Command& command) { return (command.needs & need::linux) != 0; });
 }
 
 }  // namespace kshim::advise

@@ -18,9 +18,7 @@ std::string removable_cache_entry(std::string_view path);
 /// comes last.
 void keep_for_language(const Facts& at, FixDrafts& fixes);
 
-/// For a user that pasted a log of Windows: no command of Linux alone. A command for a shell of POSIX is
-/// marked by the caveat of its fix; the others are the same in PowerShell and cmd.
-/// `of_file`: nobody pasted anything, and the file is of Windows: then those go.
-void keep_for_windows(const Facts& at, FixDrafts& fixes, bool of_file = false);
+/// For a user of Windows: no command of Linux alone. The others are printed for PowerShell.
+void keep_for_windows(const Facts& at, FixDrafts& fixes);
 
 }  // namespace kshim::advise

@@ -3,6 +3,7 @@
 #include "analyzer/advise/fixes.h"
 #include "analyzer/diagnose/compilers.h"
 #include "analyzer/owner/distributions.h"
+#include "kshim/image/compute_capability.h"
 
 namespace kshim::advise {
 namespace {
@@ -86,7 +87,7 @@ bool add_ptxas_fix(const Facts& at, Version good, FixDrafts& fixes) {
 
 // What the user's nvcc builds of the same generation, and the GPU runs: 8.6 for an 8.9.
 std::optional<image::ComputeCapability> older_of_generation(const Facts& at, image::Arch asked) {
-  const ToolkitRow* here = at.images.toolkit.known() ? toolkit_at_most(at.images.toolkit) : nullptr;
+  const ToolkitRow* here = toolkit_at_most(at.images.toolkit);
   if (here == nullptr || asked.suffix != image::Suffix::none || image::is_tegra(asked.cc))
     return std::nullopt;
   std::optional<image::ComputeCapability> out;
@@ -270,7 +271,7 @@ void add_compiler_fixes(const Facts& at, AdviceDraft& advice) {
   if (first == nullptr) return;
   // Without its version: what the newest do not build for any more, a compiler refuses because it is too new.
   // So it does where the version that was read is another's: one that compiles for the GPU.
-  const ToolkitRow* read = compiler.version.known() ? toolkit_at_most(compiler.version) : nullptr;
+  const ToolkitRow* read = toolkit_at_most(compiler.version);
   const bool dropped = compiler.version.known() && (read == nullptr || !builds_for(*read, wanted))
                            ? last->version < compiler.version
                            : last != &toolkits().back();

@@ -52,7 +52,7 @@ Version last_cuda(const GpuRow* gpu) { return gpu != nullptr ? last_driver_cuda(
 
 bool has_driver(const Facts& at, std::string_view of_linux) {
   // A container may have an older library than the kernel module: both have to be new enough.
-  const ToolkitRow* row = at.driver.cuda.known() ? toolkit_at_most(at.driver.cuda) : nullptr;
+  const ToolkitRow* row = toolkit_at_most(at.driver.cuda);
   const bool by_library = row == nullptr || compare_releases(row->driver, of_linux) >= 0;
   const bool by_module =
       at.driver.module.empty() ||
@@ -62,7 +62,7 @@ bool has_driver(const Facts& at, std::string_view of_linux) {
 
 FixDraft update(UpdateDriver driver, std::string why, std::string caveat = {}) {
   FixDraft fix{{FixKind::upgrade_driver, "", {}, std::move(why), std::move(caveat), "update-driver"}};
-  fix.steps.push_back({{{"", std::move(driver)}}});
+  fix.steps.push_back({{{.action = std::move(driver)}}});
   return fix;
 }
 
@@ -89,7 +89,7 @@ void add_driver_fix(const Facts& at, AdviceDraft& advice) {
   if (gpu != nullptr && needed.known() && needed < gpu->first_toolkit) needed = gpu->first_toolkit;
   UpdateDriver driver;
   std::string why = "a newer driver reads newer PTX";
-  const ToolkitRow* row = needed.known() ? toolkit_at_most(needed) : nullptr;
+  const ToolkitRow* row = toolkit_at_most(needed);
   if (row != nullptr && !row->driver.empty()) {
     const ToolkitRow* reads = toolkit_that_driver_reads(at);
     driver = driver_from(at, row->driver);

@@ -128,7 +128,7 @@ void keep_feasible(const Facts& at, FixDrafts& fixes) {
     if (!fix.cuda.known() && fix.kind == FixKind::reinstall && !fix.steps.empty())
       fix.cuda = cuda_of(fix.steps.back());
   std::erase_if(fixes, [&](const FixDraft& fix) { return !is_feasible(at, fix); });
-  std::stable_partition(fixes.begin(), fixes.end(), keeps_commands);
+  std::ranges::stable_partition(fixes, keeps_commands);
   // A driver that was too old for one build is not asked to run a newer one.
   if (at.cause == Cause::ptx_newer_than_driver && !at.driver.cuda.known())
     std::erase_if(fixes, [&](const FixDraft& fix) {
@@ -139,7 +139,7 @@ void keep_feasible(const Facts& at, FixDrafts& fixes) {
     return fix.kind == FixKind::reinstall && !can_run(at.gpu.cc, at.driver.cuda, fix.cuda);
   };
   const auto runs = [&](const FixDraft& fix) { return !beyond(fix) && fix.kind != FixKind::fallback; };
-  if (std::any_of(fixes.begin(), fixes.end(), runs)) std::erase_if(fixes, beyond);
+  if (std::ranges::any_of(fixes, runs)) std::erase_if(fixes, beyond);
   for (FixDraft& fix : fixes) {
     if (can_run(at.gpu.cc, at.driver.cuda, fix.cuda)) continue;
     const ToolkitRow* row = toolkit_at_most(fix.cuda);

@@ -256,4 +256,7 @@ void add_remarks(const Facts& at, DriverSupport serving, AdviceDraft& advice);
 /// A driver, toolkit, PTX or GPU that the answer depends on, and that is newer than the tables.
 void add_newer_than_known(const Facts& at, std::vector<std::string>& remarks);
 
+/// The fixes with the text of their commands, for the Python and the system of the situation.
+Advice printed(const Facts& at, AdviceDraft draft);
+
 }  // namespace kshim::advise

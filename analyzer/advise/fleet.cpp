@@ -16,9 +16,7 @@ using image::Version;
 bool serves(const Candidate& image, ComputeCapability gpu) { return image::judge(image, {gpu, {}, {}}).fits; }
 bool serves(Arch arch, ComputeCapability gpu) { return serves({ImageKind::cubin, arch, {}}, gpu); }
 
-bool holds(const std::vector<ComputeCapability>& list, ComputeCapability gpu) {
-  return std::find(list.begin(), list.end(), gpu) != list.end();
-}
+bool holds(const std::vector<ComputeCapability>& list, ComputeCapability gpu) { return contains(list, gpu); }
 
 /// The list that one toolkit would build.
 struct Draft {
@@ -65,9 +63,9 @@ class Planner {
       FleetArch row{arch, is_added(arch), {}};
       for (const ComputeCapability gpu : question_.gpus) {
         // The highest that fits is the one that a driver takes.
-        const bool taken =
-            serves(arch, gpu) && std::none_of(draft.archs.begin(), draft.archs.end(),
-                                              [&](Arch other) { return arch < other && serves(other, gpu); });
+        const bool taken = serves(arch, gpu) && std::ranges::none_of(draft.archs, [&](Arch other) {
+                             return arch < other && serves(other, gpu);
+                           });
         if (taken) row.serves.push_back(gpu);
       }
       out.archs.push_back(std::move(row));
@@ -76,8 +74,7 @@ class Planner {
   }
 
   bool builds(const ToolkitRow& toolkit, const Draft& draft) const {
-    return std::all_of(draft.archs.begin(), draft.archs.end(),
-                       [&](Arch arch) { return builds_for(toolkit, arch); });
+    return std::ranges::all_of(draft.archs, [&](Arch arch) { return builds_for(toolkit, arch); });
   }
 
  private:
@@ -86,10 +83,10 @@ class Planner {
     Draft out;
     out.toolkit = &toolkit;
     for (const Arch& arch : has_) {
-      const bool wanted = arch.suffix != Suffix::none &&
-                          std::any_of(question_.gpus.begin(), question_.gpus.end(),
-                                      [&](ComputeCapability gpu) { return serves(arch, gpu); });
-      if (!wanted || std::find(out.archs.begin(), out.archs.end(), arch) != out.archs.end()) continue;
+      const bool wanted =
+          arch.suffix != Suffix::none &&
+          std::ranges::any_of(question_.gpus, [&](ComputeCapability gpu) { return serves(arch, gpu); });
+      if (!wanted || contains(out.archs, arch)) continue;
       if (builds_for(toolkit, arch)) {
         out.archs.push_back(arch);
       } else {
@@ -102,33 +99,32 @@ class Planner {
   // An image for one GPU or family beside others does not have every kernel: where a module lacks code it is
   // not enough.
   bool covered(const std::vector<Arch>& archs, ComputeCapability gpu) const {
-    return std::any_of(archs.begin(), archs.end(), [&](Arch arch) {
+    return std::ranges::any_of(archs, [&](Arch arch) {
       return serves(arch, gpu) && (arch.suffix == Suffix::none || !holds(question_.lacking, gpu));
     });
   }
 
-  bool has(Arch arch) const { return std::find(has_.begin(), has_.end(), arch) != has_.end(); }
+  bool has(Arch arch) const { return contains(has_, arch); }
 
   // It is new to the file, or to those modules that lack code for a GPU that it serves.
   bool is_added(Arch arch) const {
-    return !has(arch) || (arch.suffix == Suffix::none &&
-                          std::any_of(question_.lacking.begin(), question_.lacking.end(),
-                                      [&](ComputeCapability gpu) { return serves(arch, gpu); }));
+    return !has(arch) ||
+           (arch.suffix == Suffix::none &&
+            std::ranges::any_of(question_.lacking, [&](ComputeCapability gpu) { return serves(arch, gpu); }));
   }
 
   /// GPUs that are still without code and that it serves; then what the file has; then the closest.
   std::tuple<std::size_t, bool, Arch> rank(const std::vector<Arch>& archs, Arch arch) const {
-    const auto fresh =
-        std::count_if(question_.gpus.begin(), question_.gpus.end(),
-                      [&](ComputeCapability gpu) { return serves(arch, gpu) && !covered(archs, gpu); });
+    const auto fresh = std::ranges::count_if(
+        question_.gpus, [&](ComputeCapability gpu) { return serves(arch, gpu) && !covered(archs, gpu); });
     return {static_cast<std::size_t>(fresh), has(arch), arch};
   }
 
   // GPUs that nothing is built for may compile the PTX of what is: later at each first start.
   void finish(Draft& draft) const {
-    std::sort(draft.archs.begin(), draft.archs.end());
-    draft.known = static_cast<std::size_t>(
-        std::count_if(draft.archs.begin(), draft.archs.end(), [&](Arch arch) { return has(arch); }));
+    std::ranges::sort(draft.archs);
+    draft.known =
+        static_cast<std::size_t>(std::ranges::count_if(draft.archs, [&](Arch arch) { return has(arch); }));
     const Arch newest = newest_of(draft.archs);
     std::vector<ComputeCapability> left;
     for (const ComputeCapability gpu : draft.unserved) {
@@ -158,15 +154,15 @@ class Planner {
 };
 
 void complete(FleetQuestion& question) {
-  std::sort(question.gpus.begin(), question.gpus.end());
+  std::ranges::sort(question.gpus);
   question.gpus.erase(std::unique(question.gpus.begin(), question.gpus.end()), question.gpus.end());
   std::erase_if(question.lacking, [&](ComputeCapability gpu) { return !holds(question.gpus, gpu); });
   for (const ComputeCapability gpu : question.gpus) {
-    const bool any = std::any_of(question.images.begin(), question.images.end(),
-                                 [&](const ImageCount& row) { return serves(row.candidate, gpu); });
+    const bool any = std::ranges::any_of(question.images,
+                                         [&](const ImageCount& row) { return serves(row.candidate, gpu); });
     if (!any && !question.images.empty() && !holds(question.lacking, gpu)) question.lacking.push_back(gpu);
   }
-  std::sort(question.lacking.begin(), question.lacking.end());
+  std::ranges::sort(question.lacking);
   question.lacking.erase(std::unique(question.lacking.begin(), question.lacking.end()),
                          question.lacking.end());
 }

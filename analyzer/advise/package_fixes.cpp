@@ -82,6 +82,53 @@ void add_package_fix(const Facts& at, FixDrafts& fixes) {
         at.package.environment.empty() ? "" : fmt::format("-p {} ", shell_quote(at.package.environment))}}));
 }
 
+namespace {
+
+std::string quoted(std::string_view source) {
+  if (!source.starts_with(kEditable)) return shell_quote(source);
+  return std::string(kEditable) + shell_quote(source.substr(kEditable.size()));
+}
+
+}  // namespace
+
+Command install_from(std::string_view source) {
+  return command_of("{pip} {source}",
+                    {{"pip", std::string(pip_install(Pip::isolated))}, {"source", quoted(source)}});
+}
+
+RecipeCommand command_for(Build build, std::string_view source, std::string_view project) {
+  const RecipeRow& recipe = *build.recipe;
+  const bool pips = recipe.pip == Pip::here || recipe.pip == Pip::isolated;
+  const std::string folder = folder_of_source(source);
+  if (!source.empty() && (pips || (!folder.empty() && !recipe.where.empty()))) {
+    build.checkout = shell_quote(folder);
+    build.source = pips                            ? quoted(source)
+                   : source.starts_with(kEditable) ? std::string(kEditable) + "."
+                                                   : std::string(".");
+    build.pattern = recipe.command.substr(0, recipe.command.find("{pip}"));
+    if (!pips) build.pattern.insert(0, "cd {folder} && ");
+    if (contains(recipe.command, "{pip}")) build.pattern += "{pip} {source}";
+    std::string caveat(recipe.caveat);
+    if (!folder.empty())
+      add_clause(caveat,
+                 "what an earlier build left in that folder (build/, where it holds no sources) may pass for "
+                 "up to date: delete it first");
+    return {command_of(std::move(build)), std::move(caveat)};
+  }
+  std::string where(recipe.where);
+  if (recipe.pip == Pip::here && build.package == Build{}.package) {
+    // pip builds the checkout itself: there is no index to choose from.
+    constexpr std::string_view kFromSource = " --no-binary :all:";
+    build.pattern = recipe.command;
+    if (const std::size_t at = build.pattern.find(kFromSource); at != std::string::npos)
+      build.pattern.erase(at, kFromSource.size());
+    if (recipe.id == "extension" && !project.empty())
+      where = fmt::format("run it in a checkout of {}", project);
+  }
+  add_clause(where, recipe.caveat);
+  return {command_of(std::move(build)), std::move(where)};
+}
+
 bool has_other_ways(const Facts& at) {
   return std::ranges::any_of(workarounds(), [&](const WorkaroundRow& row) {
     return at.package.name == row.package || at.package.software == row.package;

@@ -69,11 +69,6 @@ Build build_for(const Facts& at, const Chosen& chosen) {
   return out;
 }
 
-std::string quoted(std::string_view source) {
-  if (!source.starts_with(kEditable)) return shell_quote(source);
-  return std::string(kEditable) + shell_quote(source.substr(kEditable.size()));
-}
-
 // The build systems that may have made the file, likeliest first.
 std::vector<std::string_view> recipes_for(const Facts& at, const Chosen& chosen) {
   const std::string_view nvcc = at.file.bare              ? "nvcc_fatbin"
@@ -246,7 +241,7 @@ void add_rebuild(const Facts& at, const Chosen& chosen, FixDrafts& fixes) {
 // Code made in memory: there is no file to build again, but a compiler in the process (NVRTC, or what is
 // built on it) that was told which GPU to compile for.
 void add_compiler_fix(const Facts& at, FixDrafts& fixes) {
-  const ToolkitRow* at_hand = at.images.toolkit.known() ? toolkit_at_most(at.images.toolkit) : nullptr;
+  const ToolkitRow* at_hand = toolkit_at_most(at.images.toolkit);
   const ToolkitRow* other = recommend_toolkit(*at.gpu.cc, std::nullopt, at.driver.cuda, {});
   std::optional<BuildPlan> plan;
   if (at_hand != nullptr) plan = plan_build({}, *at.gpu.cc, *at_hand, at.driver.cuda);
@@ -307,44 +302,6 @@ FixDraft do_without(const LibrarySupportRow& row, image::ComputeCapability devic
 
 }  // namespace
 
-Command install_from(std::string_view source) {
-  return command_of("{pip} {source}",
-                    {{"pip", std::string(pip_install(Pip::isolated))}, {"source", quoted(source)}});
-}
-
-RecipeCommand command_for(Build build, std::string_view source, std::string_view project) {
-  const RecipeRow& recipe = *build.recipe;
-  const bool pips = recipe.pip == Pip::here || recipe.pip == Pip::isolated;
-  const std::string folder = folder_of_source(source);
-  if (!source.empty() && (pips || (!folder.empty() && !recipe.where.empty()))) {
-    build.checkout = shell_quote(folder);
-    build.source = pips                            ? quoted(source)
-                   : source.starts_with(kEditable) ? std::string(kEditable) + "."
-                                                   : std::string(".");
-    build.pattern = recipe.command.substr(0, recipe.command.find("{pip}"));
-    if (!pips) build.pattern.insert(0, "cd {folder} && ");
-    if (contains(recipe.command, "{pip}")) build.pattern += "{pip} {source}";
-    std::string caveat(recipe.caveat);
-    if (!folder.empty())
-      add_clause(caveat,
-                 "what an earlier build left in that folder (build/, where it holds no sources) may pass for "
-                 "up to date: delete it first");
-    return {command_of(std::move(build)), std::move(caveat)};
-  }
-  std::string where(recipe.where);
-  if (recipe.pip == Pip::here && build.package == Build{}.package) {
-    // pip builds the checkout itself: there is no index to choose from.
-    constexpr std::string_view kFromSource = " --no-binary :all:";
-    build.pattern = recipe.command;
-    if (const std::size_t at = build.pattern.find(kFromSource); at != std::string::npos)
-      build.pattern.erase(at, kFromSource.size());
-    if (recipe.id == "extension" && !project.empty())
-      where = fmt::format("run it in a checkout of {}", project);
-  }
-  add_clause(where, recipe.caveat);
-  return {command_of(std::move(build)), std::move(where)};
-}
-
 void add_rebuild_for_driver(const Facts& at, FixDrafts& fixes) {
   const auto have = list_to_keep(at);
   const ToolkitRow* other = recommend_toolkit(*at.gpu.cc, at.driver.cuda, at.driver.cuda, have);
@@ -365,7 +322,7 @@ void add_extension_rebuild(const Facts& at, FixDrafts& fixes) {
   extension.file.origin = Origin::python_extension;
   extension.package.name = {};
   extension.package.version.clear();
-  const ToolkitRow* at_hand = at.images.toolkit.known() ? toolkit_at_most(at.images.toolkit) : nullptr;
+  const ToolkitRow* at_hand = toolkit_at_most(at.images.toolkit);
   const bool here = at_hand == nullptr || builds_for(*at_hand, {*at.gpu.cc, image::Suffix::none});
   const ToolkitRow* toolkit =
       here && at_hand != nullptr ? at_hand : recommend_toolkit(*at.gpu.cc, std::nullopt, at.driver.cuda, {});
@@ -432,7 +389,7 @@ void add_rebuild_fixes(const Facts& at, FixDrafts& fixes) {
     return add_package_fix(at, fixes);
   }
   const auto have = list_to_keep(at);
-  const ToolkitRow* at_hand = at.images.toolkit.known() ? toolkit_at_most(at.images.toolkit) : nullptr;
+  const ToolkitRow* at_hand = toolkit_at_most(at.images.toolkit);
   const ToolkitRow* other = recommend_toolkit(
       *at.gpu.cc, at_hand ? std::optional(at_hand->version) : near_published(at), at.driver.cuda, have);
   std::optional<BuildPlan> here;

@@ -42,7 +42,7 @@ const VendorLibraryRow* vendor_of(const Facts& at) {
 // answer where the file is of such a release itself.
 bool range_tells(const Facts& at, bool part_of_cuda) {
   if (!part_of_cuda) return false;
-  const ToolkitRow* own = at.images.toolkit.known() ? toolkit_at_most(at.images.toolkit) : nullptr;
+  const ToolkitRow* own = toolkit_at_most(at.images.toolkit);
   return own == nullptr || !builds_for(*own, {*at.gpu.cc, image::Suffix::none});
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/remedies.h"
 
+#include <cctype>
+
+#include "analyzer/advise/commands.h"
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
@@ -24,7 +27,7 @@ std::string major_of_library(std::string_view file) {
 // What a list is to have: the GPU, else the newest that the CUDA of the log builds for; of no known CUDA,
 // what all of its releases since 11.1 build.
 std::optional<BuildPlan> list_plan(const Facts& at) {
-  const ToolkitRow* named = at.images.toolkit.known() ? toolkit_at_most(at.images.toolkit) : nullptr;
+  const ToolkitRow* named = toolkit_at_most(at.images.toolkit);
   // A builder that does not know an architecture: what all since PyTorch 1.7 know.
   const bool refused = at.call.message == "torch_arch_word";
   const ToolkitRow* last = at.gpu.cc ? last_with_code_for(*at.gpu.cc) : nullptr;
@@ -102,6 +105,18 @@ std::string pip_word(const Facts& at) {
   return {};
 }
 
+// The index of PyTorch's builds that serves the GPU and the driver; that of most GPUs where neither is known.
+std::string torch_index(const Facts& at) {
+  WheelName torch;
+  torch.distribution = "torch";
+  constexpr image::Version kOfToday{12, 0};
+  const image::Version driver = likely_driver(at).known() ? likely_driver(at) : kOfToday;
+  if (at.gpu.cc)
+    if (const auto choice = choose_wheel(at, torch, driver, {}, "pip"))
+      return std::string(choice->row->variant);
+  return at.driver.cuda.known() && at.driver.cuda.major < 12 ? "cu118" : "cu128";
+}
+
 // nullopt for a row that is about a GPU of another kind, or asks which one it is where that is known.
 std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
   const std::optional<image::ComputeCapability>& device = at.gpu.cc;
@@ -152,9 +167,9 @@ bool is_for(const Remedy& row, std::string_view message) {
   constexpr std::string_view kFamily = "of_all_";
   if (!row.message.starts_with(kFamily)) return row.message == message;
   // What is known of a package goes before what is said of a message.
-  const bool has_own =
-      row.package.empty() && std::any_of(message_fixes().begin(), message_fixes().end(),
-                                         [&](const Remedy& own) { return own.message == message; });
+  const bool has_own = row.package.empty() && std::ranges::any_of(message_fixes(), [&](const Remedy& own) {
+                         return own.message == message;
+                       });
   return !has_own && message.starts_with(std::string(row.message.substr(kFamily.size())) + '_');
 }
 
@@ -164,16 +179,26 @@ bool installs(const FixDraft& fix) {
 
 }  // namespace
 
-std::string torch_index(const Facts& at) {
-  WheelName torch;
-  torch.distribution = "torch";
-  constexpr image::Version kOfToday{12, 0};
-  const image::Version driver = likely_driver(at).known() ? likely_driver(at) : kOfToday;
-  if (at.gpu.cc)
-    if (const auto choice = choose_wheel(torch, "pip", *at.gpu.cc, platform_of(at), driver,
-                                         at.process.python_version, at.gpu.others))
-      return std::string(choice->row->variant);
-  return at.driver.cuda.known() && at.driver.cuda.major < 12 ? "cu118" : "cu128";
+Fix remedy_of(const LogFacts& clues, const OtherFailure& other) {
+  Facts at;
+  if (!clues.devices.empty()) at.gpu.cc = clues.devices.front().cc;
+  at.driver.cuda = clues.driver;
+  at.images.toolkit = clues.toolkit;
+  at.process.python_version = clues.python_release;
+  at.process.windows = clues.of_windows();
+  at.package.platform = at.process.windows ? "windows x86_64" : "";
+  at.process.interpreter = clues.has("portable") ? R"(.\python_embeded\python.exe -s)" : "";
+  std::string pip = "PACKAGE";
+  for (const SoftwareRow& row : software())
+    if (contains(other.software, row.package) && row.package != "torch" && !row.pip.empty()) pip = row.pip;
+  const TemplateWords words = {{"torch_index", torch_index(at)}, {"pip", pip}};
+  FixDraft fix{{FixKind::environment, expand(other.row->remedy, words), {}, "", ""}};
+  char& first = fix.title.front();
+  if (!other.row->command.empty()) first = static_cast<char>(std::toupper(static_cast<unsigned char>(first)));
+  fix.steps = commands_of(other.row->command, words);
+  AdviceDraft draft{{std::move(fix)}, {}, {}};
+  if (at.process.windows) keep_for_windows(at, draft.fixes);
+  return printed(at, std::move(draft)).fixes.front();
 }
 
 std::string_view title_of_message(std::string_view message) {
@@ -292,8 +317,8 @@ std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment
         {"kshim doctor",
          "says which GPU and driver this machine has, and which CUDA libraries a program would load"});
   }
-  const bool nccl = std::any_of(clues.hits.begin(), clues.hits.end(),
-                                [](const LogMatch& hit) { return hit.id == "nccl_unhandled"; });
+  const bool nccl =
+      std::ranges::any_of(clues.hits, [](const LogMatch& hit) { return hit.id == "nccl_unhandled"; });
   if (nccl) out.push_back({fmt::format("NCCL_DEBUG=INFO {}", program), "NCCL then says which error it met"});
   if (cause == Cause::nvrtc_arch_unsupported)
     out.push_back({fmt::format("kshim run -- {}", program),

@@ -155,15 +155,22 @@ Version likely_driver(const Facts& at) {
   return std::max({at.images.toolkit, kOfToday, gpu != nullptr ? gpu->first_toolkit : kOfToday});
 }
 
-std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view manager,
-                                        ComputeCapability device, std::string_view platform, Version driver,
-                                        std::string_view python, const std::vector<ComputeCapability>& others,
-                                        const std::vector<std::string_view>& variants) {
+const char* manager_of(const Facts& at) { return at.package.manager == "conda" ? "conda" : "pip"; }
+
+const WheelRow* row_of(const Facts& at, const WheelName& wheel) {
+  return find_wheel(wheel.distribution, wheel.version, wheel.variant, platform_of(at));
+}
+
+std::optional<WheelChoice> choose_wheel(const Facts& at, const WheelName& wheel, Version driver,
+                                        const std::vector<std::string_view>& variants,
+                                        std::string_view manager) {
+  if (manager.empty()) manager = manager_of(at);
+  const ComputeCapability device = *at.gpu.cc;
   // The build that is there is not the answer, whatever the table says of it.
-  const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
-  const PythonRow* limit = find_python(wheel.distribution, python);
+  const WheelRow* there = row_of(at, wheel);
+  const PythonRow* limit = find_python(wheel.distribution, at.process.python_version);
   const Version cuda = cuda_of(wheel.variant);
-  std::vector<const WheelRow*> rows = wheels_serving(wheel.distribution, device, platform);
+  std::vector<const WheelRow*> rows = wheels_serving(wheel.distribution, device, platform_of(at));
   // With an old Python, its last release is as new as it can be.
   const bool limited = !is_plain(wheel.version) && limit != nullptr && limit->last != kNewest;
   const unsigned used =
@@ -186,7 +193,7 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
   // One that serves the other GPUs as well, where there is one: a second fix for another of them is then the
   // same.
   const auto serves_all = [&](const WheelRow* row) {
-    return std::ranges::all_of(others, [&](ComputeCapability other) {
+    return std::ranges::all_of(at.gpu.others, [&](ComputeCapability other) {
       return serves(*row, other) != image::Choice::none && !last_with_companions(*row, other).empty();
     });
   };
@@ -241,33 +248,33 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
                      std::string(release)};
 }
 
-std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::string_view manager,
-                                                   std::optional<ComputeCapability> device,
-                                                   std::string_view platform, Version driver,
-                                                   std::string_view python) {
-  if (device) {
-    auto choice = choose_wheel(wheel, manager, *device, platform, driver, python);
+std::optional<WheelChoice> choose_wheel_for_driver(const Facts& at, const WheelName& wheel) {
+  const Version driver = at.driver.cuda;
+  if (at.gpu.cc) {
+    auto choice = choose_wheel(at, wheel, driver);
     return choice && runs_on(*choice->row, driver) ? choice : std::nullopt;
   }
+  const std::string platform = platform_of(at);
+  // That of code for most of the GPUs which it may be about; of these the oldest CUDA.
   const WheelRow* best = nullptr;
   std::size_t most = 0;
   if (!is_plain(wheel.version)) {
     // Of a release that is not known, the newest with a build that the driver runs.
     for (const WheelRow& row : wheels())
       if (row.distribution == wheel.distribution && row.platform == platform &&
-          cuda_of(row.variant).known() && runs_on(row, driver) && installer_of(row, manager) != nullptr &&
+          cuda_of(row.variant).known() && runs_on(row, driver) &&
+          installer_of(row, manager_of(at)) != nullptr &&
           (best == nullptr || compare_last(row.last, best->last) > 0))
         best = &row;
     if (best == nullptr || best->last == kNewest) return std::nullopt;
-    return WheelChoice{best, installer_of(*best, manager), fmt::format("=={}.*", best->last), false,
+    return WheelChoice{best, installer_of(*best, manager_of(at)), fmt::format("=={}.*", best->last), false,
                        std::string(best->last)};
   }
   for (const WheelRow& row : wheels()) {
     if (row.distribution != wheel.distribution || row.platform != platform || !cuda_of(row.variant).known() ||
         !is_within(wheel.version, row.first, row.last) || !runs_on(row, driver) ||
-        installer_of(row, manager) == nullptr)
+        installer_of(row, manager_of(at)) == nullptr)
       continue;
-    // That of code for most of the GPUs which it may be about.
     const std::size_t served = served_of(row, driver);
     if (best != nullptr &&
         (served < most || (served == most && cuda_of(best->variant) < cuda_of(row.variant))))
@@ -276,22 +283,20 @@ std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::
     most = served;
   }
   if (best == nullptr) return std::nullopt;
-  return WheelChoice{best, installer_of(*best, manager), "==" + wheel.version, true, wheel.version};
+  return WheelChoice{best, installer_of(*best, manager_of(at)), "==" + wheel.version, true, wheel.version};
 }
 
 const WheelRow* serving_already(const Facts& at) {
   if (!at.gpu.cc || at.package.from_source || !at.file.path.empty()) return nullptr;
   const WheelName wheel = wheel_of(at);
   if (wheel.distribution.empty() || !is_plain(wheel.version)) return nullptr;
-  const std::string platform = platform_of(at);
-  const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
+  const WheelRow* there = row_of(at, wheel);
   // Of few of the builds for Windows the table has a row; they are of the same release and CUDA.
-  if (there == nullptr && platform.starts_with("windows"))
+  if (there == nullptr && platform_of(at).starts_with("windows"))
     there = find_wheel(wheel.distribution, wheel.version, wheel.variant, kLinux);
   if (there == nullptr || serves(*there, *at.gpu.cc) != image::Choice::sass) return nullptr;
   // What everybody builds for himself, the table does not know.
-  if (find_installer(wheel.distribution, at.package.manager == "conda" ? "conda" : "pip") == nullptr)
-    return nullptr;
+  if (find_installer(wheel.distribution, manager_of(at)) == nullptr) return nullptr;
   // What was read of the thing itself refutes the table.
   const bool refuted =
       !at.images.have.empty() &&

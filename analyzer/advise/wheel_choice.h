@@ -14,21 +14,20 @@ struct WheelChoice {
   bool same = false;                        ///< the release that is installed
   std::string release;                      ///< which it is; empty: the newest
 };
-/// Of the release that is there, else of the nearest that has code for the GPU (newer ones before older
-/// ones), and the newest where none is known to be there; machine code before PTX, and the oldest CUDA of
-/// these, which runs on most drivers. nullopt where no row serves it. `python`: "3.10", which has a wheel of
-/// the newer release, where any that serves has one for it. `others`: GPUs that the build is to serve too, if
-/// any does. `variants`: the only ones that count, where there are any.
-std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view manager,
-                                        image::ComputeCapability device, std::string_view platform,
-                                        image::Version driver, std::string_view python = {},
-                                        const std::vector<image::ComputeCapability>& others = {},
-                                        const std::vector<std::string_view>& variants = {});
+/// "conda", else "pip".
+const char* manager_of(const Facts& at);
+/// The row of a build, for the platform of the situation.
+const WheelRow* row_of(const Facts& at, const WheelName& wheel);
+/// Of the release that is there, else of the nearest that has code for the GPU, which is known (newer ones
+/// before older ones), and the newest where none is known to be there; machine code before PTX, and the
+/// oldest CUDA of these, which runs on most drivers. nullopt where no row serves it. Where any that serves
+/// has a wheel for the Python of the situation, or code for its other GPUs, such a one. `variants`: the only
+/// ones that count, where there are any. `manager`: in place of that of the situation.
+std::optional<WheelChoice> choose_wheel(const Facts& at, const WheelName& wheel, image::Version driver,
+                                        const std::vector<std::string_view>& variants = {},
+                                        std::string_view manager = {});
 /// A build that the driver runs; of the release that is there, where no GPU is known. nullopt where none is.
-std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::string_view manager,
-                                                   std::optional<image::ComputeCapability> device,
-                                                   std::string_view platform, image::Version driver,
-                                                   std::string_view python = {});
+std::optional<WheelChoice> choose_wheel_for_driver(const Facts& at, const WheelName& wheel);
 /// The row of what is installed, where it has machine code for the GPU by the table and nothing read from the
 /// thing itself says otherwise: then something else is what fails.
 const WheelRow* serving_already(const Facts& at);

@@ -13,8 +13,8 @@ using image::Version;
 // "12.6", and "12" of a build that serves all of 12.
 std::string cuda_text(std::string_view variant) {
   const Version cuda = cuda_of(variant);
-  const bool fine = cuda.minor != 0 || std::count_if(variant.begin(), variant.end(),
-                                                     [](char c) { return c >= '0' && c <= '9'; }) > 2;
+  const bool fine =
+      cuda.minor != 0 || std::ranges::count_if(variant, [](char c) { return c >= '0' && c <= '9'; }) > 2;
   return fine ? name(cuda) : std::to_string(cuda.major);
 }
 
@@ -52,8 +52,6 @@ std::string_view title_of(std::string_view distribution, std::string_view manage
   const InstallerRow* row = find_installer(distribution, manager);
   return row != nullptr ? row->title : distribution;
 }
-
-const char* manager_of(const Facts& at) { return at.package.manager == "conda" ? "conda" : "pip"; }
 
 std::string caveat_for(const Facts& at, const WheelChoice& choice, const WheelName& wheel) {
   std::vector<std::string> parts;
@@ -181,7 +179,7 @@ void add_new_environment(std::string_view python, FixDraft& fix) {
   for (Install* install : steps_of<Install>(fix)) {
     if (install->tool == "conda") continue;
     install->environment = kFolder;
-    steps.push_back({{{"", std::move(*install)}}});
+    steps.push_back({{{.action = std::move(*install)}}});
   }
   if (steps.size() > 1) fix.steps = std::move(steps);
 }
@@ -221,6 +219,11 @@ FixDraft install(const Facts& at, const WheelChoice& choice, const WheelName& wh
   return fix;
 }
 
+std::string_view what_serves(const Facts& at, const WheelChoice& choice) {
+  return serves(*choice.row, *at.gpu.cc) == image::Choice::jit ? ", which has PTX for this GPU"
+                                                               : ", which has code for this GPU";
+}
+
 // The leader that is there, with its variant: "torch" 2.7.1 cu128. Without a version where none is known.
 WheelName leader_of(const Facts& at, std::string_view distribution) {
   std::string version = distribution == "torch" ? at.package.torch_build : "";
@@ -249,25 +252,20 @@ bool add_follower_fix(const Facts& at, const WheelName& wheel, std::string_view 
                       FixDrafts& fixes) {
   const char* manager = manager_of(at);
   const std::string platform = platform_of(at);
-  const auto choose = [&](const WheelName& name, const std::vector<std::string_view>& variants) {
-    return choose_wheel(name, manager, *at.gpu.cc, platform, at.driver.cuda, at.process.python_version,
-                        at.gpu.others, variants);
-  };
   const WheelName leader = leader_of(at, leader_distribution);
-  const WheelRow* there = find_wheel(leader.distribution, leader.version, leader.variant, platform);
+  const WheelRow* there = row_of(at, leader);
   const std::string takes = fmt::format("{} takes the library for the CUDA that {} is built for",
                                         wheel.distribution, title_of(leader_distribution, manager));
   const auto add = [&](const WheelChoice& choice, const WheelName& name) {
     FixDraft fix = install(at, choice, name);
-    const bool compiled = serves(*choice.row, *at.gpu.cc) == image::Choice::jit;
-    fix.title += compiled ? ", which has PTX for this GPU" : ", which has code for this GPU";
+    fix.title += what_serves(at, choice);
     fix.why = fmt::format("its library for {} has {}", choice.row->variant,
                           image_that_serves(*choice.row, *at.gpu.cc));
     fix.caveat = takes + (fix.caveat.empty() ? "" : "; " + fix.caveat);
     fixes.push_back(std::move(fix));
   };
   if (there != nullptr && serves(*there, *at.gpu.cc) != image::Choice::none) {
-    const auto choice = choose(wheel, {there->variant});
+    const auto choice = choose_wheel(at, wheel, at.driver.cuda, {there->variant});
     if (choice && !choice->same) {
       add(*choice, wheel);
       return true;
@@ -276,7 +274,7 @@ bool add_follower_fix(const Facts& at, const WheelName& wheel, std::string_view 
   WheelName other;
   other.distribution = leader_distribution;
   if (const auto variants = serving_variants(wheel, platform, *at.gpu.cc); !variants.empty()) {
-    if (const auto choice = choose(other, variants)) {
+    if (const auto choice = choose_wheel(at, other, at.driver.cuda, variants)) {
       FixDraft fix = install(at, *choice, other);
       fix.title += ", for which it has a library with code for this GPU";
       fix.why = fmt::format("the library of {} {} for {} has code for this GPU, and so has that build",
@@ -286,13 +284,14 @@ bool add_follower_fix(const Facts& at, const WheelName& wheel, std::string_view 
       return true;
     }
   }
-  const auto choice = choose(wheel, {});
+  const auto choice = choose_wheel(at, wheel, at.driver.cuda);
   if (!choice) return false;
   add(*choice, wheel);
   WheelName chosen = wheel;
   chosen.version = choice->release;
   const bool fits = there != nullptr && there->variant == choice->row->variant;
-  if (const auto build = choose(other, serving_variants(chosen, platform, *at.gpu.cc));
+  if (const auto build =
+          choose_wheel(at, other, at.driver.cuda, serving_variants(chosen, platform, *at.gpu.cc));
       build && !fits && !leader.version.empty()) {
     const FixDraft with = install(at, *build, other);
     FixDraft& fix = fixes.back();
@@ -309,8 +308,7 @@ bool add_wheel_fix(const Facts& at, FixDrafts& fixes, std::string_view distribut
   if (!at.gpu.cc) return false;
   WheelName wheel = wanted(at, distribution);
   if (wheel.distribution.empty()) return false;
-  const char* manager = manager_of(at);
-  if (find_installer(wheel.distribution, manager) == nullptr || at.package.manager == "dpkg" ||
+  if (find_installer(wheel.distribution, manager_of(at)) == nullptr || at.package.manager == "dpkg" ||
       at.package.manager == "rpm")
     return false;
   for (const CudaFollowerRow& row : cuda_followers())
@@ -322,18 +320,14 @@ bool add_wheel_fix(const Facts& at, FixDrafts& fixes, std::string_view distribut
     if (is_vendors(at) && row.distribution == wheel.distribution && cuda_of(wheel.variant).known() &&
         cuda_of(row.variant).major == cuda_of(wheel.variant).major)
       own.push_back(row.variant);
-  auto choice = choose_wheel(wheel, manager, *at.gpu.cc, platform_of(at), likely_driver(at),
-                             at.process.python_version, at.gpu.others, own);
-  if (!choice && !own.empty())
-    choice = choose_wheel(wheel, manager, *at.gpu.cc, platform_of(at), likely_driver(at),
-                          at.process.python_version, at.gpu.others);
+  auto choice = choose_wheel(at, wheel, likely_driver(at), own);
+  if (!choice && !own.empty()) choice = choose_wheel(at, wheel, likely_driver(at));
   // The same project under another name, with code for other GPUs.
   for (const SiblingRow& row : knowledge().siblings) {
     if (choice || row.distribution != wheel.distribution) continue;
     WheelName sibling;
     sibling.distribution = row.sibling;
-    choice = choose_wheel(sibling, manager, *at.gpu.cc, platform_of(at), likely_driver(at),
-                          at.process.python_version, at.gpu.others);
+    choice = choose_wheel(at, sibling, likely_driver(at));
     if (choice) wheel = sibling;
   }
   const GpuRow* gpu = gpu_of(at);
@@ -354,7 +348,7 @@ bool add_wheel_fix(const Facts& at, FixDrafts& fixes, std::string_view distribut
   const bool compiled = serves(*choice->row, *at.gpu.cc) == image::Choice::jit;
   if (compiled && at.cause == Cause::jit_tax) return false;  // the same compiling at each start
   FixDraft fix = install(at, *choice, wheel);
-  fix.title += compiled ? ", which has PTX for this GPU" : ", which has code for this GPU";
+  fix.title += what_serves(at, *choice);
   const std::string_view which = choice->row->variant;
   fix.why = fmt::format("{} {}, {}", which.empty() ? "it has" : fmt::format("the build for {} has", which),
                         served, compiled ? "which the driver compiles for it" : "which runs on it");
@@ -366,7 +360,7 @@ std::optional<bool> torch_serves(const Facts& at) {
   if (!at.gpu.cc) return std::nullopt;
   const WheelName torch = leader_of(at, "torch");
   if (torch.version.empty()) return std::nullopt;
-  const WheelRow* row = find_wheel(torch.distribution, torch.version, torch.variant, platform_of(at));
+  const WheelRow* row = row_of(at, torch);
   if (row == nullptr) return std::nullopt;
   return serves(*row, *at.gpu.cc) != image::Choice::none;
 }
@@ -379,8 +373,7 @@ bool add_wheel_for_driver(const Facts& at, FixDrafts& fixes) {
   for (const CudaFollowerRow& row : cuda_followers())
     if (row.distribution == wheel.distribution) wheel = leader_of(at, row.leader);
   if (wheel.distribution.empty()) return false;
-  const auto choice = choose_wheel_for_driver(wheel, manager_of(at), at.gpu.cc, platform_of(at),
-                                              at.driver.cuda, at.process.python_version);
+  const auto choice = choose_wheel_for_driver(at, wheel);
   if (!choice || choice->row->variant.empty()) return false;
   FixDraft fix = install(at, *choice, wheel);
   fix.title += ", which this driver runs";
@@ -445,7 +438,7 @@ void add_wheel_remarks(const Facts& at, std::vector<std::string>& remarks) {
                     wheel.distribution, wheel.version, knowledge_date(), known));
   }
   if (installer == nullptr || !knows_wheels_of(wheel.distribution, platform) ||
-      serving_already(at) != nullptr || choose_wheel(wheel, manager, *at.gpu.cc, platform, at.driver.cuda))
+      serving_already(at) != nullptr || choose_wheel(at, wheel, at.driver.cuda))
     return;
   std::string_view oldest;  // what came before was not looked at
   for (const WheelRow& row : wheels())
@@ -463,7 +456,7 @@ std::vector<std::string> useless_variants(const Facts& at) {
   const WheelName wheel = wheel_of(at);
   if (!at.gpu.cc || wheel.distribution.empty() || !is_plain(wheel.version)) return out;
   const std::string platform = platform_of(at);
-  const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
+  const WheelRow* there = row_of(at, wheel);
   for (const WheelRow& row : wheels()) {
     if (&row != there && row.distribution == wheel.distribution && row.platform == platform &&
         !row.variant.empty() && is_within(wheel.version, row.first, row.last) &&

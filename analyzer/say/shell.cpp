@@ -7,7 +7,8 @@
 namespace kshim::say {
 namespace {
 
-constexpr std::array<std::string_view, 3> kSeparators = {" && ", "; ", ";"};
+constexpr std::string_view kIfDone = " && ";
+constexpr std::string_view kThen = "; ";
 
 /// The end of a quoted text, of $(...) or of the character at `at`.
 std::size_t end_of(std::string_view text, std::size_t at) {
@@ -23,26 +24,25 @@ std::size_t end_of(std::string_view text, std::size_t at) {
 }
 
 struct Piece {
-  std::string_view before;
+  bool if_done;
   std::string_view text;
 };
 
 std::vector<Piece> pieces_of(std::string_view pattern) {
   std::vector<Piece> out;
-  std::string_view before;
+  bool if_done = false;
   std::size_t begin = 0;
   for (std::size_t at = 0; at < pattern.size();) {
-    const auto found = std::ranges::find_if(
-        kSeparators, [&](std::string_view separator) { return pattern.substr(at).starts_with(separator); });
-    if (found == kSeparators.end()) {
+    const std::string_view rest = pattern.substr(at);
+    if (!rest.starts_with(kIfDone) && !rest.starts_with(kThen)) {
       at = end_of(pattern, at);
       continue;
     }
-    out.push_back({before, pattern.substr(begin, at - begin)});
-    before = pattern.substr(at, found->size());
-    begin = at += found->size();
+    out.push_back({if_done, pattern.substr(begin, at - begin)});
+    if_done = rest.starts_with(kIfDone);
+    begin = at += (if_done ? kIfDone : kThen).size();
   }
-  out.push_back({before, pattern.substr(begin)});
+  out.push_back({if_done, pattern.substr(begin)});
   return out;
 }
 
@@ -95,13 +95,12 @@ unsigned needs_of(std::string_view pattern, std::string_view program) {
   add(holds_any(pattern, {"sudo ", "export ", "unset ", "rm -", "/usr/", "/dev/", "/proc/", "ldconfig",
                           "env -u", "env{unset}", "| grep", "$("}),
       need::system);
-  add(contains(kPrograms, program) || holds_any(pattern, {" | ", "$(", "/usr/", "/opt/", "/proc/", "/dev/",
-                                                          "~/", ".sh", "LD_LIBRARY_PATH", "$CUDA"}),
+  add(contains(kPrograms, program) || program.starts_with("env") ||
+          holds_any(pattern, {" | ", "$(", "/usr/", "/opt/", "/proc/", "/dev/", "~/", ".sh",
+                              "LD_LIBRARY_PATH", "$CUDA", "\"$"}),
       need::linux);
   add(holds_any(pattern, {"list}", "ARCH_LIST=", "ARCHITECTURES=\"", "compute_", "=sm_"}), need::gpu);
   add(contains(pattern, "apt-get install"), need::manager);
-  add(program == "export" || program == "unset" || program.starts_with("env") || contains(pattern, " && "),
-      need::posix);
   return out;
 }
 
@@ -113,6 +112,15 @@ std::vector<std::string> words_of(std::string_view text) {
     while (at < text.size() && text[at] != ' ') at = end_of(text, at);
     if (at > begin) out.emplace_back(text.substr(begin, at - begin));
     ++at;
+  }
+  return out;
+}
+
+std::vector<Variable> variables_of(std::string_view text) {
+  std::vector<Variable> out;
+  for (const std::string& word : words_of(text)) {
+    const std::size_t end = word.find('=');
+    out.push_back({word.substr(0, end), word.substr(std::min(end, word.size() - 1) + 1)});
   }
   return out;
 }
@@ -166,8 +174,8 @@ Action action_of(std::string_view pattern, std::string text) {
     return install_of(*verb, text);
   }
   const std::string_view program = pattern.substr(0, pattern.find(' '));
-  if (program == "export") return SetEnv{text.substr(program.size() + 1)};
-  if (program == "unset") return Unset{text.substr(program.size() + 1)};
+  if (program == "export") return SetEnv{variables_of(std::string_view(text).substr(program.size() + 1))};
+  if (program == "unset") return Unset{words_of(std::string_view(text).substr(program.size() + 1))};
   if (pattern.starts_with("docker run") || pattern.starts_with("docker compose"))
     return Container{std::move(text)};
   return Run{std::string(program), std::move(text), contains(pattern, "--query-gpu=name,compute_cap")};
@@ -188,9 +196,9 @@ Command command_of(std::string_view pattern, const TemplateWords& words, const s
     return result + expand(text.substr(at + diagnose::kProgramWord.size()), words);
   };
   out.names_program = failed != nullptr && contains(pattern, diagnose::kProgramWord);
-  for (auto [before, text] : pieces_of(pattern)) {
+  for (auto [if_done, text] : pieces_of(pattern)) {
     const std::size_t assigned = assignments_in(text);
-    Step step{std::string(before) + filled(text.substr(0, assigned)), {}};
+    Step step{if_done, variables_of(filled(text.substr(0, assigned))), {}};
     text.remove_prefix(assigned);
     // {pip} is `pip install` with options.
     constexpr std::string_view kPip = "{pip}";
@@ -200,9 +208,7 @@ Command command_of(std::string_view pattern, const TemplateWords& words, const s
     step.action = action_of(own, filled(text));
     const Run* run = std::get_if<Run>(&step.action);
     const bool installs = std::holds_alternative<Install>(step.action);
-    if (out.empty())
-      out.needs |= needs_of(pattern, text.substr(0, text.find(' '))) |
-                   (step.before.size() > before.size() ? need::posix : need::none);
+    if (out.empty()) out.needs |= needs_of(pattern, text.substr(0, text.find(' ')));
     if (installs) out.needs |= need::manager;
     if (installs || std::holds_alternative<Remove>(step.action) ||
         (run != nullptr && is_python(run->program)))
@@ -243,24 +249,33 @@ Command steps_of(const Build& build) {
                     nullptr, Holes::keep);
 }
 
-/// How an installer is started: "pip install ", and with what says for which environment.
-std::string start_of(std::string_view tool, std::string_view action, const PythonEnvironment& python) {
+/// How an installer is started: "pip install", and with what says for which environment.
+std::string start_of(std::string_view tool, std::string_view action, const Shell& shell) {
+  const PythonEnvironment& python = shell.python;
+  if (shell.windows && !shell.interpreter.empty() && !python.known() && tool != "conda")
+    return fmt::format("{} -m pip {}", shell.interpreter, action);
   if (!python.known() || (tool == "conda" && !python.conda)) return fmt::format("{} {}", tool, action);
   if (tool == "conda") return fmt::format("conda {} --prefix {}", action, shell_quote(python.prefix));
   if (!python.has_pip) return fmt::format("uv pip {} --python {}", action, shell_quote(python.prefix));
   return fmt::format("{} -m pip {}", shell_quote(python.interpreter), action);
 }
 
+/// cmd knows double quotes alone; PowerShell takes both.
+std::string for_windows(std::string text) {
+  if (!contains(text, '"')) std::ranges::replace(text, '\'', '"');
+  return text;
+}
+
 struct Printer {
   const Shell& shell;
 
   std::string operator()(const Install& step) const {
-    const bool placed = !step.words.empty() && step.words.front() == "-p";
-    static const PythonEnvironment none;
-    return (!step.environment.empty()
-                ? fmt::format("uv pip install --python {}", step.environment)
-                : start_of(step.tool, step.action, placed && step.tool == "conda" ? none : shell.python)) +
-           " " + join(words_of(step), " ");
+    const bool placed = step.tool == "conda" && !step.words.empty() && step.words.front() == "-p";
+    const std::string start = !step.environment.empty()
+                                  ? fmt::format("uv pip install --python {}", step.environment)
+                              : placed ? fmt::format("{} {}", step.tool, step.action)
+                                       : start_of(step.tool, step.action, shell);
+    return start + " " + join(words_of(step), " ");
   }
   /// To uv, --upgrade means everything that a package asks for, PyTorch among it.
   std::vector<std::string> words_of(const Install& step) const {
@@ -277,14 +292,34 @@ struct Printer {
     return out;
   }
   std::string operator()(const Remove& step) const {
-    return fmt::format("{} {}", start_of(step.tool, "uninstall", shell.python), step.words);
+    return fmt::format("{} {}", start_of(step.tool, "uninstall", shell), step.words);
   }
-  std::string operator()(const SetEnv& step) const { return "export " + step.assignments; }
-  std::string operator()(const Unset& step) const { return "unset " + step.names; }
+  std::string operator()(const SetEnv& step) const {
+    return shell.windows ? set(step.variables, "; ") : "export " + set(step.variables, " ");
+  }
+  std::string operator()(const Unset& step) const {
+    return shell.windows ? "Remove-Item Env:" + join(step.names, ", Env:") : "unset " + join(step.names, " ");
+  }
   std::string operator()(const Container& step) const { return step.command; }
-  std::string operator()(const Run& step) const { return step.command; }
+  std::string operator()(const Run& step) const {
+    constexpr std::string_view kPython = "python";
+    const bool own = shell.windows && !shell.interpreter.empty() && step.program == kPython;
+    return own ? shell.interpreter + step.command.substr(kPython.size()) : step.command;
+  }
   std::string operator()(const Build& step) const { return text_of(steps_of(step), shell); }
   std::string operator()(const UpdateDriver&) const { return {}; }
+
+  /// A=1, or as PowerShell has it.
+  std::string set(const std::vector<Variable>& variables, std::string_view separator) const {
+    return join(mapped(variables,
+                       [&](const Variable& each) {
+                         if (!shell.windows) return fmt::format("{}={}", each.name, each.value);
+                         const std::string value = unquoted(each.value);
+                         const char quote = value.find_first_of("$`\"") == value.npos ? '"' : '\'';
+                         return fmt::format("$env:{} = {}{}{}", each.name, quote, value, quote);
+                       }),
+                separator);
+  }
 };
 
 }  // namespace
@@ -296,7 +331,7 @@ Command command_of(Build build) {
   // It lies where Linux has it.
   if (!build.toolkit.empty() || contains(build.recipe->command, "{toolkit}"))
     out.needs |= need::system | need::linux;
-  out.steps.push_back({"", std::move(build)});
+  out.steps.push_back({false, {}, std::move(build)});
   return out;
 }
 
@@ -306,22 +341,26 @@ std::string_view pip_install(Pip how) {
 }
 
 std::string text_of(const Command& command, const Shell& shell) {
+  const Printer printer{shell};
   std::string out;
-  for (const Step& step : command.steps) out += step.before + std::visit(Printer{shell}, step.action);
-  if (!shell.windows || command.empty()) return out;
-  if (!contains(out, '"')) std::ranges::replace(out, '\'', '"');
-  const Step& first = command.steps.front();
-  if (shell.interpreter.empty() || !first.before.empty()) return out;
-  const Install* install = std::get_if<Install>(&first.action);
-  const Remove* remove = std::get_if<Remove>(&first.action);
-  const Run* run = std::get_if<Run>(&first.action);
-  const std::string_view tool = install != nullptr  ? install->tool
-                                : remove != nullptr ? remove->tool
-                                : run != nullptr    ? std::string_view(run->program)
-                                                    : std::string_view();
-  if (tool == "pip") return fmt::format("{} -m {}", shell.interpreter, out);
-  constexpr std::string_view kPython = "python";
-  return tool.starts_with(kPython) ? shell.interpreter + out.substr(kPython.size()) : out;
+  std::size_t blocks = 0;  // PowerShell's for &&, which its older versions do not have
+  const auto close = [&] {
+    for (; blocks > 0; --blocks) out += " }";
+  };
+  for (const Step& step : command.steps) {
+    if (!step.if_done) close();
+    blocks += step.if_done && shell.windows ? 1 : 0;
+    if (&step != &command.steps.front())
+      out += !step.if_done ? kThen : shell.windows ? "; if ($?) { " : kIfDone;
+    if (!step.with.empty())
+      out += printer.set(step.with, shell.windows ? kThen : " ").append(shell.windows ? kThen : " ");
+    std::string text = std::visit(printer, step.action);
+    const bool sets =
+        std::holds_alternative<SetEnv>(step.action) || std::holds_alternative<Build>(step.action);
+    out += shell.windows && !sets ? for_windows(std::move(text)) : text;
+  }
+  close();
+  return out;
 }
 
 std::string text_of(const Command& command) {

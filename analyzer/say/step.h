@@ -31,12 +31,17 @@ struct Remove {
   std::string words;
 };
 
+struct Variable {
+  std::string name;
+  std::string value;  ///< as a POSIX shell takes it
+};
+
 struct SetEnv {
-  std::string assignments;
+  std::vector<Variable> variables;
 };
 
 struct Unset {
-  std::string names;
+  std::vector<std::string> names;
 };
 
 struct Container {
@@ -93,7 +98,8 @@ struct UpdateDriver {
 using Action = std::variant<Install, Remove, SetEnv, Unset, Container, Run, Build, UpdateDriver>;
 
 struct Step {
-  std::string before;  ///< what joins it to the step before, and the variables that it alone gets
+  bool if_done = false;             ///< only where the step before it succeeded
+  std::vector<Variable> with = {};  ///< that it alone gets
   Action action;
 };
 
@@ -103,10 +109,9 @@ enum Need : unsigned {
   none = 0,
   system = 1U << 0,   ///< a system like Linux
   linux = 1U << 1,    ///< programs, files and notations that Windows has not
-  posix = 1U << 2,    ///< a shell of POSIX: variables before a program, &&
-  gpu = 1U << 3,      ///< which GPU it is
-  manager = 1U << 4,  ///< pip, conda or apt
-  python = 1U << 5,   ///< Python, or what installs its packages
+  gpu = 1U << 2,      ///< which GPU it is
+  manager = 1U << 3,  ///< pip, conda or apt
+  python = 1U << 4,   ///< Python, or what installs its packages
 };
 }  // namespace need
 

@@ -14,7 +14,7 @@ TABLES = {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")
           for name in ("gpus", "toolkits", "wheels") for folder in (IN_USE if (IN_USE / f"{name}.json").exists() else KNOWLEDGE,)}
 TARGETS = {row["cuda"]: set(row["targets"].split()) for row in TABLES["toolkits"]["toolkits"]}
 JETPACKS = {row["cc"]: row["last_cuda"] for row in TABLES["gpus"]["jetpacks"]}
-WINDOWS = re.compile(r"\b[A-Z]:[\\/]|\.dll\b|win_amd64|\bWindows (?:10|11)\b|\bwin ?1[01]\b", re.IGNORECASE)
+WINDOWS = re.compile(r"\b[A-Z]:[\\/]|\.dll\b|win_amd64|\bWindows (?:10|11)\b|\bplatform: windows\b|\bwin ?1[01]\b", re.IGNORECASE)
 
 
 def key(release):

@@ -419,8 +419,18 @@ TEST(Windows, WhichCommandsItHas) {
   EXPECT_EQ(kept({"nvidia-smi -L", "sudo modprobe nvidia", "ldconfig -p | grep x", "export A=/usr/lib/x",
                   "nvcc --version"}),
             std::pair(Lines({"nvidia-smi -L", "nvcc --version"}), true));
-  for (const char* posix : {"export A=1", "A=1 B=2 python x.py", "cmake -B b && cmake --build b", "unset A"})
-    EXPECT_EQ(kept({posix}), std::pair(Lines{posix}, false)) << posix;
+  const std::pair<const char*, const char*> in_powershell[] = {
+      {"export A=1 B='x y'", "$env:A = \"1\"; $env:B = \"x y\""},
+      {"A=1 B=\"7.5;8.6\" python x.py", "$env:A = \"1\"; $env:B = \"7.5;8.6\"; python x.py"},
+      {"A='it is $5' x.exe", "$env:A = 'it is $5'; x.exe"},
+      {"unset A B", "Remove-Item Env:A, Env:B"},
+      {"cmake -B b && cmake --build b && ctest",
+       "cmake -B b; if ($?) { cmake --build b; if ($?) { ctest } }"},
+      {"git pull && pip install '.[x]'; y.exe", "git pull; if ($?) { pip install \".[x]\" }; y.exe"}};
+  for (const auto& [posix, windows] : in_powershell)
+    EXPECT_EQ(kept({posix}), std::pair(Lines{windows}, true)) << posix;
+  EXPECT_EQ(kept({"export PATH=/opt/x:\"$PATH\"", "env -u A x.exe"}).first, Lines{})
+      << "PowerShell has no such words";
   EXPECT_EQ(kept({"python -c 'print(\"a\")'"}).first, Lines{"python -c 'print(\"a\")'"});
   at.process.interpreter = ".\\python_embeded\\python.exe";
   EXPECT_EQ(kept({"pip install x"}).first, Lines{".\\python_embeded\\python.exe -m pip install x"});

@@ -74,13 +74,15 @@ TEST(Steps, AreOfThePattern) {
   ASSERT_EQ(install->packages.size(), 1U);
   EXPECT_EQ(install->packages[0].name, "nvidia-cudnn-cu12");
   EXPECT_EQ(install->packages[0].release, "==1.2");
-  EXPECT_NE(both.needs & need::posix, 0U);
+  EXPECT_TRUE(both.steps[1].if_done);
   // The user's own words are no steps, and take nothing for granted.
   const std::string program = "python 'pip install x && sudo y.py'";
   const Command own = command_of("CUDA_VISIBLE_DEVICES=1 PROGRAM", {}, &program);
   ASSERT_EQ(own.steps.size(), 1U);
   EXPECT_TRUE(std::holds_alternative<say::Run>(own.steps[0].action));
-  EXPECT_EQ(own.needs, need::posix);
+  EXPECT_EQ(own.needs, need::none);
+  ASSERT_EQ(own.steps[0].with.size(), 1U);
+  EXPECT_EQ(own.steps[0].with[0].name, "CUDA_VISIBLE_DEVICES");
   EXPECT_EQ(text_of(own, {venv()}), "CUDA_VISIBLE_DEVICES=1 python 'pip install x && sudo y.py'");
   EXPECT_TRUE(command_of("rm -r {removable}", {{"removable", ""}}).empty()) << "a word is not known";
   const Command set = command_of("export A={a}; nvcc --version", {{"a", "'b; c'"}});
