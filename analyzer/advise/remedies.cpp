@@ -105,18 +105,6 @@ std::string pip_word(const Facts& at) {
   return {};
 }
 
-// The index of PyTorch's builds that serves the GPU and the driver; that of most GPUs where neither is known.
-std::string torch_index(const Facts& at) {
-  WheelName torch;
-  torch.distribution = "torch";
-  constexpr image::Version kOfToday{12, 0};
-  const image::Version driver = likely_driver(at).known() ? likely_driver(at) : kOfToday;
-  if (at.gpu.cc)
-    if (const auto choice = choose_wheel(at, torch, driver, {}, "pip"))
-      return std::string(choice->row->variant);
-  return at.driver.cuda.known() && at.driver.cuda.major < 12 ? "cu118" : "cu128";
-}
-
 // nullopt for a row that is about a GPU of another kind, or asks which one it is where that is known.
 std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
   const std::optional<image::ComputeCapability>& device = at.gpu.cc;
@@ -179,26 +167,15 @@ bool installs(const FixDraft& fix) {
 
 }  // namespace
 
-Fix remedy_of(const LogFacts& clues, const OtherFailure& other) {
-  Facts at;
-  if (!clues.devices.empty()) at.gpu.cc = clues.devices.front().cc;
-  at.driver.cuda = clues.driver;
-  at.images.toolkit = clues.toolkit;
-  at.process.python_version = clues.python_release;
-  at.process.windows = clues.of_windows();
-  at.package.platform = at.process.windows ? "windows x86_64" : "";
-  at.process.interpreter = clues.has("portable") ? R"(.\python_embeded\python.exe -s)" : "";
-  std::string pip = "PACKAGE";
-  for (const SoftwareRow& row : software())
-    if (contains(other.software, row.package) && row.package != "torch" && !row.pip.empty()) pip = row.pip;
-  const TemplateWords words = {{"torch_index", torch_index(at)}, {"pip", pip}};
-  FixDraft fix{{FixKind::environment, expand(other.row->remedy, words), {}, "", ""}};
-  char& first = fix.title.front();
-  if (!other.row->command.empty()) first = static_cast<char>(std::toupper(static_cast<unsigned char>(first)));
-  fix.steps = commands_of(other.row->command, words);
-  AdviceDraft draft{{std::move(fix)}, {}, {}};
-  if (at.process.windows) keep_for_windows(at, draft.fixes);
-  return printed(at, std::move(draft)).fixes.front();
+std::string torch_index(const Facts& at) {
+  WheelName torch;
+  torch.distribution = "torch";
+  constexpr image::Version kOfToday{12, 0};
+  const image::Version driver = likely_driver(at).known() ? likely_driver(at) : kOfToday;
+  if (at.gpu.cc)
+    if (const auto choice = choose_wheel(at, torch, driver, {}, "pip"))
+      return std::string(choice->row->variant);
+  return at.driver.cuda.known() && at.driver.cuda.major < 12 ? "cu118" : "cu128";
 }
 
 std::string_view title_of_message(std::string_view message) {

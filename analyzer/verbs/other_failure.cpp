@@ -96,14 +96,12 @@ OtherAnswer other_answer(const LogFacts& clues, const OtherFailure& other,
     fix.title = expand(other.row->remedy, words);
     if (!other.row->command.empty()) {
       fix.title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(fix.title.front())));
-      fix.steps = {command_of(other.row->command, words)};
+      fix.steps = commands_of(other.row->command, words);
     }
   }
   if (at.process.windows) keep_for_windows(at, fixes);
-  for (const Command& command : fix.steps)
-    fix.commands.push_back(
-        text_of(command, {at.process.python_env, at.process.windows, at.process.interpreter}));
-  return {other.line, other.quote, other.part, std::string(other.row->what), std::move(fix)};
+  Advice advice = printed(at, {std::move(fixes), {}, {}});
+  return {other.line, other.quote, other.part, std::string(other.row->what), std::move(advice.fixes.front())};
 }
 
 }  // namespace kshim::verbs
