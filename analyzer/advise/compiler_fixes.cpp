@@ -72,10 +72,10 @@ bool add_ptxas_fix(const Facts& at, Version good, FixDrafts& fixes) {
   const bool of_xla =
       at.call.message.starts_with("xla_") || at.package.software == "jax" || at.package.name == "jax";
   if (of_xla && !selected) {
-    fixes.push_back(good.major >= kFirstWithPackages
-                        ? fix_of("use-newer-xla-ptxas",
-                                 {{"cuda", name(good)}, {"cu", std::to_string(good.major)}})
-                        : fix_of("use-newer-path-ptxas", {{"cuda", name(good)}}));
+    fixes.push_back(
+        good.major >= kFirstWithPackages
+            ? fix_of("use-newer-xla-ptxas", {{"cuda", name(good)}, {"cu", std::to_string(good.major)}})
+            : fix_of("use-newer-path-ptxas", {{"cuda", name(good)}}));
     return true;
   }
   if (!selected && !at.process.python && !at.process.torch && at.package.name != "triton" &&

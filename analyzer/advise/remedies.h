@@ -6,7 +6,8 @@
 
 namespace kshim::advise {
 
-/// The index of PyTorch's builds that serves the GPU and the driver; that of most GPUs where neither is known.
+/// The index of PyTorch's builds that serves the GPU and the driver; that of most GPUs where neither is
+/// known.
 std::string torch_index(const Facts& at);
 /// The first line for a message that has one of its own; empty else.
 std::string_view title_of_message(std::string_view message);
