@@ -49,6 +49,7 @@ void install_newer(const std::vector<Distribution>& there, Install& step) {
         return ProjectName(each) == ProjectName(std::string(trim(extra)));
       });
     });
+    if (all) std::erase(step.words, "--upgrade");
     if (!all && !contains(step.words, "--upgrade") && !contains(step.words, "--force-reinstall"))
       step.words.insert(step.words.begin(), "--upgrade");
   }

