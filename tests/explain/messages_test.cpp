@@ -529,7 +529,9 @@ constexpr Row kRows[] = {
     {"cuda.tile._exception.TileCompilerExecutionError: the compiler ended with 1",
      Cause::nvrtc_arch_unsupported, 0},
     {"clang: error: unsupported CUDA gpu architecture: sm_121", Cause::nvrtc_arch_unsupported, 0},
-    {"clang: error: GPU arch sm_121 is supported by CUDA versions between 12.9 and 13.0 (inclusive), but installation at /opt/cuda is 12.4", Cause::nvrtc_arch_unsupported, 0},
+    {"clang: error: GPU arch sm_121 is supported by CUDA versions between 12.9 and 13.0 (inclusive), but "
+     "installation at /opt/cuda is 12.4",
+     Cause::nvrtc_arch_unsupported, 0},
     {"nvc++-Error-Switch -gpu with unknown keyword cc120", Cause::nvrtc_arch_unsupported, 0},
     {"triton.runtime.errors: `ptxas` failed with error code 255", none, 0},
     {"AssertionError: libcuda.so cannot found!", Cause::library_not_found, 0},
