@@ -57,6 +57,11 @@ std::string without_branch(std::string name) {
              : std::string();
 }
 
+// "build-ampere", "cmake-build-debug".
+bool is_build_folder(std::string_view lower) {
+  return lower.starts_with("build-") || lower.starts_with("build_") || lower.starts_with("cmake-build");
+}
+
 // "speaches" of ghcr.io/speaches-ai/speaches:latest-cuda.
 std::string name_of_image(std::string_view image) {
   if (image.empty() || is_base_image(image)) return {};
@@ -115,10 +120,11 @@ std::string project_of_path(std::string path) {
     if (lower == "site-packages" || lower == "dist-packages" || lower.starts_with("python3.") ||
         lower == "lib" || lower == "lib64")
       return {};
+    if (lower.starts_with('<')) return {};  // "<stdin>"
     const bool user =
         i != 0 && (to_lower(parts[i - 1]) == "home" || to_lower(parts[i - 1]) == "users") && i <= 2;
     if (user || lower.empty() || lower == "program files" || is_one(kPlaces, lower) ||
-        is_one(kFolders, lower) || lower.ends_with(':'))
+        is_one(kFolders, lower) || lower.ends_with(':') || is_build_folder(lower))
       continue;
     return is_one(kNoNames, lower) ? std::string() : without_branch(parts[i]);
   }
