@@ -12,6 +12,16 @@
 #include "kshim/image/decompress.h"
 
 namespace kshim::advise {
+using core::Cause;
+using core::contains;
+using core::enumerate;
+using core::Finding;
+using core::Fix;
+using core::FixKind;
+using core::shell_quote;
+using core::TemplateWords;
+using diagnose::Facts;
+using say::Command;
 
 std::vector<Command> commands_of(std::string_view lines, const TemplateWords& words,
                                  const std::string* program) {
@@ -19,20 +29,21 @@ std::vector<Command> commands_of(std::string_view lines, const TemplateWords& wo
   while (!lines.empty()) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(lines.size(), line.size() + 1));
-    if (Command command = command_of(line, words, program); !command.empty())
+    if (Command command = say::command_of(line, words, program); !command.empty())
       out.push_back(std::move(command));
   }
   return out;
 }
 
 FixDraft fix_of(std::string_view id, const TemplateWords& words, const std::string* program) {
-  const FixRow* row = first_row(fixes(), [&](const FixRow& each) { return each.id == id; });
+  const data::FixRow* row =
+      data::first_row(data::fixes(), [&](const data::FixRow& each) { return each.id == id; });
   if (row == nullptr) throw std::runtime_error(fmt::format("the tables in use have no fix `{}`", id));
   return fix_of_row(*row, row->id.substr(0, row->id.find('/')), words, program);
 }
 
 bool is_shown(std::string_view when, const Facts& at) {
-  for (const std::string& word : split(when, " ")) {
+  for (const std::string& word : core::split(when, " ")) {
     if (word.empty()) continue;
     const bool negated = word.starts_with('!');
     if (contains(at.process.shows, word.substr(negated ? 1 : 0)) == negated) return false;
@@ -44,33 +55,34 @@ void add_plain_fixes(const Facts& at, FixDrafts& fixes) {
   // Uses the rows of this error code, or otherwise the rows that apply to every code of the cause.
   int code = at.call.code.value_or(0);
   const auto is_of = [&](const auto& row) { return row.cause == at.cause && row.code == code; };
-  const auto is_own = [&](const CauseFixRow& row) { return is_of(row) && is_shown(row.when, at); };
-  if (std::ranges::none_of(cause_fixes(), is_own) && std::ranges::none_of(code_meanings(), is_of)) code = 0;
+  const auto is_own = [&](const data::CauseFixRow& row) { return is_of(row) && is_shown(row.when, at); };
+  if (std::ranges::none_of(data::cause_fixes(), is_own) && std::ranges::none_of(data::code_meanings(), is_of))
+    code = 0;
   TemplateWords words;
   for (const auto& [word, text] : at.call.said) words.emplace_back(word, text);
   const auto add = [&](const auto& row) {
     if (is_of(row)) fixes.push_back(fix_of_row(row, row_of(row.cause).name, words, &at.process.program));
   };
-  for (const CauseFixRow& row : cause_fixes())
+  for (const data::CauseFixRow& row : data::cause_fixes())
     if (is_shown(row.when, at)) add(row);
-  for (const CodeMeaningRow& row : code_meanings()) add(row);
+  for (const data::CodeMeaningRow& row : data::code_meanings()) add(row);
 }
 
 namespace {
 
 void add_switch_fix(const Facts& at, FixDrafts& fixes) {
   const bool bypassed = at.cause == Cause::sass_bypassed;
-  if (const auto names = names_of(at.driver.switches); !names.empty()) {
+  if (const auto names = data::names_of(at.driver.switches); !names.empty()) {
     fixes.push_back(fix_of(bypassed ? "unset-switch/forced" : "unset-switch/off",
                            {{"names", enumerate(names)},
-                            {"variables", join(names, " ")},
+                            {"variables", core::join(names, " ")},
                             {"they", names.size() == 1 ? "it is" : "they are"}}));
     return;
   }
   // The code says that one of them is on, and no list of the environment which.
   std::vector<std::string> names;
   std::string unset;
-  for (const SwitchRow& row : switches()) {
+  for (const data::SwitchRow& row : data::switches()) {
     const bool forces =
         row.field == &image::JitSwitches::force_ptx_jit || row.field == &image::JitSwitches::force_jit;
     if (forces != bypassed) continue;
@@ -112,14 +124,14 @@ void add_name_fix(const Facts& at, FixDrafts& fixes) {
       at.file.loose ? "NVRTC tells the mangled name: nvrtcAddNameExpression, then nvrtcGetLoweredName" : "";
   if (!at.images.alike.empty()) {
     fixes.push_back(fix_of("ask-for-declared-name",
-                           {{"name", shorten(at.images.alike.front(), kRoom)}, {"lowered", lowered}}));
+                           {{"name", core::shorten(at.images.alike.front(), kRoom)}, {"lowered", lowered}}));
   } else if (at.images.kernels.empty()) {
     fixes.push_back(fix_of("ask-for-image-name", {{"lowered", lowered}}));
   } else {
     std::vector<std::string> names;
     for (const std::string& name :
          std::span(at.images.kernels).first(std::min(kNamed, at.images.kernels.size())))
-      names.push_back(shorten(name, kRoom));
+      names.push_back(core::shorten(name, kRoom));
     if (at.images.kernels.size() > kNamed)
       names.push_back(fmt::format("{} more", at.images.kernels.size() - kNamed));
     fixes.push_back(
@@ -130,7 +142,8 @@ void add_name_fix(const Facts& at, FixDrafts& fixes) {
 }
 
 void add_cache_fix(const Facts& at, AdviceDraft& advice) {
-  const auto* row = first_row(caches(), [&](const CacheRow& each) { return each.who == at.file.cache; });
+  const auto* row =
+      data::first_row(data::caches(), [&](const data::CacheRow& each) { return each.who == at.file.cache; });
   advice.fixes.push_back(
       fix_of("delete-cache-entry",
              {{"cache", at.file.cache},
@@ -143,7 +156,7 @@ void add_cache_fix(const Facts& at, AdviceDraft& advice) {
 
 void add_invalid_image_fix(const Facts& at, FixDrafts& fixes) {
   constexpr int kInvalidPtx = 218;
-  const bool of_pip = !at.package.name.empty() && comes_by_pip(at.package.name.shown());
+  const bool of_pip = !at.package.name.empty() && data::comes_by_pip(at.package.name.shown());
   if (at.call.code == kInvalidPtx && at.file.path.empty() && !of_pip) {
     // Nobody here has the PTX of a finished program.
     if (at.package.released) fixes.push_back(fix_of("take-driver-for-program"));
@@ -162,7 +175,7 @@ void add_invalid_image_fix(const Facts& at, FixDrafts& fixes) {
   FixDraft& fix = fixes.emplace_back(fix_of("install-again/package"));
   fix.steps.push_back(from_source && !at.package.source.empty()
                           ? install_from(at.package.source)
-                          : command_of(pattern, {{"package", shell_quote(at.package.name.shown())}}));
+                          : say::command_of(pattern, {{"package", shell_quote(at.package.name.shown())}}));
 }
 
 // What is in files that lie elsewhere.
@@ -215,9 +228,9 @@ void add_jit_fixes(const Facts& at, FixDrafts& fixes) {
   const bool forced = (at.driver.switches.force_ptx_jit || at.driver.switches.force_jit) && at.gpu.cc &&
                       !at.images.list.empty() && select(at.images.list, at, {}).choice == image::Choice::sass;
   if (forced) {
-    const std::vector<std::string> names = names_of(at.driver.switches);
+    const std::vector<std::string> names = data::names_of(at.driver.switches);
     fixes.push_back(
-        fix_of("unset-switch/cubin", {{"names", enumerate(names)}, {"variables", join(names, " ")}}));
+        fix_of("unset-switch/cubin", {{"names", enumerate(names)}, {"variables", core::join(names, " ")}}));
     return;
   }
   if (at.file.loose) return;  // compiled on purpose, by what made it
@@ -273,11 +286,11 @@ void add_hiding_fix(const Facts& at, FixDrafts& fixes) {
 
 // What failed has a way without a GPU: as the table says, or PyTorch is there and nobody else is named.
 bool may_do_without(const Facts& at) {
-  const std::string distribution = wheel_name(at.package.name.normal()).distribution;
-  const auto row = std::ranges::find_if(software(), [&](const SoftwareRow& each) {
+  const std::string distribution = data::wheel_name(at.package.name.normal()).distribution;
+  const auto row = std::ranges::find_if(data::software(), [&](const data::SoftwareRow& each) {
     return !at.package.name.empty() && (at.package.name == each.package || each.package == distribution);
   });
-  return row != software().end() ? row->cpu : at.process.torch;
+  return row != data::software().end() ? row->cpu : at.process.torch;
 }
 
 // What runs on no GPU at all, where nobody can build the code: slow, and today.
@@ -300,7 +313,8 @@ void add_fallback(const Facts& at, FixDrafts& fixes) {
 // In a container, what gives it its GPU comes before what looks for one; and where the commands belong.
 void order_for_container(const Facts& at, FixDrafts& fixes) {
   if (!is_shown("container", at) || fixes.empty()) return;
-  std::ranges::stable_partition(fixes, [](const FixDraft& fix) { return !steps_of<Container>(fix).empty(); });
+  std::ranges::stable_partition(fixes,
+                                [](const FixDraft& fix) { return !steps_of<say::Container>(fix).empty(); });
   FixDraft& first = fixes.front();
   const bool changes =
       first.kind == FixKind::reinstall || first.kind == FixKind::rebuild || first.kind == FixKind::downgrade;
@@ -315,7 +329,7 @@ void order_for_container(const Facts& at, FixDrafts& fixes) {
 // A finished image is exchanged as a whole, and not what is in it.
 void add_image_fix(const Facts& at, FixDrafts& fixes) {
   const std::string& image = at.process.container_image;
-  if (!lacks_code(at.cause) || !at.gpu.cc || is_base_image(image)) return;
+  if (!lacks_code(at.cause) || !at.gpu.cc || input::is_base_image(image)) return;
   if (at.process.service.empty() && (image.empty() || at.package.builds)) return;
   const auto toolkits = toolkits_with_code(*at.gpu.cc);
   if (!toolkits) return;
@@ -332,7 +346,7 @@ void add_image_fix(const Facts& at, FixDrafts& fixes) {
 
 // The system that a file is for, by its name or the name of its wheel; empty where neither tells.
 std::string_view platform_of_name(std::string_view path) {
-  const std::string name = to_lower(path);
+  const std::string name = core::to_lower(path);
   const bool arm = contains(name, "win_arm64");
   if (arm) return "windows aarch64";
   if (contains(name, "-win_amd64.whl") || name.ends_with(".dll") || name.ends_with(".pyd"))
@@ -351,7 +365,8 @@ Facts completed(const Facts& given) {
   at.process.windows = at.process.windows || at.package.platform.starts_with("windows");
   // On PyPI, `pytorch` is a placeholder that raises an exception.
   if (at.package.name == "pytorch" && at.package.manager != "conda") at.package.name = "torch";
-  const WheelName wheel = wheel_name(at.package.name.normal(), at.package.version, at.package.variant);
+  const data::WheelName wheel =
+      data::wheel_name(at.package.name.normal(), at.package.version, at.package.variant);
   if (at.package.variant.empty()) at.package.variant = wheel.variant;
   const image::Version cuda = cuda_of(at.package.variant);
   if (!at.images.toolkit.known() && at.package.variant == fmt::format("cu{}{}", cuda.major, cuda.minor)) {
@@ -365,9 +380,9 @@ Facts completed(const Facts& given) {
 
 Advice printed(const Facts& at, AdviceDraft draft) {
   Advice out{{}, std::move(draft.dead_ends), std::move(draft.remarks)};
-  const Shell shell{at.process.python_env, at.process.windows, at.process.interpreter};
+  const say::Shell shell{at.process.python_env, at.process.windows, at.process.interpreter};
   for (FixDraft& fix : draft.fixes) {
-    for (const UpdateDriver* driver : steps_of<UpdateDriver>(fix))
+    for (const say::UpdateDriver* driver : steps_of<say::UpdateDriver>(fix))
       fix.title = title_of(*driver, at.process.windows);
     if (fix.title.empty()) continue;  // a word that it needs is not known
     for (const Command& command : fix.steps) {
@@ -389,21 +404,21 @@ struct Making {
     message = remedies_of(at);
   }
   Facts told;
-  DriverSupport serving;
+  data::DriverSupport serving;
   Facts at;  ///< as it is once the driver drives the GPU
   Remedies message;
 };
 
 void add_cause_fixes(const Making& making, AdviceDraft& advice) {
   const Facts& at = making.at;
-  if (has_trait(at.cause, cause_trait::switched)) add_switch_fix(at, advice.fixes);
+  if (has_trait(at.cause, core::cause_trait::switched)) add_switch_fix(at, advice.fixes);
   switch (at.cause) {
     case Cause::no_image_for_arch:
     case Cause::arch_specific_image:
     case Cause::ptx_newer_than_device:
     case Cause::ptx_jit_disabled:
       if (!at.gpu.cc) add_fix_for_any_gpu(at, advice.fixes);
-      if (const WheelRow* there = lacks_code(at.cause) ? serving_already(at) : nullptr;
+      if (const data::WheelRow* there = lacks_code(at.cause) ? serving_already(at) : nullptr;
           there != nullptr || (at.package.works && at.gpu.cc)) {
         add_serving_fixes(at, there, advice);
       } else {
@@ -435,7 +450,7 @@ void add_cause_fixes(const Making& making, AdviceDraft& advice) {
       if (at.images.holders.empty() && at.call.by_name && at.call.code == 500) {
         add_name_fix(at, advice.fixes);
       } else {
-        if (at.file.origin == Origin::installed && comes_built(at) && !at.package.name.empty())
+        if (at.file.origin == diagnose::Origin::installed && comes_built(at) && !at.package.name.empty())
           add_other_release_fix(at, advice.fixes);
         add_kernel_fix(at, advice.fixes);
       }
@@ -454,7 +469,7 @@ void add_cause_fixes(const Making& making, AdviceDraft& advice) {
       break;
     case Cause::driver_too_old:
       // No program failed: the user asked about a target GPU.
-      if (!at.call.code && making.serving == DriverSupport::too_old) {
+      if (!at.call.code && making.serving == data::DriverSupport::too_old) {
         add_gpu_driver_fix(at, making.serving, advice.fixes);
         break;
       }
@@ -516,7 +531,7 @@ void order_by_tries(const Facts& at, FixDrafts& fixes) {
   std::stable_partition(fixes.begin(), fixes.end(), untried);
   if (at.package.solution.empty()) return;
   const std::string& package = at.package.solution_of;
-  const bool by_pip = comes_from_index(package) && !is_shown("not-python", at);
+  const bool by_pip = data::comes_from_index(package) && !is_shown("not-python", at);
   fixes.insert(
       fixes.begin(),
       fix_of("install-solution",
@@ -529,12 +544,13 @@ void order_by_tries(const Facts& at, FixDrafts& fixes) {
 // first.
 void set_actors(const Facts& at, FixDrafts& fixes) {
   for (FixDraft& fix : fixes)
-    if (fix.kind == FixKind::upgrade_driver && fix.id != "update-jetpack") fix.actor = Actor::admin;
+    if (fix.kind == FixKind::upgrade_driver && fix.id != "update-jetpack") fix.actor = core::Actor::admin;
   const bool shared =
       is_shown("container", at) || at.process.ranked || is_shown("batch", at) || is_shown("managed", at);
   if (shared)
-    std::ranges::stable_partition(
-        fixes, [](const FixDraft& fix) { return fix.actor == Actor::you && fix.kind != FixKind::fallback; });
+    std::ranges::stable_partition(fixes, [](const FixDraft& fix) {
+      return fix.actor == core::Actor::you && fix.kind != FixKind::fallback;
+    });
 }
 
 /// A step of making advice. Those of the cause are left out where the fixes of a log's message stand alone.
@@ -593,7 +609,8 @@ Advice advise_on(const Facts& given) {
   for (const Pass& pass : kPasses) {
     if (pass.of == Pass::cause && making.message.alone()) continue;
     pass.run(making, advice);
-    if (logs_debug()) log_debug(fmt::format("advice, {}: {} fixes", pass.name, advice.fixes.size()));
+    if (core::logs_debug())
+      core::log_debug(fmt::format("advice, {}: {} fixes", pass.name, advice.fixes.size()));
   }
   set_actors(making.at, advice.fixes);
   return printed(making.at, std::move(advice));
@@ -639,7 +656,7 @@ void add_other_gpu(Advice more, Advice& sum) {
     return a.id == b.id && a.commands == b.commands && (!a.commands.empty() || a.title == b.title);
   });
   add_new(std::move(more.dead_ends), sum.dead_ends,
-          [](const DeadEnd& a, const DeadEnd& b) { return a.action == b.action; });
+          [](const core::DeadEnd& a, const core::DeadEnd& b) { return a.action == b.action; });
   add_new(std::move(more.remarks), sum.remarks, std::equal_to<>());
 }
 
@@ -659,11 +676,11 @@ void advise_on(std::vector<Finding>& findings, const ForeignNames& foreign, Advi
     if (finding.about->process.foreign) foreign.take_out_of(advice.fixes);
     finding.fixes = std::move(advice.fixes);
     if (!finding.fixes.empty() && !finding.fixes.front().assumed.empty())
-      finding.confidence = std::min(finding.confidence, kMostIfAssumed);
+      finding.confidence = std::min(finding.confidence, core::kMostIfAssumed);
     finding.dead_ends = std::move(advice.dead_ends);
     finding.remarks.insert(finding.remarks.begin(), std::make_move_iterator(advice.remarks.begin()),
                            std::make_move_iterator(advice.remarks.end()));
-    const bool harms = finding.severity != Severity::info || finding.cause == Cause::jit_tax;
+    const bool harms = finding.severity != core::Severity::info || finding.cause == Cause::jit_tax;
     if (harms && finding.fixes.empty() && finding.remarks.empty())
       finding.remarks.emplace_back("kshim knows no fix for this.");
   }
@@ -705,8 +722,8 @@ PrimaryFix primary_fix(const std::vector<Finding>& findings) {
 // Whether the build serves what the other finding is about.
 bool serves(const Fix& fix, const Facts& at) {
   if (!at.gpu.cc) return false;
-  const WheelRow* row =
-      find_wheel(argument(fix, "package"), argument(fix, "release"), argument(fix, "variant"));
+  const data::WheelRow* row =
+      data::find_wheel(argument(fix, "package"), argument(fix, "release"), argument(fix, "variant"));
   return row != nullptr && serves(*row, *at.gpu.cc) != image::Choice::none;
 }
 
@@ -725,7 +742,7 @@ void drop_driver_dead_ends(std::vector<Finding>& findings) {
   });
   if (!asked) return;
   for (Finding& finding : findings)
-    std::erase_if(finding.dead_ends, [](const DeadEnd& row) { return row.of_driver; });
+    std::erase_if(finding.dead_ends, [](const core::DeadEnd& row) { return row.of_driver; });
 }
 
 }  // namespace

@@ -7,15 +7,15 @@
 namespace kshim::advise {
 
 struct Advice {
-  std::vector<Fix> fixes;  ///< ordered by what works soonest
-  std::vector<DeadEnd> dead_ends;
+  std::vector<core::Fix> fixes;  ///< ordered by what works soonest
+  std::vector<core::DeadEnd> dead_ends;
   std::vector<std::string> remarks;
 };
 
-DeadEnd no_driver_update(std::string why);
+core::DeadEnd no_driver_update(std::string why);
 
 /// A pure function of what is known.
-Advice advise_on(const Facts& at);
+Advice advise_on(const diagnose::Facts& at);
 /// What the first fix does, without the GPU that it is for: one build, or the same release, is for several.
 std::string gist_of(const Advice& advice);
 
@@ -23,11 +23,11 @@ std::string gist_of(const Advice& advice);
 /// difference where no command names it.
 class AdviceCache {
  public:
-  const Advice& of(Facts at);
+  const Advice& of(diagnose::Facts at);
 
  private:
   struct Row {
-    Facts at;                            ///< without its program
+    diagnose::Facts at;                  ///< without its program
     std::optional<std::string> program;  ///< where a command names it
     Advice advice;
   };
@@ -37,9 +37,9 @@ class AdviceCache {
 /// The paths, file names, sources and channels that reports of other users give.
 class ForeignNames {
  public:
-  void add(const Report& report);
+  void add(const input::Report& report);
   /// Takes out the commands that hold one of them; all commands, where there are too many names to keep.
-  void take_out_of(std::vector<Fix>& fixes) const;
+  void take_out_of(std::vector<core::Fix>& fixes) const;
 
  private:
   static constexpr std::size_t kMax = 65536;
@@ -50,13 +50,13 @@ class ForeignNames {
 /// Gives each finding that carries what is known of it (Finding::about) its fixes, dead ends and remarks. The
 /// findings are in the order in which they are shown. No fix of a finding whose `about` is foreign has a name
 /// of `foreign` in a command.
-void advise_on(std::vector<Finding>& findings, const ForeignNames& foreign = {},
+void advise_on(std::vector<core::Finding>& findings, const ForeignNames& foreign = {},
                AdviceCache* given = nullptr);
 
 // What the fix of one finding means for those of the others.
 
 /// Takes away what contradicts the first fix of an earlier finding, or what that makes needless. The findings
 /// are in the order in which they are shown, with their fixes and with what these depend on.
-void settle(std::vector<Finding>& findings);
+void settle(std::vector<core::Finding>& findings);
 
 }  // namespace kshim::advise

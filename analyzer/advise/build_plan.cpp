@@ -5,6 +5,9 @@
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::advise {
+using data::ToolkitRow;
+using say::PlannedArch;
+
 namespace {
 
 using image::Arch;
@@ -82,10 +85,10 @@ bool emits_code_for(const ToolkitRow& toolkit, ComputeCapability device) {
 
 }  // namespace
 
-std::optional<BuildPlan> plan_build(const std::vector<Candidate>& have, ComputeCapability device,
-                                    const ToolkitRow& toolkit, Version driver,
-                                    const std::vector<ComputeCapability>& also) {
-  BuildPlan plan;
+std::optional<say::BuildPlan> plan_build(const std::vector<Candidate>& have, ComputeCapability device,
+                                         const ToolkitRow& toolkit, Version driver,
+                                         const std::vector<ComputeCapability>& also) {
+  say::BuildPlan plan;
   plan.toolkit = &toolkit;
   for (const Candidate& image : have) {
     if (image.kind == ImageKind::ltoir) continue;
@@ -123,8 +126,8 @@ const ToolkitRow* recommend_toolkit(ComputeCapability device, std::optional<Vers
   const ToolkitRow* newest = nullptr;
   const ToolkitRow* complete = nullptr;
   const ToolkitRow* nearest = nullptr;
-  for (const ToolkitRow& row : toolkits()) {
-    if (!emits_code_for(row, device) || !can_ever_run(device, row.version)) continue;
+  for (const ToolkitRow& row : data::toolkits()) {
+    if (!emits_code_for(row, device) || !data::can_ever_run(device, row.version)) continue;
     if (oldest == nullptr) oldest = &row;
     if (driver.known() && row.version > driver) continue;
     newest = &row;
@@ -137,7 +140,7 @@ const ToolkitRow* recommend_toolkit(ComputeCapability device, std::optional<Vers
 }
 
 const ToolkitRow* last_with_code_for(ComputeCapability device) {
-  const auto rows = toolkits();
+  const auto rows = data::toolkits();
   const auto last = std::find_if(rows.rbegin(), rows.rend(),
                                  [&](const ToolkitRow& row) { return emits_code_for(row, device); });
   return last == rows.rend() ? nullptr : &*last;

@@ -8,6 +8,8 @@
 #include "analyzer/data/knowledge_file.h"
 
 namespace kshim::advise {
+using core::Fix;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -37,7 +39,7 @@ std::vector<fs::path> own_caches(const fs::path& home) {
         fs::canonical(value != nullptr && *value == '/' ? fs::path(value) : home / otherwise, error);
     if (!error && is_below(folder, home)) out.push_back(folder);
   };
-  for (const CacheRow& row : caches())
+  for (const data::CacheRow& row : data::caches())
     if (!row.fallback.starts_with('/')) add(std::string(row.variable).c_str(), row.fallback);
   add("TORCH_EXTENSIONS_DIR", ".cache/torch_extensions");
   return out;
@@ -47,10 +49,10 @@ std::vector<fs::path> own_caches(const fs::path& home) {
 
 void keep_printable(std::vector<Fix>& fixes) {
   take_out(fixes, "a command is left out: a name in it has characters that some shells obey",
-           [](const std::string& command) { return command.find(kNoShellWord) != std::string::npos; });
+           [](const std::string& command) { return command.find(core::kNoShellWord) != std::string::npos; });
 }
 
-void ForeignNames::add(const Report& report) {
+void ForeignNames::add(const input::Report& report) {
   const auto add_word = [&](std::string_view word) {
     constexpr std::size_t kShortest = 2;
     if (word.size() >= kShortest && !too_many_) words_.emplace(word);
@@ -73,17 +75,17 @@ void ForeignNames::add(const Report& report) {
   add_file(report.process.cwd);
   for (const std::string& argument : report.process.argv) add_paths(argument);
   for (const auto& [name, value] : report.process.env) add_paths(value);
-  for (const ObjectRecord& row : report.objects) add_file(row.path);
-  for (const LibraryRecord& row : report.libraries) add_file(row.path);
-  for (const BypassRecord& row : report.bypasses) add_file(row.path);
-  for (const PackageRecord& row : report.packages) {
+  for (const input::ObjectRecord& row : report.objects) add_file(row.path);
+  for (const input::LibraryRecord& row : report.libraries) add_file(row.path);
+  for (const input::BypassRecord& row : report.bypasses) add_file(row.path);
+  for (const input::PackageRecord& row : report.packages) {
     add_paths(row.environment);
     add_word(row.source);
     add_word(row.channel);
   }
-  for (const FailureRecord& failure : report.failures) {
-    for (const NativeFrame& frame : failure.native) add_paths(frame.object);
-    for (const PythonFrame& frame : failure.python) add_paths(frame.file);
+  for (const input::FailureRecord& failure : report.failures) {
+    for (const input::NativeFrame& frame : failure.native) add_paths(frame.object);
+    for (const input::PythonFrame& frame : failure.python) add_paths(frame.file);
   }
 }
 
@@ -115,20 +117,23 @@ std::string removable_cache_entry(std::string_view path) {
   return inside ? real.string() : std::string();
 }
 
-void keep_for_language(const Facts& at, FixDrafts& fixes) {
+void keep_for_language(const diagnose::Facts& at, FixDrafts& fixes) {
   if (!is_shown("not-python", at)) return;
   std::ranges::stable_partition(fixes, [&](FixDraft& fix) {
-    const auto is_pythons = [](const Command& command) { return (command.needs & need::python) != 0; };
+    const auto is_pythons = [](const say::Command& command) {
+      return (command.needs & say::need::python) != 0;
+    };
     return std::erase_if(fix.steps, is_pythons) == 0 || !fix.steps.empty();
   });
 }
 
-void keep_for_windows(const Facts& at, FixDrafts& fixes) {
+void keep_for_windows(const diagnose::Facts& at, FixDrafts& fixes) {
   // A program of Windows runs in no container of Linux.
-  if (!contains(at.call.message, "docker") && !contains(at.call.message, "container"))
-    std::erase_if(fixes, [](const FixDraft& fix) { return !steps_of<Container>(fix).empty(); });
+  if (!core::contains(at.call.message, "docker") && !core::contains(at.call.message, "container"))
+    std::erase_if(fixes, [](const FixDraft& fix) { return !steps_of<say::Container>(fix).empty(); });
   for (FixDraft& fix : fixes)
-    std::erase_if(fix.steps, [](const Command& command) { return (command.needs & need::linux) != 0; });
+    std::erase_if(fix.steps,
+                  [](const say::Command& command) { return (command.needs & say::need::linux) != 0; });
 }
 
 }  // namespace kshim::advise

@@ -8,7 +8,7 @@
 namespace kshim::advise {
 
 /// Takes out the commands that hold a word which not every shell takes as it is (shell_quote).
-void keep_printable(std::vector<Fix>& fixes);
+void keep_printable(std::vector<core::Fix>& fixes);
 
 /// Where a path leads, if that is something of the caller's own in one of the caches that data/ names, below
 /// the caller's home: what a command may delete. Empty for anything else, whatever its name pretends.
@@ -16,9 +16,9 @@ std::string removable_cache_entry(std::string_view path);
 
 /// For a program of another language than Python: no command of pip, python or conda. What then has none
 /// comes last.
-void keep_for_language(const Facts& at, FixDrafts& fixes);
+void keep_for_language(const diagnose::Facts& at, FixDrafts& fixes);
 
 /// For a user of Windows: no command of Linux alone. The others are printed for PowerShell.
-void keep_for_windows(const Facts& at, FixDrafts& fixes);
+void keep_for_windows(const diagnose::Facts& at, FixDrafts& fixes);
 
 }  // namespace kshim::advise

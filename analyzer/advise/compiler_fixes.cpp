@@ -6,6 +6,12 @@
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::advise {
+using core::shell_quote;
+using data::ToolkitRow;
+using data::toolkits;
+using diagnose::CompilerFacts;
+using diagnose::Facts;
+
 namespace {
 
 using image::Version;
@@ -26,20 +32,20 @@ bool is_library_wheel(std::string_view package) {
 }
 
 // NVIDIA's packages of the CUDA in a package's name, which nothing else in the environment asks for.
-std::vector<std::string> left_of(const PythonEnvironment& environment, std::string_view package) {
+std::vector<std::string> left_of(const owner::PythonEnvironment& environment, std::string_view package) {
   std::vector<std::string> out;
-  const std::vector<Distribution> there = distributions_in(environment);
+  const std::vector<owner::Distribution> there = distributions_in(environment);
   // Since CUDA 13 their names have no number, and they share a folder.
   if (!package.ends_with("-cuda13x") || there.empty()) return out;
   const auto is_library = [](const std::string& name) {
-    const ProjectName project(name);
-    return (project.is_nvidias() && !contains(project.normal(), "-cu1")) || project == "cuda-toolkit";
+    const data::ProjectName project(name);
+    return (project.is_nvidias() && !core::contains(project.normal(), "-cu1")) || project == "cuda-toolkit";
   };
-  for (const Distribution& each : there)
+  for (const owner::Distribution& each : there)
     if (is_library(each.name)) out.push_back(each.name);
-  for (const Distribution& each : there) {
-    if (is_library(each.name) || ProjectName(each.name) == ProjectName(package)) continue;
-    for (const Demand& demand : each.demands)
+  for (const owner::Distribution& each : there) {
+    if (is_library(each.name) || data::ProjectName(each.name) == data::ProjectName(package)) continue;
+    for (const owner::Demand& demand : each.demands)
       if (is_library(demand.project.shown())) return {};
   }
   return out;
@@ -87,11 +93,11 @@ bool add_ptxas_fix(const Facts& at, Version good, FixDrafts& fixes) {
 
 // What the user's nvcc builds of the same generation, and the GPU runs: 8.6 for an 8.9.
 std::optional<image::ComputeCapability> older_of_generation(const Facts& at, image::Arch asked) {
-  const ToolkitRow* here = toolkit_at_most(at.images.toolkit);
+  const ToolkitRow* here = data::toolkit_at_most(at.images.toolkit);
   if (here == nullptr || asked.suffix != image::Suffix::none || image::is_tegra(asked.cc))
     return std::nullopt;
   std::optional<image::ComputeCapability> out;
-  for (const GpuRow& gpu : gpus())
+  for (const data::GpuRow& gpu : data::gpus())
     if (gpu.cc.major == asked.cc.major && gpu.cc < asked.cc && !gpu.tegra &&
         builds_for(*here, {gpu.cc, image::Suffix::none}) && (!out || *out < gpu.cc))
       out = gpu.cc;
@@ -100,7 +106,7 @@ std::optional<image::ComputeCapability> older_of_generation(const Facts& at, ima
 
 // The build named an architecture that this nvcc does not have: another nvcc, or another list.
 void add_nvcc_fix(const Facts& at, image::Arch asked, Version good, bool dropped, FixDrafts& fixes) {
-  const bool for_device = (at.gpu.cc && *at.gpu.cc == asked.cc) || contains(at.gpu.others, asked.cc);
+  const bool for_device = (at.gpu.cc && *at.gpu.cc == asked.cc) || core::contains(at.gpu.others, asked.cc);
   const std::string& variable = at.package.arch_variable;
   if (dropped && !for_device && !variable.empty() && !at.package.arch_flags &&
       !variable.starts_with("Kokkos_")) {
@@ -162,7 +168,7 @@ std::string toolkit_of(std::string_view program) {
 bool add_selecting_fix(const CompilerFacts& compiler, FixDrafts& fixes) {
   const std::string toolkit = shell_quote(toolkit_of(compiler.other));
   if (compiler.other.empty() || compiler.selects.empty() || toolkit.empty()) return false;
-  const TemplateWords words = {
+  const core::TemplateWords words = {
       {"program", compiler.name.substr(0, compiler.name.find('-'))},
       {"cuda", name(compiler.other_version)},
       {"other", compiler.other},
@@ -178,12 +184,12 @@ bool add_selecting_fix(const CompilerFacts& compiler, FixDrafts& fixes) {
            : ""}};
   FixDraft fix = fix_of("select-compiler", words);
   // JAX puts CUDA_ROOT, or a folder of nvidia's packages, above the flag.
-  fix.steps = {
-      command_of(compiler.selects == "XLA_FLAGS"
-                     ? "export CUDA_ROOT={toolkit} XLA_FLAGS=\"$XLA_FLAGS --xla_gpu_cuda_data_dir=\"{toolkit}"
-                 : compiler.selects == "CUDA_HOME" ? "export CUDA_HOME={toolkit} PATH={toolkit}/bin:\"$PATH\""
-                                                   : "export {variable}={value}",
-                 words)};
+  fix.steps = {say::command_of(
+      compiler.selects == "XLA_FLAGS"
+          ? "export CUDA_ROOT={toolkit} XLA_FLAGS=\"$XLA_FLAGS --xla_gpu_cuda_data_dir=\"{toolkit}"
+      : compiler.selects == "CUDA_HOME" ? "export CUDA_HOME={toolkit} PATH={toolkit}/bin:\"$PATH\""
+                                        : "export {variable}={value}",
+      words)};
   fix.arguments = {{"variable", compiler.selects}, {"path", compiler.other}};
   fixes.push_back(std::move(fix));
   return true;
@@ -193,7 +199,7 @@ bool add_selecting_fix(const CompilerFacts& compiler, FixDrafts& fixes) {
 void add_tile_fix(const CompilerFacts& compiler, AdviceDraft& advice) {
   const image::Arch plain{compiler.asked.cc, image::Suffix::none};
   const std::string asked = sm_name(plain);
-  const ToolkitRow* first = first_release_for(compiler.name, plain);
+  const ToolkitRow* first = diagnose::first_release_for(compiler.name, plain);
   if (first == nullptr) {
     advice.dead_ends.push_back(
         {"installing another tileiras",
@@ -206,10 +212,10 @@ void add_tile_fix(const CompilerFacts& compiler, AdviceDraft& advice) {
 
 // The input is of a newer ISA than the assembler reads.
 bool add_isa_fix(const CompilerFacts& compiler, FixDrafts& fixes) {
-  const ToolkitRow* row = find_toolkit(compiler.version);
+  const ToolkitRow* row = data::find_toolkit(compiler.version);
   if (row == nullptr || !(row->isa < compiler.input_isa)) return false;
   const ToolkitRow* reads =
-      first_row(toolkits(), [&](const ToolkitRow& one) { return !(one.isa < compiler.input_isa); });
+      data::first_row(toolkits(), [&](const ToolkitRow& one) { return !(one.isa < compiler.input_isa); });
   if (reads == nullptr) return false;
   const std::string folder = fmt::format("/usr/local/cuda-{}/bin", name(reads->version));
   const bool selected = compiler.selects.starts_with("TRITON_");
@@ -223,12 +229,12 @@ bool add_isa_fix(const CompilerFacts& compiler, FixDrafts& fixes) {
 // Of a compiler in a process of its own. False where what is said of all compilers is to be said.
 bool add_program_fixes(CompilerFacts& compiler, AdviceDraft& advice) {
   if (compiler.path.empty()) return false;
-  const ToolkitRow* row = find_toolkit(compiler.version);
-  const bool knows = row != nullptr && compiles_for(compiler.name, *row, compiler.asked);
+  const ToolkitRow* row = data::find_toolkit(compiler.version);
+  const bool knows = row != nullptr && diagnose::compiles_for(compiler.name, *row, compiler.asked);
   if (add_selecting_fix(compiler, advice.fixes) ||
       ((knows || compiler.asked.cc.major == 0) && add_isa_fix(compiler, advice.fixes)))
     return true;
-  if (is_tile_compiler(compiler.name)) {
+  if (diagnose::is_tile_compiler(compiler.name)) {
     add_tile_fix(compiler, advice);
     return true;
   }
@@ -256,22 +262,22 @@ void add_compiler_fixes(const Facts& at, AdviceDraft& advice) {
   const std::string asked = name(image::ImageKind::ptx, plain);
   // The program asked for another architecture than that of its GPU.
   if (at.gpu.cc && *at.gpu.cc != compiler.asked.cc &&
-      contains(mapped(compiler.known, &image::Arch::cc), *at.gpu.cc)) {
+      core::contains(core::mapped(compiler.known, &image::Arch::cc), *at.gpu.cc)) {
     const image::Arch own{*at.gpu.cc, image::Suffix::none};
     advice.fixes.push_back(
         fix_of("ask-for-own-architecture",
                {{"own", name(image::ImageKind::ptx, own)}, {"compiler", compiler.name}, {"asked", asked}}));
     return;
   }
-  const image::Arch wanted = first_toolkit_for(compiler.asked) != nullptr ? compiler.asked : plain;
-  const ToolkitRow* first = first_toolkit_for(wanted);
-  const ToolkitRow* last = last_toolkit_for(wanted);
+  const image::Arch wanted = data::first_toolkit_for(compiler.asked) != nullptr ? compiler.asked : plain;
+  const ToolkitRow* first = data::first_toolkit_for(wanted);
+  const ToolkitRow* last = data::last_toolkit_for(wanted);
   advice.dead_ends.push_back(no_driver_update(
       fmt::format("{} comes with CUDA or with a package, not with the driver", compiler.name)));
   if (first == nullptr) return;
   // Without its version: what the newest do not build for any more, a compiler refuses because it is too new.
   // So it does where the version that was read is another's: one that compiles for the GPU.
-  const ToolkitRow* read = toolkit_at_most(compiler.version);
+  const ToolkitRow* read = data::toolkit_at_most(compiler.version);
   const bool dropped = compiler.version.known() && (read == nullptr || !builds_for(*read, wanted))
                            ? last->version < compiler.version
                            : last != &toolkits().back();
@@ -289,7 +295,7 @@ void add_compiler_fixes(const Facts& at, AdviceDraft& advice) {
   if (at.process.torch && compiler.name != "nvcc") add_wheel_fix(at, advice.fixes, "torch");
   if (compiler.name == "ptxas" && !dropped && add_ptxas_fix(at, good, advice.fixes)) return;
   // What the log names would have built it: another one was found first.
-  const ToolkitRow* named = compiler.version.known() ? find_toolkit(compiler.version) : nullptr;
+  const ToolkitRow* named = compiler.version.known() ? data::find_toolkit(compiler.version) : nullptr;
   if (compiler.name == "nvcc" && compiler.path.empty() && named != nullptr && builds_for(*named, wanted)) {
     advice.fixes.push_back(
         fix_of("build-with-named-cuda", {{"cuda", name(named->version)}, {"gpu", sm_name(wanted.cc)}}));
@@ -310,17 +316,17 @@ void add_compiler_fixes(const Facts& at, AdviceDraft& advice) {
   fix.cuda = good;
   // Which one the program loads, and a folder to put before it.
   if (at.package.name.empty() && at.call.package.empty() && !at.process.torch && compiler.name == "NVRTC")
-    fix.steps = {
-        command_of("LD_DEBUG=libs PROGRAM 2>&1 | grep -m1 'calling init.*nvrtc'", {}, &at.process.program),
-        command_of("export LD_LIBRARY_PATH=/usr/local/cuda-{cuda}/lib64:\"$LD_LIBRARY_PATH\"",
-                   {{"cuda", name(good)}})};
+    fix.steps = {say::command_of("LD_DEBUG=libs PROGRAM 2>&1 | grep -m1 'calling init.*nvrtc'", {},
+                                 &at.process.program),
+                 say::command_of("export LD_LIBRARY_PATH=/usr/local/cuda-{cuda}/lib64:\"$LD_LIBRARY_PATH\"",
+                                 {{"cuda", name(good)}})};
   if (compiler.name == "ptxas")
-    fix.steps = {command_of("export PATH=/usr/local/cuda-{cuda}/bin:\"$PATH\"; ptxas --version",
-                            {{"cuda", name(good)}})};
+    fix.steps = {say::command_of("export PATH=/usr/local/cuda-{cuda}/bin:\"$PATH\"; ptxas --version",
+                                 {{"cuda", name(good)}})};
   if (same_major && is_library_wheel(at.package.name.normal()))
-    fix.steps.push_back(
-        command_of("pip install --upgrade {package}",
-                   {{"package", shell_quote(fmt::format("{}>={}", at.package.name.shown(), name(good)))}}));
+    fix.steps.push_back(say::command_of(
+        "pip install --upgrade {package}",
+        {{"package", shell_quote(fmt::format("{}>={}", at.package.name.shown(), name(good)))}}));
   advice.fixes.push_back(std::move(fix));
   if (dropped)
     advice.dead_ends.push_back({fmt::format("compiling with a CUDA newer than {}", name(last->version)),

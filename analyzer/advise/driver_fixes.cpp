@@ -4,6 +4,13 @@
 #include "kshim/image/decompress.h"
 
 namespace kshim::advise {
+using data::DriverSupport;
+using data::GpuRow;
+using data::toolkit_at_most;
+using data::ToolkitRow;
+using diagnose::Facts;
+using say::UpdateDriver;
+
 namespace {
 
 using image::Version;
@@ -24,7 +31,7 @@ Version refused_isa(const Facts& at) {
 bool made_ptx(const Facts& at) {
   const bool finished = at.package.released || comes_built(at);
   return at.images.toolkit.known() &&
-         (!finished || at.file.origin == Origin::memory || !at.package.variant.empty() ||
+         (!finished || at.file.origin == diagnose::Origin::memory || !at.package.variant.empty() ||
           toolkit_that_driver_reads(at) != nullptr);
 }
 
@@ -41,7 +48,7 @@ Version needed_cuda(const Facts& at, Version isa) {
   if (made_ptx(at) && (reads == nullptr || reads->isa < image::ptx_isa_of_cuda(at.images.toolkit)))
     return at.images.toolkit;
   if (reads == nullptr) return {};
-  for (const ToolkitRow& row : toolkits()) {
+  for (const ToolkitRow& row : data::toolkits()) {
     if (reads->isa < row.isa) return row.version;
   }
   return {};
@@ -53,15 +60,15 @@ Version last_cuda(const GpuRow* gpu) { return gpu != nullptr ? last_driver_cuda(
 bool has_driver(const Facts& at, std::string_view of_linux) {
   // A container may have an older library than the kernel module: both have to be new enough.
   const ToolkitRow* row = toolkit_at_most(at.driver.cuda);
-  const bool by_library = row == nullptr || compare_releases(row->driver, of_linux) >= 0;
+  const bool by_library = row == nullptr || data::compare_releases(row->driver, of_linux) >= 0;
   const bool by_module =
       at.driver.module.empty() ||
-      compare_releases(at.driver.module, driver_release(of_linux, at.process.windows)) >= 0;
+      data::compare_releases(at.driver.module, say::driver_release(of_linux, at.process.windows)) >= 0;
   return (row != nullptr || !at.driver.module.empty()) && by_library && by_module;
 }
 
 FixDraft update(UpdateDriver driver, std::string why, std::string caveat = {}) {
-  FixDraft fix{{FixKind::upgrade_driver, "", {}, std::move(why), std::move(caveat), "update-driver"}};
+  FixDraft fix{{core::FixKind::upgrade_driver, "", {}, std::move(why), std::move(caveat), "update-driver"}};
   fix.steps.push_back({{{.action = std::move(driver)}}});
   return fix;
 }
@@ -84,7 +91,7 @@ void add_driver_fix(const Facts& at, AdviceDraft& advice) {
   }
   const bool tegra = gpu != nullptr && gpu->tegra;
   // No JetPack brings a newer one to a Jetson whose own have ended.
-  if (tegra && needed.known() && !can_ever_run(at.gpu.cc, needed)) return;
+  if (tegra && needed.known() && !data::can_ever_run(at.gpu.cc, needed)) return;
   // Nor one that does not know the GPU.
   if (gpu != nullptr && needed.known() && needed < gpu->first_toolkit) needed = gpu->first_toolkit;
   UpdateDriver driver;
@@ -133,12 +140,12 @@ std::string driver_to_keep(const Facts& at) {
 
 const ToolkitRow* toolkit_that_driver_reads(const Facts& at) {
   if (at.driver.cuda.known()) return toolkit_at_most(at.driver.cuda);
-  return at.driver.reads.known() ? toolkit_of_isa(at.driver.reads) : nullptr;
+  return at.driver.reads.known() ? data::toolkit_of_isa(at.driver.reads) : nullptr;
 }
 
 void add_newer_ptx_fixes(const Facts& at, AdviceDraft& advice) {
-  const bool at_run_time = at.file.origin == Origin::memory;
-  const bool closed = at.file.origin == Origin::installed || at.package.released;
+  const bool at_run_time = at.file.origin == diagnose::Origin::memory;
+  const bool closed = at.file.origin == diagnose::Origin::installed || at.package.released;
   // Without a list of images, the log may be about a binary that the reader cannot rebuild.
   const bool driver_first = closed || at.images.have.empty();
   const bool compiled_here = at_run_time && !at.file.loose;
@@ -173,7 +180,7 @@ void add_newer_ptx_fixes(const Facts& at, AdviceDraft& advice) {
 
 // Within a CUDA major version, an older driver reads newer cubins.
 void add_newer_driver_fixes(const Facts& at, AdviceDraft& advice) {
-  const Version cubin = newest_cubin(at.images);
+  const Version cubin = diagnose::newest_cubin(at.images);
   const bool newer_cubin = cubin.major > at.driver.cuda.major;
   const Version needed = newer_cubin ? Version{cubin.major, 0} : image::kFirstZstdDriver;
   const GpuRow* gpu = gpu_of(at);
@@ -194,7 +201,7 @@ std::string_view oldest_driver(const Facts& at, unsigned major) {
   const ToolkitRow* row = toolkit_at_most({static_cast<std::uint16_t>(major), 0});
   if (row == nullptr || row->version.major != major) return {};
   const GpuRow* gpu = gpu_of(at);
-  const ToolkitRow* first = gpu != nullptr ? find_toolkit(gpu->first_toolkit) : nullptr;
+  const ToolkitRow* first = gpu != nullptr ? data::find_toolkit(gpu->first_toolkit) : nullptr;
   const bool later = first != nullptr && first->version.major == major && !first->driver.empty();
   return later ? first->driver : row->minor_driver;
 }
@@ -205,7 +212,7 @@ namespace {
 // all releases of its major version.
 std::string driver_beyond(const Facts& at) {
   const bool by_major = at.driver.cuda.major >= 11;
-  for (const ToolkitRow& row : toolkits()) {
+  for (const ToolkitRow& row : data::toolkits()) {
     if (by_major ? row.version.major <= at.driver.cuda.major : !(at.driver.cuda < row.version)) continue;
     const std::string_view driver = by_major ? oldest_driver(at, row.version.major) : row.driver;
     return driver.empty() ? std::string() : goal_of(driver_from(at, driver), at.process.windows);
@@ -218,7 +225,7 @@ std::string driver_beyond(const Facts& at) {
 // 35: within a CUDA major version any driver of that version will do; an image of a container names the minor
 // version, too.
 void add_runtime_fixes(const Facts& at, AdviceDraft& advice) {
-  if (at.call.code != kInsufficientDriver && !at.driver.asked_by_container) return;
+  if (at.call.code != core::kInsufficientDriver && !at.driver.asked_by_container) return;
   const GpuRow* gpu = gpu_of(at);
   const Version last = last_cuda(gpu);
   if (!at.driver.runtime.known()) {
@@ -286,13 +293,13 @@ DriverSupport driver_support(const Facts& at) {
 
 void add_gpu_driver_fix(const Facts& at, DriverSupport serving, FixDrafts& fixes) {
   if (serving != DriverSupport::too_old && serving != DriverSupport::too_new) return;
-  const GpuRow& gpu = *find_gpu(*at.gpu.cc);
+  const GpuRow& gpu = *data::find_gpu(*at.gpu.cc);
   if (serving == DriverSupport::too_new) {
     fixes.push_back(fix_of("install-driver-branch", {{"branch", std::to_string(gpu.last_branch)},
                                                      {"family", std::string(gpu.family)}}));
     return;
   }
-  const ToolkitRow* first = find_toolkit(gpu.first_toolkit);
+  const ToolkitRow* first = data::find_toolkit(gpu.first_toolkit);
   UpdateDriver driver = driver_from(at, first != nullptr ? first->driver : "", gpu.first_toolkit);
   driver.jetpack = gpu.tegra;
   FixDraft fix = update(std::move(driver), "the driver does not support this GPU, so no build can run on it",
@@ -304,7 +311,7 @@ void add_gpu_driver_fix(const Facts& at, DriverSupport serving, FixDrafts& fixes
 Facts with_supported_driver(const Facts& at, DriverSupport serving) {
   Facts out = at;
   if (serving != DriverSupport::too_old && serving != DriverSupport::too_new) return out;
-  const GpuRow& gpu = *find_gpu(*at.gpu.cc);
+  const GpuRow& gpu = *data::find_gpu(*at.gpu.cc);
   out.driver.cuda = serving == DriverSupport::too_old ? gpu.first_toolkit : last_driver_cuda(gpu);
   out.driver.module.clear();
   return out;
@@ -321,7 +328,7 @@ void add_driver_remark(const Facts& at, DriverSupport serving, std::vector<std::
       return;
     case DriverSupport::too_old:
     case DriverSupport::too_new: {
-      const GpuRow& gpu = *find_gpu(*at.gpu.cc);
+      const GpuRow& gpu = *data::find_gpu(*at.gpu.cc);
       const std::string limit =
           serving == DriverSupport::too_old
               ? fmt::format(

@@ -4,13 +4,18 @@
 #include "analyzer/advise/wheel_choice.h"
 
 namespace kshim::advise {
+using core::Assumed;
+using core::FixKind;
+using diagnose::Facts;
+using say::Command;
+using say::Install;
 
 using image::Version;
 
 Version least_source_cuda(const Facts& at) {
   const std::string distribution = wheel_of(at).distribution;
   Version least;
-  for (const SourceNeedRow& row : source_needs()) {
+  for (const data::SourceNeedRow& row : data::source_needs()) {
     if (row.distribution == distribution && (!least.known() || row.oldest_cuda < least))
       least = row.oldest_cuda;
   }
@@ -19,9 +24,9 @@ Version least_source_cuda(const Facts& at) {
 
 Version driver_limit(const Facts& at) {
   // A Jetson whose JetPack has ended: what the log names is of its JetPack.
-  const GpuRow* gpu = gpu_of(at);
+  const data::GpuRow* gpu = gpu_of(at);
   const bool jetson = !at.driver.cuda.known() && gpu != nullptr && gpu->tegra &&
-                      !can_ever_run(at.gpu.cc, toolkits().back().version);
+                      !data::can_ever_run(at.gpu.cc, data::toolkits().back().version);
   return jetson ? at.images.toolkit : at.driver.cuda;
 }
 
@@ -42,9 +47,9 @@ Version cuda_in(std::string_view text) {
 /// What the packages or their indexes are built for; unknown where they name no CUDA.
 Version cuda_of(const Command& command) {
   std::vector<std::string> texts;
-  for (const Step& step : command.steps)
+  for (const say::Step& step : command.steps)
     if (const Install* install = std::get_if<Install>(&step.action)) {
-      for (const Requirement& package : install->packages)
+      for (const say::Requirement& package : install->packages)
         texts.insert(texts.end(), {package.name, package.extras});
       texts.insert(texts.end(), install->indexes.begin(), install->indexes.end());
     }
@@ -55,14 +60,15 @@ Version cuda_of(const Command& command) {
 
 /// The package that is to be of a release which PyPI does not have; empty: there is none.
 std::string_view unpublished_in(const Command& command) {
-  for (const Step& step : command.steps)
+  for (const say::Step& step : command.steps)
     if (const Install* install = std::get_if<Install>(&step.action))
-      for (const Requirement& package : install->packages) {
+      for (const say::Requirement& package : install->packages) {
         const std::string_view release = package.release;
         const bool pinned = release.starts_with("==") || release.starts_with("~=");
-        for (const FirstReleaseRow& row : first_releases())
+        for (const data::FirstReleaseRow& row : data::first_releases())
           if (pinned && package.name == row.package &&
-              !is_on_pypi(row.package, release.substr(2, release.find_first_not_of("0123456789.*", 2) - 2)))
+              !data::is_on_pypi(row.package,
+                                release.substr(2, release.find_first_not_of("0123456789.*", 2) - 2)))
             return row.package;
       }
   return {};
@@ -70,8 +76,8 @@ std::string_view unpublished_in(const Command& command) {
 
 bool pins_release(const FixDraft& fix) {
   return std::ranges::any_of(steps_of<Install>(fix), [](const Install* install) {
-    return std::ranges::any_of(install->packages,
-                               [](const Requirement& package) { return package.release.starts_with("=="); });
+    return std::ranges::any_of(
+        install->packages, [](const say::Requirement& package) { return package.release.starts_with("=="); });
   });
 }
 
@@ -80,25 +86,25 @@ bool is_feasible(const Facts& at, const FixDraft& fix) {
   if (!fix.cuda.known()) return true;
   const bool of_source = fix.id == "rebuild" && comes_built(at);
   if (of_source && fix.cuda < least_source_cuda(at)) return false;
-  const GpuRow* gpu = gpu_of(at);
+  const data::GpuRow* gpu = gpu_of(at);
   // A Jetson has the driver of its JetPack, and no other.
-  return gpu != nullptr && gpu->tegra ? can_run(at.gpu.cc, driver_limit(at), fix.cuda)
-                                      : can_ever_run(at.gpu.cc, fix.cuda);
+  return gpu != nullptr && gpu->tegra ? data::can_run(at.gpu.cc, driver_limit(at), fix.cuda)
+                                      : data::can_ever_run(at.gpu.cc, fix.cuda);
 }
 
 bool depends_on(const Facts& at, const FixDraft& fix, Assumed what) {
   const bool chosen = fix.id == "install-build";  // for this GPU or driver
   switch (what) {
     case Assumed::gpu:
-      return chosen || fix.needs(need::gpu);
+      return chosen || fix.needs(say::need::gpu);
     case Assumed::cuda:
       return fix.cuda.known() && !chosen && !at.driver.cuda.known();
     case Assumed::driver:
       return fix.cuda.known() && fix.kind == FixKind::reinstall && at.images.toolkit.major < fix.cuda.major;
     case Assumed::system:
-      return fix.needs(need::system);
+      return fix.needs(say::need::system);
     case Assumed::package_manager:
-      return fix.needs(need::manager);
+      return fix.needs(say::need::manager);
     case Assumed::python:
       return chosen && pins_release(fix);
   }
@@ -130,25 +136,26 @@ void keep_feasible(const Facts& at, FixDrafts& fixes) {
   std::erase_if(fixes, [&](const FixDraft& fix) { return !is_feasible(at, fix); });
   std::ranges::stable_partition(fixes, keeps_commands);
   // A driver that was too old for one build is not asked to run a newer one.
-  if (at.cause == Cause::ptx_newer_than_driver && !at.driver.cuda.known())
+  if (at.cause == core::Cause::ptx_newer_than_driver && !at.driver.cuda.known())
     std::erase_if(fixes, [&](const FixDraft& fix) {
       return fix.kind == FixKind::reinstall && fix.cuda.known() && !(fix.cuda < at.images.toolkit);
     });
   // What the driver does not run is no fix beside one that it does.
   const auto beyond = [&](const FixDraft& fix) {
-    return fix.kind == FixKind::reinstall && !can_run(at.gpu.cc, at.driver.cuda, fix.cuda);
+    return fix.kind == FixKind::reinstall && !data::can_run(at.gpu.cc, at.driver.cuda, fix.cuda);
   };
   const auto runs = [&](const FixDraft& fix) { return !beyond(fix) && fix.kind != FixKind::fallback; };
   if (std::ranges::any_of(fixes, runs)) std::erase_if(fixes, beyond);
   for (FixDraft& fix : fixes) {
-    if (can_run(at.gpu.cc, at.driver.cuda, fix.cuda)) continue;
-    const ToolkitRow* row = toolkit_at_most(fix.cuda);
+    if (data::can_run(at.gpu.cc, at.driver.cuda, fix.cuda)) continue;
+    const data::ToolkitRow* row = data::toolkit_at_most(fix.cuda);
     const std::string_view driver = fix.cuda.major >= 11 ? oldest_driver(at, fix.cuda.major)
                                     : row != nullptr     ? row->driver
                                                          : "";
     if (!driver.empty())
-      add_clause(fix.caveat, fmt::format("it needs driver {} or newer, and yours is for CUDA {}",
-                                         driver_release(driver, at.process.windows), name(at.driver.cuda)));
+      add_clause(fix.caveat,
+                 fmt::format("it needs driver {} or newer, and yours is for CUDA {}",
+                             say::driver_release(driver, at.process.windows), name(at.driver.cuda)));
   }
 }
 

@@ -4,6 +4,8 @@
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::advise {
+using data::ToolkitRow;
+
 namespace {
 
 using image::Arch;
@@ -16,7 +18,9 @@ using image::Version;
 bool serves(const Candidate& image, ComputeCapability gpu) { return image::judge(image, {gpu, {}, {}}).fits; }
 bool serves(Arch arch, ComputeCapability gpu) { return serves({ImageKind::cubin, arch, {}}, gpu); }
 
-bool holds(const std::vector<ComputeCapability>& list, ComputeCapability gpu) { return contains(list, gpu); }
+bool holds(const std::vector<ComputeCapability>& list, ComputeCapability gpu) {
+  return core::contains(list, gpu);
+}
 
 /// The list that one toolkit would build.
 struct Draft {
@@ -30,7 +34,7 @@ struct Draft {
 class Planner {
  public:
   explicit Planner(const FleetQuestion& question) : question_(question) {
-    for (const ImageCount& row : question.images) {
+    for (const device_code::ImageCount& row : question.images) {
       if (row.candidate.kind == ImageKind::cubin) has_.push_back(row.candidate.arch);
     }
   }
@@ -86,7 +90,7 @@ class Planner {
       const bool wanted =
           arch.suffix != Suffix::none &&
           std::ranges::any_of(question_.gpus, [&](ComputeCapability gpu) { return serves(arch, gpu); });
-      if (!wanted || contains(out.archs, arch)) continue;
+      if (!wanted || core::contains(out.archs, arch)) continue;
       if (builds_for(toolkit, arch)) {
         out.archs.push_back(arch);
       } else {
@@ -104,7 +108,7 @@ class Planner {
     });
   }
 
-  bool has(Arch arch) const { return contains(has_, arch); }
+  bool has(Arch arch) const { return core::contains(has_, arch); }
 
   // It is new to the file, or to those modules that lack code for a GPU that it serves.
   bool is_added(Arch arch) const {
@@ -158,8 +162,8 @@ void complete(FleetQuestion& question) {
   question.gpus.erase(std::unique(question.gpus.begin(), question.gpus.end()), question.gpus.end());
   std::erase_if(question.lacking, [&](ComputeCapability gpu) { return !holds(question.gpus, gpu); });
   for (const ComputeCapability gpu : question.gpus) {
-    const bool any = std::ranges::any_of(question.images,
-                                         [&](const ImageCount& row) { return serves(row.candidate, gpu); });
+    const bool any = std::ranges::any_of(
+        question.images, [&](const device_code::ImageCount& row) { return serves(row.candidate, gpu); });
     if (!any && !question.images.empty() && !holds(question.lacking, gpu)) question.lacking.push_back(gpu);
   }
   std::ranges::sort(question.lacking);
@@ -180,7 +184,7 @@ std::optional<FleetPlan> plan_fleet(FleetQuestion question) {
                       draft.archs.size() - draft.known);
   };
   std::optional<Draft> best;
-  for (const ToolkitRow& toolkit : toolkits()) {
+  for (const ToolkitRow& toolkit : data::toolkits()) {
     Draft draft = planner.smallest(toolkit);
     if (!best || worth(draft) <= worth(*best)) best = std::move(draft);
   }
@@ -192,7 +196,7 @@ std::optional<FleetPlan> plan_fleet(FleetQuestion question) {
   out.ptx = Planner::newest_of(best->archs);
   out.compiled = best->compiled;
   out.unserved = best->unserved;
-  for (const ToolkitRow& toolkit : toolkits()) {
+  for (const ToolkitRow& toolkit : data::toolkits()) {
     if (!best->archs.empty() && planner.builds(toolkit, *best)) out.toolkits.push_back(toolkit.version);
   }
   return out;

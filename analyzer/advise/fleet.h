@@ -46,7 +46,7 @@ struct FleetPlan {
 struct FleetQuestion {
   std::vector<image::ComputeCapability> gpus;
   std::vector<image::ComputeCapability> lacking;  ///< as findings tell: of some module
-  std::vector<ImageCount> images;                 ///< of the file, as far as it is known
+  std::vector<device_code::ImageCount> images;    ///< of the file, as far as it is known
 };
 
 /// `lacking` is completed with what no image at all serves. nullopt where nothing is lacking.

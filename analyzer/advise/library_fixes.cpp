@@ -3,12 +3,16 @@
 #include "analyzer/diagnose/program.h"
 
 namespace kshim::advise {
+using diagnose::LibraryConflict;
+using diagnose::LibraryConflictKind;
+using input::CudaLibrary;
+
 namespace {
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 std::vector<std::string> entries_of(const std::string& search_path) {
-  std::vector<std::string> out = split(search_path, ":");
+  std::vector<std::string> out = core::split(search_path, ":");
   std::erase(out, "");
   return out;
 }
@@ -32,10 +36,11 @@ void add_search_path(const LibraryConflict& at, AdviceDraft& out) {
     (mixes ? dropped : kept).push_back(entry);
   }
   if (dropped.empty()) return;
-  out.fixes.push_back(fix_of("trim-library-path", {{"folders", enumerate(dropped)}}));
-  out.fixes.back().steps.push_back(kept.empty() ? command_of("unset LD_LIBRARY_PATH")
-                                                : command_of("export LD_LIBRARY_PATH={folders}",
-                                                             {{"folders", shell_quote(join(kept, ":"))}}));
+  out.fixes.push_back(fix_of("trim-library-path", {{"folders", core::enumerate(dropped)}}));
+  out.fixes.back().steps.push_back(
+      kept.empty() ? say::command_of("unset LD_LIBRARY_PATH")
+                   : say::command_of("export LD_LIBRARY_PATH={folders}",
+                                     {{"folders", core::shell_quote(core::join(kept, ":"))}}));
 }
 
 bool in_wheel(const CudaLibrary& library) {
@@ -91,8 +96,8 @@ void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapa
     out.fixes.back().arguments = {{"package", fmt::format("nvidia-cudnn-cu{}", wanted)}};
   }
   if (at.kind != LibraryConflictKind::dropped || !device) return;
-  const auto* last = last_library_for("cuDNN", *device);
-  const auto* first = first_library_for("cuDNN", *device);
+  const auto* last = data::last_library_for("cuDNN", *device);
+  const auto* first = data::first_library_for("cuDNN", *device);
   if (last == nullptr || first == nullptr) return;
   if (auto older = older_cuda_fix("cuDNN", *device, cudnn.cuda.value_or(0)))
     return out.fixes.push_back(std::move(*older));
@@ -119,19 +124,19 @@ bool is_driver(const std::string& name) {
 
 }  // namespace
 
-void add_missing_library_advice(const MissingLibrary& missing, AdviceDraft& out) {
+void add_missing_library_advice(const diagnose::MissingLibrary& missing, AdviceDraft& out) {
   const std::string library = missing.name.substr(0, missing.name.find(".so"));
   // What is there is not to be installed again.
   if (!missing.folder.empty()) {
     const bool named = !missing.name.empty();
     out.fixes.push_back(fix_of("name-library-folder",
                                {{"library", named ? missing.name : "the libraries of NVIDIA's packages"},
-                                {"folder", shell_quote(missing.folder)}}));
+                                {"folder", core::shell_quote(missing.folder)}}));
   } else if (is_driver(missing.name)) {
     out.fixes.push_back(fix_of("install-driver", {{"library", missing.name}}));
   } else {
     out.fixes.push_back(
-        fix_of("install-library", {{"library", missing.name}, {"stem", shell_quote(library)}}));
+        fix_of("install-library", {{"library", missing.name}, {"stem", core::shell_quote(library)}}));
   }
   if (!is_driver(missing.name)) out.dead_ends.push_back(no_driver_update("it does not bring this library"));
   if (!missing.name.empty())
@@ -140,7 +145,7 @@ void add_missing_library_advice(const MissingLibrary& missing, AdviceDraft& out)
          "functions of the same name take other arguments there: what begins then ends in a crash"});
 }
 
-void add_library_advice(const Facts& input, AdviceDraft& out) {
+void add_library_advice(const diagnose::Facts& input, AdviceDraft& out) {
   const LibraryConflict& at = *input.process.conflict;
   add_search_path(at, out);
   if (at.kind == LibraryConflictKind::dropped && torch_serves(input) == false)

@@ -5,6 +5,11 @@
 #include "analyzer/diagnose/program.h"
 
 namespace kshim::advise {
+using core::shell_quote;
+using data::Pip;
+using data::ToolkitRow;
+using diagnose::Facts;
+using owner::kEditable;
 
 std::string extension_folder(const Facts& at) {
   if (at.file.path.find("/../") != std::string::npos) return {};
@@ -19,27 +24,28 @@ void add_extension_fix(const Facts& at, FixDrafts& fixes) {
   const std::string folder = extension_folder(at);
   if (folder.empty()) return;
   fixes.push_back(fix_of("delete-compiled-extension",
-                         {{"name", std::string(basename_of(folder))},
+                         {{"name", std::string(core::basename_of(folder))},
                           {"removable", at.file.removable.empty() ? "" : shell_quote(at.file.removable)}}));
 }
 
 namespace {
 
 // The build has no code for a GPU as old as that.
-bool is_below(const WheelRow& row, image::ComputeCapability cc) {
+bool is_below(const data::WheelRow& row, image::ComputeCapability cc) {
   return std::ranges::all_of(row.images, [&](const image::Candidate& image) { return cc < image.arch.cc; });
 }
 
 // The releases of a project, under all of its names, are known, and none was built for a GPU as old as that.
 bool never_had_code(std::string_view distribution, image::ComputeCapability cc, std::string_view platform) {
-  if (distribution.empty() || !knows_wheels_of(distribution, platform)) return false;
-  const auto has = [&](std::string_view name) { return !wheels_serving(name, cc, platform).empty(); };
+  if (distribution.empty() || !data::knows_wheels_of(distribution, platform)) return false;
+  const auto has = [&](std::string_view name) { return !data::wheels_serving(name, cc, platform).empty(); };
   if (has(distribution)) return false;
-  for (const SiblingRow& row : knowledge().siblings)
+  for (const data::SiblingRow& row : data::knowledge().siblings)
     if (row.distribution == distribution && has(row.sibling)) return false;
   // One that came before the oldest row may have had it: only where that row is of the project's beginning.
-  return std::ranges::all_of(
-      wheels(), [&](const WheelRow& row) { return row.distribution != distribution || is_below(row, cc); });
+  return std::ranges::all_of(data::wheels(), [&](const data::WheelRow& row) {
+    return row.distribution != distribution || is_below(row, cc);
+  });
 }
 
 }  // namespace
@@ -69,7 +75,7 @@ void add_package_fix(const Facts& at, FixDrafts& fixes) {
   const bool conda = manager == "conda";
   const bool dpkg = manager == "dpkg";
   if (at.package.name.empty() || (!conda && !dpkg && manager != "rpm") ||
-      contains(mapped(fixes, &FixDraft::kind), FixKind::reinstall))
+      core::contains(core::mapped(fixes, &FixDraft::kind), core::FixKind::reinstall))
     return;
   fixes.push_back(fix_of(
       conda  ? "take-other-build/conda"
@@ -91,15 +97,15 @@ std::string quoted(std::string_view source) {
 
 }  // namespace
 
-Command install_from(std::string_view source) {
-  return command_of("{pip} {source}",
-                    {{"pip", std::string(pip_install(Pip::isolated))}, {"source", quoted(source)}});
+say::Command install_from(std::string_view source) {
+  return say::command_of("{pip} {source}",
+                         {{"pip", std::string(say::pip_install(Pip::isolated))}, {"source", quoted(source)}});
 }
 
-RecipeCommand command_for(Build build, std::string_view source, std::string_view project) {
-  const RecipeRow& recipe = *build.recipe;
+RecipeCommand command_for(say::Build build, std::string_view source, std::string_view project) {
+  const data::RecipeRow& recipe = *build.recipe;
   const bool pips = recipe.pip == Pip::here || recipe.pip == Pip::isolated;
-  const std::string folder = folder_of_source(source);
+  const std::string folder = owner::folder_of_source(source);
   if (!source.empty() && (pips || (!folder.empty() && !recipe.where.empty()))) {
     build.checkout = shell_quote(folder);
     build.source = pips                            ? quoted(source)
@@ -107,7 +113,7 @@ RecipeCommand command_for(Build build, std::string_view source, std::string_view
                                                    : std::string(".");
     build.pattern = recipe.command.substr(0, recipe.command.find("{pip}"));
     if (!pips) build.pattern.insert(0, "cd {folder} && ");
-    if (contains(recipe.command, "{pip}")) build.pattern += "{pip} {source}";
+    if (core::contains(recipe.command, "{pip}")) build.pattern += "{pip} {source}";
     std::string caveat(recipe.caveat);
     if (!folder.empty())
       add_clause(caveat,
@@ -116,7 +122,7 @@ RecipeCommand command_for(Build build, std::string_view source, std::string_view
     return {command_of(std::move(build)), std::move(caveat)};
   }
   std::string where(recipe.where);
-  if (recipe.pip == Pip::here && build.package == Build{}.package) {
+  if (recipe.pip == Pip::here && build.package == say::Build{}.package) {
     // pip builds the checkout itself: there is no index to choose from.
     constexpr std::string_view kFromSource = " --no-binary :all:";
     build.pattern = recipe.command;
@@ -130,7 +136,7 @@ RecipeCommand command_for(Build build, std::string_view source, std::string_view
 }
 
 bool has_other_ways(const Facts& at) {
-  return std::ranges::any_of(workarounds(), [&](const WorkaroundRow& row) {
+  return std::ranges::any_of(data::workarounds(), [&](const data::WorkaroundRow& row) {
     return at.package.name == row.package || at.package.software == row.package;
   });
 }
@@ -160,15 +166,15 @@ std::string cupy_for(image::Version driver) {
 bool add_other_ways(const Facts& at, FixDrafts& fixes) {
   const ToolkitRow* toolkit = toolkit_that_driver_reads(at);
   const std::string build = torch_build(at);
-  const TemplateWords words = {
+  const core::TemplateWords words = {
       {"torch_build", build.empty() ? "X.Y.0+cuNNN" : build},
       {"unread",
        build.empty() ? "python -c 'import torch; print(torch.__version__)' says which that is; " : ""},
       {"cupy", cupy_for(at.driver.cuda)},
       {"cuda", name(toolkit != nullptr ? toolkit->version : image::Version{})}};
-  for (const WorkaroundRow& row : workarounds()) {
+  for (const data::WorkaroundRow& row : data::workarounds()) {
     if (at.package.name != row.package && at.package.software != row.package) continue;
-    const bool needs_cuda = asks_for(row.command, "cuda");
+    const bool needs_cuda = core::asks_for(row.command, "cuda");
     if (row.cause != at.cause || (needs_cuda && toolkit == nullptr)) continue;
     fixes.push_back(fix_of_row(row, "workaround", words, &at.process.program));
   }
@@ -191,25 +197,25 @@ image::Version source_asks_beyond(const Facts& at) {
 }
 
 bool add_source_build(const Facts& at, FixDrafts& fixes) {
-  const BuildRow* build = find_build(at.package.name.normal(), at.file.path);
+  const data::BuildRow* build = data::find_build(at.package.name.normal(), at.file.path);
   if (!at.gpu.cc || build == nullptr || build->recipe != "torch_itself") return false;
   constexpr std::string_view kProject = "torch";
-  const WheelName wheel = wheel_of(at);
-  const auto source = source_release_for(kProject, is_plain(wheel.version) ? wheel.version : "", *at.gpu.cc,
-                                         driver_limit(at), platform_of(at));
+  const data::WheelName wheel = wheel_of(at);
+  const auto source = data::source_release_for(kProject, data::is_plain(wheel.version) ? wheel.version : "",
+                                               *at.gpu.cc, driver_limit(at), platform_of(at));
   if (!source) return false;
-  const ToolkitRow* toolkit = find_toolkit(source->cuda);
+  const ToolkitRow* toolkit = data::find_toolkit(source->cuda);
   if (toolkit == nullptr) return false;
   std::vector<image::Candidate> have;
   for (const image::ComputeCapability cc : at.gpu.others)
     have.push_back({image::ImageKind::cubin, {cc, image::Suffix::none}, {}});
   const auto plan = plan_build(have, *at.gpu.cc, *toolkit, at.driver.cuda);
   if (!plan) return false;
-  const RecipeRow& recipe = find_recipe(build->recipe);
+  const data::RecipeRow& recipe = data::find_recipe(build->recipe);
   const std::string cuda = name(source->cuda);
-  const std::string_view beyond = first_beyond(kProject, source->cuda);
-  const ToolkitRow* last = last_toolkit_for({*at.gpu.cc, image::Suffix::none});
-  const bool dropped = last != nullptr && last != &toolkits().back() && !beyond.empty();
+  const std::string_view beyond = data::first_beyond(kProject, source->cuda);
+  const ToolkitRow* last = data::last_toolkit_for({*at.gpu.cc, image::Suffix::none});
+  const bool dropped = last != nullptr && last != &data::toolkits().back() && !beyond.empty();
   std::vector<std::string> notes = {"it takes hours", "only this machine's GPUs get code"};
   if (is_below(*source->row, *at.gpu.cc))
     notes.emplace_back(
@@ -224,14 +230,14 @@ bool add_source_build(const Facts& at, FixDrafts& fixes) {
                          {"gpu", sm_name(*at.gpu.cc)},
                          {"later", !dropped ? ""
                                             : fmt::format("; from {} on, the source asks for CUDA {}", beyond,
-                                                          name(oldest_cuda_of(kProject, beyond)))},
-                         {"notes", join(notes, "; ")}});
+                                                          name(data::oldest_cuda_of(kProject, beyond)))},
+                         {"notes", core::join(notes, "; ")}});
   fix.cuda = source->cuda;
-  if (!source->same) fix.kind = FixKind::downgrade;
-  fix.steps.push_back(command_of(Build{.recipe = &recipe,
-                                       .plan = *plan,
-                                       .pattern = fmt::format("cd pytorch && {}", recipe.command),
-                                       .toolkit = "/usr/local/cuda-" + cuda}));
+  if (!source->same) fix.kind = core::FixKind::downgrade;
+  fix.steps.push_back(command_of(say::Build{.recipe = &recipe,
+                                            .plan = *plan,
+                                            .pattern = fmt::format("cd pytorch && {}", recipe.command),
+                                            .toolkit = "/usr/local/cuda-" + cuda}));
   fixes.push_back(std::move(fix));
   return true;
 }

@@ -5,6 +5,11 @@
 #include "analyzer/owner/distributions.h"
 
 namespace kshim::advise {
+using data::ProjectName;
+using owner::Distribution;
+using say::Install;
+using say::Requirement;
+
 namespace {
 
 struct Owner {
@@ -18,8 +23,8 @@ std::vector<Owner> objecting(const std::vector<Distribution>& there, const Requi
   if (package.release.empty()) return out;
   const ProjectName project(package.name);
   for (const Distribution& each : there)
-    for (const Demand& demand : each.demands)
-      if (demand.project == project && exclude_each_other(demand.range, package.release)) {
+    for (const owner::Demand& demand : each.demands)
+      if (demand.project == project && owner::exclude_each_other(demand.range, package.release)) {
         out.push_back({&each, demand.range});
         break;
       }
@@ -28,7 +33,7 @@ std::vector<Owner> objecting(const std::vector<Distribution>& there, const Requi
 
 unsigned major_of(std::string_view release) {
   const std::size_t digit = std::min(release.find_first_of("0123456789"), release.size());
-  return first_number<unsigned>(release.substr(digit)).value_or(0);
+  return core::first_number<unsigned>(release.substr(digit)).value_or(0);
 }
 
 /// A library's major version is in the name of its file, which the owner links: another one does not serve
@@ -41,16 +46,16 @@ bool changes_file(const Requirement& package, const Owner& owner) {
 /// pip takes "name" for done where it is there, whatever its extras were.
 void install_newer(const std::vector<Distribution>& there, Install& step) {
   for (const Requirement& package : step.packages) {
-    const Distribution* own = find_distribution(there, package.name);
+    const Distribution* own = owner::find_distribution(there, package.name);
     if (own == nullptr || !package.release.empty() || package.extras.empty()) continue;
-    const std::vector<std::string> asked = split(package.extras, ",");
+    const std::vector<std::string> asked = core::split(package.extras, ",");
     const bool all = std::ranges::all_of(asked, [&](const std::string& extra) {
       return std::ranges::any_of(own->extras, [&](const std::string& each) {
-        return ProjectName(each) == ProjectName(std::string(trim(extra)));
+        return ProjectName(each) == ProjectName(std::string(core::trim(extra)));
       });
     });
     if (all) std::erase(step.words, "--upgrade");
-    if (!all && !contains(step.words, "--upgrade") && !contains(step.words, "--force-reinstall"))
+    if (!all && !core::contains(step.words, "--upgrade") && !core::contains(step.words, "--force-reinstall"))
       step.words.insert(step.words.begin(), "--upgrade");
   }
 }
@@ -65,7 +70,7 @@ bool is_installed_by(const FixDraft& fix, std::string_view name) {
 
 }  // namespace
 
-void keep_pins(const Facts& at, AdviceDraft& advice) {
+void keep_pins(const diagnose::Facts& at, AdviceDraft& advice) {
   const bool installs =
       std::ranges::any_of(advice.fixes, [](const FixDraft& fix) { return !steps_of<Install>(fix).empty(); });
   if (!installs || at.process.foreign) return;
@@ -88,18 +93,18 @@ void keep_pins(const Facts& at, AdviceDraft& advice) {
           }
           if (ProjectName(package.name).is_nvidias() || is_installed_by(fix, owner.distribution->name))
             continue;
-          if (along.insert(shell_quote(owner.distribution->name)).second)
+          if (along.insert(core::shell_quote(owner.distribution->name)).second)
             held.push_back(
                 fmt::format("{} asks for {}{}", owner.distribution->label(), package.name, owner.range));
-          along.insert(shell_quote(package.name + package.release));
+          along.insert(core::shell_quote(package.name + package.release));
         }
     }
     if (along.empty()) return true;
     // pip then takes the release of each that asks for what the step before brought.
-    fix.steps.push_back(
-        command_of("pip install --upgrade {packages}",
-                   {{"packages", join(std::vector<std::string>(along.begin(), along.end()), " ")}}));
-    fix.caveat = join(held, "; ") + (fix.caveat.empty() ? "" : "; ") + fix.caveat;
+    fix.steps.push_back(say::command_of(
+        "pip install --upgrade {packages}",
+        {{"packages", core::join(std::vector<std::string>(along.begin(), along.end()), " ")}}));
+    fix.caveat = core::join(held, "; ") + (fix.caveat.empty() ? "" : "; ") + fix.caveat;
     return true;
   };
   FixDrafts kept;
@@ -107,7 +112,8 @@ void keep_pins(const Facts& at, AdviceDraft& advice) {
     if (is_kept(fix)) kept.push_back(std::move(fix));
   advice.fixes = std::move(kept);
   for (const std::string& owner : deciding)
-    if (const WheelName wheel = wheel_name(owner, find_distribution(there, owner)->version);
+    if (const data::WheelName wheel =
+            data::wheel_name(owner, owner::find_distribution(there, owner)->version);
         !wheel.distribution.empty())
       add_wheel_fix(at, advice.fixes, wheel.distribution);
 }

@@ -4,6 +4,15 @@
 #include "analyzer/data/knowledge_file.h"
 
 namespace kshim::advise {
+using core::shell_quote;
+using data::find_build;
+using data::LibrarySupportRow;
+using data::ToolkitRow;
+using diagnose::Facts;
+using diagnose::Origin;
+using say::Build;
+using say::BuildPlan;
+
 namespace {
 
 using image::ComputeCapability;
@@ -18,7 +27,7 @@ struct Chosen {
 // from a source that pip fetches. Of what somebody installed as a file and no row knows, that is not known.
 bool is_source_known(const Facts& at) {
   const bool of_row = find_build(at.package.name.normal(), at.file.path) != nullptr ||
-                      is_without_source(at.package.name.normal());
+                      data::is_without_source(at.package.name.normal());
   const bool as_file = at.package.manager == "pip" && at.file.origin == Origin::installed &&
                        !at.file.path.empty() && at.package.source.empty();
   return of_row || !as_file || !at.package.build_system.empty();
@@ -26,7 +35,7 @@ bool is_source_known(const Facts& at) {
 
 std::string output_name(const Facts& at) {
   if (at.file.path.empty()) return at.file.bare ? "OUTPUT.fatbin" : "OUTPUT";
-  std::string_view name = basename_of(at.file.path);
+  std::string_view name = core::basename_of(at.file.path);
   if (!at.file.bare) return shell_quote(name);
   name = name.substr(0, name.rfind('.'));
   return shell_quote(fmt::format("{}.fatbin", name));
@@ -61,7 +70,7 @@ Build build_for(const Facts& at, const Chosen& chosen) {
   if (!at.file.build_folder.empty()) out.folder = shell_quote(at.file.build_folder);
   // In a checkout, where nobody knows whether an index has the source.
   if (!at.package.name.empty() && comes_built(at) && is_source_known(at) &&
-      (!at.file.path.empty() || comes_from_index(at.package.name.shown())))
+      (!at.file.path.empty() || data::comes_from_index(at.package.name.shown())))
     out.package = shell_quote(at.package.name.shown());
   out.tag = release_tag(at);
   out.variable = at.package.arch_variable;
@@ -71,14 +80,14 @@ Build build_for(const Facts& at, const Chosen& chosen) {
 
 // The build systems that may have made the file, likeliest first.
 std::vector<std::string_view> recipes_for(const Facts& at, const Chosen& chosen) {
-  const std::string_view nvcc = at.file.bare              ? "nvcc_fatbin"
-                                : is_object_file(at.file) ? "nvcc_object"
-                                : at.file.shared_library  ? "nvcc_library"
-                                                          : "nvcc";
+  const std::string_view nvcc = at.file.bare                        ? "nvcc_fatbin"
+                                : diagnose::is_object_file(at.file) ? "nvcc_object"
+                                : at.file.shared_library            ? "nvcc_library"
+                                                                    : "nvcc";
   const std::string_view cmake = chosen.other_toolkit ? "cmake_toolkit" : "cmake";
   const std::string_view torch = chosen.other_toolkit ? "torch_toolkit" : "torch";
   if (at.package.build_system == "spack") return {"spack"};  // whatever the package's own build is
-  const BuildRow* own = find_build(at.package.name.normal(), at.file.path);
+  const data::BuildRow* own = find_build(at.package.name.normal(), at.file.path);
   if (own != nullptr) {
     if (own->recipe == "torch") return {torch};
     if (own->recipe == "flash_attn" && at.gpu.cc == ComputeCapability{8, 7}) return {"flash_attn_nvcc"};
@@ -95,7 +104,7 @@ std::vector<std::string_view> recipes_for(const Facts& at, const Chosen& chosen)
   if (at.package.build_system == "meson") return {"meson"};
   if (at.package.build_system == "bazel") return {"bazel"};
   if (at.package.build_system == "cmake") return {cmake};
-  if (is_without_source(at.package.name.normal())) return {};
+  if (data::is_without_source(at.package.name.normal())) return {};
   switch (at.file.origin) {
     case Origin::python_extension:
     case Origin::installed:
@@ -103,7 +112,8 @@ std::vector<std::string_view> recipes_for(const Facts& at, const Chosen& chosen)
     case Origin::cmake:
       return {cmake};
     default:
-      if (comes_built(at) && comes_by_pip(at.package.name.shown())) return {"extension", "extension_cmake"};
+      if (comes_built(at) && data::comes_by_pip(at.package.name.shown()))
+        return {"extension", "extension_cmake"};
       if (at.file.bare) return {nvcc};
       // What has a name is a project, whose build calls nvcc.
       if (at.file.path.empty() && (!at.package.project.empty() || !at.package.software.empty()))
@@ -133,33 +143,33 @@ std::string caveat_for(const Facts& at, const Chosen& chosen) {
     std::vector<std::string> names;
     for (const image::Candidate& image : chosen.plan.dropped) names.push_back(name(image));
     parts.push_back(fmt::format("CUDA {} cannot build {}: ship a second build for those GPUs",
-                                name(chosen.plan.toolkit->version), enumerate(names)));
+                                name(chosen.plan.toolkit->version), core::enumerate(names)));
   }
-  if (at.cause == Cause::arch_specific_image) {
+  if (at.cause == core::Cause::arch_specific_image) {
     parts.emplace_back("source that uses instructions of one architecture only does not compile for another");
   }
   if (chosen.other_toolkit && !driver_to_keep(at).empty()) parts.push_back(driver_to_keep(at));
-  return join(parts, "; ");
+  return core::join(parts, "; ");
 }
 
-std::string added_name(const BuildPlan& plan, const PlannedArch& row) {
+std::string added_name(const BuildPlan& plan, const say::PlannedArch& row) {
   return name(plan.by_ptx && row.ptx ? image::ImageKind::ptx : image::ImageKind::cubin, row.arch);
 }
 
 FixDraft rebuild_fix(const Facts& at, const Chosen& chosen) {
   const ToolkitRow& toolkit = *chosen.plan.toolkit;
   std::vector<std::string> names;
-  for (const PlannedArch& row : chosen.plan.archs)
+  for (const say::PlannedArch& row : chosen.plan.archs)
     if (row.added) names.push_back(added_name(chosen.plan, row));
-  const std::string added = enumerate(names);
+  const std::string added = core::enumerate(names);
   FixDraft fix;
   fix.id = "rebuild";
   if (chosen.other_toolkit || at.images.toolkit.known()) fix.cuda = toolkit.version;
-  fix.arguments = {{"architecture", join(names, " ")},
+  fix.arguments = {{"architecture", core::join(names, " ")},
                    {"cuda", chosen.other_toolkit ? name(toolkit.version) : ""}};
   fix.kind = chosen.other_toolkit && at.images.toolkit.known() && toolkit.version < at.images.toolkit
-                 ? FixKind::downgrade
-                 : FixKind::rebuild;
+                 ? core::FixKind::downgrade
+                 : core::FixKind::rebuild;
   fix.caveat = caveat_for(at, chosen);
   if (!chosen.other_toolkit) {
     const bool there = std::ranges::all_of(names, [&](const std::string& each) {
@@ -184,11 +194,11 @@ FixDraft rebuild_fix(const Facts& at, const Chosen& chosen) {
                           at.package.name.empty() ? "the package" : called(at, at.package.name.shown()))
             : fmt::format("{} can do it; which one built the file is not known", toolkit_range(chosen.plan));
   } else {
-    const ToolkitRow* last = last_toolkit_for({*at.gpu.cc, image::Suffix::none});
+    const ToolkitRow* last = data::last_toolkit_for({*at.gpu.cc, image::Suffix::none});
     const bool dropped = last != nullptr && at.images.toolkit > last->version;
     fix.title = fmt::format("Rebuild with CUDA {}, which can target {}", name(toolkit.version), added);
     fix.why =
-        !can_ever_run(at.gpu.cc, at.images.toolkit)
+        !data::can_ever_run(at.gpu.cc, at.images.toolkit)
             ? fmt::format(
                   "what CUDA {} ({}) builds does not run on a Jetson with this GPU: its JetPack ends before",
                   name(at.images.toolkit), at.images.toolkit_how)
@@ -216,10 +226,10 @@ void add_rebuild(const Facts& at, const Chosen& chosen, FixDrafts& fixes) {
   const std::string project = at.package.name.empty() ? "" : at.package.name.shown() + version;
   bool first = true;
   for (const std::string_view each : recipes_for(at, chosen)) {
-    const RecipeRow& row = find_recipe(each);
+    const data::RecipeRow& row = data::find_recipe(each);
     if (arch_list(chosen.plan, row.list).empty()) continue;  // it has no word for this GPU
     // pip would overwrite files that conda's database lists.
-    if (at.package.manager == "conda" && row.pip != Pip::none) continue;
+    if (at.package.manager == "conda" && row.pip != data::Pip::none) continue;
     build.recipe = &row;
     RecipeCommand recipe = command_for(build, at.package.source, project);
     FixDraft fix = rebuild_fix(at, chosen);
@@ -241,18 +251,18 @@ void add_rebuild(const Facts& at, const Chosen& chosen, FixDrafts& fixes) {
 // Code made in memory: there is no file to build again, but a compiler in the process (NVRTC, or what is
 // built on it) that was told which GPU to compile for.
 void add_compiler_fix(const Facts& at, FixDrafts& fixes) {
-  const ToolkitRow* at_hand = toolkit_at_most(at.images.toolkit);
+  const ToolkitRow* at_hand = data::toolkit_at_most(at.images.toolkit);
   const ToolkitRow* other = recommend_toolkit(*at.gpu.cc, std::nullopt, at.driver.cuda, {});
   std::optional<BuildPlan> plan;
   if (at_hand != nullptr) plan = plan_build({}, *at.gpu.cc, *at_hand, at.driver.cuda);
   const bool here = plan.has_value();
   if (!plan && other != nullptr) plan = plan_build({}, *at.gpu.cc, *other, at.driver.cuda);
   if (!plan) return;
-  const auto added = std::ranges::find(plan->archs, true, &PlannedArch::added);
+  const auto added = std::ranges::find(plan->archs, true, &say::PlannedArch::added);
   if (added == plan->archs.end()) return;
   // Which compiler made it is not known as a rule: where the newest ones have dropped the GPU, that is said.
-  const ToolkitRow* last = last_toolkit_for({*at.gpu.cc, image::Suffix::none});
-  const bool dropped = last != nullptr && last != &toolkits().back();
+  const ToolkitRow* last = data::last_toolkit_for({*at.gpu.cc, image::Suffix::none});
+  const bool dropped = last != nullptr && last != &data::toolkits().back();
   fixes.push_back(
       fix_of("compile-at-run-time",
              {{"target", added_name(*plan, *added)},
@@ -260,7 +270,7 @@ void add_compiler_fix(const Facts& at, FixDrafts& fixes) {
                            ? (dropped ? fmt::format(", with CUDA {} or older", name(last->version)) : "")
                        : here ? ""
                               : fmt::format(", with CUDA {}", name(plan->toolkit->version))}}));
-  if (!here && at_hand != nullptr) fixes.back().kind = FixKind::downgrade;
+  if (!here && at_hand != nullptr) fixes.back().kind = core::FixKind::downgrade;
 }
 
 // What nobody says of a toolkit: that of the newest published builds.
@@ -268,8 +278,8 @@ std::optional<Version> near_published(const Facts& at) {
   if (!comes_built(at)) return std::nullopt;
   const std::string distribution = wheel_of(at).distribution;
   Version newest;
-  for (const WheelRow& row : wheels()) {
-    if (row.distribution == distribution && row.platform == kLinux)
+  for (const data::WheelRow& row : data::wheels()) {
+    if (row.distribution == distribution && row.platform == data::kLinux)
       newest = std::max(newest, cuda_of(row.variant));
   }
   return newest.known() ? std::optional(newest) : std::nullopt;
@@ -277,14 +287,14 @@ std::optional<Version> near_published(const Facts& at) {
 
 // The authors leave this GPU out on purpose: their source has nothing for it.
 const LibrarySupportRow* left_out_by(const Facts& at) {
-  const BuildRow* own = find_build(at.package.name.normal(), at.file.path);
+  const data::BuildRow* own = find_build(at.package.name.normal(), at.file.path);
   if (own == nullptr || own->distribution.empty()) return nullptr;
-  const LibrarySupportRow* row = find_library_support(own->distribution, at.package.version);
+  const LibrarySupportRow* row = data::find_library_support(own->distribution, at.package.version);
   return row != nullptr && *at.gpu.cc < row->min ? row : nullptr;
 }
 
 FixDraft do_without(const LibrarySupportRow& row, image::ComputeCapability device) {
-  const LibrarySupportRow* older = last_library_for(row.library, device);
+  const LibrarySupportRow* older = data::last_library_for(row.library, device);
   const std::string why =
       older == nullptr
           ? fmt::format("it is written for compute capability {} and newer: no build of it serves this GPU",
@@ -293,8 +303,8 @@ FixDraft do_without(const LibrarySupportRow& row, image::ComputeCapability devic
                 "{} and newer are written for compute capability {} and newer; {} was the last that "
                 "serves this GPU, and its functions have other names",
                 row.first, name(row.min), older->last);
-  const SoftwareRow* own =
-      first_row(software(), [&](const SoftwareRow& each) { return each.package == row.library; });
+  const data::SoftwareRow* own = data::first_row(
+      data::software(), [&](const data::SoftwareRow& each) { return each.package == row.library; });
   const bool is_program = own != nullptr && own->use == "program";
   return fix_of(is_program ? "do-without-library/program" : "do-without-library",
                 {{"library", std::string(row.library)}, {"why", why}, {"note", std::string(row.note)}});
@@ -314,7 +324,7 @@ void add_rebuild_for_driver(const Facts& at, FixDrafts& fixes) {
   fixes[first].title =
       fmt::format("Rebuild with CUDA {}, whose cubins this driver reads", name(other->version));
   fixes[first].why = fmt::format("it is for CUDA {}, and CUDA {} built the file", name(at.driver.cuda),
-                                 name(newest_cubin(at.images)));
+                                 name(diagnose::newest_cubin(at.images)));
 }
 
 void add_extension_rebuild(const Facts& at, FixDrafts& fixes) {
@@ -322,17 +332,17 @@ void add_extension_rebuild(const Facts& at, FixDrafts& fixes) {
   extension.file.origin = Origin::python_extension;
   extension.package.name = {};
   extension.package.version.clear();
-  const ToolkitRow* at_hand = toolkit_at_most(at.images.toolkit);
+  const ToolkitRow* at_hand = data::toolkit_at_most(at.images.toolkit);
   const bool here = at_hand == nullptr || builds_for(*at_hand, {*at.gpu.cc, image::Suffix::none});
   const ToolkitRow* toolkit =
       here && at_hand != nullptr ? at_hand : recommend_toolkit(*at.gpu.cc, std::nullopt, at.driver.cuda, {});
   const auto plan = toolkit != nullptr ? plan_build({}, *at.gpu.cc, *toolkit, at.driver.cuda) : std::nullopt;
   if (!plan) return;
   Build build = build_for(extension, {*plan, !here});
-  build.recipe = &find_recipe(here ? "torch" : "torch_toolkit");
+  build.recipe = &data::find_recipe(here ? "torch" : "torch_toolkit");
   if (at.call.extension.empty())
     build.package = "EXTENSION";
-  else if (comes_from_index(at.call.extension))
+  else if (data::comes_from_index(at.call.extension))
     build.package = shell_quote(at.call.extension);
   fixes.push_back(fix_of("rebuild-extension", {{"range", toolkit_range(*plan)}}));
   fixes.back().steps.push_back(command_of(std::move(build)));
@@ -344,7 +354,7 @@ FixDraft other_library_to_link(const Facts& at) {
   library.gpu.cc = at.gpu.cc;
   library.package.software = at.file.linked_library;
   const std::string range = release_range(library);
-  return fix_of("link-other-library", {{"file", std::string(basename_of(at.file.path))},
+  return fix_of("link-other-library", {{"file", std::string(core::basename_of(at.file.path))},
                                        {"library", fmt::format("lib{}", at.file.linked_library)},
                                        {"gpu", sm_name(*at.gpu.cc)},
                                        {"releases", range.empty() ? "" : fmt::format(" ({})", range)}});
@@ -359,7 +369,7 @@ void add_rebuild_fixes(const Facts& at, FixDrafts& fixes) {
   add_extension_fix(at, fixes);
   if (const LibrarySupportRow* row = left_out_by(at)) return fixes.push_back(do_without(*row, *at.gpu.cc));
   // Hours of building are no answer where a build exists.
-  const bool magma = basename_of(at.file.path).starts_with("libtorch_cuda_linalg.");
+  const bool magma = core::basename_of(at.file.path).starts_with("libtorch_cuda_linalg.");
   const std::size_t before = fixes.size();
   const bool wheel = add_wheel_fix(at, fixes) && comes_built(at);
   // It comes to PyTorch's build as a finished library, made for a list of its own.
@@ -377,7 +387,7 @@ void add_rebuild_fixes(const Facts& at, FixDrafts& fixes) {
   if (comes_built(at) && at.package.manager != "conda" && add_source_build(at, fixes))
     return add_package_fix(at, fixes);
   // Nor does a project build for Windows what it never published for it.
-  const BuildRow* own = find_build(at.package.name.normal(), at.file.path);
+  const data::BuildRow* own = find_build(at.package.name.normal(), at.file.path);
   const bool ended =
       own != nullptr && own->recipe == "torch_itself" && platform_of(at).starts_with("windows");
   if (comes_built(at) && (ended || source_asks_beyond(at).known())) return add_package_fix(at, fixes);
@@ -389,11 +399,11 @@ void add_rebuild_fixes(const Facts& at, FixDrafts& fixes) {
     return add_package_fix(at, fixes);
   }
   const auto have = list_to_keep(at);
-  const ToolkitRow* at_hand = toolkit_at_most(at.images.toolkit);
+  const ToolkitRow* at_hand = data::toolkit_at_most(at.images.toolkit);
   const ToolkitRow* other = recommend_toolkit(
       *at.gpu.cc, at_hand ? std::optional(at_hand->version) : near_published(at), at.driver.cuda, have);
   std::optional<BuildPlan> here;
-  if (at_hand != nullptr && can_ever_run(at.gpu.cc, at_hand->version))
+  if (at_hand != nullptr && data::can_ever_run(at.gpu.cc, at_hand->version))
     here = plan_build(have, *at.gpu.cc, *at_hand, at.driver.cuda, at.gpu.also);
   if (here && !here->by_ptx) {
     add_rebuild(at, {*here, false}, fixes);

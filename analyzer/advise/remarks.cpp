@@ -4,6 +4,11 @@
 #include "analyzer/data/knowledge_file.h"
 
 namespace kshim::advise {
+using core::Cause;
+using core::DeadEnd;
+using data::DriverSupport;
+using diagnose::Facts;
+
 namespace {
 
 // Says so if no rebuild can help.
@@ -11,7 +16,7 @@ void add_build_remarks(const Facts& at, AdviceDraft& advice) {
   if (!at.gpu.cc || !(lacks_code(at.cause) || at.cause == Cause::library_refuses)) return;
   if (is_vendors(at) || !release_range(at).empty())
     advice.remarks.push_back("You cannot rebuild this library: NVIDIA ships it prebuilt.");
-  if (first_toolkit_for({*at.gpu.cc, image::Suffix::none}) == nullptr)
+  if (data::first_toolkit_for({*at.gpu.cc, image::Suffix::none}) == nullptr)
     advice.remarks.push_back(
         fmt::format("No CUDA toolkit that kshim knows builds for compute capability {}.", name(*at.gpu.cc)));
   if (const image::Version asked = source_asks_beyond(at); asked.known() && comes_built(at))
@@ -38,17 +43,17 @@ void add_newer_than_known(const Facts& at, std::vector<std::string>& remarks) {
     if (image.kind == image::ImageKind::ptx) isa = std::max(isa, image.isa);
     if (image.kind == image::ImageKind::tileir) cuda = std::max(cuda, image.isa);
   }
-  for (std::string& said : std::array{newer_cuda_than_known(cuda), newer_ptx_than_known(isa)}) {
+  for (std::string& said : std::array{data::newer_cuda_than_known(cuda), data::newer_ptx_than_known(isa)}) {
     if (!said.empty()) remarks.push_back(std::move(said));
   }
   const image::ComputeCapability asked =
       at.call.compiler ? at.call.compiler->asked.cc : image::ComputeCapability{};
   for (const image::ComputeCapability cc : {at.gpu.cc.value_or(asked), asked}) {
-    if (cc < gpus().front().cc || find_gpu(cc) != nullptr) continue;
+    if (cc < data::gpus().front().cc || data::find_gpu(cc) != nullptr) continue;
     remarks.push_back(
         fmt::format("No GPU of compute capability {1} was known when this kshim was made ({0}): the advice "
                     "follows from the number alone.",
-                    knowledge_date(), name(cc)));
+                    data::knowledge_date(), name(cc)));
     break;
   }
 }
@@ -57,7 +62,7 @@ bool asks_for_the_driver(const Facts& at) {
   // What cannot be read may be in order and too new, as long as its builder is not known.
   const bool perhaps_too_new =
       at.cause == Cause::invalid_image && (!at.images.toolkit.known() || at.driver.cuda < at.images.toolkit);
-  return has_trait(at.cause, cause_trait::not_the_driver) && !perhaps_too_new;
+  return has_trait(at.cause, core::cause_trait::not_the_driver) && !perhaps_too_new;
 }
 
 void add_remarks(const Facts& at, DriverSupport serving, AdviceDraft& advice) {
@@ -88,14 +93,14 @@ void add_same_major(const Facts& at, std::vector<DeadEnd>& out) {
 std::string alternatives(std::vector<std::string> items) {
   const std::string last = items.back();
   items.pop_back();
-  return items.empty() ? last : join(items, ", ") + " or " + last;
+  return items.empty() ? last : core::join(items, ", ") + " or " + last;
 }
 
 // A package that PyTorch's variable could have built, where no process was seen.
 bool knows_torch_list(const Facts& at) {
   if (!at.file.path.empty()) return false;
-  const BuildRow* build = find_build(at.package.name.normal(), "");
-  return build != nullptr && find_recipe(build->recipe).list == ArchList::torch;
+  const data::BuildRow* build = data::find_build(at.package.name.normal(), "");
+  return build != nullptr && data::find_recipe(build->recipe).list == data::ArchList::torch;
 }
 
 // A wheel that helped the owner of another GPU.
@@ -123,12 +128,12 @@ void add_guard(const Facts& at, std::vector<DeadEnd>& out) {
 // A step that a fix recommends must not be listed as useless.
 bool builds(const AdviceDraft& advice) {
   return std::ranges::any_of(advice.fixes, [](const FixDraft& fix) {
-    return (fix.kind == FixKind::rebuild || fix.kind == FixKind::downgrade) && !fix.steps.empty();
+    return (fix.kind == core::FixKind::rebuild || fix.kind == core::FixKind::downgrade) && !fix.steps.empty();
   });
 }
 
 bool updates_driver(const AdviceDraft& advice) {
-  return contains(mapped(advice.fixes, &FixDraft::kind), FixKind::upgrade_driver);
+  return core::contains(core::mapped(advice.fixes, &FixDraft::kind), core::FixKind::upgrade_driver);
 }
 
 void add_attempts(const Facts& at, AdviceDraft& advice) {
@@ -140,7 +145,7 @@ void add_attempts(const Facts& at, AdviceDraft& advice) {
   if (image && at.gpu.cc) add_same_major(at, out);
   if (image && at.gpu.cc && !serves) add_other_variants(at, out);
   if (image && installed && !serves && !builds(advice) &&
-      knows_wheels_of(wheel_name(at.package.name.normal()).distribution))
+      data::knows_wheels_of(data::wheel_name(at.package.name.normal()).distribution))
     out.push_back({"installing a CUDA toolkit",
                    "the package brings its own CUDA libraries, and its kernels come built"});
   if (image && installed)
@@ -150,10 +155,10 @@ void add_attempts(const Facts& at, AdviceDraft& advice) {
 }
 
 void add_driver_update(const Facts& at, DriverSupport serving, AdviceDraft& advice) {
-  const bool switched = has_trait(at.cause, cause_trait::switched);
+  const bool switched = has_trait(at.cause, core::cause_trait::switched);
   // The GPU of a latent gap need not be in this machine.
   if ((!lacks_code(at.cause) && !switched) || at.cause == Cause::latent_gap || updates_driver(advice)) return;
-  const GpuRow* gpu = gpu_of(at);
+  const data::GpuRow* gpu = gpu_of(at);
   // A driver that does not drive the GPU is no dead end, but not the whole way either.
   if (serving == DriverSupport::too_old || serving == DriverSupport::too_new) return;
   std::string why = switched ? "it obeys the same switch" : "a driver brings no code for your kernels";
@@ -173,12 +178,12 @@ DeadEnd no_driver_update(std::string why) { return {"updating the driver", std::
 
 void add_dead_ends(const Facts& at, DriverSupport serving, AdviceDraft& advice) {
   auto& out = advice.dead_ends;
-  const bool switched = has_trait(at.cause, cause_trait::switched);
+  const bool switched = has_trait(at.cause, core::cause_trait::switched);
   const bool latent = at.cause == Cause::latent_gap;
   add_driver_update(at, serving, advice);
   if (lacks_code(at.cause)) {
     const bool other_kernel = at.cause == Cause::kernel_missing_from_image;
-    const ToolkitRow* last = last_before_dropped(at);
+    const data::ToolkitRow* last = last_before_dropped(at);
     if (other_kernel && at.call.by_name) {
       // About the name, not about what was built.
     } else if (is_vendors(at)) {
@@ -197,14 +202,15 @@ void add_dead_ends(const Facts& at, DriverSupport serving, AdviceDraft& advice) 
                                   : "it only holds what was compiled from PTX, and no PTX here fits"});
     }
   }
-  const bool of_torch =
-      at.process.torch || at.file.origin == Origin::python_extension || at.file.origin == Origin::installed;
+  const bool of_torch = at.process.torch || at.file.origin == diagnose::Origin::python_extension ||
+                        at.file.origin == diagnose::Origin::installed;
   if (lacks_code(at.cause) && ((at.process.python && of_torch) || knows_torch_list(at))) {
     out.push_back({"exporting TORCH_CUDA_ARCH_LIST and running again",
                    "it is read when an extension is built, not when it runs"});
   }
   // What is compiled at run time, an older CUDA does fix.
-  if (at.cause == Cause::ptx_newer_than_driver && at.file.origin != Origin::memory && !has_other_ways(at)) {
+  if (at.cause == Cause::ptx_newer_than_driver && at.file.origin != diagnose::Origin::memory &&
+      !has_other_ways(at)) {
     out.push_back(
         {"installing an older CUDA runtime beside the program", "the PTX in the file keeps its version"});
   }

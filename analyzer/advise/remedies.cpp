@@ -9,9 +9,17 @@
 #include "analyzer/core/text.h"
 
 namespace kshim::advise {
+using core::Cause;
+using core::shell_quote;
+using core::TemplateWords;
+using data::ArchList;
+using data::ToolkitRow;
+using diagnose::Facts;
+using say::Run;
+
 namespace {
 
-using Remedy = MessageFixRow;
+using Remedy = data::MessageFixRow;
 
 // "libcudart.so.12", "cudnn_ops64_9.dll": 12 and 9, CUDA's for the libraries that have its number.
 std::string major_of_library(std::string_view file) {
@@ -26,15 +34,15 @@ std::string major_of_library(std::string_view file) {
 
 // What a list is to have: the GPU, else the newest that the CUDA of the log builds for; of no known CUDA,
 // what all of its releases since 11.1 build.
-std::optional<BuildPlan> list_plan(const Facts& at) {
-  const ToolkitRow* named = toolkit_at_most(at.images.toolkit);
+std::optional<say::BuildPlan> list_plan(const Facts& at) {
+  const ToolkitRow* named = data::toolkit_at_most(at.images.toolkit);
   // A builder that does not know an architecture: what all since PyTorch 1.7 know.
   const bool refused = at.call.message == "torch_arch_word";
   const ToolkitRow* last = at.gpu.cc ? last_with_code_for(*at.gpu.cc) : nullptr;
-  const ToolkitRow* toolkit = refused            ? toolkit_at_most({11, 0})
+  const ToolkitRow* toolkit = refused            ? data::toolkit_at_most({11, 0})
                               : named != nullptr ? named
                               : last != nullptr  ? last
-                                                 : toolkit_at_most({11, 1});
+                                                 : data::toolkit_at_most({11, 1});
   if (toolkit == nullptr) return std::nullopt;
   if (at.gpu.cc)
     if (auto plan = plan_build({}, *at.gpu.cc, *toolkit, {})) return plan;
@@ -63,9 +71,9 @@ unsigned cuda_major(const Facts& at) {
 // The newest that compiles for the GPU and that the driver runs.
 std::string cuda_for_gpu(const Facts& at) {
   image::Version out;
-  for (const ToolkitRow& row : toolkits())
+  for (const ToolkitRow& row : data::toolkits())
     if (at.gpu.cc && builds_for(row, {*at.gpu.cc, image::Suffix::none}) &&
-        can_run(at.gpu.cc, at.driver.cuda, row.version))
+        data::can_run(at.gpu.cc, at.driver.cuda, row.version))
       out = row.version;
   return name(out);
 }
@@ -96,11 +104,12 @@ bool has_gap(std::string_view text, const TemplateWords& words) {
 // build of the software for the GPU. Empty where none is known to have it, or where nothing shows a Python
 // package.
 std::string pip_word(const Facts& at) {
-  if (at.file.origin == Origin::installed && at.package.manager == "pip" && !at.file.path.empty())
+  if (at.file.origin == diagnose::Origin::installed && at.package.manager == "pip" && !at.file.path.empty())
     return shell_quote(at.package.name.shown());
   if (!at.process.python && at.package.manager != "pip" && at.package.variant.empty()) return {};
-  const ProjectName said = !at.package.name.empty() ? at.package.name : ProjectName(at.package.software);
-  for (const SoftwareRow& row : software())
+  const data::ProjectName said =
+      !at.package.name.empty() ? at.package.name : data::ProjectName(at.package.software);
+  for (const data::SoftwareRow& row : data::software())
     if (!said.empty() && said == row.package) return row.pip.empty() ? std::string() : shell_quote(row.pip);
   return {};
 }
@@ -108,11 +117,11 @@ std::string pip_word(const Facts& at) {
 // nullopt for a row that is about a GPU of another kind, or asks which one it is where that is known.
 std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
   const std::optional<image::ComputeCapability>& device = at.gpu.cc;
-  const bool about_one = asks_for(row.title, "sm");
+  const bool about_one = core::asks_for(row.title, "sm");
   const bool of_other = (!row.package.empty() && row.package != at.package.software) ||
                         (!row.cuda.empty() && row.cuda != std::to_string(at.images.toolkit.major));
   if (!is_of_gpu(row.gpu, at) || of_other || !is_shown(row.when, at)) return std::nullopt;
-  if (about_one && (!device || first_toolkit_for({*device, image::Suffix::a}) == nullptr))
+  if (about_one && (!device || data::first_toolkit_for({*device, image::Suffix::a}) == nullptr))
     return std::nullopt;
   const std::string& package = !at.package.name.empty()       ? at.package.name.shown()
                                : !at.package.software.empty() ? at.package.software
@@ -131,14 +140,15 @@ std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
   if (device)
     words.insert(words.end(),
                  {{"sm", fmt::format("{}{}", device->major, device->minor)}, {"cc", name(*device)}});
-  if (contains(pip, '[')) words.emplace_back("pip_extra", pip);
+  if (core::contains(pip, '[')) words.emplace_back("pip_extra", pip);
   for (const auto& [word, text] : at.call.said) words.emplace_back(word, text);
   // CUDA's libraries come as an extra (ctk) from this major version on.
   constexpr unsigned kFirstWithExtra = 12;
   if (const auto major = at.call.said.find("library_major"); major != at.call.said.end())
-    words.emplace_back(
-        first_number<unsigned>(major->second).value_or(0) < kFirstWithExtra ? "no_ctk_major" : "ctk_major",
-        major->second);
+    words.emplace_back(core::first_number<unsigned>(major->second).value_or(0) < kFirstWithExtra
+                           ? "no_ctk_major"
+                           : "ctk_major",
+                       major->second);
   if (has_gap(row.title, words) || has_gap(row.command, words)) return std::nullopt;
   FixDraft fix = fix_of_row(row, row.message, words);
   if (fix.title.empty()) return std::nullopt;
@@ -155,20 +165,20 @@ bool is_for(const Remedy& row, std::string_view message) {
   constexpr std::string_view kFamily = "of_all_";
   if (!row.message.starts_with(kFamily)) return row.message == message;
   // What is known of a package goes before what is said of a message.
-  const bool has_own = row.package.empty() && std::ranges::any_of(message_fixes(), [&](const Remedy& own) {
-                         return own.message == message;
-                       });
+  const bool has_own =
+      row.package.empty() &&
+      std::ranges::any_of(data::message_fixes(), [&](const Remedy& own) { return own.message == message; });
   return !has_own && message.starts_with(std::string(row.message.substr(kFamily.size())) + '_');
 }
 
 bool installs(const FixDraft& fix) {
-  return fix.kind == FixKind::reinstall || fix.kind == FixKind::downgrade;
+  return fix.kind == core::FixKind::reinstall || fix.kind == core::FixKind::downgrade;
 }
 
 }  // namespace
 
 std::string torch_index(const Facts& at) {
-  WheelName torch;
+  data::WheelName torch;
   torch.distribution = "torch";
   constexpr image::Version kOfToday{12, 0};
   const image::Version driver = likely_driver(at).known() ? likely_driver(at) : kOfToday;
@@ -179,7 +189,7 @@ std::string torch_index(const Facts& at) {
 }
 
 std::string_view title_of_message(std::string_view message) {
-  for (const MessageTitleRow& row : message_titles())
+  for (const data::MessageTitleRow& row : data::message_titles())
     if (row.message == message) return row.title;
   return {};
 }
@@ -187,13 +197,13 @@ std::string_view title_of_message(std::string_view message) {
 Remedies remedies_of(const Facts& at) {
   Remedies out;
   if (at.call.message.empty()) return out;
-  for (const Remedy& row : message_fixes()) {
+  for (const Remedy& row : data::message_fixes()) {
     if (!is_for(row, at.call.message)) continue;
     auto fix = fix_of(row, at);
     if (!fix) continue;
     const bool for_all = row.package.empty() && row.when.empty();
     if (out.of_package.empty() || !for_all) out.rest = row.rest;
-    out.for_gpu = out.for_gpu || asks_for(row.title, "sm");
+    out.for_gpu = out.for_gpu || core::asks_for(row.title, "sm");
     (for_all ? out.others : out.of_package).push_back(std::move(*fix));
   }
   if (out.alone() && !out.of_package.empty()) out.others.clear();
@@ -202,7 +212,7 @@ Remedies remedies_of(const Facts& at) {
 
 void add_remedies(Remedies remedies, AdviceDraft& advice) {
   FixDrafts& fixes = advice.fixes;
-  const bool releases = remedies.rest == Rest::releases;
+  const bool releases = remedies.rest == data::Rest::releases;
   // A row for this very GPU makes the one that asks which it is needless; so does a release that is named.
   if (releases ? std::ranges::any_of(fixes, installs) : remedies.for_gpu)
     std::erase_if(remedies.others, [](const FixDraft& fix) {
@@ -214,8 +224,8 @@ void add_remedies(Remedies remedies, AdviceDraft& advice) {
     std::erase_if(fixes, [](const FixDraft& fix) { return !installs(fix); });
   }
   const auto where = releases ? fixes.end()
-                     : remedies.rest == Rest::last
-                         ? std::ranges::find(fixes, FixKind::fallback, &FixDraft::kind)
+                     : remedies.rest == data::Rest::last
+                         ? std::ranges::find(fixes, core::FixKind::fallback, &FixDraft::kind)
                          : fixes.begin();
   fixes.insert(where, std::make_move_iterator(remedies.others.begin()),
                std::make_move_iterator(remedies.others.end()));
@@ -231,24 +241,24 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
   const auto said = [&](const char* word) { return at.call.said.contains(word); };
   const std::string pip = pip_word(at);
   words.emplace_back("pip", pip.empty() ? words.front().second : pip);
-  words.emplace_back("library", std::string(basename_of(at.file.path)));
+  words.emplace_back("library", std::string(core::basename_of(at.file.path)));
   const bool python = !is_shown("not-python", at);
   const bool named = python && (!at.package.name.empty() || !at.call.extension.empty());
   // Its wheels come with packages of NVIDIA's, and pip may have left one out.
   const bool brought = at.process.python && (at.package.software == "torch" || at.package.software == "jax");
-  const bool has_own = std::ranges::any_of(message_fixes(), [&](const Remedy& row) {
+  const bool has_own = std::ranges::any_of(data::message_fixes(), [&](const Remedy& row) {
     return row.message == at.call.message && !row.package.empty() && row.package == at.package.software &&
            (row.cuda.empty() || row.cuda == std::to_string(at.images.toolkit.major));
   });
   const bool in_python = at.process.python || at.process.python_env.known();
   if (at.cause == Cause::library_not_found && said("library_wheel") && python && in_python &&
-      (brought || (!has_own && !contains(pip, '[') &&
+      (brought || (!has_own && !core::contains(pip, '[') &&
                    (at.call.message == "ld_missing" || at.call.message == "cudnn_load")))) {
     FixDraft fix = fix_of("install-library-wheel", words);
     // PyTorch, TensorFlow and JAX look there by themselves.
     const std::string& site = at.process.python_env.site;
     if (!site.empty() && !brought)
-      fix.steps.push_back(command_of(
+      fix.steps.push_back(say::command_of(
           "export LD_LIBRARY_PATH={folder}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
           {{"folder", shell_quote(fmt::format("{}/{}", site, at.call.said.at("library_folder")))}}));
     put_first(std::move(fix));
@@ -273,7 +283,7 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
     put_first(fix_of("one-driver-release", words));
 }
 
-std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment) {
+std::vector<NextStep> next_steps(const input::LogFacts& clues, const diagnose::Judgment& judgment) {
   std::vector<NextStep> out;
   const Cause cause = judgment.suspect.cause;
   const bool images = is_image_cause(cause) || cause == Cause::unknown || cause == Cause::unchecked_failure ||
@@ -295,7 +305,7 @@ std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment
          "says which GPU and driver this machine has, and which CUDA libraries a program would load"});
   }
   const bool nccl =
-      std::ranges::any_of(clues.hits, [](const LogMatch& hit) { return hit.id == "nccl_unhandled"; });
+      std::ranges::any_of(clues.hits, [](const input::LogMatch& hit) { return hit.id == "nccl_unhandled"; });
   if (nccl) out.push_back({fmt::format("NCCL_DEBUG=INFO {}", program), "NCCL then says which error it met"});
   if (cause == Cause::nvrtc_arch_unsupported)
     out.push_back({fmt::format("kshim run -- {}", program),

@@ -8,7 +8,7 @@ namespace kshim::advise {
 
 /// The index of PyTorch's builds that serves the GPU and the driver; that of most GPUs where neither is
 /// known.
-std::string torch_index(const Facts& at);
+std::string torch_index(const diagnose::Facts& at);
 /// The first line for a message that has one of its own; empty else.
 std::string_view title_of_message(std::string_view message);
 
@@ -20,6 +20,6 @@ struct NextStep {
 };
 
 /// Most telling first.
-std::vector<NextStep> next_steps(const LogFacts& clues, const Judgment& judgment);
+std::vector<NextStep> next_steps(const input::LogFacts& clues, const diagnose::Judgment& judgment);
 
 }  // namespace kshim::advise

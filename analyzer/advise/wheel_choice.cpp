@@ -5,6 +5,14 @@
 #include "analyzer/data/reach.h"
 
 namespace kshim::advise {
+using data::Basis;
+using data::compare_releases;
+using data::is_plain;
+using data::WheelName;
+using data::WheelRow;
+using data::wheels;
+using diagnose::Facts;
+
 namespace {
 
 using image::ComputeCapability;
@@ -27,13 +35,13 @@ bool is_open(const WheelRow& row) {
 }
 
 // The newest release of a row that a Python has, and whose companions serve the GPU.
-std::string_view last_of(const WheelRow& row, const PythonRow* limit, ComputeCapability device) {
+std::string_view last_of(const WheelRow& row, const data::PythonRow* limit, ComputeCapability device) {
   std::string_view last = last_with_companions(row, device);
   if (last.empty()) last = row.last;
   return limit != nullptr && compare_last(limit->last, last) < 0 ? limit->last : last;
 }
 
-bool is_of_python(const WheelRow& row, const PythonRow* limit) {
+bool is_of_python(const WheelRow& row, const data::PythonRow* limit) {
   return limit == nullptr ||
          (compare_last(row.first, limit->last) <= 0 && compare_last(limit->first, row.last) <= 0);
 }
@@ -62,11 +70,11 @@ bool is_better(const WheelRow& a, const WheelRow& b, ComputeCapability device, V
 }
 
 // PyPI has one variant of a release: another one is there only where the command can name it.
-const InstallerRow* installer_of(const WheelRow& row, std::string_view manager) {
-  const InstallerRow* installer = find_installer(row.distribution, manager, row.first);
+const data::InstallerRow* installer_of(const WheelRow& row, std::string_view manager) {
+  const data::InstallerRow* installer = data::find_installer(row.distribution, manager, row.first);
   if (installer == nullptr) return nullptr;
   for (const std::string_view word : {"variant", "major", "cuda"}) {
-    if (asks_for(installer->command, word)) return installer;
+    if (core::asks_for(installer->command, word)) return installer;
   }
   WheelName name;
   name.distribution = row.distribution;
@@ -83,7 +91,7 @@ const WheelRow* best_of(const std::vector<const WheelRow*>& rows, ComputeCapabil
   return best;
 }
 
-unsigned major_of(std::string_view release) { return first_number<unsigned>(release).value_or(0); }
+unsigned major_of(std::string_view release) { return core::first_number<unsigned>(release).value_or(0); }
 
 // The major version that is used, or could be.
 unsigned used_major(std::string_view version, std::string_view distribution) {
@@ -104,8 +112,8 @@ bool is_of_the_past(const WheelRow& row, unsigned used) {
 // How many of the GPUs that the driver drives have code in it.
 std::size_t served_of(const WheelRow& row, Version driver) {
   std::size_t out = 0;
-  for (const GpuRow& gpu : gpus()) {
-    if (!gpu.tegra && driver_support(gpu, driver, {}) == DriverSupport::yes &&
+  for (const data::GpuRow& gpu : data::gpus()) {
+    if (!gpu.tegra && driver_support(gpu, driver, {}) == data::DriverSupport::yes &&
         serves(row, gpu.cc) != image::Choice::none)
       ++out;
   }
@@ -118,10 +126,10 @@ std::size_t served_of(const WheelRow& row, Version driver) {
 Version cuda_of(std::string_view variant) {
   if (!variant.starts_with("cu")) return {};
   variant.remove_prefix(variant.starts_with("cuda") ? 4 : 2);
-  const std::uint16_t digits = take_number<std::uint16_t>(variant).value_or(0);
+  const std::uint16_t digits = core::take_number<std::uint16_t>(variant).value_or(0);
   if (digits >= 80) return {static_cast<std::uint16_t>(digits / 10), static_cast<std::uint16_t>(digits % 10)};
   if (!variant.starts_with('.')) return {digits, 0};
-  return {digits, first_number<std::uint16_t>(variant.substr(1)).value_or(0)};
+  return {digits, core::first_number<std::uint16_t>(variant.substr(1)).value_or(0)};
 }
 
 bool runs_on(const WheelRow& row, Version driver) {
@@ -130,14 +138,14 @@ bool runs_on(const WheelRow& row, Version driver) {
 }
 
 WheelName wheel_of(const Facts& at) {
-  const BuildRow* build = find_build(at.package.name.normal(), at.file.path);
+  const data::BuildRow* build = data::find_build(at.package.name.normal(), at.file.path);
   const bool torch = build != nullptr && build->recipe == "torch_itself";
   std::string package = at.package.name.normal();
   if (package.empty() && build != nullptr) package = torch ? "torch" : std::string(build->distribution);
-  WheelName out = wheel_name(package, at.package.version, at.package.variant);
+  WheelName out = data::wheel_name(package, at.package.version, at.package.variant);
   if (torch && out.distribution.empty()) out.distribution = "torch";
   // A library of NVIDIA's that a package brings along has rows of its own: triton-cupti.
-  if (const VendorLibraryRow* vendor = find_vendor_library(at.file.path);
+  if (const data::VendorLibraryRow* vendor = data::find_vendor_library(at.file.path);
       vendor != nullptr && !at.package.name.empty()) {
     const std::string own = fmt::format("{}-{}", at.package.name.normal(), vendor->prefix);
     if (std::ranges::any_of(wheels(), [&](const WheelRow& row) { return row.distribution == own; }))
@@ -151,14 +159,14 @@ WheelName wheel_of(const Facts& at) {
 Version likely_driver(const Facts& at) {
   constexpr Version kOfToday{12, 0};  // what asks for less is an old release
   if (at.driver.cuda.known() || !at.images.toolkit.known()) return at.driver.cuda;
-  const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
+  const data::GpuRow* gpu = at.gpu.cc ? data::find_gpu(*at.gpu.cc) : nullptr;
   return std::max({at.images.toolkit, kOfToday, gpu != nullptr ? gpu->first_toolkit : kOfToday});
 }
 
 const char* manager_of(const Facts& at) { return at.package.manager == "conda" ? "conda" : "pip"; }
 
 const WheelRow* row_of(const Facts& at, const WheelName& wheel) {
-  return find_wheel(wheel.distribution, wheel.version, wheel.variant, platform_of(at));
+  return data::find_wheel(wheel.distribution, wheel.version, wheel.variant, platform_of(at));
 }
 
 std::optional<WheelChoice> choose_wheel(const Facts& at, const WheelName& wheel, Version driver,
@@ -168,16 +176,16 @@ std::optional<WheelChoice> choose_wheel(const Facts& at, const WheelName& wheel,
   const ComputeCapability device = *at.gpu.cc;
   // The build that is there is not the answer, whatever the table says of it.
   const WheelRow* there = row_of(at, wheel);
-  const PythonRow* limit = find_python(wheel.distribution, at.process.python_version);
+  const data::PythonRow* limit = data::find_python(wheel.distribution, at.process.python_version);
   const Version cuda = cuda_of(wheel.variant);
-  std::vector<const WheelRow*> rows = wheels_serving(wheel.distribution, device, platform_of(at));
+  std::vector<const WheelRow*> rows = data::wheels_serving(wheel.distribution, device, platform_of(at));
   // With an old Python, its last release is as new as it can be.
   const bool limited = !is_plain(wheel.version) && limit != nullptr && limit->last != kNewest;
   const unsigned used =
       rows.empty() ? 0 : used_major(limited ? limit->last : wheel.version, rows.front()->distribution);
   const auto is_older = [&](const WheelRow& row) {
     return (!is_plain(wheel.version) || (compare_releases(row.last, wheel.version) < 0 &&
-                                         !is_within(wheel.version, row.first, row.last))) &&
+                                         !data::is_within(wheel.version, row.first, row.last))) &&
            !is_open(row);
   };
   std::erase_if(rows, [&](const WheelRow* row) {
@@ -207,7 +215,7 @@ std::optional<WheelChoice> choose_wheel(const Facts& at, const WheelName& wheel,
   if (is_plain(wheel.version)) {
     std::vector<const WheelRow*> same;
     for (const WheelRow* row : rows) {
-      if (is_within(wheel.version, row->first, row->last) &&
+      if (data::is_within(wheel.version, row->first, row->last) &&
           refusing_companion(*row, wheel.version, device) == nullptr)
         same.push_back(row);
     }
@@ -272,7 +280,7 @@ std::optional<WheelChoice> choose_wheel_for_driver(const Facts& at, const WheelN
   }
   for (const WheelRow& row : wheels()) {
     if (row.distribution != wheel.distribution || row.platform != platform || !cuda_of(row.variant).known() ||
-        !is_within(wheel.version, row.first, row.last) || !runs_on(row, driver) ||
+        !data::is_within(wheel.version, row.first, row.last) || !runs_on(row, driver) ||
         installer_of(row, manager_of(at)) == nullptr)
       continue;
     const std::size_t served = served_of(row, driver);
@@ -293,10 +301,10 @@ const WheelRow* serving_already(const Facts& at) {
   const WheelRow* there = row_of(at, wheel);
   // Of few of the builds for Windows the table has a row; they are of the same release and CUDA.
   if (there == nullptr && platform_of(at).starts_with("windows"))
-    there = find_wheel(wheel.distribution, wheel.version, wheel.variant, kLinux);
+    there = data::find_wheel(wheel.distribution, wheel.version, wheel.variant, data::kLinux);
   if (there == nullptr || serves(*there, *at.gpu.cc) != image::Choice::sass) return nullptr;
   // What everybody builds for himself, the table does not know.
-  if (find_installer(wheel.distribution, manager_of(at)) == nullptr) return nullptr;
+  if (data::find_installer(wheel.distribution, manager_of(at)) == nullptr) return nullptr;
   // What was read of the thing itself refutes the table.
   const bool refuted =
       !at.images.have.empty() &&

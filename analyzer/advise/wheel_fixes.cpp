@@ -5,6 +5,17 @@
 #include "analyzer/owner/distributions.h"
 
 namespace kshim::advise {
+using data::Basis;
+using data::compare_releases;
+using data::find_installer;
+using data::InstallerRow;
+using data::is_plain;
+using data::is_within;
+using data::WheelName;
+using data::WheelRow;
+using data::wheels;
+using diagnose::Facts;
+
 namespace {
 
 using image::ComputeCapability;
@@ -56,31 +67,33 @@ std::string_view title_of(std::string_view distribution, std::string_view manage
 std::string caveat_for(const Facts& at, const WheelChoice& choice, const WheelName& wheel) {
   std::vector<std::string> parts;
   const Version cuda = cuda_of(choice.row->variant);
-  if (at.gpu.cc && !choice.same && is_plain(wheel.version) && knows_wheels_of(wheel.distribution)) {
-    const CompanionRow* refusing = nullptr;
+  if (at.gpu.cc && !choice.same && is_plain(wheel.version) && data::knows_wheels_of(wheel.distribution)) {
+    const data::CompanionRow* refusing = nullptr;
     if (!release_serves(wheel, *at.gpu.cc, platform_of(at), &refusing))
       parts.push_back(fmt::format("no build of {} is known to have code for this GPU", wheel.version));
     else if (refusing != nullptr)
       parts.push_back(fmt::format("the {} {} that {} comes with does not serve this GPU", refusing->library,
                                   refusing->release, wheel.version));
   }
-  const CompanionRow* row = at.gpu.cc ? refusing_companion(*choice.row, choice.release, *at.gpu.cc) : nullptr;
+  const data::CompanionRow* row =
+      at.gpu.cc ? refusing_companion(*choice.row, choice.release, *at.gpu.cc) : nullptr;
   if (row != nullptr)
     parts.push_back(fmt::format("its {} {} does not serve this GPU", row->library, row->release));
   if (!choice.installer->caveat.empty()) parts.emplace_back(choice.installer->caveat);
   if (!choice.row->note.empty()) parts.emplace_back(choice.row->note);
   if (const std::string_view driver = oldest_driver(at, cuda.major); cuda.known() && !driver.empty()) {
     if (!at.driver.cuda.known())
-      parts.push_back(fmt::format("it needs driver {} or newer", driver_release(driver, at.process.windows)));
+      parts.push_back(
+          fmt::format("it needs driver {} or newer", say::driver_release(driver, at.process.windows)));
   }
-  const std::string_view oldest = oldest_python(wheel.distribution, choice.release);
+  const std::string_view oldest = data::oldest_python(wheel.distribution, choice.release);
   if (!at.process.python_version.empty() && !choice.same && !oldest.empty() &&
       compare_releases(at.process.python_version, oldest) < 0)
     parts.push_back(
         fmt::format("it needs Python {} or newer, and this is {}", oldest, at.process.python_version));
   if (std::string doubt = doubt_of(*choice.row, choice.release); !doubt.empty())
     parts.push_back(fmt::format("{}: kshim scan says what is in the file", doubt));
-  return join(parts, "; ");
+  return core::join(parts, "; ");
 }
 
 // The package to ask for: what failed is of it, or comes with it.
@@ -96,7 +109,7 @@ WheelName wanted(const Facts& at, std::string_view distribution) {
 
 // Always in quotes, which a release like 2.15.* needs.
 std::string pinned(std::string_view name, std::string_view pin) {
-  std::string out = shell_quote(fmt::format("{}{}", name, pin));
+  std::string out = core::shell_quote(fmt::format("{}{}", name, pin));
   return out.front() == '\'' ? out : fmt::format("'{}'", out);
 }
 
@@ -142,14 +155,14 @@ Needs needs_of(const Facts& at, const WheelChoice& choice, const WheelName& whee
   Needs out;
   const bool known = !choice.release.empty() && !choice.same;
   if (!known || at.package.manager == "conda") return out;
-  const std::vector<Distribution> there = distributions_in(at.process.python_env);
-  const Distribution* own = find_distribution(there, at.package.name.normal());
+  const std::vector<owner::Distribution> there = distributions_in(at.process.python_env);
+  const owner::Distribution* own = owner::find_distribution(there, at.package.name.normal());
   bool told = false;
-  for (const ReleaseNeedRow& row : release_needs()) {
+  for (const data::ReleaseNeedRow& row : data::release_needs()) {
     if (row.distribution != wheel.distribution || !is_within(choice.release, row.first, row.last)) continue;
     told = true;
-    const Distribution* installed = find_distribution(there, row.package);
-    if (installed != nullptr && !exclude_each_other(row.range, "==" + installed->version)) continue;
+    const owner::Distribution* installed = owner::find_distribution(there, row.package);
+    if (installed != nullptr && !owner::exclude_each_other(row.range, "==" + installed->version)) continue;
     out.words += fmt::format(" '{}{}'", row.package, row.range);
     out.apart = out.apart || (row.apart && installed != nullptr);
     out.caveat += fmt::format("{}{} {} needs {}{}", out.caveat.empty() ? "" : "; ", wheel.distribution,
@@ -164,19 +177,19 @@ Needs needs_of(const Facts& at, const WheelChoice& choice, const WheelName& whee
 
 // The newest Python that the release has wheels for, where the one that is there is none of them.
 std::string other_python(const Facts& at, const WheelChoice& choice, const WheelName& wheel) {
-  const PythonRow* here = find_python(wheel.distribution, at.process.python_version);
+  const data::PythonRow* here = data::find_python(wheel.distribution, at.process.python_version);
   if (choice.same || choice.release.empty() || at.process.python_version.empty()) return {};
   if (here != nullptr && is_within(choice.release, here->first, here->last)) return {};
-  return std::string(newest_python(wheel.distribution, choice.release));
+  return std::string(data::newest_python(wheel.distribution, choice.release));
 }
 
 // What pip is to install goes there; nothing has to be taken out.
 void add_new_environment(std::string_view python, FixDraft& fix) {
   constexpr std::string_view kFolder = "new-env";
-  std::vector<Command> steps = {
-      command_of("uv venv --python {python} {folder}",
-                 {{"python", std::string(python)}, {"folder", std::string(kFolder)}})};
-  for (Install* install : steps_of<Install>(fix)) {
+  std::vector<say::Command> steps = {
+      say::command_of("uv venv --python {python} {folder}",
+                      {{"python", std::string(python)}, {"folder", std::string(kFolder)}})};
+  for (say::Install* install : steps_of<say::Install>(fix)) {
     if (install->tool == "conda") continue;
     install->environment = kFolder;
     steps.push_back({{{.action = std::move(*install)}}});
@@ -191,12 +204,12 @@ FixDraft install(const Facts& at, const WheelChoice& choice, const WheelName& wh
   FixDraft fix;
   fix.id = "install-build";
   fix.cuda = cuda;
-  fix.kind = FixKind::reinstall;
+  fix.kind = core::FixKind::reinstall;
   fix.title = fmt::format("Install {}{}{}", choice.installer->title, release.empty() ? "" : " " + release,
                           cuda.known() ? " for CUDA " + cuda_text(choice.row->variant) : "");
   // "faiss" is a module, and faiss-gpu-cu12 a package.
   const Needs needs = needs_of(at, choice, wheel);
-  const bool is_package = contains(at.package.name.normal(), '-');
+  const bool is_package = core::contains(at.package.name.normal(), '-');
   const std::string installed = is_package ? at.package.name.shown() : std::string(wheel.distribution);
   fix.steps = commands_of(std::string(choice.installer->command) + needs.words,
                           {{"pin", choice.pin},
@@ -204,12 +217,13 @@ FixDraft install(const Facts& at, const WheelChoice& choice, const WheelName& wh
                            {"major", std::to_string(cuda.major)},
                            {"cuda", name(cuda)},
                            {"packages", torch_packages(at, choice, wheel)},
-                           {"installed", shell_quote(installed)}});
+                           {"installed", core::shell_quote(installed)}});
   fix.caveat = caveat_for(at, choice, wheel);
   if (!needs.caveat.empty()) fix.caveat = needs.caveat + (fix.caveat.empty() ? "" : "; " + fix.caveat);
   std::string python = other_python(at, choice, wheel);
   if (python.empty() && needs.apart)
-    python = !at.process.python_version.empty() ? at.process.python_version : python_of_path(at.file.path);
+    python =
+        !at.process.python_version.empty() ? at.process.python_version : data::python_of_path(at.file.path);
   if (!python.empty()) {
     fix.title += fmt::format(" in a new environment of Python {}", python);
     add_new_environment(python, fix);
@@ -229,7 +243,7 @@ WheelName leader_of(const Facts& at, std::string_view distribution) {
   std::string version = distribution == "torch" ? at.package.torch_build : "";
   for (const auto& [name, installed] : at.process.python_env.installed)
     if (name == distribution) version = installed;
-  WheelName out = wheel_name(distribution, version);
+  WheelName out = data::wheel_name(distribution, version);
   if (out.variant.empty()) out.variant = default_variant(out, platform_of(at));
   return out;
 }
@@ -311,7 +325,7 @@ bool add_wheel_fix(const Facts& at, FixDrafts& fixes, std::string_view distribut
   if (find_installer(wheel.distribution, manager_of(at)) == nullptr || at.package.manager == "dpkg" ||
       at.package.manager == "rpm")
     return false;
-  for (const CudaFollowerRow& row : cuda_followers())
+  for (const data::CudaFollowerRow& row : data::cuda_followers())
     if (row.distribution == wheel.distribution)
       return add_follower_fix(at, wheel, row.leader, fixes) && is_plain(wheel.version);
   // What loads a library of NVIDIA's was built for one CUDA: its own comes first.
@@ -323,14 +337,14 @@ bool add_wheel_fix(const Facts& at, FixDrafts& fixes, std::string_view distribut
   auto choice = choose_wheel(at, wheel, likely_driver(at), own);
   if (!choice && !own.empty()) choice = choose_wheel(at, wheel, likely_driver(at));
   // The same project under another name, with code for other GPUs.
-  for (const SiblingRow& row : knowledge().siblings) {
+  for (const data::SiblingRow& row : data::knowledge().siblings) {
     if (choice || row.distribution != wheel.distribution) continue;
     WheelName sibling;
     sibling.distribution = row.sibling;
     choice = choose_wheel(at, sibling, likely_driver(at));
     if (choice) wheel = sibling;
   }
-  const GpuRow* gpu = gpu_of(at);
+  const data::GpuRow* gpu = gpu_of(at);
   if (!choice) {
     if (const InstallerRow* container = find_installer(wheel.distribution, "container");
         container != nullptr && at.gpu.cc->major >= 10) {
@@ -346,7 +360,7 @@ bool add_wheel_fix(const Facts& at, FixDrafts& fixes, std::string_view distribut
   }
   const std::string served = image_that_serves(*choice->row, *at.gpu.cc);
   const bool compiled = serves(*choice->row, *at.gpu.cc) == image::Choice::jit;
-  if (compiled && at.cause == Cause::jit_tax) return false;  // the same compiling at each start
+  if (compiled && at.cause == core::Cause::jit_tax) return false;  // the same compiling at each start
   FixDraft fix = install(at, *choice, wheel);
   fix.title += what_serves(at, *choice);
   const std::string_view which = choice->row->variant;
@@ -370,7 +384,7 @@ bool add_wheel_for_driver(const Facts& at, FixDrafts& fixes) {
       at.package.manager == "rpm")
     return false;
   WheelName wheel = wanted(at, {});
-  for (const CudaFollowerRow& row : cuda_followers())
+  for (const data::CudaFollowerRow& row : data::cuda_followers())
     if (row.distribution == wheel.distribution) wheel = leader_of(at, row.leader);
   if (wheel.distribution.empty()) return false;
   const auto choice = choose_wheel_for_driver(at, wheel);
@@ -387,7 +401,7 @@ bool add_wheel_for_driver(const Facts& at, FixDrafts& fixes) {
 void add_serving_fixes(const Facts& at, const WheelRow* there, AdviceDraft& advice) {
   const WheelName wheel = wheel_of(at);
   const std::string other =
-      wheel_name(at.call.extension).distribution == wheel.distribution ? "" : at.call.extension;
+      data::wheel_name(at.call.extension).distribution == wheel.distribution ? "" : at.call.extension;
   const InstallerRow* installer = find_installer(wheel.distribution, manager_of(at));
   const std::string title(installer != nullptr ? installer->title : std::string_view(wheel.distribution));
   const std::string image = there != nullptr ? image_that_serves(*there, *at.gpu.cc) : "";
@@ -410,11 +424,11 @@ void add_serving_fixes(const Facts& at, const WheelRow* there, AdviceDraft& advi
         there == nullptr || there->variant.empty() ? "" : fmt::format(" (the build for {})", there->variant)},
        {"declared", doubt.empty() ? "" : fmt::format("; of {}: {}", title, doubt)}}));
   FixDraft& fix = advice.fixes.back();
-  if (!at.process.windows) fix.steps.front().needs |= need::system;
-  if (!other.empty() && comes_from_index(other))
-    fix.steps.push_back(command_of(
+  if (!at.process.windows) fix.steps.front().needs |= say::need::system;
+  if (!other.empty() && data::comes_from_index(other))
+    fix.steps.push_back(say::command_of(
         at.package.manager == "conda" ? "conda update {package}" : "pip install --upgrade {package}",
-        {{"package", shell_quote(other)}}));
+        {{"package", core::shell_quote(other)}}));
   const bool extensions = wheel.distribution == "torch" || wheel.distribution == "pytorch-gpu";
   if (extensions && at.package.manager != "conda") add_extension_rebuild(at, advice.fixes);
   advice.dead_ends.push_back(
@@ -429,15 +443,15 @@ void add_wheel_remarks(const Facts& at, std::vector<std::string>& remarks) {
   const char* manager = manager_of(at);
   const InstallerRow* installer = find_installer(wheel.distribution, manager);
   const std::string platform = platform_of(at);
-  const std::string_view known = newest_known(wheel.distribution, platform);
+  const std::string_view known = data::newest_known(wheel.distribution, platform);
   if (is_plain(wheel.version) && !known.empty() && compare_releases(wheel.version, known) > 0 &&
       !is_within(wheel.version, known, known)) {
     remarks.push_back(
         fmt::format("{} {} is newer than this kshim knows ({}, with {} as the newest): what its builds have "
                     "is not known.",
-                    wheel.distribution, wheel.version, knowledge_date(), known));
+                    wheel.distribution, wheel.version, data::knowledge_date(), known));
   }
-  if (installer == nullptr || !knows_wheels_of(wheel.distribution, platform) ||
+  if (installer == nullptr || !data::knows_wheels_of(wheel.distribution, platform) ||
       serving_already(at) != nullptr || choose_wheel(at, wheel, at.driver.cuda))
     return;
   std::string_view oldest;  // what came before was not looked at

@@ -10,6 +10,8 @@
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::cli {
+using core::UserError;
+
 namespace {
 
 // The architectures of a text that has nothing else between its spaces; none in an empty one.
@@ -42,8 +44,8 @@ std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<
         continue;
       }
       try {
-        archs.push_back({choose_gpu(item).cc, image::Suffix::none});
-      } catch (const UnknownGpu& error) {
+        archs.push_back({data::choose_gpu(item).cc, image::Suffix::none});
+      } catch (const data::UnknownGpu& error) {
         throw UserError(fmt::format("{}: {}", option, error.what()), status);
       }
     }
@@ -57,8 +59,8 @@ std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<
 image::ComputeCapability parse_cc(std::string_view option, const std::string& text) {
   const auto archs = parse_archs(option, {text});
   if (archs.size() != 1 || archs.front().suffix != image::Suffix::none) {
-    throw UserError(
-        fmt::format("{}: `{}` is not one compute capability; write it as in 8.6", option, sanitize(text)));
+    throw UserError(fmt::format("{}: `{}` is not one compute capability; write it as in 8.6", option,
+                                core::sanitize(text)));
   }
   return archs.front().cc;
 }
@@ -67,11 +69,11 @@ std::filesystem::path parse_root(const std::string& name) {
   std::error_code error;
   const std::filesystem::path root = std::filesystem::canonical(name, error);
   if (error || !std::filesystem::is_directory(root, error))
-    throw UserError(fmt::format("--root {}: is not a folder", sanitize(name)));
+    throw UserError(fmt::format("--root {}: is not a folder", core::sanitize(name)));
   return root;
 }
 
-RenderOptions render_options(const Output& output, const Written& written) {
+render::RenderOptions render_options(const Output& output, const Written& written) {
   const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
   return {.color = output.is_stream() && wants_color(STDOUT_FILENO),
           .unicode = wants_unicode(),

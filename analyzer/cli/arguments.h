@@ -11,7 +11,7 @@ namespace kshim::cli {
 /// "sm_86,12.0", "8.6;12.0" and "H100,RTX 5090", each text a list. UserError with `status` for what is
 /// neither an architecture that kshim knows nor the name of one GPU; `option` is its name in the message.
 std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<std::string>& texts,
-                                     int status = exit_status::kMisuse);
+                                     int status = core::exit_status::kMisuse);
 /// "8.6", "sm_86" or "RTX 3090": one compute capability. UserError otherwise.
 image::ComputeCapability parse_cc(std::string_view option, const std::string& text);
 /// --root: the folder without links. UserError for what is none.
@@ -27,12 +27,12 @@ struct Assumptions {
   template <class Options>
   void apply(Options& to) const {
     if (!cc.empty()) to.assume_cc = parse_cc("--assume-cc", cc);
-    if (!driver.empty()) to.assume_driver = parse_driver("--assume-driver", driver);
-    if (!toolkit.empty()) to.assume_toolkit = parse_cuda_version("--assume-toolkit", toolkit);
+    if (!driver.empty()) to.assume_driver = data::parse_driver("--assume-driver", driver);
+    if (!toolkit.empty()) to.assume_toolkit = data::parse_cuda_version("--assume-toolkit", toolkit);
   }
 };
 
 /// For what is written there: colors and the terminal's width where a person looks.
-RenderOptions render_options(const Output& output, const Written& written);
+render::RenderOptions render_options(const Output& output, const Written& written);
 
 }  // namespace kshim::cli

@@ -9,6 +9,8 @@
 #include "analyzer/verbs/analyze_each.h"
 
 namespace kshim::cli {
+namespace exit_status = core::exit_status;
+
 namespace {
 
 struct AnalyzeOptions {
@@ -21,8 +23,8 @@ struct AnalyzeOptions {
   std::vector<std::string> paths;
 };
 
-AnalysisOptions to_analysis(const AnalyzeOptions& options) {
-  AnalysisOptions result;
+diagnose::AnalysisOptions to_analysis(const AnalyzeOptions& options) {
+  diagnose::AnalysisOptions result;
   result.targets = parse_archs("--target", options.targets);
   options.assumed.apply(result);
   result.trust_reports = options.trust_reports;
@@ -33,13 +35,16 @@ AnalysisOptions to_analysis(const AnalyzeOptions& options) {
 /// One analysis a report and line, written as they are made.
 int analyze_each(const AnalyzeOptions& options, Output& output) {
   if (!output.is_stream())
-    throw UserError("--format jsonl is written as reports are read: redirect stdout in place of --output");
-  const RenderOptions how = render_options(output, options.written);
+    throw core::UserError(
+        "--format jsonl is written as reports are read: redirect stdout in place of --output");
+  const render::RenderOptions how = render_options(output, options.written);
   std::vector<std::string> notes;
-  const LineMaker maker{
-      [&](const Analysis& analysis) { return rendered(analysis, Format::jsonl, how); },
-      [&](const std::vector<std::string>& given) { return how.full ? given : program_and_script(given); }};
-  const EachCounts counts = verbs::analyze_each(
+  const verbs::LineMaker maker{
+      [&](const verbs::Analysis& analysis) { return rendered(analysis, render::Format::jsonl, how); },
+      [&](const std::vector<std::string>& given) {
+        return how.full ? given : render::program_and_script(given);
+      }};
+  const verbs::EachCounts counts = verbs::analyze_each(
       {options.paths.begin(), options.paths.end()}, to_analysis(options), options.jobs, maker,
       [&](std::string_view lines) { output.write(lines); }, notes);
   print_errors(notes, options.written.verbose);
@@ -51,11 +56,11 @@ int analyze_each(const AnalyzeOptions& options, Output& output) {
 }
 
 int analyze(const AnalyzeOptions& options) {
-  AnalysisOptions analysis_options = to_analysis(options);
+  diagnose::AnalysisOptions analysis_options = to_analysis(options);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs(options.paths, "the reports to read");
-  if (options.written.format == Format::jsonl) return analyze_each(options, output);
-  Analysis analysis;
+  if (options.written.format == render::Format::jsonl) return analyze_each(options, output);
+  verbs::Analysis analysis;
   {
     ProgressBar bar("reading reports");
     analysis_options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
@@ -67,7 +72,7 @@ int analyze(const AnalyzeOptions& options) {
     return exit_status::kNoInput;
   }
   output.write(rendered(analysis, options.written.format, render_options(output, options.written)));
-  const bool wrong = worst(analysis) == Severity::error || analysis.verdict == Verdict::failure;
+  const bool wrong = worst(analysis) == core::Severity::error || analysis.verdict == verbs::Verdict::failure;
   return wrong ? exit_status::kFindings : exit_status::kOk;
 }
 

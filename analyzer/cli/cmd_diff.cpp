@@ -8,6 +8,8 @@
 #include "analyzer/compare/diff.h"
 
 namespace kshim::cli {
+namespace exit_status = core::exit_status;
+
 namespace {
 
 struct DiffOptions {
@@ -21,15 +23,15 @@ struct DiffOptions {
 };
 
 int compare(const DiffOptions& options) {
-  DiffRequest wanted;
+  compare::DiffRequest wanted;
   wanted.targets = parse_archs("--target", options.targets);
   for (image::Arch& target : wanted.targets) target.suffix = image::Suffix::none;  // a GPU has none
-  if (options.driver) wanted.driver = parse_driver("--driver", *options.driver);
+  if (options.driver) wanted.driver = data::parse_driver("--driver", *options.driver);
   wanted.kernels = options.kernels;
   wanted.jobs = options.jobs;
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs({options.a, options.b}, "the files to read");
-  Diff diff;
+  compare::Diff diff;
   {
     ProgressBar bar("reading");
     wanted.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
@@ -37,7 +39,7 @@ int compare(const DiffOptions& options) {
     diff.b = read_side(options.b, wanted);
   }
   diff.request = wanted;
-  for (const Side* side : {&diff.a, &diff.b}) {
+  for (const compare::Side* side : {&diff.a, &diff.b}) {
     if (!side->nothing_there) continue;
     for (const std::string& note : side->notes) print_error(note);
     if (side->notes.empty())
@@ -45,12 +47,12 @@ int compare(const DiffOptions& options) {
   }
   if (diff.a.nothing_there || diff.b.nothing_there) return exit_status::kNoInput;
   if (diff.a.reports != diff.b.reports)
-    throw UserError(fmt::format("{} is of a run, {} a scan of files: compare two of a kind",
-                                diff.a.reports ? options.a : options.b,
-                                diff.a.reports ? options.b : options.a));
+    throw core::UserError(fmt::format("{} is of a run, {} a scan of files: compare two of a kind",
+                                      diff.a.reports ? options.a : options.b,
+                                      diff.a.reports ? options.b : options.a));
   compare_sides(diff);
   output.write(rendered(diff, options.written.format, render_options(output, options.written)));
-  return diff.has(Effect::lost) ? exit_status::kFindings : exit_status::kOk;
+  return diff.has(compare::Effect::lost) ? exit_status::kFindings : exit_status::kOk;
 }
 
 }  // namespace
@@ -59,7 +61,7 @@ std::function<int()> set_up_diff(Arguments& arguments) {
   auto options = std::make_shared<DiffOptions>();
   arguments.add_rest("A", options->a)->required();
   arguments.add_rest("B", options->b)->required();
-  arguments.add(options->written, kDiffFormats);
+  arguments.add(options->written, compare::kDiffFormats);
   arguments.add("--target", options->targets);
   arguments.add("--driver", options->driver);
   arguments.add("--kernels", options->kernels);

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kDoctorFormats = {Format::text, Format::json, Format::markdown};
+constexpr std::array kDoctorFormats = {render::Format::text, render::Format::json, render::Format::markdown};
 
 struct DoctorOptions {
   Written written;
@@ -31,32 +31,34 @@ std::string program_path(const DoctorOptions& options) {
   const std::string& name = options.program;
   if (name.empty() || name.front() == '/') return name;
   std::error_code error;
-  const bool bare = !contains(name, '/');
-  if (bare && (options.root != "/" || search_path(name) || !fs::exists(name, error))) return name;
+  const bool bare = !core::contains(name, '/');
+  if (bare && (options.root != "/" || device_code::search_path(name) || !fs::exists(name, error)))
+    return name;
   if (options.root != "/") return "/" + name;
   return fs::absolute(name).lexically_normal().string();
 }
 
 int examine(const DoctorOptions& options) {
   if (options.pid && (options.root != "/" || !options.variables.empty() || !options.program.empty()))
-    throw UserError(
+    throw core::UserError(
         "--pid names the process, with its files and variables: give no PROGRAM, --root or --env");
   const fs::path root = parse_root(options.root);
-  Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
-  auto variables = root == "/" ? own_environment() : foreign_environment();
+  Output output(options.written.output, STDOUT_FILENO, core::exit_status::kMisuse);
+  auto variables = root == "/" ? input::own_environment() : foreign_environment();
   for (const std::string& row : options.variables) {
     const std::size_t equals = row.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw UserError(fmt::format("--env {}: give NAME=VALUE", sanitize(row)));
+      throw core::UserError(fmt::format("--env {}: give NAME=VALUE", core::sanitize(row)));
     variables[row.substr(0, equals)] = row.substr(equals + 1);
   }
-  const Machine machine(root, std::move(variables));
-  const verbs::Examination found = options.pid ? verbs::examine(LiveProcess(*options.pid), {})
+  const input::Machine machine(root, std::move(variables));
+  const verbs::Examination found = options.pid ? verbs::examine(input::LiveProcess(*options.pid), {})
                                                : verbs::examine(machine, program_path(options));
   output.write(rendered(found, options.written.format, render_options(output, options.written)));
-  const bool wrong = std::ranges::any_of(
-      found.machine.checks, [](const Check& check) { return check.severity == Severity::error; });
-  return wrong ? exit_status::kFindings : exit_status::kOk;
+  const bool wrong = std::ranges::any_of(found.machine.checks, [](const input::Check& check) {
+    return check.severity == core::Severity::error;
+  });
+  return wrong ? core::exit_status::kFindings : core::exit_status::kOk;
 }
 
 }  // namespace

@@ -10,6 +10,12 @@
 #include "analyzer/render/render.h"
 
 namespace kshim::cli {
+using core::sanitize;
+using core::UserError;
+using render::Format;
+using verbs::Explanation;
+namespace exit_status = core::exit_status;
+
 namespace {
 
 /// How the names of logs end.
@@ -23,10 +29,10 @@ struct ExplainOptions {
   std::vector<std::string> words;
 };
 
-Explanation read_log(const std::string& path, const ExplainRequest& options) {
+Explanation read_log(const std::string& path, const verbs::ExplainRequest& options) {
   if (path == "-") {
     files::await_writer();
-    return explain_log(std::cin, kStandardInput, options, {});
+    return explain_log(std::cin, verbs::kStandardInput, options, {});
   }
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
@@ -48,10 +54,10 @@ Explanation read_log(const std::string& path, const ExplainRequest& options) {
   return out;
 }
 
-Explanation explain_log(const std::string& path, const ExplainRequest& options) {
+Explanation explain_log(const std::string& path, const verbs::ExplainRequest& options) {
   try {
     return read_log(path, options);
-  } catch (const NotALog& what) {
+  } catch (const input::NotALog& what) {
     throw UserError(fmt::format("--log {}: {}", path == "-" ? "stdin" : sanitize(path), what.what()),
                     exit_status::kNoInput);
   }
@@ -74,7 +80,7 @@ std::string named_log(const ExplainOptions& options) {
       (::stat(word.c_str(), &status) == 0 && (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode))))
     return word;
   const bool path =
-      contains(word, '/') || std::ranges::any_of(kLogs, [&](auto end) { return word.ends_with(end); });
+      core::contains(word, '/') || std::ranges::any_of(kLogs, [&](auto end) { return word.ends_with(end); });
   if (path && word.find_first_of(" :\n") == std::string::npos)
     throw UserError(fmt::format("{}: there is no such file, and it is no message", sanitize(word)),
                     exit_status::kNoInput);
@@ -87,21 +93,21 @@ int explain_it(const ExplainOptions& options) {
   if (named.empty() && options.words.empty() == log.empty())
     throw UserError(log.empty() ? "a number, a name or a message is missing; or --log FILE"
                                 : "either a message or --log FILE, not both");
-  ExplainRequest asked;
+  verbs::ExplainRequest asked;
   options.assumed.apply(asked);
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   if (!log.empty() && output.is_same_file(log))
     throw UserError(fmt::format("--output {}: is the log to read", sanitize(log)));
   const Explanation explanation =
-      log.empty() ? explain_text(join(options.words, " "), asked) : explain_log(log, asked);
-  RenderOptions how = render_options(output, options.written);
+      log.empty() ? explain_text(core::join(options.words, " "), asked) : explain_log(log, asked);
+  render::RenderOptions how = render_options(output, options.written);
   how.full = options.written.format == Format::text;
   output.write(rendered(explanation, options.written.format, how));
   if (!explanation.recognized && log.empty()) return exit_status::kNoInput;
   // The meaning of a number is no failure; a log tells of one, or of none.
   const bool failed = std::ranges::any_of(
-      explanation.findings, [](const auto& finding) { return finding.severity == Severity::error; });
-  return explanation.asked == Asked::log && failed ? exit_status::kFindings : exit_status::kOk;
+      explanation.findings, [](const auto& finding) { return finding.severity == core::Severity::error; });
+  return explanation.asked == verbs::Asked::log && failed ? exit_status::kFindings : exit_status::kOk;
 }
 
 }  // namespace

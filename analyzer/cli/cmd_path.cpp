@@ -7,7 +7,7 @@ namespace kshim::cli {
 std::function<int()> set_up_path(Arguments&) {
   return [] {
     fmt::print("{}\n", shim_or_refuse().string());
-    return exit_status::kOk;
+    return core::exit_status::kOk;
   };
 }
 

@@ -17,6 +17,10 @@
 #include "kshim/files/open_file.h"
 
 namespace kshim::cli {
+using run::ChildOutcome;
+using run::Environment;
+namespace exit_status = core::exit_status;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,7 +42,7 @@ struct RunOptions {
   std::vector<std::string> command;
 };
 
-UserError failed(const std::string& text) { return UserError(text, exit_status::kRunFailed); }
+core::UserError failed(const std::string& text) { return core::UserError(text, exit_status::kRunFailed); }
 
 /// CMD and its arguments, from what is left behind the options.
 std::vector<std::string> program_in(std::vector<std::string> rest) {
@@ -95,7 +99,7 @@ class SimulatorGaps {
   /// One sentence; empty where none was called.
   std::string note() const {
     constexpr std::size_t kMost = std::size_t{1} << 20;
-    const std::vector<std::string> lines = split(files::read_whole(path_, kMost).value_or(""), "\n");
+    const std::vector<std::string> lines = core::split(files::read_whole(path_, kMost).value_or(""), "\n");
     std::set<std::string> names(lines.begin(), lines.end());
     names.erase("");
     if (names.empty()) return {};
@@ -103,7 +107,7 @@ class SimulatorGaps {
         "the simulator does not have {} and answered 801 (not supported), which a driver need not: the "
         "program "
         "may have ended because of that",
-        join(std::vector<std::string>(names.begin(), names.end()), ", "));
+        core::join(std::vector<std::string>(names.begin(), names.end()), ", "));
   }
 
  private:
@@ -115,7 +119,7 @@ class SimulatorGaps {
 /// file that the caller named is the caller's.
 class DriverLog {
  public:
-  DriverLog(bool off, const RunFolder& folder, Environment& environment) {
+  DriverLog(bool off, const run::RunFolder& folder, Environment& environment) {
     if (off || environment.has("CUDA_LOG_FILE")) return;
     path_ = (fs::absolute(folder.path()) / (folder.run_id() + ".driver.log")).lexically_normal().string();
     environment.set("CUDA_LOG_FILE", path_);
@@ -126,9 +130,10 @@ class DriverLog {
     return path_.empty() ? "" : files::read_up_to(path_, kMost).value_or("");
   }
   /// A finding that rests on it names its lines.
-  void keep_if_quoted(const Analysis& analysis) const {
-    const bool quoted = std::ranges::any_of(analysis.findings, [&](const Finding& finding) {
-      return std::ranges::any_of(finding.evidence, [&](const Evidence& row) { return row.at.file == path_; });
+  void keep_if_quoted(const verbs::Analysis& analysis) const {
+    const bool quoted = std::ranges::any_of(analysis.findings, [&](const core::Finding& finding) {
+      return std::ranges::any_of(finding.evidence,
+                                 [&](const core::Evidence& row) { return row.at.file == path_; });
     });
     if (!quoted && !path_.empty()) ::unlink(path_.c_str());
   }
@@ -137,7 +142,7 @@ class DriverLog {
   std::string path_;
 };
 
-void add_simulator(const Simulation& simulation, Environment& environment) {
+void add_simulator(const run::Simulation& simulation, Environment& environment) {
   const fs::path folder = require(find_simulator(), "the simulator", ":;",
                                   " (component `simulator`; with pip: kshim[simulator])");
   environment.prepend("LD_LIBRARY_PATH", folder.string(), ':');
@@ -160,18 +165,18 @@ void add_injection(Environment& environment) {
   environment.set(kVariable, path);
 }
 
-Environment make_environment(const fs::path& program, const RunFolder& folder, const Watch& watch, bool audit,
-                             bool injection) {
+Environment make_environment(const fs::path& program, const run::RunFolder& folder, const run::Watch& watch,
+                             bool audit, bool injection) {
   Environment environment = Environment::current();
   const fs::path shim = require(find_shim(), "libkshim.so", ": ", "");
-  if (!must_not_preload(program)) {
-    environment.set("LD_PRELOAD", merge_preload(environment.get("LD_PRELOAD"), shim.string()));
+  if (!device_code::must_not_preload(program)) {
+    environment.set("LD_PRELOAD", run::merge_preload(environment.get("LD_PRELOAD"), shim.string()));
     if (audit)
       environment.append("LD_AUDIT", require(find_audit(), "libkshim-audit.so", ":", "").string(), ':');
   }
   if (injection) add_injection(environment);
   // gcc's AddressSanitizer ends a program whose first library is not its own runtime, unless told otherwise.
-  if (wants_asan(program)) environment.append("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
+  if (device_code::wants_asan(program)) environment.append("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
   environment.set("KSHIM_REPORT", folder.pattern());
   environment.set("KSHIM_RUN_ID", folder.run_id());
   environment.set("KSHIM_RUN_SOCKET", watch.socket_path());
@@ -189,36 +194,38 @@ std::optional<int> status_of_child(const RunOptions& options, const ChildOutcome
   return status != exit_status::kOk || !gate ? std::optional(status) : std::nullopt;
 }
 
-int judge(const RunOptions& options, const Analysis& analysis, const ChildOutcome& outcome) {
-  const Severity threshold = options.fail_on == "warning" ? Severity::warning : Severity::error;
+int judge(const RunOptions& options, const verbs::Analysis& analysis, const ChildOutcome& outcome) {
+  const core::Severity threshold =
+      options.fail_on == "warning" ? core::Severity::warning : core::Severity::error;
   if (const auto status = status_of_child(options, outcome)) return *status;
   if (worst(analysis) >= threshold) return exit_status::kFindings;
-  if (options.fail_on == "idle" && analysis.verdict == Verdict::idle) return exit_status::kFindings;
+  if (options.fail_on == "idle" && analysis.verdict == verbs::Verdict::idle) return exit_status::kFindings;
   // A gate that could not look must not pass, nor one that has lost what it saw.
-  const bool lost = std::ranges::any_of(analysis.processes,
-                                        [](const ProcessSummary& process) { return process.lost != 0; });
-  const bool blind = analysis.verdict == Verdict::blind || (analysis.verdict == Verdict::incomplete && lost);
+  const bool lost = std::ranges::any_of(
+      analysis.processes, [](const verbs::ProcessSummary& process) { return process.lost != 0; });
+  const bool blind =
+      analysis.verdict == verbs::Verdict::blind || (analysis.verdict == verbs::Verdict::incomplete && lost);
   return blind ? exit_status::kRunFailed : exit_status::kOk;
 }
 
 // What the dynamic linker ends before its first instruction was not blind: it was not there. It may have been
 // gone before the watch looked.
 void explain_failed_start(const ChildOutcome& outcome, const fs::path& program,
-                          const std::string& search_path, RunFacts& seen) {
+                          const std::string& search_path, diagnose::RunFacts& seen) {
   constexpr int kLinkerGaveUp = 127;
   if (outcome.exit_status != kLinkerGaveUp) return;
-  seen.missing = missing_at_start(program, search_path);
+  seen.missing = verbs::missing_at_start(program, search_path);
   if (!seen.missing.empty())
-    std::erase_if(seen.blind, [&](const BlindProcess& row) { return row.pid == outcome.pid; });
+    std::erase_if(seen.blind, [&](const diagnose::BlindProcess& row) { return row.pid == outcome.pid; });
 }
 
 /// `env -i PROGRAM`: PROGRAM has nothing of our environment, and may end before a look at it.
 bool clears_environment(const std::vector<std::string>& command) {
-  if (basename_of(command.front()) != "env") return false;
+  if (core::basename_of(command.front()) != "env") return false;
   for (const std::string& word : std::span(command).subspan(1)) {
     if (word == "-" || word == "--ignore-environment") return true;
     if (!word.starts_with('-')) return false;
-    if (!word.starts_with("--") && contains(word, 'i')) return true;
+    if (!word.starts_with("--") && core::contains(word, 'i')) return true;
   }
   return false;
 }
@@ -226,39 +233,39 @@ bool clears_environment(const std::vector<std::string>& command) {
 /// For what left no report: the same run, with all that there is to say.
 std::string again_with_all(const RunOptions& options) {
   std::string out = "kshim run --format markdown";
-  for (const std::string& row : options.simulate) out += " --simulate " + shell_quote(row);
-  for (const std::string& row : options.target) out += " --target " + shell_quote(row);
+  for (const std::string& row : options.simulate) out += " --simulate " + core::shell_quote(row);
+  for (const std::string& row : options.target) out += " --target " + core::shell_quote(row);
   out += " --";
   for (const std::string& word : options.command) {
-    const std::string quoted = shell_quote(word);
+    const std::string quoted = core::shell_quote(word);
     // A script of `python -c` is too much for a line.
-    if (quoted.front() == kNoShellWord || out.size() + quoted.size() > kMostTyped) return {};
+    if (quoted.front() == core::kNoShellWord || out.size() + quoted.size() > kMostTyped) return {};
     out += ' ' + quoted;
   }
   return out;
 }
 
 int run(const RunOptions& options) {
-  AnalysisOptions analysis_options;
+  diagnose::AnalysisOptions analysis_options;
   analysis_options.targets = parse_archs("--target", options.target, exit_status::kRunFailed);
-  const Simulation simulation = parse_simulations(options.simulate);
-  ChildSpec child{
-      .program = find_program(options.command.front()), .arguments = options.command, .time_limit = {}};
+  const run::Simulation simulation = run::parse_simulations(options.simulate);
+  run::ChildSpec child{
+      .program = run::find_program(options.command.front()), .arguments = options.command, .time_limit = {}};
   child.captures = !options.no_capture;
   if (!options.timeout.empty()) child.time_limit = parse_timeout(options.timeout);
   Output output(options.written.output, STDERR_FILENO, exit_status::kRunFailed);
-  const RunFolder folder(options.report);
+  const run::RunFolder folder(options.report);
   if (!folder.remark().empty()) print_warning(folder.remark());
-  Watch watch(socket_folders(folder.path()));
+  run::Watch watch(run::socket_folders(folder.path()));
   if (watch.socket_path().empty())
     print_warning(
         "no folder takes a socket, neither /tmp nor TMPDIR, XDG_RUNTIME_DIR and that of the reports: "
         "processes that end at once are not watched");
   Environment environment = make_environment(child.program, folder, watch, options.audit, options.injection);
   if (!analysis_options.targets.empty())
-    environment.set(
-        "KSHIM_TARGET",
-        join(mapped(analysis_options.targets, [](image::Arch arch) { return sm_name(arch); }), ","));
+    environment.set("KSHIM_TARGET", core::join(core::mapped(analysis_options.targets,
+                                                            [](image::Arch arch) { return sm_name(arch); }),
+                                               ","));
   std::optional<SimulatorGaps> gaps;
   if (!options.simulate.empty()) {
     add_simulator(simulation, environment);
@@ -278,22 +285,22 @@ int run(const RunOptions& options) {
         fmt::format("{} was ended after {} s (--timeout)", options.command.front(), options.timeout));
   }
   std::vector<fs::path> reports = folder.reports();
-  const Elsewhere elsewhere =
-      find_announced(watch.announced(), reports, [&](pid_t pid) { return watch.exe_of(pid); });
+  const run::Elsewhere elsewhere =
+      run::find_announced(watch.announced(), reports, [&](pid_t pid) { return watch.exe_of(pid); });
   reports.insert(reports.end(), elsewhere.reports.begin(), elsewhere.reports.end());
-  announce(reports);
-  RunFacts seen;
+  run::announce(reports);
+  diagnose::RunFacts seen;
   seen.blind = watch.blind(outcome.pid, child.program, reports.empty());
   seen.blind.insert(seen.blind.end(), elsewhere.lost.begin(), elsewhere.lost.end());
   if (switched_off)
     seen.blind.push_back(
         {outcome.pid, child.program.string(), "KSHIM_DISABLE=1 is set: nothing is recorded"});
   if (seen.blind.empty() && reports.empty() && clears_environment(options.command))
-    seen.blind.push_back({outcome.pid, child.program.string(), std::string(kCleared)});
+    seen.blind.push_back({outcome.pid, child.program.string(), std::string(run::kCleared)});
   explain_failed_start(outcome, child.program, search_path, seen);
   const bool failed = outcome.exit_status.value_or(1) != exit_status::kOk;
   if (failed && reports.empty() && options.simulate.empty() && seen.missing.empty() &&
-      lacks_driver(child.program, search_path))
+      verbs::lacks_driver(child.program, search_path))
     seen.driverless = child.program.string();
   seen.idle = watch.idle(outcome.pid, child.program, reports);
   seen.notes = watch.silent(reports);
@@ -305,9 +312,9 @@ int run(const RunOptions& options) {
   };
   seen.driver_log = driver_log.text();
   seen.driver_log_path = driver_log.path();
-  analysis_options.judged = add_records;
+  analysis_options.judged = verbs::add_records;
   seen.pid = outcome.pid;
-  for (const Announced& each : watch.announced())
+  for (const run::Announced& each : watch.announced())
     if (each.pid == outcome.pid) seen.last_report = each.path;
   if (child.time_limit)
     analysis_options.patience =
@@ -317,7 +324,7 @@ int run(const RunOptions& options) {
   seen.heard = outcome.heard;
   seen.again = again_with_all(options);
   seen.started = fs::absolute(child.program).lexically_normal();
-  for (const std::string& row : split(simulation.devices, ";"))
+  for (const std::string& row : core::split(simulation.devices, ";"))
     if (const auto arch = image::parse_arch(row.substr(0, row.find(':')))) seen.simulated.push_back(arch->cc);
   // An empty list of GPUs is the user's own, and hides the simulated ones as well.
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -325,7 +332,7 @@ int run(const RunOptions& options) {
   std::error_code none;
   seen.no_kernel_module =
       !options.simulate.empty() && !hidden && !fs::exists("/proc/driver/nvidia/version", none);
-  const Analysis analysis = verbs::analyze(reports, analysis_options, seen);
+  const verbs::Analysis analysis = verbs::analyze(reports, analysis_options, seen);
   driver_log.keep_if_quoted(analysis);
   const bool on_stderr = output.is_stream();
   output.write(rendered(analysis, options.written.format,

@@ -19,6 +19,19 @@
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::cli {
+using core::contains;
+using core::sanitize;
+using core::Severity;
+using core::UserError;
+using input::this_machine;
+using render::Format;
+using render::Outcome;
+using verbs::Expectation;
+using verbs::FetchRequest;
+using verbs::Scan;
+using verbs::ScanRequest;
+namespace exit_status = core::exit_status;
+
 namespace {
 
 struct ScanOptions {
@@ -69,10 +82,10 @@ std::vector<image::Arch> gpus_of(const std::vector<image::Arch>& archs,
 ScanRequest to_scan(const ScanOptions& options) {
   ScanRequest result;
   result.targets = gpus_of(parse_archs("--target", options.targets), options.targets);
-  if (result.targets.size() > kMaxTargets)
+  if (result.targets.size() > diagnose::kMaxTargets)
     throw UserError(
-        fmt::format("--target: {} are named, {} are the most", result.targets.size(), kMaxTargets));
-  if (options.driver) result.driver = parse_driver("--driver", *options.driver);
+        fmt::format("--target: {} are named, {} are the most", result.targets.size(), diagnose::kMaxTargets));
+  if (options.driver) result.driver = data::parse_driver("--driver", *options.driver);
   result.kernels = options.kernels || options.sizes;
   result.sizes = options.sizes;
   result.sha256 = options.sha256;
@@ -83,8 +96,8 @@ ScanRequest to_scan(const ScanOptions& options) {
 int status_of(const Scan& scan, const std::string& fail_on) {
   const auto limit = fail_on == "warning" ? Severity::warning : Severity::error;
   const bool found =
-      std::ranges::any_of(scan.findings, [&](const Finding& each) { return each.severity >= limit; }) ||
-      std::ranges::any_of(scan.checks, [&](const Check& each) { return each.severity >= limit; });
+      std::ranges::any_of(scan.findings, [&](const core::Finding& each) { return each.severity >= limit; }) ||
+      std::ranges::any_of(scan.checks, [&](const input::Check& each) { return each.severity >= limit; });
   // What was not read was not judged: no green light for it.
   const bool strict = scan.held || limit == Severity::warning;
   const bool unread = scan.undecided() || (strict && scan.incomplete());
@@ -95,17 +108,17 @@ int status_of(const Scan& scan, const std::string& fail_on) {
 Expectation expectation_of(const ScanOptions& options) {
   const bool asked = options.expect || options.budget || options.ptx_floor;
   const bool quiet = !options.targets.empty() && !asked;  // "would it run" is another question
-  const std::string path = options.config ? *options.config : quiet ? std::string() : find_config();
-  Expectation out = path.empty() && !options.config ? Expectation() : read_config(path);
+  const std::string path = options.config ? *options.config : quiet ? std::string() : verbs::find_config();
+  Expectation out = path.empty() && !options.config ? Expectation() : verbs::read_config(path);
   if (options.expect) {
-    out.all.list = parse_arch_list(*options.expect, {"--expect"});
+    out.all.list = verbs::parse_arch_list(*options.expect, {"--expect"});
     out.all.source = "--expect";
   }
-  if (options.ptx_floor) out.all.ptx_floor = parse_gpu(*options.ptx_floor, {"--ptx-floor"});
-  if (options.budget) out.budget = parse_budget(*options.budget, {"--budget"});
+  if (options.ptx_floor) out.all.ptx_floor = verbs::parse_gpu(*options.ptx_floor, {"--ptx-floor"});
+  if (options.budget) out.budget = verbs::parse_budget(*options.budget, {"--budget"});
   if (out.all.source.empty()) out.all.source = options.ptx_floor ? "--ptx-floor" : "--budget";
   if (options.exactly) out.all.exactly = true;
-  if (options.sass) out.all.form = Form::sass;
+  if (options.sass) out.all.form = verbs::Form::sass;
   if (!out.files.empty() && out.all.list.empty() && !out.all.ptx_floor)
     throw UserError(fmt::format(
         "{}: has rules for some files, and nothing for the others; write expect = \"8.0 9.0+PTX\"", path));
@@ -129,14 +142,14 @@ std::vector<std::filesystem::path> paths_of(const ScanOptions& options) {
     return out;
   }
   if (!options.paths.empty()) return {options.paths.begin(), options.paths.end()};
-  const Machine machine = this_machine();
+  const input::Machine machine = this_machine();
   std::string first = in_path(machine, "python3");
   if (first.empty()) first = in_path(machine, "python");
   for (const std::string& prefix :
        {std::string(machine.env("VIRTUAL_ENV")), std::string(machine.env("CONDA_PREFIX")),
         std::filesystem::path(first).parent_path().parent_path().string()}) {
     if (prefix.empty()) continue;
-    for (const Python& python : find_pythons(machine, prefix)) {
+    for (const input::Python& python : find_pythons(machine, prefix)) {
       if (python.folders.empty()) continue;
       print_note(fmt::format("the packages of {}", python.interpreter));
       return {python.folders.begin(), python.folders.end()};
@@ -151,18 +164,18 @@ Scan scan_process(const ScanOptions& options, ScanRequest request) {
   if (!options.paths.empty()) throw UserError("--pid names the files: those of the process; give no PATH");
   ProgressBar bar("scanning");
   request.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-  return examine(LiveProcess(*options.pid), std::move(request)).packages;
+  return examine(input::LiveProcess(*options.pid), std::move(request)).packages;
 }
 
 /// Those of this machine whose compute capability is known, each once, and its driver.
 void use_gpus_here(const ScanOptions& options, ScanRequest& scan_options) {
-  const Machine machine = this_machine();
-  const Loader loader(machine);
-  MachineFacts facts;
+  const input::Machine machine = this_machine();
+  const input::Loader loader(machine);
+  input::MachineFacts facts;
   facts.place = look_at_place(machine);
   find_gpus(machine, loader, facts);
   std::vector<std::string> names;
-  for (const Gpu& gpu : facts.gpus) {
+  for (const input::Gpu& gpu : facts.gpus) {
     const image::Arch arch{gpu.cc.value_or(image::ComputeCapability{}), image::Suffix::none};
     if (!gpu.cc || contains(scan_options.targets, arch)) continue;
     scan_options.targets.push_back(arch);
@@ -170,7 +183,7 @@ void use_gpus_here(const ScanOptions& options, ScanRequest& scan_options) {
   }
   if (!options.driver) scan_options.driver = facts.driver.cuda;
   if (!names.empty()) {
-    print_note(fmt::format("judged for the GPUs here: {}", enumerate(names)));
+    print_note(fmt::format("judged for the GPUs here: {}", core::enumerate(names)));
   } else if (options.paths.empty()) {
     print_note("there is no GPU here: --target sm_86 or --target \"RTX 5090\" says what runs on one");
   }
@@ -179,11 +192,11 @@ void use_gpus_here(const ScanOptions& options, ScanRequest& scan_options) {
 /// A file of a folder to scan is not named: `-o kernels.o build/` is a slip of the pen. What a scan writes is
 /// never device code nor an archive.
 void refuse_to_overwrite(const Output& output, const std::string& path) {
-  const std::string first = output.first_bytes(kFirstBytes);
+  const std::string first = output.first_bytes(input::kFirstBytes);
   const Bytes bytes{reinterpret_cast<const std::byte*>(first.data()), first.size()};
   // Without its name, which may be foo.ptx.
-  const FileKind kind = file_kind(bytes, {}, bytes.size());
-  if (kind == FileKind::device_code || kind == FileKind::container)
+  const input::FileKind kind = input::file_kind(bytes, {}, bytes.size());
+  if (kind == input::FileKind::device_code || kind == input::FileKind::container)
     throw UserError(
         fmt::format("--output {}: holds device code or is an archive; it is not overwritten", path));
 }
@@ -192,7 +205,7 @@ void refuse_to_overwrite(const Output& output, const std::string& path) {
 /// here with what is not.
 bool asks_for_packages(const ScanOptions& options) {
   const bool asked = !options.python.empty() || !options.platform.empty() || options.releases != 0;
-  const auto is_package = [asked](const std::string& word) { return is_requirement(word, asked); };
+  const auto is_package = [asked](const std::string& word) { return verbs::is_requirement(word, asked); };
   const auto packages = std::ranges::count_if(options.paths, is_package);
   if (packages == 0) {
     if (asked)
@@ -207,7 +220,7 @@ bool asks_for_packages(const ScanOptions& options) {
 }
 
 FetchRequest to_fetch(const ScanOptions& options) {
-  const Machine machine = this_machine();
+  const input::Machine machine = this_machine();
   FetchRequest request;
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
     const std::string prefix(machine.env(variable));
@@ -221,7 +234,7 @@ FetchRequest to_fetch(const ScanOptions& options) {
     throw UserError("a package is fetched by pip, and no Python is active or in PATH", exit_status::kNoInput);
   request.python = options.python;
   request.platform = options.platform;
-  const auto most = parse_size(options.max_download);
+  const auto most = core::parse_size(options.max_download);
   if (!most)
     throw UserError(
         fmt::format("--max-download: `{}` is no size; write 500M or 2G", sanitize(options.max_download)));
@@ -231,7 +244,7 @@ FetchRequest to_fetch(const ScanOptions& options) {
 
 /// uv fetches for a Python that has no pip.
 void choose_installer(FetchRequest& request) {
-  if (has_pip(request.interpreter)) return;
+  if (verbs::has_pip(request.interpreter)) return;
   request.uv = in_path(this_machine(), "uv");
   if (request.uv.empty())
     throw UserError(fmt::format("a package is fetched by pip or uv: {} has no pip, and no uv is in PATH",
@@ -259,23 +272,24 @@ int scan_releases(const ScanOptions& options) {
   text += '\n';
   std::map<image::Arch, std::string> newest;
   for (const std::string& release : releases_of(request, options.releases)) {
-    const TemporaryFolder folder;
+    const core::TemporaryFolder folder;
     FetchRequest one = request;
     one.requirement += "==" + release;
     const std::string wheel = fetch_wheel(one, folder).name;
     const Scan result = verbs::scan({folder.path() / wheel}, scan_options);
     nlohmann::ordered_json row = {{"release", release}, {"wheel", wheel}, {"bytes", result.bytes}};
-    text += fmt::format("{:<16} {:>10}", release, size_text(result.bytes));
+    text += fmt::format("{:<16} {:>10}", release, core::size_text(result.bytes));
     for (const image::Arch target : scan_options.targets) {
       // A file for other GPUs alone, beside one for this GPU, is no gap: the findings know.
-      const bool gap = std::ranges::any_of(result.findings, [&](const Finding& finding) {
+      const bool gap = std::ranges::any_of(result.findings, [&](const core::Finding& finding) {
         return finding.severity == Severity::error &&
-               std::ranges::any_of(finding.devices, [&](const Device& each) { return each.cc == target.cc; });
+               std::ranges::any_of(finding.devices,
+                                   [&](const core::Device& each) { return each.cc == target.cc; });
       });
       Outcome worst = Outcome::no_kernels;
-      for (const ScannedObject& object : result.objects)
-        for (const TargetVerdict& verdict : object.targets)
-          if (const Outcome outcome = outcome_of(verdict);
+      for (const verbs::ScannedObject& object : result.objects)
+        for (const diagnose::TargetVerdict& verdict : object.targets)
+          if (const Outcome outcome = render::outcome_of(verdict);
               verdict.target == target && (gap || outcome == Outcome::sass || outcome == Outcome::jit))
             worst = std::max(worst, outcome);
       const std::string_view word = worst == Outcome::no_kernels ? std::string_view("-") : to_name(worst);
@@ -300,17 +314,18 @@ int scan_releases(const ScanOptions& options) {
 /// What the tables know of a package that was not fetched, for the reason that `why` has.
 int tell_by_table(const ScanOptions& options, const FetchRequest& request,
                   const std::vector<image::Arch>& targets, const UserError& why) {
-  const TableAnswer known = answer_by_table(request);
+  const verbs::TableAnswer known = answer_by_table(request);
   const bool form = options.written.format == Format::text || options.written.format == Format::json;
   if (known.row == nullptr || !form) throw UserError(why);
   print_warning(why.what());
   std::vector<std::string> have;
   for (const image::Candidate& each : known.row->images) have.push_back(name(each.kind, each.arch));
-  const std::string basis = split(words_of(Basis()), ", ").at(static_cast<std::size_t>(known.basis));
+  const std::string basis =
+      core::split(words_of(data::Basis()), ", ").at(static_cast<std::size_t>(known.basis));
   std::string text = fmt::format("by the table of {} ({}), not by the file: {} {}{} for {} has {}\n",
                                  known.date, basis, known.row->distribution, sanitize(known.release),
                                  known.row->variant.empty() ? "" : fmt::format(" ({})", known.row->variant),
-                                 known.row->platform, join(have, " "));
+                                 known.row->platform, core::join(have, " "));
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   bool all = true;
   for (const image::Arch target : targets) {
@@ -339,7 +354,8 @@ int tell_by_table(const ScanOptions& options, const FetchRequest& request,
 }
 
 /// What the answer depends on besides the wheel.
-std::string judged_by(const ScanOptions& options, const ScanRequest& request, const RenderOptions& how) {
+std::string judged_by(const ScanOptions& options, const ScanRequest& request,
+                      const render::RenderOptions& how) {
   std::string out = version_line() + name(request.driver);
   for (const image::Arch target : request.targets) out += " " + name(target.cc);
   return out + fmt::format(" {} {} {} {} {} {} {} {} {} {}", static_cast<int>(options.written.format),
@@ -350,7 +366,7 @@ std::string judged_by(const ScanOptions& options, const ScanRequest& request, co
 /// A wheel that was scanned before is not fetched again: a release by its number for a month, the newest one
 /// for an hour.
 struct KeptAnswer {
-  AnswerCache cache;
+  verbs::AnswerCache cache;
   std::string wheel;   ///< the question which wheel it is
   std::string judged;  ///< how it is judged
   bool pinned = false;
@@ -384,11 +400,11 @@ int scan_paths(const ScanOptions& options) {
   Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
   output.refuse_inputs(options.paths, "the files to scan");
   refuse_to_overwrite(output, options.written.output);
-  const TemporaryFolder folder;  // of what is fetched: gone when this ends
-  RenderOptions how = render_options(output, options.written);
+  const core::TemporaryFolder folder;  // of what is fetched: gone when this ends
+  render::RenderOptions how = render_options(output, options.written);
   if (output.is_stream() && isatty(STDOUT_FILENO) != 1) how.width = kWholeLines;
   std::optional<KeptAnswer> kept;
-  Fetched fetched;
+  verbs::Fetched fetched;
   if (fetches) {
     FetchRequest request = to_fetch(options);
     if (options.paths.size() == 1 && !expectation.asks()) {
@@ -429,14 +445,14 @@ int scan_paths(const ScanOptions& options) {
   }
   if (result.objects.empty())
     for (const std::string& path : options.paths)
-      if (holds_reports(path))
+      if (verbs::holds_reports(path))
         throw UserError(
             fmt::format(
                 "{}: holds reports of what ran, not files with device code; `kshim analyze {}` reads them",
-                sanitize(path), shell_quote(path)),
+                sanitize(path), core::shell_quote(path)),
             exit_status::kNoInput);
   if (result.nothing_readable) {
-    print_errors(mapped(all_notes(result), &ReadNote::text), options.written.verbose);
+    print_errors(core::mapped(all_notes(result), &input::ReadNote::text), options.written.verbose);
     return exit_status::kNoInput;
   }
   if (options.paths.size() == 1) result.companions = std::move(fetched.companions);
@@ -465,7 +481,7 @@ std::vector<std::string> code_for(image::ComputeCapability gpu, image::Choice ho
 /// The earliest GPU whose machine code this one runs.
 std::string earliest_for(image::ComputeCapability gpu) {
   image::ComputeCapability out = gpu;
-  for (const GpuRow& row : gpus()) {
+  for (const data::GpuRow& row : data::gpus()) {
     const std::array build = {image::Candidate{image::ImageKind::cubin, {row.cc, image::Suffix::none}, {}}};
     if (image::select_image(build, {.device = gpu, .driver = {}, .jit = {}}).choice == image::Choice::sass)
       out = std::min(out, row.cc);
@@ -478,9 +494,9 @@ int list_gpus(const Written& written) {
   Output output(written.output, STDOUT_FILENO, exit_status::kMisuse);
   std::string text;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const GpuRow& row : gpus()) {
+  for (const data::GpuRow& row : data::gpus()) {
     std::vector<std::string> names;
-    for (const GpuNameRow& name : knowledge().gpu_names)
+    for (const data::GpuNameRow& name : data::knowledge().gpu_names)
       if (name.cc == row.cc) names.emplace_back(name.name);
     const std::string cc(image::to_name(row.cc).view());
     text += fmt::format("{:<5} {:<16} {}\n", cc, row.family, fmt::join(names, ", "));

@@ -25,7 +25,7 @@ std::span<const Command> commands();
 
 /// How a result is written.
 struct Written {
-  Format format = Format::text;
+  render::Format format = render::Format::text;
   std::string output;
   bool full = false;
   bool verbose = false;
@@ -49,7 +49,7 @@ class Arguments {
     return app_.add_option(name, to);
   }
   /// --format of these, and --output.
-  void add(Written& to, std::span<const Format> formats = kFormats);
+  void add(Written& to, std::span<const render::Format> formats = render::kFormats);
   /// UserError where something is wrong. False: help was asked for.
   bool parse(std::vector<std::string> words);
   std::string page() const;
@@ -69,14 +69,15 @@ class Arguments {
     return {[](const std::string& value) {
               if (value == "--") return std::string("a value is missing");
               if constexpr (std::is_arithmetic_v<T>)
-                if (!parse_number<T>(value)) return fmt::format("`{}` is not a number", sanitize(value));
+                if (!core::parse_number<T>(value))
+                  return fmt::format("`{}` is not a number", core::sanitize(value));
               return std::string();
             },
             ""};
   }
   CLI::Option* with_type(CLI::Option* option);
   std::string filled(std::string_view common) const;
-  UserError misuse(const CLI::ParseError& error) const;
+  core::UserError misuse(const CLI::ParseError& error) const;
   const Command& command_;
   CLI::App app_;
   std::string formats_;

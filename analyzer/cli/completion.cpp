@@ -12,8 +12,8 @@ namespace kshim::cli {
 CLI::Validator one_of(const std::vector<std::string>& choices) {
   CLI::Validator out(
       [choices](std::string& value) {
-        if (contains(choices, value)) return std::string();
-        return fmt::format("`{}` is not one of {}{}", sanitize(value), fmt::join(choices, ", "),
+        if (core::contains(choices, value)) return std::string();
+        return fmt::format("`{}` is not one of {}{}", core::sanitize(value), fmt::join(choices, ", "),
                            did_you_mean(value, choices));
       },
       "");
@@ -22,7 +22,7 @@ CLI::Validator one_of(const std::vector<std::string>& choices) {
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
                          std::string_view prefix) {
-  const std::string near = nearest(word, {known.begin(), known.end()});
+  const std::string near = core::nearest(word, {known.begin(), known.end()});
   return near.empty() ? std::string() : fmt::format(" (did you mean `{}{}`?)", prefix, near);
 }
 
@@ -31,7 +31,7 @@ std::function<int()> set_up_completion(Arguments& arguments) {
   arguments.add_rest("SHELL", *shell)->required()->check(one_of({"bash", "zsh", "fish"}));
   return [shell] {
     fmt::print("{}", *shell == "bash" ? kshim_page_bash : *shell == "zsh" ? kshim_page_zsh : kshim_page_fish);
-    return exit_status::kOk;
+    return core::exit_status::kOk;
   };
 }
 

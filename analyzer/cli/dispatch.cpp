@@ -12,6 +12,9 @@
 #include "analyzer/data/knowledge_file.h"
 
 namespace kshim::cli {
+using core::UserError;
+namespace exit_status = core::exit_status;
+
 namespace {
 
 int unknown_command(std::string_view name) {
@@ -27,7 +30,7 @@ int unknown_command(std::string_view name) {
 /// `named`: --knowledge. What is wrong with it, or with $KSHIM_KNOWLEDGE, ends the command.
 void use_knowledge(const std::string& named, int misuse_status) {
   try {
-    for (const std::string& warning : load_knowledge(named)) print_error(warning);
+    for (const std::string& warning : data::load_knowledge(named)) print_error(warning);
   } catch (const std::runtime_error& error) {
     throw UserError(fmt::format("{}: {}", named.empty() ? "KSHIM_KNOWLEDGE" : "--knowledge", error.what()),
                     misuse_status);
@@ -36,12 +39,12 @@ void use_knowledge(const std::string& named, int misuse_status) {
 
 /// `named`: --max-memory.
 void limit_memory_to(const std::string& named, int misuse_status) {
-  const auto bytes = named.empty() ? default_memory() : parse_size(named);
-  if (!bytes || *bytes < kMinMemory)
-    throw UserError(
-        fmt::format("--max-memory: `{}` is not a size from 64M up, such as 512M or 2G", sanitize(named)),
-        misuse_status);
-  limit_memory(*bytes);
+  const auto bytes = named.empty() ? core::default_memory() : core::parse_size(named);
+  if (!bytes || *bytes < core::kMinMemory)
+    throw UserError(fmt::format("--max-memory: `{}` is not a size from 64M up, such as 512M or 2G",
+                                core::sanitize(named)),
+                    misuse_status);
+  core::limit_memory(*bytes);
 }
 
 int execute(const Command& command, std::vector<std::string> words) {
@@ -60,7 +63,7 @@ int execute(const Command& command, std::vector<std::string> words) {
     return run();
   } catch (const std::bad_alloc&) {
     // What was read is gone, so there is room for this again.
-    throw UserError(no_memory_clause(), failed);
+    throw UserError(core::no_memory_clause(), failed);
   }
 }
 
@@ -93,7 +96,7 @@ int dispatch(std::vector<std::string> words) {
 int main(int argc, char** argv) {
   int status = exit_status::kRunFailed;
   try {
-    set_up_log();
+    core::set_up_log();
     status = dispatch(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   } catch (const UserError& error) {
     print_error(error.what());

@@ -34,7 +34,8 @@ std::string near_option(const CLI::App& app, std::string_view word) {
 
 std::span<const Command> commands() {
   static const std::array kCommands = {
-#define KSHIM_COMMAND(name, status) Command{#name, kshim_page_##name, set_up_##name, exit_status::status},
+#define KSHIM_COMMAND(name, status) \
+  Command{#name, kshim_page_##name, set_up_##name, core::exit_status::status},
 #include "analyzer/cli/commands.def"
 #undef KSHIM_COMMAND
   };
@@ -45,23 +46,24 @@ std::string_view overview() { return kshim_page_kshim; }
 
 std::string version_line() {
   const std::string_view hash = KSHIM_GIT_HASH;
-  const std::vector<std::string>& files = knowledge_files();
+  const std::vector<std::string>& files = data::knowledge_files();
   return fmt::format("kshim {}{}, report {}\nknowledge of {}{}\n", KSHIM_VERSION,
-                     hash.empty() ? "" : fmt::format(" ({})", hash), report::kReportSchema, knowledge_date(),
+                     hash.empty() ? "" : fmt::format(" ({})", hash), report::kReportSchema,
+                     data::knowledge_date(),
                      files.empty() ? "" : fmt::format(" ({})", fmt::join(files, ", ")));
 }
 
-std::vector<PageRow> rows_of(const std::string& page, std::string_view title) {
-  std::vector<PageRow> out;
+std::vector<cli::PageRow> rows_of(const std::string& page, std::string_view title) {
+  std::vector<cli::PageRow> out;
   bool inside = false;
-  for (const std::string& line : split(page, "\n")) {
+  for (const std::string& line : core::split(page, "\n")) {
     if (line == title || line.empty()) {
       inside = !line.empty();
     } else if (inside && line.starts_with("   ")) {
-      out.back().meaning.append(out.back().meaning.empty() ? "" : " ").append(trim(line));
+      out.back().meaning.append(out.back().meaning.empty() ? "" : " ").append(core::trim(line));
     } else if (inside) {
       const std::size_t end = std::min(line.find("  ", 2), line.size());
-      out.push_back({line.substr(2, end - 2), std::string(trim(line.substr(end)))});
+      out.push_back({line.substr(2, end - 2), std::string(core::trim(line.substr(end)))});
     }
   }
   return out;
@@ -81,7 +83,7 @@ CLI::Option* Arguments::with_type(CLI::Option* option) {
 
 std::string Arguments::type_of(const CLI::Option& option) const {
   for (const PageRow& row : rows_of(page(), "Options:")) {
-    const std::vector<std::string> words = split(row.name, " ");
+    const std::vector<std::string> words = core::split(row.name, " ");
     const auto name = std::ranges::find(words, option.get_name());
     if (name != words.end()) return name + 1 == words.end() ? std::string() : name[1];
   }
@@ -100,20 +102,22 @@ std::string Arguments::filled(std::string_view common) const {
     if (const std::size_t at = out.find(word); at != std::string::npos) out.replace(at, word.size(), text);
   };
   put("{common}\n", common);
-  put("output format: {formats}", fill("output format: " + formats_, kWidth, kNameColumn));
+  put("output format: {formats}", core::fill("output format: " + formats_, kWidth, kNameColumn));
   return out;
 }
 
-void Arguments::add(Written& to, std::span<const Format> formats) {
-  const auto names = mapped(formats, [](const Format& format) { return format_names({&format, 1}); });
-  formats_ = join(names, ", ");
+void Arguments::add(cli::Written& to, std::span<const render::Format> formats) {
+  const auto names = core::mapped(formats, [](const render::Format& format) {
+    return render::format_names({&format, 1});
+  });
+  formats_ = core::join(names, ", ");
   with_type(app_.add_option_function<std::string>("--format", [&to](const std::string& name) {
-    to.format = parse_format(name).value();
+    to.format = render::parse_format(name).value();
   }))->check(one_of(names));
   add("-o,--output", to.output);
 }
 
-UserError Arguments::misuse(const CLI::ParseError& error) const {
+core::UserError Arguments::misuse(const CLI::ParseError& error) const {
   const std::vector<std::string> unknown = app_.remaining();
   std::string what = error.what();
   if (!unknown.empty() && !app_.get_prefix_command()) {
@@ -126,7 +130,8 @@ UserError Arguments::misuse(const CLI::ParseError& error) const {
     what = fmt::format("an argument is missing: {}",
                        command_.page.substr(kUsage.size(), command_.page.find("\n\n") - kUsage.size()));
   }
-  return UserError(fmt::format("{}; see `kshim {} --help`", what, command_.name), command_.misuse_status);
+  return core::UserError(fmt::format("{}; see `kshim {} --help`", what, command_.name),
+                         command_.misuse_status);
 }
 
 bool Arguments::parse(std::vector<std::string> words) {

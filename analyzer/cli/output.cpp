@@ -20,7 +20,7 @@ std::optional<int> open_descriptor_of(std::string_view path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
   if (!path.starts_with(kNumbered)) return std::nullopt;
-  const auto number = parse_number<int>(path.substr(kNumbered.size()));
+  const auto number = core::parse_number<int>(path.substr(kNumbered.size()));
   return number.value_or(-1) < 0 ? std::nullopt : number;
 }
 
@@ -42,7 +42,7 @@ Output::Output(std::string path, int stream, int status)
 }
 
 void Output::refuse(std::string_view why) const {
-  throw UserError(fmt::format("--output {}: cannot write there: {}", path_, why), status_);
+  throw core::UserError(fmt::format("--output {}: cannot write there: {}", path_, why), status_);
 }
 
 void Output::find() {
@@ -99,7 +99,7 @@ bool Output::is_same_file(const std::string& path) const {
 
 void Output::refuse_inputs(const std::vector<std::string>& paths, std::string_view what) const {
   for (const std::string& path : paths)
-    if (is_same_file(path)) throw UserError(fmt::format("--output {}: is one of {}", path, what));
+    if (is_same_file(path)) throw core::UserError(fmt::format("--output {}: is one of {}", path, what));
 }
 
 std::string Output::first_bytes(std::size_t most) const {
@@ -169,7 +169,7 @@ void Output::write_to(int fd, std::string_view text) const {
 
 void Output::fail(int error) const {
   const std::string where = is_stream() ? "stdout" : fmt::format("--output {}", path_);
-  throw UserError(fmt::format("{}: cannot write: {}", where, std::strerror(error)), status_);
+  throw core::UserError(fmt::format("{}: cannot write: {}", where, std::strerror(error)), status_);
 }
 
 }  // namespace kshim::cli

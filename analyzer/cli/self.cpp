@@ -52,15 +52,15 @@ std::string search_of(const Located& located) {
   if (located.searched.empty())
     return "where this command lies cannot be told: /proc is not mounted, nor did its caller say";
   return "looked for " +
-         join(mapped(located.searched, [](const fs::path& path) { return path.string(); }), ", ");
+         core::join(core::mapped(located.searched, [](const fs::path& path) { return path.string(); }), ", ");
 }
 
 Located find_shim() { return find_beside_shim("libkshim.so"); }
 fs::path shim_or_refuse() {
   const Located shim = find_shim();
   if (!shim.path.empty()) return shim.path;
-  throw UserError(fmt::format("libkshim.so is not beside this command; {}", search_of(shim)),
-                  exit_status::kNoInput);
+  throw core::UserError(fmt::format("libkshim.so is not beside this command; {}", search_of(shim)),
+                        core::exit_status::kNoInput);
 }
 Located find_audit() { return find_beside_shim("libkshim-audit.so"); }
 Located find_injection() { return find_beside_shim("libkshim-injection.so"); }

@@ -21,7 +21,7 @@ std::atomic<int> g_status = kGoOn;
 
 [[noreturn]] void give_up(const std::string& last, int status) {
   print_error(fmt::format("a file system has not answered for {} s (--io-timeout){}{}", g_patience,
-                          last.empty() ? "" : "; the last file that was opened: ", sanitize(last)));
+                          last.empty() ? "" : "; the last file that was opened: ", core::sanitize(last)));
   // A thread that waits for a FUSE daemon keeps the process after SIGKILL: a reader of our output must not
   // wait for it.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(stream);

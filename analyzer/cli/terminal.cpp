@@ -18,7 +18,7 @@ void print_line(std::string_view word, std::string_view color, std::string_view 
   const bool wanted = wants_color(STDERR_FILENO);
   fmt::print(stderr, "kshim: {}{}{} {}\n", wanted ? fmt::format("\033[{}m", color) : "", word,
              wanted ? "\033[0m" : "",
-             no_command(sanitize(text)));  // arguments and reports are quoted in it
+             core::no_command(core::sanitize(text)));  // arguments and reports are quoted in it
 }
 
 constexpr auto kPause = std::chrono::milliseconds(50);
@@ -63,7 +63,7 @@ unsigned terminal_width(int fd) {
     return std::max<unsigned>(size.ws_col, kMin);
   }
   const char* columns = std::getenv("COLUMNS");
-  const unsigned width = first_number<unsigned>(columns == nullptr ? "" : columns).value_or(0);
+  const unsigned width = core::first_number<unsigned>(columns == nullptr ? "" : columns).value_or(0);
   return width >= kMin && width < 10000 ? width : kDefault;
 }
 
@@ -81,7 +81,7 @@ void print_error(std::string_view text) { print_line("error:", "1;31", text); }
 void print_errors(const std::vector<std::string>& texts, bool all) {
   constexpr std::size_t kMax = 10;
   const std::size_t shown = all ? texts.size() : std::min(kMax, texts.size());
-  for (std::size_t i = 0; i < shown; ++i) print_error(sanitize(texts[i]));
+  for (std::size_t i = 0; i < shown; ++i) print_error(core::sanitize(texts[i]));
   if (shown < texts.size()) print_error(fmt::format("and {} more; see them with -v", texts.size() - shown));
 }
 void print_warning(std::string_view text) { print_line("warning:", "1;33", text); }

@@ -2,6 +2,10 @@
 #include "analyzer/compare/diff.h"
 
 namespace kshim::compare {
+using core::mapped;
+using core::Severity;
+using render::Outcome;
+
 namespace {
 
 using image::Arch;
@@ -19,7 +23,7 @@ Effect counted_effect(bool counts, bool lost) {
 Outcome outcome_on(const Object& object, Arch target, Version driver) {
   const auto judged = object.targets.find(target);
   if (judged != object.targets.end()) return judged->second;
-  const auto candidates = mapped(object.images, &ImageCount::candidate);
+  const auto candidates = mapped(object.images, &device_code::ImageCount::candidate);
   switch (image::select_image(candidates, {.device = target.cc, .driver = driver, .jit = {}}).choice) {
     case image::Choice::sass:
       return Outcome::sass;
@@ -80,8 +84,8 @@ struct ObjectChanges {
 
   void alone() {
     std::set<std::string> names;
-    for (const ImageCount& row : pair.any().images) names.insert(name(row.candidate));
-    const std::string archs = join({names.begin(), names.end()}, ", ");
+    for (const device_code::ImageCount& row : pair.any().images) names.insert(name(row.candidate));
+    const std::string archs = core::join({names.begin(), names.end()}, ", ");
     const bool gone = pair.b == nullptr;
     const auto& targets = diff.request.targets;
     const bool counts = targets.empty() || std::ranges::any_of(targets, [&](Arch target) {
@@ -127,7 +131,7 @@ struct ObjectChanges {
     const std::string arch_name = name(kind, arch);
     if (is.count < was.count)
       add(Effect::changed, "images", arch_name,
-          fmt::format("{}: {} of {} are left", arch_name, is.count, counted(was.count, "image")),
+          fmt::format("{}: {} of {} are left", arch_name, is.count, core::counted(was.count, "image")),
           std::to_string(was.count), std::to_string(is.count));
     if (kind != ImageKind::ptx || !was.isa.known() || !is.isa.known() || was.isa == is.isa) return;
     // A driver that was named and reads the new PTX is not harmed, nor are GPUs with code of their own.
@@ -144,10 +148,11 @@ struct ObjectChanges {
 
   void judge_gpus() {
     std::map<std::pair<Outcome, Outcome>, std::vector<Arch>> groups;
-    for (const GpuRow& gpu : gpus())
+    for (const data::GpuRow& gpu : data::gpus())
       groups[{was_on({gpu.cc, {}}), is_on({gpu.cc, {}})}].push_back({gpu.cc, {}});
     for (const auto& [outcomes, archs] : groups)
-      judge("gpu", join(mapped(archs, [](Arch arch) { return name(arch.cc); }), ", "), archs, "GPUs of ");
+      judge("gpu", core::join(mapped(archs, [](Arch arch) { return name(arch.cc); }), ", "), archs,
+            "GPUs of ");
   }
 
   void compare_kernels(const ByArch& after) {
@@ -166,11 +171,11 @@ struct ObjectChanges {
     for (auto& [key, kernels] : lists) {
       const auto& [effect, arch] = key;
       auto names = mapped(std::span(kernels).first(std::min(kernels.size(), kNamed)),
-                          [](const std::string& kernel) { return shorten(kernel, 60); });
+                          [](const std::string& kernel) { return core::shorten(kernel, 60); });
       if (kernels.size() > kNamed) names.push_back(fmt::format("and {} more", kernels.size() - kNamed));
       add(effect, "kernel", arch,
-          fmt::format("{}{}{}: {}", counted(kernels.size(), "kernel"), arch.empty() ? "" : " for ", arch,
-                      join(names, ", ")));
+          fmt::format("{}{}{}: {}", core::counted(kernels.size(), "kernel"), arch.empty() ? "" : " for ",
+                      arch, core::join(names, ", ")));
       diff.changes.back().kernels = std::move(kernels);
     }
   }
@@ -184,14 +189,14 @@ struct ObjectChanges {
 void add_notes(Diff& diff) {
   const auto devices = [](const Side& side) {
     const std::set<std::string> names(side.devices.begin(), side.devices.end());
-    return names.empty() ? "none" : enumerate({names.begin(), names.end()});
+    return names.empty() ? "none" : core::enumerate({names.begin(), names.end()});
   };
   if (!diff.a.reports && !diff.b.notes.empty())
     diff.notes.emplace_back("B was read only in part, so some \"lost\" entries may be wrong");
   if (devices(diff.a) != devices(diff.b))
     diff.notes.push_back(
         fmt::format("the GPUs differ: A is of {}, B of {}", devices(diff.a), devices(diff.b)));
-  if (contains(std::array{"incomplete", "blind", "no-cuda", "idle"}, diff.b.verdict))
+  if (core::contains(std::array{"incomplete", "blind", "no-cuda", "idle"}, diff.b.verdict))
     diff.notes.push_back(fmt::format(
         "B's verdict is {}: a finding that is absent there is not necessarily fixed", diff.b.verdict));
   for (const auto& [side, letter] : {std::pair(&diff.a, 'A'), std::pair(&diff.b, 'B')}) {
@@ -207,7 +212,7 @@ std::string inner_path(const Object& object) {
   return at == std::string::npos ? "" : object.place.substr(at);
 }
 std::string stem_of(const Object& object) {
-  return stem(basename_of(object.member.empty() ? object.place : object.member));
+  return stem(core::basename_of(object.member.empty() ? object.place : object.member));
 }
 
 struct Key {
@@ -265,7 +270,7 @@ class FindingChanges {
   std::string key(const SideFinding& finding, std::size_t side) const {
     const auto pair = pair_of(finding, side);
     const std::string_view member = std::string_view(finding.object).substr(finding.object.rfind('!') + 1);
-    return (pair ? fmt::format("#{}", *pair) : stem(basename_of(member))) + '\n' + finding.need;
+    return (pair ? fmt::format("#{}", *pair) : stem(core::basename_of(member))) + '\n' + finding.need;
   }
 
   void add(const SideFinding* a, const SideFinding* b) {
@@ -274,7 +279,7 @@ class FindingChanges {
     const SideFinding& finding = b == nullptr ? *a : *b;
     const auto need = image::parse_arch(finding.need);
     const auto& targets = diff_.request.targets;
-    const bool counts = targets.empty() || !need || contains(mapped(targets, &Arch::cc), need->cc);
+    const bool counts = targets.empty() || !need || core::contains(mapped(targets, &Arch::cc), need->cc);
     const bool both = a != nullptr && b != nullptr;
     const bool same = both && was == is && a->cause == b->cause;
     diff_.changes.push_back(
@@ -313,7 +318,7 @@ std::string stem(std::string_view file) {
   // What auditwheel adds: 8 digits of a hash.
   const std::size_t dash = name.rfind('-');
   if (dash != std::string::npos && dash != 0 && name.size() - dash == 9 &&
-      std::ranges::all_of(name.substr(dash + 1), is_hex))
+      std::ranges::all_of(name.substr(dash + 1), core::is_hex))
     name.resize(dash);
   return name + end;
 }

@@ -21,14 +21,14 @@ struct Object {
   std::string name = {};    ///< as its side calls it; of a member path!member
   std::string place = {};   ///< below the side's root
   std::string member = {};  ///< inside `place` where that is an archive or wheel
-  std::vector<ImageCount> images = {};
+  std::vector<device_code::ImageCount> images = {};
   std::optional<std::map<std::string, std::set<std::string>>> kernels = {};  ///< and their architectures
-  std::map<image::Arch, Outcome> targets = {};                               ///< where modules were judged
+  std::map<image::Arch, render::Outcome> targets = {};                       ///< where modules were judged
 };
 
 struct SideFinding {
   std::string cause = {};
-  Severity severity = Severity::error;
+  core::Severity severity = core::Severity::error;
   std::string object = {};  ///< Object::name
   std::string need = {};
   std::optional<std::int64_t> code = {};
@@ -94,9 +94,10 @@ std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>&
 /// as _C.so: what stays of a file's name when its version changes.
 std::string stem(std::string_view file);
 
-inline constexpr std::array kDiffFormats = {Format::text, Format::json, Format::markdown, Format::html,
-                                            Format::github};
-std::string rendered(const Diff& diff, Format format, const RenderOptions& options);
+inline constexpr std::array kDiffFormats = {render::Format::text, render::Format::json,
+                                            render::Format::markdown, render::Format::html,
+                                            render::Format::github};
+std::string rendered(const Diff& diff, render::Format format, const render::RenderOptions& options);
 /// "B lacks what A had in 1 of 3 files; 1 finding is new or worse"
 std::string summary_of(const Diff& diff);
 

@@ -4,6 +4,10 @@
 #include "analyzer/render/document.h"
 
 namespace kshim::compare {
+using core::Tone;
+using render::code;
+using render::Json;
+using render::json_of;
 
 namespace {
 
@@ -35,14 +39,14 @@ std::string name_of(const Pair& pair) {
 }
 
 std::string render_github(const Diff& diff) {
-  GithubCommands commands;
+  render::GithubCommands commands;
   for (const Change& change : diff.changes) {
     if (change.effect != Effect::lost) continue;
     const std::string name = change.pair ? name_of(diff.pairs[*change.pair]) + ": " : "";
-    commands.add(Severity::error, "kshim diff: lost", name + change.text);
+    commands.add(core::Severity::error, "kshim diff: lost", name + change.text);
   }
-  if (!diff.has(Effect::lost)) commands.add(Severity::info, "kshim diff", summary_of(diff));
-  for (const std::string& note : diff.notes) commands.add(Severity::info, "kshim diff", note);
+  if (!diff.has(Effect::lost)) commands.add(core::Severity::info, "kshim diff", summary_of(diff));
+  for (const std::string& note : diff.notes) commands.add(core::Severity::info, "kshim diff", note);
   return commands.text();
 }
 
@@ -71,30 +75,31 @@ std::string render_json(const Diff& diff) {
   Json out = {{"schema", "kshim-diff/2"}, {"verdict", verdict_of(diff)}};
   out["a"] = side_json(diff.a);
   out["b"] = side_json(diff.b);
-  out["changes"] = json_list(diff.changes, [&](const Change& change) { return change_json(diff, change); });
-  out["objects"] = json_list(diff.pairs, [](const Pair& pair) {
+  out["changes"] =
+      render::json_list(diff.changes, [&](const Change& change) { return change_json(diff, change); });
+  out["objects"] = render::json_list(diff.pairs, [](const Pair& pair) {
     return Json{{"match", json_of(pair.match)}, {"a", name_or_null(pair.a)}, {"b", name_or_null(pair.b)}};
   });
   const DiffRequest& from = diff.request;
   KSHIM_JSON_FIELDS(targets, driver)
   out["notes"] = diff.notes;
-  return dumped(out);
+  return render::dumped(out);
 }
 
 // Of a terminal's screen, unless all is asked for.
 constexpr std::size_t kObjects = 12;
 constexpr std::size_t kRows = 8;
 
-void write_page(const Diff& diff, Document& page) {
+void write_page(const Diff& diff, render::Document& page) {
   const std::string verdict(verdict_of(diff));
   page.title("kshim diff: " + verdict);
   page.say(verdict == "lost" ? Tone::error : Tone::good, verdict + ":", summary_of(diff));
   if (!page.terminal()) page.facts({{"A", {code(diff.a.path)}}, {"B", {code(diff.b.path)}}});
   const auto shown = [&page](std::size_t all, std::size_t few) {
-    return shown_of(all, page.brief() ? few : page.limits().rows);
+    return render::shown_of(all, page.brief() ? few : page.limits().rows);
   };
-  std::map<std::optional<std::size_t>, std::vector<Fact>> objects;  // and what belongs to none
-  std::vector<std::optional<std::size_t>> order;                    // those that lost something first
+  std::map<std::optional<std::size_t>, std::vector<render::Fact>> objects;  // and what belongs to none
+  std::vector<std::optional<std::size_t>> order;                            // those that lost something first
   for (const Change& change : diff.changes) {
     if (!objects.contains(change.pair)) order.push_back(change.pair);
     const Tone tone = std::array{Tone::error, Tone::good, Tone::dim, Tone::dim}[index(change.effect)];
@@ -104,8 +109,8 @@ void write_page(const Diff& diff, Document& page) {
   }
   const std::size_t few = shown(order.size(), kObjects);
   for (const auto& pair : std::span(order).first(few)) {
-    page.heading(2, pair ? Line{code(name_of(diff.pairs[*pair]))} : Line{{"Findings"}});
-    std::vector<Fact>& rows = objects[pair];
+    page.heading(2, pair ? render::Line{code(name_of(diff.pairs[*pair]))} : render::Line{{"Findings"}});
+    std::vector<render::Fact>& rows = objects[pair];
     const std::size_t left = rows.size() - shown(rows.size(), kRows);
     rows.resize(rows.size() - left);
     if (left != 0) rows.push_back({"", {{fmt::format("and {} more", left)}}});
@@ -115,7 +120,7 @@ void write_page(const Diff& diff, Document& page) {
     page.paragraph({{fmt::format("and {} more files{}", order.size() - few,
                                  page.brief() ? " (--verbose shows them)" : ""),
                      Tone::dim}});
-  page.notes(mapped(diff.notes, [](const std::string& note) { return Note{note}; }));
+  page.notes(core::mapped(diff.notes, [](const std::string& note) { return render::Note{note}; }));
 }
 
 }  // namespace
@@ -138,16 +143,18 @@ std::string summary_of(const Diff& diff) {
        {std::pair(Effect::lost, "new or worse"), std::pair(Effect::gained, "fixed"),
         std::pair(Effect::same, "as before")}) {
     if (const std::size_t count = findings[index(effect)]; count != 0)
-      parts.push_back(fmt::format("{} {} {}", counted(count, "finding"), count == 1 ? "is" : "are", what));
+      parts.push_back(
+          fmt::format("{} {} {}", core::counted(count, "finding"), count == 1 ? "is" : "are", what));
     if (parts.empty()) parts.emplace_back("B lacks nothing that A had");
   }
-  return join(parts, "; ");
+  return core::join(parts, "; ");
 }
 
-std::string rendered(const Diff& diff, Format format, const RenderOptions& options) {
-  if (format == Format::json) return render_json(diff);
-  if (format == Format::github) return render_github(diff);
-  return write_document(format, "kshim diff", options, {}, [&](Document& page) { write_page(diff, page); });
+std::string rendered(const Diff& diff, render::Format format, const render::RenderOptions& options) {
+  if (format == render::Format::json) return render_json(diff);
+  if (format == render::Format::github) return render_github(diff);
+  return write_document(format, "kshim diff", options, {},
+                        [&](render::Document& page) { write_page(diff, page); });
 }
 
 }  // namespace kshim::compare

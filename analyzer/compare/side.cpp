@@ -5,6 +5,11 @@
 #include "analyzer/verbs/report_files.h"
 
 namespace kshim::compare {
+using core::list_at;
+using core::Severity;
+using core::string_at;
+using render::Outcome;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -18,20 +23,20 @@ void add_image(const SavedJson& json, Object& object) {
   if (!arch) return;
   const image::Candidate image{image::parse_kind(string_at(json, "kind")).value_or(image::ImageKind::cubin),
                                *arch, image::parse_version(string_at(json, "isa")).value_or({})};
-  object.images.push_back({image, number_at(json, "count"), number_at(json, "bytes")});
+  object.images.push_back({image, core::number_at(json, "count"), core::number_at(json, "bytes")});
 }
 
 SideFinding finding_of(const SavedJson& json) {
   SideFinding out{.cause = string_at(json, "cause"),
                   .object = string_at(json, "object"),
                   .need = string_at(json, "need")};
-  if (!out.object.empty()) out.text = fmt::format("{}: ", basename_of(out.object));
+  if (!out.object.empty()) out.text = fmt::format("{}: ", core::basename_of(out.object));
   out.text += string_at(json, "headline");
   if (!out.need.empty()) out.text += fmt::format(" ({})", out.need);
   out.severity = Severity::info;
   for (const Severity severity : {Severity::error, Severity::warning})
     if (string_at(json, "severity") == to_name(severity)) out.severity = severity;
-  const SavedJson& code = part_of(json, "code");
+  const SavedJson& code = core::part_of(json, "code");
   if (code.is_number_integer()) out.code = code.get<std::int64_t>();
   return out;
 }
@@ -40,7 +45,7 @@ Object object_of(const SavedJson& json) {
   Object out{.place = string_at(json, "path"), .member = string_at(json, "member")};
   out.name = out.member.empty() ? out.place : out.place + "!" + out.member;
   for (const SavedJson& image : list_at(json, "images")) add_image(image, out);
-  if (part_of(json, "kernels").is_array()) out.kernels.emplace();
+  if (core::part_of(json, "kernels").is_array()) out.kernels.emplace();
   for (const SavedJson& kernel : list_at(json, "kernels")) {
     std::set<std::string>& archs = (*out.kernels)[string_at(kernel, "demangled")];
     for (const SavedJson& arch : list_at(kernel, "archs"))
@@ -72,22 +77,22 @@ void cut_common_folder(const std::string& path, std::vector<Object>& objects) {
 /// The JSON that `kshim analyze` or `kshim scan` would write of it.
 void read_with(bool reports, const fs::path& path, const DiffRequest& options, Side& side) {
   if (reports) {
-    AnalysisOptions wanted;
+    diagnose::AnalysisOptions wanted;
     wanted.targets = options.targets;
     if (options.driver.known()) wanted.assume_driver = options.driver;
     wanted.progress = options.progress;
-    const Analysis analysis = analyze({path}, wanted);
-    read_json(render::rendered(analysis, Format::json, {}), side);
+    const verbs::Analysis analysis = verbs::analyze({path}, wanted);
+    read_json(render::rendered(analysis, render::Format::json, {}), side);
     side.nothing_there = analysis.nothing_readable;
   } else {
-    ScanRequest wanted;
+    verbs::ScanRequest wanted;
     wanted.targets = options.targets;
     wanted.driver = options.driver;
     wanted.kernels = options.kernels;
     wanted.jobs = options.jobs;
     wanted.progress = options.progress;
-    const Scan scan = verbs::scan({path}, wanted);
-    read_json(render::rendered(scan, Format::json, {}), side);
+    const verbs::Scan scan = verbs::scan({path}, wanted);
+    read_json(render::rendered(scan, render::Format::json, {}), side);
     side.nothing_there = scan.nothing_readable;
   }
 }
@@ -97,8 +102,8 @@ void read_with(bool reports, const fs::path& path, const DiffRequest& options, S
 Side read_side(const std::string& path, const DiffRequest& options) {
   Side side{.path = path};
   std::error_code error;
-  const bool reports = holds_reports(path);
-  if (!reports && fs::is_regular_file(path, error) && !json_start(path).empty())
+  const bool reports = verbs::holds_reports(path);
+  if (!reports && fs::is_regular_file(path, error) && !verbs::json_start(path).empty())
     side.nothing_there = !read_json(files::read_whole(path, kMaxJsonBytes).value_or(""), side);
   else
     read_with(reports, path, options, side);
@@ -119,9 +124,9 @@ bool read_json(const std::string& text, Side& side) {
     const std::string cc = string_at(device, "compute_capability");
     side.devices.push_back(fmt::format("{} ({})", string_at(device, "name"), cc.empty() ? "?" : cc));
   }
-  side.objects = mapped(list_at(json, "objects"), object_of);
+  side.objects = core::mapped(list_at(json, "objects"), object_of);
   cut_common_folder(side.path, side.objects);
-  side.findings = mapped(list_at(json, "findings"), finding_of);
+  side.findings = core::mapped(list_at(json, "findings"), finding_of);
   for (const SavedJson& note : list_at(json, "notes"))
     if (note.is_string()) side.notes.push_back(note.get<std::string>());
   return true;

@@ -26,7 +26,7 @@ std::optional<unsigned> branch_in(std::string_view text) {
   constexpr unsigned kFirst = 300;
   constexpr unsigned kLast = 999;
   if (!text.empty() && (text.front() == 'R' || text.front() == 'r')) text.remove_prefix(1);
-  const auto branch = take_number<unsigned>(text);
+  const auto branch = core::take_number<unsigned>(text);
   if (!branch || *branch < kFirst || *branch > kLast) return std::nullopt;
   const bool numbers = text.find_first_not_of(".0123456789") == std::string_view::npos;
   if (!numbers || (!text.empty() && text.front() != '.')) return std::nullopt;
@@ -38,13 +38,14 @@ std::optional<unsigned> branch_in(std::string_view text) {
 image::Version parse_cuda_version(std::string_view option, const std::string& text, int status) {
   const auto version = image::parse_version(text);
   if (!version.ok()) {
-    throw UserError(fmt::format("{}: `{}` is no CUDA version; write it as in 12.4", option, sanitize(text)),
-                    status);
+    throw core::UserError(
+        fmt::format("{}: `{}` is no CUDA version; write it as in 12.4", option, core::sanitize(text)),
+        status);
   }
   if (!is_plausible(version.value())) {
-    throw UserError(fmt::format("{}: there is no CUDA {}; {}, give one such as 12.4", option,
-                                name(version.value()), known_toolkits()),
-                    status);
+    throw core::UserError(fmt::format("{}: there is no CUDA {}; {}, give one such as 12.4", option,
+                                      name(version.value()), known_toolkits()),
+                          status);
   }
   return version.value();
 }
@@ -54,10 +55,10 @@ image::Version parse_driver(std::string_view option, const std::string& text, in
   if (!branch) return parse_cuda_version(option, text, status);
   const ToolkitRow* row = toolkit_of_branch(*branch);
   if (row == nullptr) {
-    throw UserError(
+    throw core::UserError(
         fmt::format("{}: `{}` is a driver's version, and kshim does not know what R{} serves; give "
                     "the CUDA version that nvidia-smi shows, such as 12.4",
-                    option, sanitize(text), *branch),
+                    option, core::sanitize(text), *branch),
         status);
   }
   return row->version;

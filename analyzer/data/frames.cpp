@@ -4,17 +4,19 @@
 #include "analyzer/core/text.h"
 
 namespace kshim::data {
+using core::contains;
+
 namespace {
 
 // "/venv/bin/torchrun": what pip writes for a package's command has no ending and nothing but a call.
 bool is_script(std::string_view file, std::string_view function, std::string_view folder) {
-  const std::string_view name = basename_of(file);
+  const std::string_view name = core::basename_of(file);
   if (function != "<module>" || contains(name, ".") || name.size() + 1 >= file.size()) return false;
-  return basename_of(file.substr(0, file.size() - name.size() - 1)) == folder;
+  return core::basename_of(file.substr(0, file.size() - name.size() - 1)) == folder;
 }
 
 bool is_windows_path(std::string_view file) {
-  const auto letter = [](char c) { return is_alnum(c) && !is_digit(c); };
+  const auto letter = [](char c) { return core::is_alnum(c) && !core::is_digit(c); };
   return file.starts_with("\\\\") ||
          (file.size() > 2 && letter(file[0]) && file[1] == ':' && file[2] == '\\');
 }
@@ -23,7 +25,7 @@ bool is_windows_path(std::string_view file) {
 // library is elsewhere, becomes c:/lib/python310/json/decoder.py.
 std::string as_rows_write(std::string_view file) {
   std::string out(file);
-  for (char& c : out) c = c == '\\' ? '/' : to_lower(c);
+  for (char& c : out) c = c == '\\' ? '/' : core::to_lower(c);
   constexpr std::string_view kFolder = "/python3";
   constexpr std::string_view kLibrary = "/lib/";
   const std::size_t at = out.find(kFolder);
@@ -54,7 +56,7 @@ FrameOwner owner_of_python(std::string_view written, std::string_view function) 
 }
 
 FrameOwner owner_of_object(std::string_view path) {
-  const std::string_view name = basename_of(path);
+  const std::string_view name = core::basename_of(path);
   return first(native_frames(), [&](const auto& row) {
     return (row.match == FrameMatch::file_begins && name.starts_with(row.text)) ||
            (row.match == FrameMatch::path_begins && path.starts_with(row.text)) ||

@@ -20,7 +20,7 @@ constexpr std::size_t kShort = 3;
 std::string folded(std::string_view name) {
   std::string out;
   for (const char letter : name) {
-    if (letter != ' ' && letter != '-') out += to_lower(letter);
+    if (letter != ' ' && letter != '-') out += core::to_lower(letter);
   }
   return out;
 }
@@ -33,7 +33,7 @@ const std::vector<GpuName>& all_names() {
     // Newest first: a Thor's chip has two numbers, and the newer is that of CUDA 13.
     const auto gpus = image::compat_tables().gpus;
     for (auto gpu = gpus.rbegin(); gpu != gpus.rend(); ++gpu)
-      for (const std::string& chip : split(gpu->chips, " "))
+      for (const std::string& chip : core::split(gpu->chips, " "))
         if (!chip.empty()) out.push_back({chip, gpu->cc, true});
     std::ranges::stable_sort(
         out, [](const GpuName& a, const GpuName& b) { return a.name.size() > b.name.size(); });
@@ -45,7 +45,7 @@ const std::vector<GpuName>& all_names() {
 std::string quoted(const std::string& name) {
   std::string out;
   for (const char letter : name) {
-    if (letter != ' ' && !is_alnum(letter)) out += '\\';
+    if (letter != ' ' && !core::is_alnum(letter)) out += '\\';
     if (letter == ' ')
       out += "[ -]?";
     else
@@ -73,7 +73,7 @@ std::vector<std::string> words_of(std::string_view name) {
     if (std::isdigit(letter) != 0 && word.size() > 2 &&
         std::ranges::all_of(word, [](unsigned char c) { return std::isalpha(c) != 0; }))
       end();
-    word += to_lower(each);
+    word += core::to_lower(each);
   }
   end();
   return out;
@@ -87,7 +87,7 @@ std::string gpu_name_pattern() {
   std::string chips;
   std::string common = "T4|L4";  // of these and of three letters, "on a K80" is enough
   for (const GpuName& gpu : all_names()) {
-    const bool is_short = gpu.name.size() <= kShort && !contains(gpu.name, ' ');
+    const bool is_short = gpu.name.size() <= kShort && !core::contains(gpu.name, ' ');
     std::string& to = gpu.chip ? chips : is_short ? prefixed : plain;
     if (!to.empty()) to += '|';
     to += quoted(gpu.name);
@@ -142,14 +142,14 @@ NamedGpus gpus_called(std::string_view name) {
   NamedGpus out;
   const std::vector<std::string> wanted = words_of(name);
   if (wanted.empty()) return out;
-  const std::string key = join(wanted, " ");
+  const std::string key = core::join(wanted, " ");
   for (const GpuName& gpu : all_names())
-    if (join(words_of(gpu.name), " ") == key && find_gpu(gpu.cc) != nullptr) out.found.push_back(gpu);
+    if (core::join(words_of(gpu.name), " ") == key && find_gpu(gpu.cc) != nullptr) out.found.push_back(gpu);
   if (!out.found.empty()) return out;
   for (const GpuName& gpu : all_names()) {
     const std::vector<std::string> words = words_of(gpu.name);
     const bool all =
-        std::ranges::all_of(wanted, [&](const std::string& word) { return contains(words, word); });
+        std::ranges::all_of(wanted, [&](const std::string& word) { return core::contains(words, word); });
     if (all && find_gpu(gpu.cc) != nullptr) out.found.push_back(gpu);
   }
   std::ranges::stable_sort(out.found, {}, &GpuName::cc);
@@ -157,7 +157,7 @@ NamedGpus gpus_called(std::string_view name) {
   std::vector<std::pair<std::size_t, std::string>> near;
   const std::size_t limit = std::max<std::size_t>(1, key.size() / 4);
   for (const GpuName& gpu : all_names()) {
-    const std::size_t far = edit_distance(key, join(words_of(gpu.name), " "), limit);
+    const std::size_t far = core::edit_distance(key, core::join(words_of(gpu.name), " "), limit);
     if (far <= limit) near.emplace_back(far, gpu.name);
   }
   std::ranges::stable_sort(near, {}, [](const auto& each) { return each.first; });
@@ -171,7 +171,7 @@ GpuChoice choose_gpu(std::string_view text) {
   const auto arch = image::parse_arch(text);
   if (arch && image::find_compute_capability(arch->cc) != nullptr) return {arch->cc, {}};
   NamedGpus named = gpus_called(text);
-  const std::string typed = sanitize(text);
+  const std::string typed = core::sanitize(text);
   if (named.found.empty()) {
     const auto whole = image::parse_arch(typed + ".0");  // 12, where 12.0 is meant
     if (whole && image::find_compute_capability(whole->cc) != nullptr) named.similar = {name(whole->cc)};

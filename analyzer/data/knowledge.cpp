@@ -7,6 +7,8 @@
 #include "analyzer/data/knowledge_file.h"
 
 namespace kshim::data {
+using core::contains;
+
 namespace {
 
 using image::ComputeCapability;
@@ -47,7 +49,7 @@ std::vector<std::string> names_of(const image::JitSwitches& on) {
   return out;
 }
 
-unsigned branch_of(std::string_view driver) { return first_number<unsigned>(driver).value_or(0); }
+unsigned branch_of(std::string_view driver) { return core::first_number<unsigned>(driver).value_or(0); }
 
 const RecipeRow& find_recipe(std::string_view id) {
   if (const auto* row = first_row(recipes(), [&](const RecipeRow& each) { return each.id == id; }))
@@ -130,7 +132,7 @@ bool is_stateless_library(std::string_view family) {
 }
 
 bool is_library(std::string_view path, std::string_view library) {
-  std::string_view name = basename_of(path);
+  std::string_view name = core::basename_of(path);
   // A member of a static library is of that one: libcupti_static.a!partial.o.
   if (const std::size_t mark = name.rfind('!'); mark != std::string_view::npos) {
     const std::string_view archive = name.substr(0, mark);
@@ -183,7 +185,7 @@ template <class Row, class Look>
 const Row* remembered(std::string_view path, Look&& look) {
   constexpr std::size_t kMost = 4096;
   thread_local std::unordered_map<std::string, const Row*> answers;
-  const std::string_view name = basename_of(path);
+  const std::string_view name = core::basename_of(path);
   thread_local std::string key;
   key = name;
   if (const auto known = answers.find(key); known != answers.end()) return known->second;
@@ -213,19 +215,19 @@ const VendorLibraryRow* find_vendor_library(std::string_view path) {
 const VendorLibraryRow* library_of_kernel(std::string_view kernel) {
   const VendorLibraryRow* best = nullptr;
   const std::string mangled =
-      to_lower(kernel);  // cuSPARSELt's file is libcusparseLt, its namespace cusparselt
+      core::to_lower(kernel);  // cuSPARSELt's file is libcusparseLt, its namespace cusparselt
   for (const VendorLibraryRow& row : vendor_libraries()) {
     if (best != nullptr && row.prefix.size() <= best->prefix.size()) continue;
-    const std::string prefix = to_lower(row.prefix);
+    const std::string prefix = core::to_lower(row.prefix);
     for (std::size_t at = mangled.find(prefix); at != std::string::npos; at = mangled.find(prefix, at + 1))
-      if (at == 0 || is_digit(mangled[at - 1])) best = &row;
+      if (at == 0 || core::is_digit(mangled[at - 1])) best = &row;
   }
   return best;
 }
 
 const BuildRow* find_build(std::string_view package, std::string_view path) {
   return first_row(builds(), [&](const BuildRow& row) {
-    return (!row.file.empty() && basename_of(path).starts_with(row.file)) ||
+    return (!row.file.empty() && core::basename_of(path).starts_with(row.file)) ||
            is_variant_of(package, row.distribution) || lies_in(path, row.distribution);
   });
 }

@@ -10,6 +10,8 @@
 #include "analyzer/core/text.h"
 
 namespace kshim::data {
+using core::Severity;
+
 namespace {
 
 namespace dom = simdjson::dom;
@@ -91,7 +93,7 @@ class Row {
   /// Of a row that gives one of a few words.
   std::string_view one_of(std::string_view key, std::initializer_list<std::string_view> words) {
     const std::string_view out = text(key);
-    if (!contains(words, out)) fail(fmt::format("`{}` is \"{}\"", key, out));
+    if (!core::contains(words, out)) fail(fmt::format("`{}` is \"{}\"", key, out));
     return out;
   }
   std::vector<std::string_view> list(std::string_view key) {
@@ -120,7 +122,8 @@ class Row {
   void skip(std::string_view key) { asked_.emplace_back(key); }
   void done() const {
     for (const auto field : object_)
-      if (!contains(asked_, field.key)) fail(fmt::format("`{}` is not a field of this table", field.key));
+      if (!core::contains(asked_, field.key))
+        fail(fmt::format("`{}` is not a field of this table", field.key));
   }
   static std::string_view keep(std::string_view text) { return store().texts.emplace_back(text); }
   [[noreturn]] void fail(std::string_view why) const {
@@ -165,7 +168,7 @@ void read(Row& row, std::string_view key, FirstIsas& out) {
   for (const auto isa : row.object(key)) {
     std::string_view text;
     const auto version = image::parse_version(isa.value.get(text) == simdjson::SUCCESS ? text : "");
-    if (!version || !contains(std::array<std::string_view, 3>{"base", "a", "f"}, isa.key))
+    if (!version || !core::contains(std::array<std::string_view, 3>{"base", "a", "f"}, isa.key))
       row.fail("`first_isa` is not understood");
     out.emplace(Row::keep(isa.key), *version);
   }
@@ -181,15 +184,15 @@ void read_word(Row& row, std::string_view key, E& out, Name&& name_of) {
     if (name.empty()) row.fail(fmt::format("`{}` is \"{}\"", key, word));
   }
 }
-void read(Row& row, std::string_view key, Cause& out) {
+void read(Row& row, std::string_view key, core::Cause& out) {
   const std::string_view word = row.text(key);
-  const auto known =
-      std::find_if(causes().begin(), causes().end(), [&](const CauseRow& each) { return each.name == word; });
-  if (known == causes().end()) row.fail(fmt::format("`{}` is \"{}\"", key, word));
+  const auto known = std::find_if(core::causes().begin(), core::causes().end(),
+                                  [&](const core::CauseRow& each) { return each.name == word; });
+  if (known == core::causes().end()) row.fail(fmt::format("`{}` is \"{}\"", key, word));
   out = known->cause;
 }
-void read(Row& row, std::string_view key, FixKind& out) {
-  read_word(row, key, out, [](FixKind kind) { return to_name(kind); });
+void read(Row& row, std::string_view key, core::FixKind& out) {
+  read_word(row, key, out, [](core::FixKind kind) { return to_name(kind); });
 }
 void read(Row& row, std::string_view key, Severity& out) {
   const std::string_view word = row.one_of(key, {"info", "warning", "error"});

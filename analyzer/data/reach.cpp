@@ -17,7 +17,7 @@ constexpr unsigned kFirstBranch = 300;
 // The toolkit release of a variant such as "cu118"; "cu12" is too coarse.
 Version exact_cuda(std::string_view variant) {
   if (variant.size() != 5 || !variant.starts_with("cu")) return {};
-  const int number = parse_number<int>(variant.substr(2)).value_or(0);
+  const int number = core::parse_number<int>(variant.substr(2)).value_or(0);
   return Version::from_cuda_number(number / 10 * 1000 + number % 10 * 10);
 }
 

@@ -16,7 +16,7 @@ constexpr std::string_view kOpen = "0";
 std::optional<unsigned> next_number(std::string_view& rest) {
   if (rest.starts_with('.')) rest.remove_prefix(1);
   if (rest.starts_with("post")) rest.remove_prefix(4);
-  return take_number<unsigned>(rest);
+  return core::take_number<unsigned>(rest);
 }
 
 // Compares as many places as both have, or all where `prefix` is not asked for.
@@ -34,7 +34,7 @@ int compare(std::string_view a, std::string_view b, bool prefix) {
 unsigned major_of(std::string_view variant) {
   if (!variant.starts_with("cu")) return 0;
   variant.remove_prefix(variant.starts_with("cuda") ? 4 : 2);
-  return first_number<unsigned>(variant.substr(0, 2)).value_or(0);
+  return core::first_number<unsigned>(variant.substr(0, 2)).value_or(0);
 }
 
 // "cuda12" holds for every 12.x.
@@ -119,7 +119,7 @@ std::string normal_name(std::string_view package) {
   for (const char c : package) {
     const bool joint = c == '-' || c == '_' || c == '.';
     if (joint && out.ends_with('-')) continue;
-    out += joint ? '-' : to_lower(c);
+    out += joint ? '-' : core::to_lower(c);
   }
   return out;
 }
@@ -127,7 +127,7 @@ std::string normal_name(std::string_view package) {
 int compare_releases(std::string_view a, std::string_view b) { return compare(a, b, false); }
 
 bool is_within(std::string_view release, std::string_view first, std::string_view last) {
-  if (release.empty() || !is_digit(release.front())) return false;
+  if (release.empty() || !core::is_digit(release.front())) return false;
   return compare(release, first, false) >= 0 && (last == kOpen || compare(release, last, true) <= 0);
 }
 
@@ -310,10 +310,10 @@ std::string_view last_with_companions(const WheelRow& row, ComputeCapability cc)
 
 const LibraryWheelRow* find_library_wheel(std::string_view file, unsigned cuda) {
   constexpr std::string_view kSo = ".so.";
-  file = basename_of(file);
+  file = core::basename_of(file);
   const std::size_t so = file.find(kSo);
   if (so == std::string_view::npos) return nullptr;
-  const std::string stem = to_lower(file.substr(0, so));
+  const std::string stem = core::to_lower(file.substr(0, so));
   std::string_view number = file.substr(so + kSo.size());
   number = number.substr(0, number.find('.'));
   constexpr unsigned kUsual = 12;
@@ -323,7 +323,7 @@ const LibraryWheelRow* find_library_wheel(std::string_view file, unsigned cuda) 
                       static_cast<unsigned>(row.cuda) == kUsual);
   };
   for (const LibraryWheelRow& row : library_wheels())
-    if (stem.starts_with(to_lower(row.stem)) && row.number == number &&
+    if (stem.starts_with(core::to_lower(row.stem)) && row.number == number &&
         (best == nullptr || rank(row) > rank(*best)))
       best = &row;
   return best;
@@ -394,7 +394,7 @@ std::string python_of_path(std::string_view path) {
 }
 
 bool is_plain(std::string_view release) {
-  return !release.empty() && is_digit(release.front()) &&
+  return !release.empty() && core::is_digit(release.front()) &&
          release.find_first_not_of("0123456789.post") == std::string_view::npos;
 }
 

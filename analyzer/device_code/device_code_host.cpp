@@ -237,7 +237,8 @@ void find_in_elf(Bytes file, DeviceCode& out) {
   const ElfReader& elf = *opened;
   out.machine = machine_name(elf.machine());
   constexpr std::size_t kMaxBuildIdLength = 64;
-  if (const auto id = elf.build_id()) out.build_id = hex(id->first(std::min(id->size(), kMaxBuildIdLength)));
+  if (const auto id = elf.build_id())
+    out.build_id = core::hex(id->first(std::min(id->size(), kMaxBuildIdLength)));
   if (const auto whole = ElfReader::open(file); !whole)
     collector.host_damage(whole.error().offset,
                           "the tables of sections or segments lie outside of the file or are wrong");

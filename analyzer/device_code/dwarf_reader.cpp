@@ -29,7 +29,7 @@ Dwarf* open_dwarf(const fs::path& path, std::string_view build_id) {
   const void* bits = nullptr;
   const ssize_t size = dwelf_elf_gnu_build_id(elf, &bits);
   const Bytes found(static_cast<const std::byte*>(bits), static_cast<std::size_t>(size > 0 ? size : 0));
-  if (hex(found) != build_id) return nullptr;
+  if (core::hex(found) != build_id) return nullptr;
   return dwarf_begin_elf(elf, DWARF_C_READ, nullptr);
 }
 

@@ -38,10 +38,10 @@ void read_script(int file, Executable& executable) {
   std::string line(kMax, '\0');
   line.resize(files::read_at(file, 2, line).value_or(0));
   line.resize(std::min(line.size(), line.find('\n')));
-  const std::string_view text = trim(line);
+  const std::string_view text = core::trim(line);
   const std::size_t space = text.find_first_of(" \t");
   executable.interpreter = text.substr(0, space);
-  if (space != std::string_view::npos) executable.argument = trim(text.substr(space));
+  if (space != std::string_view::npos) executable.argument = core::trim(text.substr(space));
 }
 
 bool is_executable(const fs::path& path) {
@@ -71,7 +71,7 @@ std::optional<Executable> follow_scripts(
     scripts.push_back(path);
     path = executable->interpreter;
     std::string_view name = executable->argument;
-    if (basename_of(path) != "env" || name.empty()) continue;
+    if (core::basename_of(path) != "env" || name.empty()) continue;
     if (name.starts_with("-S ")) name.remove_prefix(3);
     if (std::string found = search(std::string(name.substr(0, name.find(' ')))); !found.empty())
       path = std::move(found);
@@ -209,8 +209,8 @@ bool read_entries(const image::ElfReader& elf, Bytes entries, ElfFacts& out) {
     const std::string text = text_at(elf, symbols.strings + offset);
     if (tag == DT_NEEDED && out.needed.size() < kMaxNeeded) out.needed.push_back(text);
     if (tag == DT_SONAME) out.soname = text;
-    if (tag == DT_RPATH) out.rpath = split(text, ":");
-    if (tag == DT_RUNPATH) out.runpath = split(text, ":");
+    if (tag == DT_RPATH) out.rpath = core::split(text, ":");
+    if (tag == DT_RUNPATH) out.runpath = core::split(text, ":");
   }
   if (!out.runpath.empty()) out.rpath.clear();
   read_symbols(elf, symbols, out);

@@ -138,12 +138,12 @@ Kernels of_ptx(std::string_view text) {
     } else if (word == ".func") {
       kernel.clear();
     } else if (word == ".loc" && !kernel.empty() && places.size() < kMaxKernels) {
-      const auto number = parse_number<unsigned>(next_word(line));
-      const auto row = parse_number<unsigned>(next_word(line));
+      const auto number = core::parse_number<unsigned>(next_word(line));
+      const auto row = core::parse_number<unsigned>(next_word(line));
       if (number && row.value_or(0) != 0) places.try_emplace(kernel, *number, *row);
       kernel.clear();
     } else if (word == ".file" && files.size() < kMaxFiles) {
-      const auto number = parse_number<unsigned>(next_word(line));
+      const auto number = core::parse_number<unsigned>(next_word(line));
       const std::size_t open = line.find('"');
       const std::size_t close = open == std::string_view::npos ? open : line.find('"', open + 1);
       if (number && close != std::string_view::npos && close - open - 1 <= kMaxPathLength)

@@ -26,7 +26,7 @@ std::string build_id_of(const std::string& path) {
   const auto elf = ElfReader::open(file->bytes());
   if (!elf) return {};
   const auto id = elf->build_id();
-  return id ? hex(*id) : std::string();
+  return id ? core::hex(*id) : std::string();
 }
 
 std::variant<ObjectFile, std::string> ObjectFile::open(const std::string& path, std::string_view build_id) {
@@ -49,7 +49,7 @@ std::variant<ObjectFile, std::string> ObjectFile::open(const std::string& path, 
     return ObjectFile(std::move(file), HostFormat::pe, {});
   if (!elf) return fmt::format("is not an ELF file that can be read: it {}", describe(elf.error().code));
   const auto id = elf->build_id();
-  const std::string found = id ? hex(*id) : std::string();
+  const std::string found = id ? core::hex(*id) : std::string();
   if (found != build_id) {
     return build_id.empty() || found.empty()
                ? std::string("has changed since: its build id differs")

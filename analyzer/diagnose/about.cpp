@@ -9,6 +9,10 @@
 #include "analyzer/diagnose/program.h"
 
 namespace kshim::diagnose {
+using core::Cause;
+using core::Finding;
+using input::PackageRecord;
+
 namespace {
 
 // Another GPU of the process for which the same images do. By UUID, which CUDA_VISIBLE_DEVICES in the
@@ -17,7 +21,7 @@ std::string serving_device(const Scene& scene, const InReport& subject) {
   if (scene.options.assume_cc || subject.device == nullptr || subject.facts.images.scope == ImageScope::none)
     return {};
   const bool simulated = scene.report.driver && scene.report.driver->simulated;
-  for (const DeviceRecord& row : scene.report.devices) {
+  for (const input::DeviceRecord& row : scene.report.devices) {
     const auto arch = image::parse_arch(row.compute_capability);
     if (row.ordinal == subject.device->ordinal || !arch) continue;
     Facts other = subject.facts;
@@ -31,10 +35,10 @@ std::string serving_device(const Scene& scene, const InReport& subject) {
 // The other kinds of GPUs of the machine: what is built for the one must not take theirs away.
 std::vector<image::ComputeCapability> other_devices(const Scene& scene, const InReport& subject) {
   std::vector<image::ComputeCapability> out;
-  for (const DeviceRecord& row : scene.report.devices) {
+  for (const input::DeviceRecord& row : scene.report.devices) {
     const auto arch = image::parse_arch(row.compute_capability);
     if (!arch || arch->cc == subject.facts.gpu.cc) continue;
-    if (!contains(out, arch->cc)) out.push_back(arch->cc);
+    if (!core::contains(out, arch->cc)) out.push_back(arch->cc);
   }
   return out;
 }
@@ -58,7 +62,7 @@ void forget_strings(Facts& at) {
 
 /// A report may have come by mail: a name that nobody here knows may be anyone's on PyPI.
 PackageRecord with_known_name(PackageRecord package) {
-  if (known_project(package.name).empty()) package.name.clear();
+  if (data::known_project(package.name).empty()) package.name.clear();
   return package;
 }
 
@@ -100,7 +104,7 @@ Facts facts_about(const Finding& finding, Facts at) {
     at.images.have.push_back(image.candidate);
     if (image.has_kernel != true) continue;
     std::string name(image::to_name(image.candidate.kind, image.candidate.arch).view());
-    if (!contains(at.images.holders, name)) at.images.holders.push_back(std::move(name));
+    if (!core::contains(at.images.holders, name)) at.images.holders.push_back(std::move(name));
   }
   return at;
 }
@@ -131,19 +135,20 @@ void complete_file(std::string_view path, const std::string& readable, Facts& at
   at.file.origin = origin.origin;
   at.file.build_folder = origin.build_folder;
   at.file.bare = at.file.bare || at.file.origin == Origin::memory;
-  at.file.links_torch = lies_beside_torch(at.file.path) || links_torch(elf_facts(readable));
+  at.file.links_torch = device_code::lies_beside_torch(at.file.path) ||
+                        device_code::links_torch(device_code::elf_facts(readable));
 }
 
 void set_package(const PackageRecord& package, const PackageRecord* here, Facts& at) {
   at.package.manager = package.manager;
-  if (is_package_name(package.name)) {
+  if (owner::is_package_name(package.name)) {
     at.package.name = package.name;
     at.package.version = package.version;
   }
   if (here != nullptr) {
     at.package.environment = here->environment;
     at.package.channel = here->channel;
-    if (at.package.manager == "pip" && is_source(here->source)) at.package.source = here->source;
+    if (at.package.manager == "pip" && owner::is_source(here->source)) at.package.source = here->source;
   }
   at.package.from_source = !at.package.source.empty();
   if (at.package.manager == "pip" || at.package.manager == "conda") at.file.origin = Origin::installed;
@@ -158,16 +163,18 @@ void set_about(const Scene& scene, const InReport& subject, Finding& finding) {
     at.images.toolkit = *scene.options.assume_toolkit;
     at.images.toolkit_how = "as assumed";
   }
-  const ObjectFile* file = subject.object != nullptr ? scene.files.find(*subject.object) : nullptr;
+  const device_code::ObjectFile* file =
+      subject.object != nullptr ? scene.files.find(*subject.object) : nullptr;
   at.file.bare = file != nullptr && file->is_bare();
   at.file.relocatable = file != nullptr && file->has_relocatable_code();
-  at.file.shared_library = file != nullptr             ? file->is_shared_library()
-                           : subject.object != nullptr ? contains(basename_of(at.file.path), ".so")
-                                                       : false;
+  at.file.shared_library = file != nullptr ? file->is_shared_library()
+                           : subject.object != nullptr
+                               ? core::contains(core::basename_of(at.file.path), ".so")
+                               : false;
   // What is built again is all of the file, with all that the modules which lack nothing have.
   if (file != nullptr && finding.cause == Cause::latent_gap)
     if (const auto counts = file->image_counts(); !counts.empty())
-      at.images.have = mapped(counts, &ImageCount::candidate);
+      at.images.have = core::mapped(counts, &device_code::ImageCount::candidate);
   complete_file(finding.object, path_at_hand(scene, subject, at.file.path), at);
   set_owner(scene, subject, at);
   at.process.torch = scene.index.has_torch();
@@ -182,24 +189,26 @@ void set_about(const Scene& scene, const InReport& subject, Finding& finding) {
   const auto cache = env.find("CUDA_CACHE_DISABLE");
   at.driver.jit_cache_off = cache != env.end() && cache->second == "1";
   at.gpu.serving = serving_device(scene, subject);
-  at.process.python = basename_of(scene.report.process.exe).starts_with("python") || scene.index.has_python();
-  at.process.python_version = python_of_path(at.file.path);
-  if (at.process.python_version.empty()) at.process.python_version = python_of_path(scene.report.process.exe);
+  at.process.python =
+      core::basename_of(scene.report.process.exe).starts_with("python") || scene.index.has_python();
+  at.process.python_version = data::python_of_path(at.file.path);
+  if (at.process.python_version.empty())
+    at.process.python_version = data::python_of_path(scene.report.process.exe);
   at.process.ranked = scene.report.process.rank.has_value();
   at.process.program = command_line_of(scene.report.process);
   if (scene.report.foreign) {
     forget_strings(at);
   } else {
     at.process.python_env =
-        python_environment(at.file.path, at.package.environment, at.package.manager == "conda");
+        owner::python_environment(at.file.path, at.package.environment, at.package.manager == "conda");
   }
   finding.about = std::make_shared<const Facts>(std::move(at));
 }
 
 std::string platform_of(const Facts& at) {
   if (!at.package.platform.empty()) return at.package.platform;
-  const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
-  return std::string(gpu != nullptr && gpu->tegra ? "linux aarch64" : kLinux);
+  const data::GpuRow* gpu = at.gpu.cc ? data::find_gpu(*at.gpu.cc) : nullptr;
+  return std::string(gpu != nullptr && gpu->tegra ? "linux aarch64" : data::kLinux);
 }
 
 }  // namespace kshim::diagnose

@@ -24,19 +24,19 @@ image::Version newest_cubin(const Facts::Images& images);
 
 /// `at`, which the rules saw, with the finding's cause, code and object, and what follows from its images.
 /// Images::toolkit is that of the newest cubin before, and that of the file after it.
-Facts facts_about(const Finding& finding, Facts at);
+Facts facts_about(const core::Finding& finding, Facts at);
 
 /// A finding of a cause, with the severity of that cause.
-Finding new_finding(Cause cause, double confidence, std::string headline = {});
+core::Finding new_finding(core::Cause cause, double confidence, std::string headline = {});
 /// What the finding's fixes depend on: `at`, for its cause.
-void set_about(Facts at, Finding& finding);
+void set_about(Facts at, core::Finding& finding);
 
 /// What its path tells of the file, and what is linked with it. `path`: in the process or on this machine; of
 /// a member, that of the archive. `readable`: where its ELF headers can be read; empty = nowhere.
 void complete_file(std::string_view path, const std::string& readable, Facts& at);
 /// Whose file it is. Where it came from only `here` may say, what this machine's own records have of it: a
 /// report could name anybody's source.
-void set_package(const PackageRecord& package, const PackageRecord* here, Facts& at);
+void set_package(const input::PackageRecord& package, const input::PackageRecord* here, Facts& at);
 
 /// The platform of the situation, else the one that the GPU is likeliest in.
 std::string platform_of(const Facts& at);

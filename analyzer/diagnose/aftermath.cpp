@@ -7,6 +7,16 @@
 #include "analyzer/diagnose/failure_finding.h"
 
 namespace kshim::diagnose {
+using core::basename_of;
+using core::Cause;
+using core::EvidenceId;
+using core::Finding;
+using core::Severity;
+using input::DeviceRecord;
+using input::FailureRecord;
+using input::LibraryRecord;
+using input::ObjectRecord;
+
 namespace {
 
 constexpr double kReadByAnother = 0.9;
@@ -23,8 +33,8 @@ std::string path_of(const Scene& scene, std::optional<std::uint64_t> id) {
 
 // The file whose code made the failing call, by the stack; else the one that the failure names.
 std::string prober_of(const Scene& scene, const FailureRecord& failure) {
-  for (const NativeFrame& frame : failure.native) {
-    if (find_probing_library(frame.object) != nullptr) return frame.object;
+  for (const input::NativeFrame& frame : failure.native) {
+    if (data::find_probing_library(frame.object) != nullptr) return frame.object;
   }
   return path_of(scene, failure.object);
 }
@@ -40,7 +50,7 @@ void set_code(int code, Finding& out) {
   if (error != nullptr && error->runtime_name != nullptr) out.code_name = error->runtime_name;
 }
 
-Finding stale_error(const Scene& scene, const ReadRecord& read, const FailureRecord& left) {
+Finding stale_error(const Scene& scene, const input::ReadRecord& read, const FailureRecord& left) {
   const std::string prober = prober_of(scene, left);
   const std::string reader = path_of(scene, read.object);
   const std::string_view who = prober.empty() ? std::string_view("a library") : basename_of(prober);
@@ -86,7 +96,8 @@ bool has_own_failure(const Scene& scene, const std::vector<Judged>& judged, cons
 }
 
 bool shows_reads(const FailureRecord& failure) {
-  return std::ranges::any_of(failure.layers, [](const Layer& layer) { return layer.layer == "runtime"; });
+  return std::ranges::any_of(failure.layers,
+                             [](const input::Layer& layer) { return layer.layer == "runtime"; });
 }
 
 /// The images of a library that has none for the device, or none but of helpers.
@@ -96,20 +107,20 @@ struct LackingLibrary {
 };
 std::optional<LackingLibrary> without_code(const Scene& scene, const ObjectRecord& object,
                                            const DeviceRecord& device, image::ComputeCapability cc) {
-  const ObjectFile* file = scene.files.find(object);
+  const device_code::ObjectFile* file = scene.files.find(object);
   if (file == nullptr) return std::nullopt;
   LackingLibrary out;
   InReport& subject = out.subject;
   subject.object = &object;
   subject.device = &device;
   bool fits = false;
-  for (const ImageCount& row : file->image_counts()) {
+  for (const device_code::ImageCount& row : file->image_counts()) {
     fits = fits || image::judge(row.candidate, {cc, driver_of(scene), {}}).fits;
     subject.facts.images.list.push_back({.candidate = row.candidate, .count = row.count});
   }
   if (subject.facts.images.list.empty()) return std::nullopt;
   if (fits) {
-    if (find_vendor_library(object.path) == nullptr) return std::nullopt;
+    if (data::find_vendor_library(object.path) == nullptr) return std::nullopt;
     const auto gap = scene.file_gaps.find(object, *file, cc, driver_of(scene));
     if (gap == nullptr || !serves_by_helpers(gap->modules)) return std::nullopt;
     subject.facts.images.list = gap->images;
@@ -122,8 +133,8 @@ std::optional<LackingLibrary> without_code(const Scene& scene, const ObjectRecor
 /// Whether anything that is mapped has code for one of the GPUs.
 bool is_served(const Scene& scene) {
   const auto serves = [&](const std::string& path, const std::string& build_id) {
-    const ObjectRecord object = object_record(path, build_id);
-    const ObjectFile* file = scene.files.find(object);
+    const ObjectRecord object = input::object_record(path, build_id);
+    const device_code::ObjectFile* file = scene.files.find(object);
     if (file == nullptr || file->image_counts().empty()) return false;
     return std::ranges::any_of(scene.report.devices, [&](const DeviceRecord& device) {
       const auto cc = cc_of(scene, &device);
@@ -142,8 +153,8 @@ std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& libra
                                   const DeviceRecord& device, const FailureRecord* asked) {
   const auto cc = cc_of(scene, &device);
   const auto about = device_of(scene, &device);
-  if (!cc || !about || find_vendor_library(library.path) == nullptr) return std::nullopt;
-  ObjectRecord object = object_record(library.path, library.build_id);
+  if (!cc || !about || data::find_vendor_library(library.path) == nullptr) return std::nullopt;
+  ObjectRecord object = input::object_record(library.path, library.build_id);
   object.line = library.line;
   std::optional<LackingLibrary> lacking = without_code(scene, object, device, *cc);
   std::optional<InReport> subject;
@@ -189,7 +200,8 @@ std::optional<Finding> triton_refusal(const Scene& scene) {
   Facts at;
   for (const DeviceRecord& device : scene.report.devices) {
     const auto cc = cc_of(scene, &device);
-    if (!cc || library_supports("torch.compile", "", *cc) != Support::too_old_gpu) return std::nullopt;
+    if (!cc || data::library_supports("torch.compile", "", *cc) != data::Support::too_old_gpu)
+      return std::nullopt;
     at.gpu.cc = cc;
     if (const auto about = device_of(scene, &device)) out.devices.push_back(*about);
   }
@@ -220,7 +232,7 @@ std::optional<bool> gave_up(const Ending& ending) {
 /// Whether code for the GPU was loaded: such a program gave up for another reason. What the driver selects of
 /// a file, the shim does not look at.
 bool has_run(const Scene& scene) {
-  return std::ranges::any_of(scene.report.modules, [](const ModuleRecord& row) {
+  return std::ranges::any_of(scene.report.modules, [](const input::ModuleRecord& row) {
     const bool of_file = row.api == "cuModuleLoad" || row.api == "cuLibraryLoadFromFile";
     return row.result == 0 && (of_file || !row.selected.empty());
   });
@@ -234,21 +246,21 @@ const FailureRecord* failed_look_up(const std::vector<Judged>& judged, const std
     const FailureRecord& failure = *row.failure;
     if (row.cause == Cause::benign_probe && !failure.layers.empty() && failure.layers[0].code == kNoImage &&
         std::ranges::any_of(failure.native,
-                            [&](const NativeFrame& frame) { return frame.object == library; }))
+                            [&](const input::NativeFrame& frame) { return frame.object == library; }))
       return &failure;
   }
   return nullptr;
 }
 
 void add_look_up(const Scene& scene, const FailureRecord& failure, Finding& out) {
-  const Layer& layer = failure.layers[0];
+  const input::Layer& layer = failure.layers[0];
   out.severity = Severity::error;
   out.confidence = kAskedInVain;
   out.headline = fmt::format("{} found no code for {} when it looked up its own kernel",
                              basename_of(out.object), text_of(out.devices.front()));
   set_code(layer.code, out);
   out.failed_call = layer.api;
-  out.failed_kernel = demangle(failure.kernel);
+  out.failed_kernel = core::demangle(failure.kernel);
   out.where = own_places(failure, scene.report, scene.files);
   out.evidence.push_back({EvidenceId::failed_call,
                           fmt::format("{} of the library itself failed with {}.", layer.api, layer.code),
@@ -260,9 +272,9 @@ constexpr double kBuiltByNewer = 0.9;
 constexpr double kOlderThanSome = 0.6;
 
 // The toolkit that built the program's own device code; a static runtime is of it.
-image::Version runtime_of(const std::string& exe, ObjectFiles& files) {
+image::Version runtime_of(const std::string& exe, input::ObjectFiles& files) {
   if (exe.empty()) return {};
-  const ObjectRecord object = object_record(exe, build_id_of(exe));
+  const ObjectRecord object = input::object_record(exe, device_code::build_id_of(exe));
   return find_images({&object, std::nullopt, nullptr, {}}, files).toolkit;
 }
 
@@ -270,12 +282,12 @@ image::Version runtime_of(const std::string& exe, ObjectFiles& files) {
 
 std::vector<Finding> stale_errors(const Scene& scene, const std::vector<Judged>& judged) {
   std::vector<Finding> out;
-  for (const ReadRecord& read : scene.report.reads) {
+  for (const input::ReadRecord& read : scene.report.reads) {
     const Judged* left = judged_with(judged, read.failure);
     if (left == nullptr || left->cause != Cause::benign_probe) continue;
     // A caller that probes may well look at what came of it.
     const std::string reader = path_of(scene, read.object);
-    if (find_probing_library(reader) != nullptr || reader == prober_of(scene, *left->failure)) continue;
+    if (data::find_probing_library(reader) != nullptr || reader == prober_of(scene, *left->failure)) continue;
     if (ended_well(scene) || has_own_failure(scene, judged, reader)) continue;
     merge_into(out, stale_error(scene, read, *left->failure));
   }
@@ -290,7 +302,7 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
     if (!is_launch_failure(scene, row)) continue;
     const FailureRecord& failure = *row.failure;
     // One check after several launches is a check of them all.
-    const bool read = std::ranges::any_of(scene.report.reads, [&](const ReadRecord& record) {
+    const bool read = std::ranges::any_of(scene.report.reads, [&](const input::ReadRecord& record) {
       return record.failure == failure.id || (record.line > failure.line && !failure.layers.empty() &&
                                               static_cast<int>(record.code) == failure.layers.back().code);
     });
@@ -299,13 +311,13 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
     Finding found = new_finding(Cause::unchecked_failure, visible ? kSeenUnread : kUnseen);
     set_code(failure.layers.empty() ? 0 : failure.layers.back().code, found);
     found.object = path_of(scene, failure.object);
-    found.failed_kernel = demangle(failure.kernel);
+    found.failed_kernel = core::demangle(failure.kernel);
     found.where = own_places(failure, scene.report, scene.files);
-    found.evidence.push_back(
-        {EvidenceId::launch_unchecked,
-         fmt::format("{} failed to launch, and the exit status is 0.",
-                     failure.kernel.empty() ? std::string("A kernel") : shorten(found.failed_kernel, 60)),
-         location(scene.report, failure.line)});
+    found.evidence.push_back({EvidenceId::launch_unchecked,
+                              fmt::format("{} failed to launch, and the exit status is 0.",
+                                          failure.kernel.empty() ? std::string("A kernel")
+                                                                 : core::shorten(found.failed_kernel, 60)),
+                              location(scene.report, failure.line)});
     found.evidence.push_back(
         {EvidenceId::error_unread,
          visible
@@ -366,11 +378,11 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Ju
 
 std::optional<Finding> idle_driver(const IdleProcess& process,
                                    const std::optional<image::ComputeCapability>& device,
-                                   ObjectFiles& files) {
+                                   input::ObjectFiles& files) {
   const image::Version runtime = runtime_of(process.exe, files);
   const bool newer = runtime.known() && runtime.major > process.driver.major;
   // Nothing is newer than a driver for the newest toolkit.
-  if (!newer && process.driver.major >= toolkits().back().version.major) return std::nullopt;
+  if (!newer && process.driver.major >= data::toolkits().back().version.major) return std::nullopt;
   Finding out = new_finding(Cause::driver_too_old, newer ? kBuiltByNewer : kOlderThanSome);
   if (newer) out.object = process.exe;
   const std::string who =
@@ -388,7 +400,7 @@ std::optional<Finding> idle_driver(const IdleProcess& process,
                             {},
                             {{"cuda", name(runtime)}}});
   Facts at;
-  at.call.code = kInsufficientDriver;
+  at.call.code = core::kInsufficientDriver;
   at.driver.cuda = process.driver;
   at.gpu.cc = device;
   if (newer) at.driver.runtime = runtime;

@@ -8,6 +8,9 @@
 #include "analyzer/diagnose/report_findings.h"
 
 namespace kshim::diagnose {
+using core::Finding;
+using device_code::ImageBodies;
+
 namespace {
 
 constexpr double kBySize = 0.75;
@@ -19,8 +22,8 @@ constexpr std::size_t kMaxUsedKernels = 4096;
 
 /// Kernels of one module of a file, each with the line of the report that names it.
 struct Used {
-  const ObjectRecord* object = nullptr;
-  const ModuleRecord* module = nullptr;
+  const input::ObjectRecord* object = nullptr;
+  const input::ModuleRecord* module = nullptr;
   std::vector<std::string> kernels;
   std::vector<std::uint32_t> lines;
   std::unordered_set<std::string_view> seen;  ///< of the report's strings
@@ -32,8 +35,8 @@ std::vector<Used> used_kernels(const Scene& scene) {
   std::size_t count = 0;
   const auto add = [&](std::optional<std::uint64_t> object_id, std::optional<std::uint64_t> module_id,
                        const std::string& kernel, std::uint32_t line, bool launched) {
-    const ModuleRecord* module = scene.index.module(module_id);
-    const ObjectRecord* object = scene.index.object(object_id);
+    const input::ModuleRecord* module = scene.index.module(module_id);
+    const input::ObjectRecord* object = scene.index.object(object_id);
     if (object == nullptr && module != nullptr) object = scene.index.object(module->object);
     if (object == nullptr || module == nullptr || !module->offset || kernel.empty() ||
         ++count > kMaxUsedKernels)
@@ -46,9 +49,9 @@ std::vector<Used> used_kernels(const Scene& scene) {
     out.kernels.push_back(kernel);
     out.lines.push_back(line);
   };
-  for (const CoverageRecord& row : scene.report.coverage)
+  for (const input::CoverageRecord& row : scene.report.coverage)
     add(row.object, row.module, row.kernel, row.line, true);
-  for (const FailureRecord& row : scene.report.failures)
+  for (const input::FailureRecord& row : scene.report.failures)
     add(row.object, row.module, row.kernel, row.line, false);
   std::vector<Used> out;
   for (auto& [key, used] : modules) out.push_back(std::move(used));
@@ -78,7 +81,7 @@ std::vector<Stub> stubs_in(const std::vector<ImageBodies>& images, std::size_t c
 }
 
 std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, std::uint64_t& budget) {
-  const ObjectFile* file = scene.files.find(*used.object);
+  const device_code::ObjectFile* file = scene.files.find(*used.object);
   InReport subject;
   subject.object = used.object;
   subject.module = used.module;
@@ -94,27 +97,28 @@ std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, st
   const std::vector<Stub> stubs = stubs_in(images, selection.index, used.kernels.size());
   if (stubs.empty()) return std::nullopt;
   const image::Candidate& chosen = images[selection.index].candidate;
-  Finding out = new_finding(Cause::compiled_out, kBySize);
+  Finding out = new_finding(core::Cause::compiled_out, kBySize);
   out.object = used.object->path;
   if (const auto package = package_of(scene, *used.object)) out.package = package_name(*package);
   describe_images(subject.facts, out);
   out.need = sm_name(*subject.facts.gpu.cc);
   if (auto device = device_of(scene, subject.device)) out.devices.push_back(std::move(*device));
   for (const Stub& stub : stubs) {
-    const std::string kernel = demangle(used.kernels[stub.kernel]);
+    const std::string kernel = core::demangle(used.kernels[stub.kernel]);
     out.kernels.push_back(kernel);
     out.evidence.push_back(
-        {EvidenceId::empty_body,
+        {core::EvidenceId::empty_body,
          fmt::format("{} {}: in {} of {}, which the driver takes, its body has {} bytes; in {} it has {}.",
-                     shorten(kernel, 60), used.launched ? "was launched" : "failed", name(chosen),
-                     basename_of(used.object->path), stub.bytes, name(*stub.elsewhere), stub.bytes_elsewhere),
+                     core::shorten(kernel, 60), used.launched ? "was launched" : "failed", name(chosen),
+                     core::basename_of(used.object->path), stub.bytes, name(*stub.elsewhere),
+                     stub.bytes_elsewhere),
          location(scene.report, used.lines[stub.kernel]),
          {{"kernel", kernel}, {"image", name(chosen)}}});
   }
   out.kernels_total = out.kernels.size();
   out.failed_kernel = out.kernels.front();
   out.headline = fmt::format("{} is compiled out for {}: hardly anything of its body is left",
-                             shorten(out.failed_kernel, 60), name(chosen));
+                             core::shorten(out.failed_kernel, 60), name(chosen));
   Facts at = facts_about(out, subject.facts);
   at.images.taken = chosen;
   set_about(std::move(at), out);

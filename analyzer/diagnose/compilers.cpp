@@ -4,6 +4,8 @@
 #include "analyzer/core/text.h"
 
 namespace kshim::diagnose {
+using data::ToolkitRow;
+
 namespace {
 
 std::string name(image::Arch arch) { return std::string(image::to_name(image::ImageKind::ptx, arch).view()); }
@@ -20,7 +22,7 @@ std::string since_when(const CompilerFacts& compiler) {
   if (first == nullptr || !compiler.version.known()) return {};
   if (compiler.version < first->version)
     return fmt::format(": CUDA {} is the first that does", name(first->version));
-  if (last->version < compiler.version && last != &toolkits().back())
+  if (last->version < compiler.version && last != &data::toolkits().back())
     return fmt::format(": CUDA {} was the last that did", name(last->version));
   return {};
 }
@@ -34,16 +36,18 @@ bool compiles_for(std::string_view program, const ToolkitRow& release, image::Ar
 }
 
 const ToolkitRow* first_release_for(std::string_view program, image::Arch arch) {
-  return first_row(toolkits(), [&](const ToolkitRow& row) { return compiles_for(program, row, arch); });
+  return data::first_row(data::toolkits(),
+                         [&](const ToolkitRow& row) { return compiles_for(program, row, arch); });
 }
 
 const ToolkitRow* last_release_for(std::string_view program, image::Arch arch) {
-  return last_row(toolkits(), [&](const ToolkitRow& row) { return compiles_for(program, row, arch); });
+  return data::last_row(data::toolkits(),
+                        [&](const ToolkitRow& row) { return compiles_for(program, row, arch); });
 }
 
 std::optional<Match> refused_by_program(const CompilerFacts& compiler) {
   constexpr double kByTable = 0.93;
-  const ToolkitRow* row = find_toolkit(compiler.version);
+  const ToolkitRow* row = data::find_toolkit(compiler.version);
   if (row == nullptr) return std::nullopt;
   if (compiler.asked.cc.major != 0 && !compiles_for(compiler.name, *row, compiler.asked))
     return Match{kByTable, fmt::format("{} was asked for {} and does not compile for it{}", library(compiler),
@@ -69,7 +73,7 @@ std::optional<Match> nvrtc_arch_unsupported(const Facts& facts) {
                              name(compiler.asked), name(compiler.known.front()), name(compiler.known.back()),
                              since_when(compiler))};
   }
-  const ToolkitRow* row = compiler.version.known() ? toolkit_at_most(compiler.version) : nullptr;
+  const ToolkitRow* row = compiler.version.known() ? data::toolkit_at_most(compiler.version) : nullptr;
   const bool in_table = row != nullptr && row->version == compiler.version;
   const image::Arch plain{compiler.asked.cc, image::Suffix::none};
   if (in_table ? builds_for(*row, plain) : !compiler.by_code) return std::nullopt;

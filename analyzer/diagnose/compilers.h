@@ -13,9 +13,9 @@ std::optional<Match> nvrtc_arch_unsupported(const Facts& facts);
 std::optional<Match> refused_by_program(const CompilerFacts& compiler);
 bool is_tile_compiler(std::string_view program);
 /// Whether a program of that release compiles for it.
-bool compiles_for(std::string_view program, const ToolkitRow& release, image::Arch arch);
+bool compiles_for(std::string_view program, const data::ToolkitRow& release, image::Arch arch);
 /// The first release whose program compiles for it; nullptr when none does.
-const ToolkitRow* first_release_for(std::string_view program, image::Arch arch);
-const ToolkitRow* last_release_for(std::string_view program, image::Arch arch);
+const data::ToolkitRow* first_release_for(std::string_view program, image::Arch arch);
+const data::ToolkitRow* last_release_for(std::string_view program, image::Arch arch);
 
 }  // namespace kshim::diagnose

@@ -9,6 +9,10 @@
 #include "kshim/image/ltoir.h"
 
 namespace kshim::diagnose {
+using device_code::CodeImage;
+using device_code::CodeModule;
+using device_code::DeviceCode;
+
 namespace {
 
 using image::Candidate;
@@ -137,7 +141,7 @@ class Coverer {
         std::uint64_t served = 0;
         for (std::size_t target = 0; target < targets_.size(); ++target) {
           const bool taken = on[target].choice != Choice::none && modules_.reads(image) &&
-                             same_program(on[target].image, image.candidate);
+                             device_code::same_program(on[target].image, image.candidate);
           // What no driver is to load, or nobody can judge, is not missed.
           if (taken || !on[target].judged) served |= std::uint64_t{1} << target;
         }
@@ -188,7 +192,7 @@ class Coverer {
       const auto [known, first] = makers_.try_emplace(*at);
       if (first)
         if (const auto clear = payloads.read(**at))
-          known->second = {toolkit_of(ImageKind::cubin, *clear), library_of(*clear)};
+          known->second = {device_code::toolkit_of(ImageKind::cubin, *clear), library_of(*clear)};
       out.toolkit = std::max(out.toolkit, known->second.toolkit);
       const std::string_view library = known->second.library;
       if (!library.empty() && 2 * ++images[library] > end - cubins.begin()) out.library = library;
@@ -199,7 +203,7 @@ class Coverer {
   static std::string_view library_of(Bytes cubin) {
     std::string_view out;
     each_kernel_name(ImageKind::cubin, cubin, [&](std::string_view kernel) {
-      const VendorLibraryRow* row = library_of_kernel(kernel);
+      const data::VendorLibraryRow* row = data::library_of_kernel(kernel);
       if (row != nullptr && !row->part_of_cuda) out = row->prefix;
       return out.empty();
     });
@@ -327,7 +331,7 @@ class Coverer {
   ModuleCoverage modules_;
   FileCoverage& out_;
   Payloads payloads_;
-  KernelLister lister_;
+  device_code::KernelLister lister_;
   std::map<std::tuple<ImageKind, unsigned, image::Suffix>, std::uint16_t> labels_;
   std::map<const CodeImage*, FileCoverage::Makers> makers_;
   std::vector<Kernels> kernels_;             ///< by module
@@ -358,7 +362,7 @@ bool ModuleCoverage::set(const CodeModule& module) {
   });
   // What is wrong with the module is only that it holds an image of an unknown kind, which may well fit.
   holds_unknown_kind_ = module.damage != 0 && module.damage <= code_.damage.size() &&
-                        code_.damage[module.damage - 1].of == Damage::Of::unknown_kind;
+                        code_.damage[module.damage - 1].of == device_code::Damage::Of::unknown_kind;
   return executable && !(links && any_registered_ && !registered_);
 }
 
@@ -383,7 +387,7 @@ Missed missed_modules(std::string_view file, const DeviceCode& code, std::span<c
   Missed out;
   out.modules.assign(lacking.begin(), lacking.end());
   if (served == 0 || lacking.empty()) return out;
-  if (find_probing_library(file) != nullptr && !leaves_out(code, served)) {
+  if (data::find_probing_library(file) != nullptr && !leaves_out(code, served)) {
     out.by_design = ByDesign::probing_library;
   } else if (loaded_by_choice(code, lacking)) {
     out.by_design = ByDesign::loaded_by_choice;
@@ -401,12 +405,12 @@ BuiltBy builder_of(std::span<const ImageFact> images, image::Version cubins) {
   for (const ImageFact& image : images) {
     if (image.candidate.kind == image::ImageKind::ptx) isa = std::max(isa, image.candidate.isa);
   }
-  const ToolkitRow* row = isa.known() ? toolkit_of_isa(isa) : nullptr;
+  const data::ToolkitRow* row = isa.known() ? data::toolkit_of_isa(isa) : nullptr;
   if (row == nullptr) return {};
   BuiltBy out{row->version, fmt::format("its PTX is of version {}", name(isa))};
   // PTX may be older than the file: cuFFT of CUDA 13.0 has PTX 7.8 beside cubins for sm_110.
   for (const ImageFact& image : images) {
-    const ToolkitRow* first = first_toolkit_for(image.candidate.arch);
+    const data::ToolkitRow* first = data::first_toolkit_for(image.candidate.arch);
     if (first == nullptr || !(out.toolkit < first->version)) continue;
     out.toolkit = first->version;
     out.how = fmt::format("its {} takes it", name(image.candidate.kind, image.candidate.arch));
@@ -427,10 +431,11 @@ FileCoverage cover(const DeviceCode& code, const std::vector<image::Arch>& targe
   constexpr std::string_view kRuntime = "libcudart.so.";
   for (const std::string& library : needed) {
     if (!library.starts_with(kRuntime)) continue;
-    const auto major = first_number<std::uint16_t>(std::string_view(library).substr(kRuntime.size()));
+    const auto major = core::first_number<std::uint16_t>(std::string_view(library).substr(kRuntime.size()));
     out.runtime = std::max(out.runtime, image::Version{major.value_or(0), 0});
   }
-  if (!out.runtime.known() && code.host != HostFormat::none) out.runtime = {coverer.builder().major, 0};
+  if (!out.runtime.known() && code.host != device_code::HostFormat::none)
+    out.runtime = {coverer.builder().major, 0};
   return out;
 }
 

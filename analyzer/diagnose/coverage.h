@@ -19,16 +19,16 @@ struct Coverage {
 /// Judges the modules of a file one after the other. What the driver cannot decompress does not count.
 class ModuleCoverage {
  public:
-  ModuleCoverage(const DeviceCode& code, image::Version driver);
+  ModuleCoverage(const device_code::DeviceCode& code, image::Version driver);
   /// False for what is for nvJitLink and not for a driver: LTO-IR alone, and code with LTO-IR that the
   /// program links with its user's own (cuSPARSE, libcudf), beside modules that the CUDA runtime loads.
-  bool set(const CodeModule& module);
+  bool set(const device_code::CodeModule& module);
   /// Of the module that was set.
   Coverage on(image::ComputeCapability cc) const;
-  bool reads(const CodeImage& image) const;
+  bool reads(const device_code::CodeImage& image) const;
 
  private:
-  const DeviceCode& code_;
+  const device_code::DeviceCode& code_;
   image::Version driver_;
   bool any_registered_ = false;
   std::vector<image::Candidate> candidates_;
@@ -49,8 +49,8 @@ struct Missed {
   std::vector<std::uint32_t> modules;
   ByDesign by_design = ByDesign::no;  ///< why none is
 };
-Missed missed_modules(std::string_view file, const DeviceCode& code, std::span<const std::uint32_t> lacking,
-                      std::size_t served);
+Missed missed_modules(std::string_view file, const device_code::DeviceCode& code,
+                      std::span<const std::uint32_t> lacking, std::size_t served);
 
 /// The toolkit that built a file, and how that is known: what its cubins say, else the newest PTX, whose
 /// version is that of the toolkit. `cubins`: the newest toolkit that they name, unknown where none does.
@@ -130,7 +130,7 @@ constexpr std::size_t kMaxTargets = 64;
 /// With `table`, reads every payload and fills it; without, only as much as it takes to tell which modules
 /// have kernels at all. What is said of a target does not depend on the others. `needed`: the libraries that
 /// the file is linked with.
-FileCoverage cover(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
-                   KernelTable* table, const std::vector<std::string>& needed = {});
+FileCoverage cover(const device_code::DeviceCode& code, const std::vector<image::Arch>& targets,
+                   image::Version driver, KernelTable* table, const std::vector<std::string>& needed = {});
 
 }  // namespace kshim::diagnose

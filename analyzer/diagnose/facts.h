@@ -60,24 +60,24 @@ enum class Origin : std::uint8_t {
 /// CUDA libraries that do not belong into one process, or not to this GPU.
 struct LibraryConflict {
   LibraryConflictKind kind = LibraryConflictKind::parts;
-  std::vector<CudaLibrary> libraries;  ///< those that do not belong together
-  std::string search_path;             ///< LD_LIBRARY_PATH of the process; empty = not set
-  std::string simulator;               ///< folder of the simulated driver, which only `kshim run` puts there
-  std::string conda;                   ///< CONDA_PREFIX
+  std::vector<input::CudaLibrary> libraries;  ///< those that do not belong together
+  std::string search_path;                    ///< LD_LIBRARY_PATH of the process; empty = not set
+  std::string simulator;  ///< folder of the simulated driver, which only `kshim run` puts there
+  std::string conda;      ///< CONDA_PREFIX
   bool operator==(const LibraryConflict&) const = default;
 };
 
 /// How a list of images is known, and what they hold: for evidence. Advice does not ask for it.
 struct ImageSource {
-  std::string clause;           ///< "read from the file", "as the report says"
-  std::uint32_t line = 0;       ///< of the report, where it says so
-  std::vector<FileImage> read;  ///< with kernels, where the file was read
-  bool complete = false;        ///< `read` names every kernel
+  std::string clause;                        ///< "read from the file", "as the report says"
+  std::uint32_t line = 0;                    ///< of the report, where it says so
+  std::vector<device_code::FileImage> read;  ///< with kernels, where the file was read
+  bool complete = false;                     ///< `read` names every kernel
 };
 
 /// Versions are {0, 0} and texts are empty where they are not known.
 struct Facts {
-  Cause cause = Cause::unknown;  ///< what the rules made of the rest: only advice asks for it
+  core::Cause cause = core::Cause::unknown;  ///< what the rules made of the rest: only advice asks for it
 
   struct Gpu {
     std::optional<image::ComputeCapability> cc;
@@ -163,7 +163,7 @@ struct Facts {
   } file;
 
   struct Package {
-    ProjectName name;  ///< as its manager calls it
+    data::ProjectName name;  ///< as its manager calls it
     std::string version;
     std::string manager;      ///< pip, conda, dpkg, rpm; empty = pip where it is Python's, else not known
     std::string environment;  ///< prefix of the conda or virtual environment that the file lies in
@@ -193,19 +193,19 @@ struct Facts {
 
   struct Process {
     std::string program;  ///< the command line, quoted for the shell
-    PythonEnvironment python_env;
-    bool python = false;              ///< it runs Python
-    std::string python_version;       ///< "3.10"
-    bool torch = false;               ///< with PyTorch in it
-    std::string interpreter;          ///< what starts Python there, where a log names one of its own
-    bool windows = false;             ///< its commands are to be those of Windows
-    std::string container_image;      ///< by name, where a log has it
-    std::string service;              ///< of docker compose, whose line failed
-    std::vector<std::string> shows;   ///< what else a log shows: wsl, container, windows, jetson, restarted,
-                                      ///< launched
-    std::vector<Assumed> unsaid;      ///< what a log does not say; of a report or a file: nothing
-    bool ranked = false;              ///< a launcher started it as one of several
-    bool parent_initialized = false;  ///< it was forked from one that had initialized CUDA
+    owner::PythonEnvironment python_env;
+    bool python = false;             ///< it runs Python
+    std::string python_version;      ///< "3.10"
+    bool torch = false;              ///< with PyTorch in it
+    std::string interpreter;         ///< what starts Python there, where a log names one of its own
+    bool windows = false;            ///< its commands are to be those of Windows
+    std::string container_image;     ///< by name, where a log has it
+    std::string service;             ///< of docker compose, whose line failed
+    std::vector<std::string> shows;  ///< what else a log shows: wsl, container, windows, jetson, restarted,
+                                     ///< launched
+    std::vector<core::Assumed> unsaid;  ///< what a log does not say; of a report or a file: nothing
+    bool ranked = false;                ///< a launcher started it as one of several
+    bool parent_initialized = false;    ///< it was forked from one that had initialized CUDA
     bool foreign = false;  ///< the report is another user's: no command may hold a name that it gives
     std::optional<MissingLibrary> missing;
     std::optional<LibraryConflict> conflict;

@@ -6,6 +6,14 @@
 #include "analyzer/diagnose/places.h"
 
 namespace kshim::diagnose {
+using core::Cause;
+using core::Evidence;
+using core::EvidenceId;
+using core::Finding;
+using core::Near;
+using input::FailureRecord;
+using input::Layer;
+
 namespace {
 
 // The layer that a finding shows: the first whose code is the diagnosis' own, which for images is the
@@ -33,7 +41,7 @@ std::string layers_text(const FailureRecord& failure) {
     parts.push_back(fmt::format("{} returned {}{}", layer.api, layer.code,
                                 name.empty() ? "" : fmt::format(" ({})", name)));
   }
-  return enumerate(parts);
+  return core::enumerate(parts);
 }
 
 void add_failure_evidence(const Scene& scene, const FailureRecord& failure, const Finding& finding,
@@ -41,7 +49,7 @@ void add_failure_evidence(const Scene& scene, const FailureRecord& failure, cons
   std::string text = layers_text(failure);
   if (text.empty()) text = "A call failed";
   if (!finding.failed_kernel.empty())
-    text += fmt::format(" for the kernel {}", shorten(finding.failed_kernel, 60));
+    text += fmt::format(" for the kernel {}", core::shorten(finding.failed_kernel, 60));
   if (failure.count > 1) text += fmt::format(", {} times", failure.count);
   Evidence row{EvidenceId::failed_call, text + ".", location(scene.report, failure.line)};
   if (const Layer* layer = shown_layer(failure)) {
@@ -83,13 +91,13 @@ void add_ground(const Scene& scene, const InReport& subject, const Diagnosis& di
 
 void add_surroundings(const Scene& scene, const InReport& subject, Cause cause, std::vector<Evidence>& out) {
   if (subject.device != nullptr && !scene.options.assume_cc) {
-    const Device device = device_of(scene, subject.device).value_or(Device{});
+    const core::Device device = device_of(scene, subject.device).value_or(core::Device{});
     out.push_back({EvidenceId::device, text_of(device) + ".", location(scene.report, subject.device->line)});
     out.back().arguments = {{"ordinal", std::to_string(subject.device->ordinal)},
                             {"name", subject.device->name}};
   }
-  if (has_trait(cause, cause_trait::switched)) {
-    for (const std::string& name : names_of(subject.facts.driver.switches)) {
+  if (has_trait(cause, core::cause_trait::switched)) {
+    for (const std::string& name : data::names_of(subject.facts.driver.switches)) {
       const std::string& value = scene.report.process.env.at(name);
       out.push_back({EvidenceId::environment,
                      fmt::format("{}={} is in the environment.", name, value),
@@ -98,7 +106,7 @@ void add_surroundings(const Scene& scene, const InReport& subject, Cause cause, 
     }
   }
   if (subject.kept != nullptr) {
-    const KeptImage& kept = *subject.kept;
+    const input::KeptImage& kept = *subject.kept;
     Evidence row{EvidenceId::kept_image,
                  fmt::format("The image is kept as {}.", kept.path),
                  location(scene.report, subject.module->line),
@@ -126,11 +134,11 @@ void add_surroundings(const Scene& scene, const InReport& subject, Cause cause, 
 
 void set_kernels(std::vector<std::string> mangled, std::uint64_t total, Finding& finding) {
   finding.kernels_total = std::max(total, std::uint64_t{mangled.size()});
-  if (mangled.size() > kMaxKernels) {
-    mangled.resize(kMaxKernels);
+  if (mangled.size() > core::kMaxKernels) {
+    mangled.resize(core::kMaxKernels);
     finding.kernels_complete = false;
   }
-  for (const std::string& name : mangled) finding.kernels.push_back(demangle(name));
+  for (const std::string& name : mangled) finding.kernels.push_back(core::demangle(name));
 }
 
 void set_subject(const Scene& scene, const InReport& subject, Cause cause, Finding& finding) {
@@ -143,7 +151,7 @@ void set_subject(const Scene& scene, const InReport& subject, Cause cause, Findi
   } else if (subject.caller && cause == Cause::driver_too_old) {
     finding.package = package_name(*subject.caller);
   }
-  if (has_trait(cause, cause_trait::needs_arch) && subject.facts.gpu.cc)
+  if (has_trait(cause, core::cause_trait::needs_arch) && subject.facts.gpu.cc)
     finding.need = sm_name(*subject.facts.gpu.cc);
   if (auto device = device_of(scene, subject.device)) finding.devices.push_back(std::move(*device));
   describe_images(subject.facts, finding);
@@ -156,10 +164,10 @@ Near near_of(const FailureRecord& failure) {
 }
 
 // Where the kernel stands in the source, as the first image that was compiled with line information tells.
-Place kernel_source(const Facts::Images& images, const std::string& kernel) {
-  Place out;
+core::Place kernel_source(const Facts::Images& images, const std::string& kernel) {
+  core::Place out;
   if (!images.source) return out;
-  for (const FileImage& image : images.source->read) {
+  for (const device_code::FileImage& image : images.source->read) {
     const auto found = image.lines.find(kernel);
     if (found == image.lines.end()) continue;
     out.file = found->second.file;
@@ -174,7 +182,7 @@ Place kernel_source(const Facts::Images& images, const std::string& kernel) {
 std::uint64_t add_gap_kernels(const InReport& subject, std::vector<std::string>& kernels, bool& complete) {
   if (subject.gap == nullptr || complete) return 0;
   for (const std::string& name : subject.gap->kernels) {
-    if (!contains(kernels, name)) kernels.push_back(name);
+    if (!core::contains(kernels, name)) kernels.push_back(name);
   }
   complete = subject.gap->complete;
   return subject.gap->total.value_or(0);
@@ -201,7 +209,7 @@ void describe_images(const Facts& facts, Finding& finding) {
   for (const ImageFact& fact : images) {
     const image::Candidate& candidate = fact.candidate;
     const ImageJudgment judgment = judge_image(fact, facts);
-    ImageVerdict row;
+    core::ImageVerdict row;
     row.kind = image::to_name(candidate.kind);
     row.arch = name(candidate.kind, candidate.arch);
     if (candidate.isa.known() && candidate.kind == image::ImageKind::ptx) row.isa = name(candidate.isa);
@@ -210,7 +218,7 @@ void describe_images(const Facts& facts, Finding& finding) {
     row.reason = judgment.reason;
     row.candidate = candidate;
     row.would_fit = judgment.would_fit;
-    if (!contains(finding.have, row.arch)) finding.have.push_back(row.arch);
+    if (!core::contains(finding.have, row.arch)) finding.have.push_back(row.arch);
     finding.images.push_back(std::move(row));
   }
 }
@@ -237,13 +245,13 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const InRep
   }
   if (finding.cause == Cause::nvrtc_arch_unsupported) set_compiler(*subject.facts.call.compiler, finding);
   const Finding* known = told.same_as(finding);
-  finding.failed_kernel = demangle(failure.kernel);
+  finding.failed_kernel = core::demangle(failure.kernel);
   finding.kernel_source = kernel_source(subject.facts.images, failure.kernel);
   std::vector<std::string> kernels;
   if (!failure.kernel.empty()) kernels.push_back(failure.kernel);
   bool complete = false;
   std::uint64_t total = 0;
-  if (has_trait(diagnosis.cause, cause_trait::needs_arch) && subject.facts.gpu.cc) {
+  if (has_trait(diagnosis.cause, core::cause_trait::needs_arch) && subject.facts.gpu.cc) {
     if (!subject.facts.images.source->read.empty()) kernels = lacking_kernels(subject.facts, failure.kernel);
     complete = subject.facts.images.source->complete;
     total = add_gap_kernels(subject, kernels, complete);
@@ -278,7 +286,7 @@ Finding latent_finding(const Scene& scene, const InReport& subject, std::vector<
     const std::string share =
         fmt::format("{} of its {} modules", modules.lacking, modules.lacking + modules.served);
     finding.headline = fmt::format("{}: {} without code for {}; no failure is recorded for it",
-                                   basename_of(finding.object), share, finding.need);
+                                   core::basename_of(finding.object), share, finding.need);
     why =
         fmt::format("{0} was loaded or registered, with nothing that fits {2} in {1}; nothing has failed yet",
                     object_text(subject), share, gpu.view());

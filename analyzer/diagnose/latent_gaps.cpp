@@ -7,13 +7,20 @@
 #include "analyzer/diagnose/report_findings.h"
 
 namespace kshim::diagnose {
+using core::Finding;
+using core::Severity;
+using data::find_probing_library;
+using input::CoverageRecord;
+using input::GapRecord;
+using input::ObjectRecord;
+
 namespace {
 
 using image::ComputeCapability;
 
 struct Wanted {
   ComputeCapability cc;
-  const DeviceRecord* device = nullptr;  ///< nullptr for a target
+  const input::DeviceRecord* device = nullptr;  ///< nullptr for a target
 };
 
 /// --target, and KSHIM_TARGET of the process.
@@ -34,7 +41,7 @@ std::vector<image::Arch> targets_of(const Scene& scene) {
 // Each compute capability once; a target that is present as a GPU is a target all the same.
 std::vector<Wanted> wanted_of(const Scene& scene) {
   std::vector<Wanted> out;
-  const auto add = [&](ComputeCapability cc, const DeviceRecord* device) {
+  const auto add = [&](ComputeCapability cc, const input::DeviceRecord* device) {
     if (std::ranges::none_of(out, [&](const Wanted& row) { return row.cc == cc; }))
       out.push_back({cc, device});
   };
@@ -42,7 +49,7 @@ std::vector<Wanted> wanted_of(const Scene& scene) {
   if (scene.options.assume_cc) {
     add(*scene.options.assume_cc, nullptr);
   } else {
-    for (const DeviceRecord& row : scene.report.devices) {
+    for (const input::DeviceRecord& row : scene.report.devices) {
       if (const auto arch = image::parse_arch(row.compute_capability)) add(arch->cc, &row);
     }
   }
@@ -58,7 +65,8 @@ class Known {
       if (finding.severity != Severity::error) continue;
       told_.insert(key_of(finding.object, finding.need, finding.have));
       // The process had it in memory; that it is a cache's file was found out afterwards.
-      if (finding.cause == Cause::stale_cache_artifact) told_.insert(key_of({}, finding.need, finding.have));
+      if (finding.cause == core::Cause::stale_cache_artifact)
+        told_.insert(key_of({}, finding.need, finding.have));
     }
   }
   bool has(const std::string& object, ComputeCapability cc, const std::vector<std::string>& have = {}) const {
@@ -77,7 +85,7 @@ class Known {
 
 // One finding for all modules of the file that nothing serves.
 std::optional<Finding> gap_in_file(const Scene& scene, const ObjectRecord& object, const Wanted& wanted) {
-  const ObjectFile* file = scene.files.find(object);
+  const device_code::ObjectFile* file = scene.files.find(object);
   if (file == nullptr) return std::nullopt;
   const auto code = scene.file_gaps.find(object, *file, wanted.cc, driver_of(scene));
   if (code->modules.lacking == 0) return std::nullopt;
@@ -132,7 +140,7 @@ std::optional<Finding> gap_in_report(const Scene& scene, const GapRecord& gap, c
 void as_target(Finding& finding) {
   finding.severity = Severity::warning;
   const auto arch = image::parse_arch(finding.need);
-  finding.devices = {target_device(arch ? std::optional(arch->cc) : std::nullopt)};
+  finding.devices = {core::target_device(arch ? std::optional(arch->cc) : std::nullopt)};
 }
 
 constexpr double kLaunchedAndLacking = 0.97;
@@ -149,7 +157,7 @@ std::vector<Launched> launched_modules(const Scene& scene) {
   for (const CoverageRecord& row : scene.report.coverage) {
     const ObjectRecord* object = scene.index.object(row.object);
     if (object == nullptr) continue;  // made in memory: its images are in no file
-    const ModuleRecord* module = scene.index.module(row.module);
+    const input::ModuleRecord* module = scene.index.module(row.module);
     const auto offset = module != nullptr ? module->offset : std::nullopt;
     Launched& out = modules[{object->id, offset.value_or(~0ULL)}];
     out.object = object;
@@ -170,10 +178,10 @@ struct Gap {
 // A library that has kernels for some GPUs each, and some for this one, launches others there.
 bool chooses(const Scene& scene, const ObjectRecord& object, ComputeCapability cc) {
   if (find_probing_library(object.path) == nullptr) return false;
-  const ObjectFile* file = scene.files.find(object);
+  const device_code::ObjectFile* file = scene.files.find(object);
   if (file == nullptr) return false;
   const auto counts = file->image_counts();
-  return std::ranges::any_of(counts, [&](const ImageCount& row) {
+  return std::ranges::any_of(counts, [&](const device_code::ImageCount& row) {
     return image::judge(row.candidate, {cc, driver_of(scene), {}}).fits;
   });
 }
@@ -222,22 +230,22 @@ void not_needed(std::size_t launched, Finding& finding) {
     but = fmt::format("the {} kernels launched in this run have it", launched);
   }
   finding.severity = Severity::info;
-  finding.headline =
-      fmt::format("{}: modules without code for {}; {}", basename_of(finding.object), finding.need, but);
+  finding.headline = fmt::format("{}: modules without code for {}; {}", core::basename_of(finding.object),
+                                 finding.need, but);
 }
 
 Finding launched_gap(const Scene& scene, std::size_t launched, const ObjectRecord& object, Gap&& gap) {
   const std::size_t lacking = gap.kernels.size();
   Finding finding = latent_finding(scene, gap.subject, std::move(gap.kernels), true, {}, kLaunchedAndLacking);
   finding.severity = Severity::warning;
-  finding.devices = {target_device(gap.subject.facts.gpu.cc)};
+  finding.devices = {core::target_device(gap.subject.facts.gpu.cc)};
   const std::string who = launched == 1 ? "the one kernel launched in this run has no code"
                           : lacking == launched
                               ? fmt::format("none of the {} kernels launched in this run has code", launched)
                               : fmt::format("{} of the {} kernels launched in this run {} no code", lacking,
                                             launched, lacking == 1 ? "has" : "have");
-  finding.headline = fmt::format("{}: {} for {}", basename_of(object.path), who, finding.need);
-  finding.evidence.push_back({EvidenceId::kernels_launched,
+  finding.headline = fmt::format("{}: {} for {}", core::basename_of(object.path), who, finding.need);
+  finding.evidence.push_back({core::EvidenceId::kernels_launched,
                               "The kernels were launched in this run, as KSHIM_COVERAGE=1 recorded.",
                               location(scene.report, gap.line)});
   return finding;

@@ -6,6 +6,9 @@
 #include "kshim/base/cuda_error.h"
 
 namespace kshim::diagnose {
+using core::Cause;
+using input::CudaLibrary;
+
 namespace {
 
 using Libraries = std::vector<CudaLibrary>;
@@ -22,7 +25,7 @@ bool is_cudnn(const CudaLibrary& library) { return library.family.starts_with("c
 
 // "libcublas.so.12 12.4.5.8 in /usr/lib"
 std::string with_place(const CudaLibrary& library) {
-  const bool says_more = contains(library.version, '.');
+  const bool says_more = core::contains(library.version, '.');
   return fmt::format("{}{} in {}", library.record.soname, says_more ? " " + library.version : "",
                      library.folder);
 }
@@ -38,8 +41,8 @@ bool of_one_place(const CudaLibrary& a, const CudaLibrary& b) {
 
 // Parts of one release lie in one folder, however they came there.
 std::optional<double> not_together(const CudaLibrary& a, const CudaLibrary& b) {
-  if (releases_differ(a.version, b.version)) return kReleasesKnown;
-  if (of_one_place(a, b) || releases_agree(a.version, b.version)) return std::nullopt;
+  if (input::releases_differ(a.version, b.version)) return kReleasesKnown;
+  if (of_one_place(a, b) || input::releases_agree(a.version, b.version)) return std::nullopt;
   return kPlacesKnown;
 }
 
@@ -49,7 +52,7 @@ std::string how_apart(double confidence) {
 
 // A library and its part, unless another copy of the part is the one that it came with.
 void parts(const Libraries& all, std::vector<LibraryMatch>& out) {
-  for (const LibraryPartsRow& row : library_parts()) {
+  for (const data::LibraryPartsRow& row : data::library_parts()) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].family != row.library) continue;
       std::optional<double> apart;
@@ -87,7 +90,8 @@ void copies(const Libraries& all, std::vector<LibraryMatch>& out) {
       const CudaLibrary& b = all[k];
       if (a.record.soname != b.record.soname || a.path == b.path || of_one_build(a, b)) continue;
       if (is_renamed(a) || is_renamed(b)) continue;
-      if (is_stateless_library(a.family) || is_cudnn(a) || !told.insert(a.record.soname).second) continue;
+      if (data::is_stateless_library(a.family) || is_cudnn(a) || !told.insert(a.record.soname).second)
+        continue;
       out.push_back({.kind = LibraryConflictKind::copies,
                      .confidence = kTwoCopies,
                      .headline = fmt::format("the process loaded two copies of {}", a.record.soname),
@@ -103,7 +107,7 @@ void copies(const Libraries& all, std::vector<LibraryMatch>& out) {
 void majors(const Libraries& all, std::vector<LibraryMatch>& out) {
   std::map<std::string, std::map<unsigned, std::size_t>> families;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].major == 0 || is_cudnn(all[i]) || is_stateless_library(all[i].family)) continue;
+    if (all[i].major == 0 || is_cudnn(all[i]) || data::is_stateless_library(all[i].family)) continue;
     families[all[i].family].try_emplace(all[i].major, i);
   }
   LibraryMatch match{.kind = LibraryConflictKind::majors, .confidence = kSideBySide};
@@ -117,11 +121,11 @@ void majors(const Libraries& all, std::vector<LibraryMatch>& out) {
   }
   if (names.empty()) return;
   if (names.size() > 4) names.resize(4);
-  match.headline = fmt::format("{} are in one process", enumerate(names));
+  match.headline = fmt::format("{} are in one process", core::enumerate(names));
   match.because = fmt::format(
       "{} belong to different CUDA versions: they can coexist only if no handle or registration of one is "
       "passed to the other",
-      enumerate(names));
+      core::enumerate(names));
   out.push_back(std::move(match));
 }
 
@@ -188,14 +192,14 @@ void cudnn_built_for(const Libraries& all, const std::vector<std::size_t>& cudnn
 void cudnn_drops(const Libraries& all, const std::vector<std::size_t>& cudnn,
                  std::span<const image::ComputeCapability> devices, std::vector<LibraryMatch>& out) {
   const auto told =
-      std::ranges::find_if(cudnn, [&](std::size_t index) { return contains(all[index].version, '.'); });
+      std::ranges::find_if(cudnn, [&](std::size_t index) { return core::contains(all[index].version, '.'); });
   if (told == cudnn.end()) return;
   const CudaLibrary& library = all[*told];
   for (const image::ComputeCapability cc : devices) {
-    const auto support = library_supports("cuDNN", library.version, cc);
-    if (!support || *support == Support::yes) continue;
-    const bool too_old = *support == Support::too_old_gpu;
-    const auto* row = too_old ? last_library_for("cuDNN", cc) : first_library_for("cuDNN", cc);
+    const auto support = data::library_supports("cuDNN", library.version, cc);
+    if (!support || *support == data::Support::yes) continue;
+    const bool too_old = *support == data::Support::too_old_gpu;
+    const auto* row = too_old ? data::last_library_for("cuDNN", cc) : data::first_library_for("cuDNN", cc);
     const image::ShortName gpu = image::to_name(cc);
     LibraryMatch match{.cause = Cause::cudnn_mismatch,
                        .kind = LibraryConflictKind::dropped,

@@ -16,7 +16,7 @@ enum class LibraryConflictKind : std::uint8_t {
 };
 
 struct LibraryMatch {
-  Cause cause = Cause::mixed_cuda_libraries;
+  core::Cause cause = core::Cause::mixed_cuda_libraries;
   LibraryConflictKind kind = LibraryConflictKind::parts;
   double confidence = 0;
   std::string headline = {};
@@ -26,7 +26,7 @@ struct LibraryMatch {
 };
 
 /// What calls for a look, the surest first. `devices`: of the process.
-std::vector<LibraryMatch> judge_libraries(const std::vector<CudaLibrary>& libraries,
+std::vector<LibraryMatch> judge_libraries(const std::vector<input::CudaLibrary>& libraries,
                                           std::span<const image::ComputeCapability> devices);
 /// Whether the libraries are broken together, rather than unusual.
 bool is_strong(LibraryConflictKind kind);

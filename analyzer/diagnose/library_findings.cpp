@@ -8,6 +8,13 @@
 #include "analyzer/diagnose/report_findings.h"
 
 namespace kshim::diagnose {
+using core::basename_of;
+using core::Cause;
+using core::EvidenceId;
+using core::Finding;
+using core::Severity;
+using input::CudaLibrary;
+
 namespace {
 
 constexpr double kOnItsStack = 0.75;   // the failing call came out of one of the libraries
@@ -17,7 +24,7 @@ constexpr std::size_t kMaxUsers = 3;
 std::vector<image::ComputeCapability> devices_of(const Scene& scene) {
   std::vector<image::ComputeCapability> out;
   if (scene.options.assume_cc) return {*scene.options.assume_cc};
-  for (const DeviceRecord& row : scene.report.devices) {
+  for (const input::DeviceRecord& row : scene.report.devices) {
     if (const auto cc = cc_of(scene, &row)) out.push_back(*cc);
   }
   return out;
@@ -25,13 +32,13 @@ std::vector<image::ComputeCapability> devices_of(const Scene& scene) {
 
 /// The failures of the report that nothing explains so far, and what is to be said of them.
 struct Unexplained {
-  const FailureRecord* failure = nullptr;
+  const input::FailureRecord* failure = nullptr;
   int code = 0;
   Cause cause = Cause::unknown;
 };
 
-int code_of(const FailureRecord& failure) {
-  for (const Layer& layer : failure.layers) {
+int code_of(const input::FailureRecord& failure) {
+  for (const input::Layer& layer : failure.layers) {
     if (layer.code != 0) return layer.code;
   }
   return 0;
@@ -48,7 +55,7 @@ std::vector<Unexplained> unexplained_of(const std::vector<Judged>& judged) {
 }
 
 // Whether the failing call came out of one of the libraries, or out of one of their family.
-bool is_on_stack(const Scene& scene, const FailureRecord& failure,
+bool is_on_stack(const Scene& scene, const input::FailureRecord& failure,
                  const std::vector<CudaLibrary>& libraries) {
   const auto is_of = [&](const std::string& path) {
     const std::string_view name = basename_of(path);
@@ -58,9 +65,10 @@ bool is_on_stack(const Scene& scene, const FailureRecord& failure,
       return path == library.record.path || (name.starts_with("lib") && name.substr(3).starts_with(family));
     });
   };
-  const ObjectRecord* object = scene.index.object(failure.object);
+  const input::ObjectRecord* object = scene.index.object(failure.object);
   if (object != nullptr && is_of(object->path)) return true;
-  return std::ranges::any_of(failure.native, [&](const NativeFrame& frame) { return is_of(frame.object); });
+  return std::ranges::any_of(failure.native,
+                             [&](const input::NativeFrame& frame) { return is_of(frame.object); });
 }
 
 // The files that list it as needed, of those that the report names and that are here.
@@ -68,14 +76,14 @@ std::vector<std::string> users_of(const Scene& scene, const CudaLibrary& library
   std::vector<std::string> out;
   const auto add = [&](const std::string& path, const std::string& build_id) {
     if (out.size() == kMaxUsers || path == library.record.path) return;
-    if (!build_id.empty() && build_id_of(path) != build_id) return;
-    const auto file = elf_facts(path);
-    if (!file || !contains(file->needed, library.record.soname)) return;
+    if (!build_id.empty() && device_code::build_id_of(path) != build_id) return;
+    const auto file = device_code::elf_facts(path);
+    if (!file || !core::contains(file->needed, library.record.soname)) return;
     const std::string name(basename_of(path));
-    if (!contains(out, name)) out.push_back(name);
+    if (!core::contains(out, name)) out.push_back(name);
   };
-  for (const ObjectRecord& row : scene.report.objects) add(row.path, row.build_id);
-  for (const LibraryRecord& row : scene.report.libraries) add(row.path, row.build_id);
+  for (const input::ObjectRecord& row : scene.report.objects) add(row.path, row.build_id);
+  for (const input::LibraryRecord& row : scene.report.libraries) add(row.path, row.build_id);
   return out;
 }
 
@@ -94,9 +102,9 @@ void add_evidence(const Scene& scene, const LibraryMatch& match, const std::vect
         {EvidenceId::library,
          fmt::format("{} is loaded from {}{}{}.", library.record.soname, library.path,
                      library.package.empty() ? "" : fmt::format(", of the package {}", library.package),
-                     users.empty()
-                         ? ""
-                         : fmt::format("; {} {} it", enumerate(users), users.size() == 1 ? "needs" : "need")),
+                     users.empty() ? ""
+                                   : fmt::format("; {} {} it", core::enumerate(users),
+                                                 users.size() == 1 ? "needs" : "need")),
          location(scene.report, library.record.line),
          {{"soname", library.record.soname}, {"path", library.path}, {"package", library.package}}});
   }
@@ -121,7 +129,7 @@ void set_conflict(const Scene& scene, const LibraryMatch& match, std::vector<Cud
   for (const CudaLibrary& library : at.process.conflict->libraries) {
     if (!library.package.empty() && !at.process.python_env.known())
       at.process.python_env =
-          python_environment(library.real.empty() ? library.path : library.real, {}, false);
+          owner::python_environment(library.real.empty() ? library.path : library.real, {}, false);
   }
   if (scene.report.foreign) {
     at.process.program.clear();
@@ -252,7 +260,7 @@ Finding no_driver(const std::string& program) {
        {},
        {{"library", "libcuda.so.1"}, {"needed_by", program}}});
   Facts at;
-  at.call.code = kInsufficientDriver;
+  at.call.code = core::kInsufficientDriver;
   at.file.path = program;
   set_about(std::move(at), out);
   return out;

@@ -8,6 +8,14 @@
 #include "analyzer/diagnose/log_diagnosis.h"
 
 namespace kshim::diagnose {
+using core::Assumed;
+using core::Cause;
+using data::find_wheel;
+using data::ToolkitRow;
+using input::LogFacts;
+using input::LogMatch;
+using input::PackageMention;
+
 namespace {
 
 // What refused, and what it was asked for.
@@ -31,14 +39,14 @@ void set_ptx(const LogFacts& clues, Facts& at) {
     at.images.ptx = version_of(group(hit, "ptx"));
     at.driver.reads = version_of(group(hit, "reads"));
     // The driver of that number reads this PTX: the CUDA version in the log is another machine's.
-    const ToolkitRow* numbered = toolkit_of_branch(branch_of(at.driver.module));
+    const ToolkitRow* numbered = data::toolkit_of_branch(data::branch_of(at.driver.module));
     if (numbered != nullptr && numbered->isa == at.driver.reads) at.driver.cuda = numbered->version;
     return;
   }
   at.images.ptx = clues.ptx;
   if (clues.ptx.known()) return;
   // Else what the published package has.
-  const WheelRow* row =
+  const data::WheelRow* row =
       find_wheel(at.package.name.normal(), at.package.version, at.package.variant, platform_of(at));
   if (row != nullptr) at.images.ptx = version_of(std::string(row->isa));
 }
@@ -46,7 +54,7 @@ void set_ptx(const LogFacts& clues, Facts& at) {
 // Whose cache it is, by what compiles there.
 void set_cache(const LogFacts& clues, Facts& at) {
   at.file.cache = "the compiler";
-  for (const CacheRow& row : caches()) {
+  for (const data::CacheRow& row : data::caches()) {
     if (!clues.compiler.starts_with(row.who)) continue;
     at.file.cache = row.who;
   }
@@ -63,7 +71,7 @@ void set_runtime(const LogMatch* hit, Facts& at) {
 const PackageMention* lacking_extension(const LogFacts& clues, const Facts& at) {
   const auto lacks = [&](const PackageMention& each) {
     return each.name != "torch" && !each.from_source && !clues.works.contains(each.name) &&
-           is_without_code(each.name, each.version, *at.gpu.cc, platform_of(at));
+           data::is_without_code(each.name, each.version, *at.gpu.cc, platform_of(at));
   };
   const auto found = std::find_if(clues.packages.begin(), clues.packages.end(), lacks);
   return found == clues.packages.end() ? nullptr : &*found;
@@ -80,7 +88,7 @@ std::optional<LibraryFile> library_of(const std::string& file) {
       R"((?i)(?:^|[/\\])(?:lib)?(cudnn|cublas|cudart|cufft|curand|cusolver|cusparseLt|cusparse|nvrtc|nvJitLink|nccl|nvinfer)[a-z_]*(?:\.so\.|64_)(\d{1,2}))");
   LibraryFile out;
   if (!RE2::PartialMatch(file, kFile, &out.name, &out.major)) return std::nullopt;
-  out.name = to_lower(out.name);
+  out.name = core::to_lower(out.name);
   return out;
 }
 
@@ -110,8 +118,8 @@ void say_wheels(const LogFacts& clues, Facts& at) {
     out.push_back(wheel);
     in.push_back(wheel.substr(0, wheel.size() - 2) + kept);
   }
-  at.call.said["remove"] = join(out, " ");
-  at.call.said["keep"] = join(in, " ");
+  at.call.said["remove"] = core::join(out, " ");
+  at.call.said["keep"] = core::join(in, " ");
   at.call.said["kept_cuda"] = kept;
 }
 
@@ -122,22 +130,22 @@ bool is_ahead_of_its_driver(const LogFacts& clues) {
   unsigned branch = 0;
   const char* end = clues.kernel_module.data() + clues.kernel_module.size();
   std::from_chars(clues.kernel_module.data(), end, branch);
-  const ToolkitRow* own = toolkit_of_branch(branch);
+  const ToolkitRow* own = data::toolkit_of_branch(branch);
   return own != nullptr && own->version < clues.driver;
 }
 
 // The driver that brought a function of libcuda; empty where no table tells.
 std::string driver_with(const std::string& function) {
-  for (const DriverFunctionsRow& row : driver_functions()) {
-    if (!contains(split(std::string(row.functions), " "), function)) continue;
-    const ToolkitRow* toolkit = toolkit_at_most(row.cuda);
+  for (const data::DriverFunctionsRow& row : data::driver_functions()) {
+    if (!core::contains(core::split(std::string(row.functions), " "), function)) continue;
+    const ToolkitRow* toolkit = data::toolkit_at_most(row.cuda);
     if (toolkit != nullptr && toolkit->version == row.cuda) return std::string(toolkit->driver);
   }
   return {};
 }
 
 // Whose memory it is that an allocation found used up.
-std::string_view holder_of(const GpuMemory& memory) {
+std::string_view holder_of(const input::GpuMemory& memory) {
   if (memory.free != 0 && memory.free >= std::max(memory.asked, memory.total / 2)) return "memory-free";
   if (memory.asked != 0 && memory.free >= memory.asked) return "memory-free";
   if (memory.asked > memory.total || memory.own > memory.total) return "memory-beyond";
@@ -146,7 +154,7 @@ std::string_view holder_of(const GpuMemory& memory) {
 }
 
 void say_memory(const LogFacts& clues, Facts& at) {
-  const GpuMemory& memory = clues.memory;
+  const input::GpuMemory& memory = clues.memory;
   const bool counted = memory.own != 0 || memory.free >= std::max<std::uint64_t>(memory.asked, 1) ||
                        memory.asked > memory.total;
   if (!memory.known() || !counted || at.cause != Cause::out_of_memory) return;
@@ -172,7 +180,7 @@ bool is_listed(const LogFacts& clues, const LogMatch* message) {
   // 520 is what nvcc takes where nothing is asked for: the build was for no GPU, and one for this GPU helps.
   if (hundreds == "520") return false;
   const auto arch = image::parse_arch(hundreds.substr(0, hundreds.size() - 1));
-  return arch && std::ranges::any_of(clues.lists, [&](const ImageList& list) {
+  return arch && std::ranges::any_of(clues.lists, [&](const input::ImageList& list) {
            return std::ranges::any_of(
                list.images, [&](const image::Candidate& image) { return image.arch.cc == arch->cc; });
          });
@@ -182,9 +190,9 @@ bool is_listed(const LogFacts& clues, const LogMatch* message) {
 
 void say_library_wheel(Facts& at, unsigned cuda) {
   const auto missing = library_of(at.file.path);
-  const LibraryWheelRow* row =
-      missing ? find_library_wheel(fmt::format("lib{}.so.{}", missing->name, missing->major), cuda)
-              : find_library_wheel(at.file.path, cuda);
+  const data::LibraryWheelRow* row =
+      missing ? data::find_library_wheel(fmt::format("lib{}.so.{}", missing->name, missing->major), cuda)
+              : data::find_library_wheel(at.file.path, cuda);
   if (row == nullptr) return;
   at.call.said["library_wheel"] = fmt::format("{}{}", row->package, row->range);
   at.call.said["library_folder"] = row->folder;
@@ -213,7 +221,7 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
     const std::string listed = listed_major(clues, missing->name);
     std::from_chars(missing->major.data(), missing->major.data() + missing->major.size(), wanted);
     std::from_chars(listed.data(), listed.data() + listed.size(), there);
-    const ToolkitRow* last = toolkit_at_most({static_cast<std::uint16_t>(wanted), 99});
+    const ToolkitRow* last = data::toolkit_at_most({static_cast<std::uint16_t>(wanted), 99});
     if (missing->name == "cublas" && last != nullptr && last->version.major == wanted)
       at.call.said["cuda_packages"] = fmt::format("{}-{}", last->version.major, last->version.minor);
     if (there == 0 || there == wanted) say_library_wheel(at, at.images.toolkit.major);
@@ -222,14 +230,14 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
   say_wheels(clues, at);
   if (is_ahead_of_its_driver(clues)) {
     at.call.said["module"] = clues.kernel_module;
-    at.call.said["own_cuda"] = name(toolkit_of_branch(branch_of(clues.kernel_module))->version);
+    at.call.said["own_cuda"] = name(data::toolkit_of_branch(data::branch_of(clues.kernel_module))->version);
   }
-  if (clues.driver_releases.size() == 2) at.call.said["releases"] = enumerate(clues.driver_releases);
+  if (clues.driver_releases.size() == 2) at.call.said["releases"] = core::enumerate(clues.driver_releases);
   if (const auto visible = clues.env.find("CUDA_VISIBLE_DEVICES"); visible != clues.env.end()) {
     const auto commas = std::ranges::count_if(visible->second, [](char c) { return c == ',' || c == ';'; });
     if (!visible->second.empty()) at.call.said["visible"] = std::to_string(commas + 1);
   }
-  const GpuRow* gpu = at.gpu.cc ? find_gpu(*at.gpu.cc) : nullptr;
+  const data::GpuRow* gpu = at.gpu.cc ? data::find_gpu(*at.gpu.cc) : nullptr;
   // A program of a newer CUDA than the driver's own asks for the compat library.
   constexpr int kNoCompat = 804;
   const bool newer = at.call.code == kNoCompat && clues.toolkit.known() && clues.driver.known() &&
@@ -244,7 +252,7 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
       {"released-program", at.package.released},  {"not-python", is_of_another_language(clues, message)}};
   at.process.shows.assign(clues.shows.begin(), clues.shows.end());
   for (const auto& [what, is] : shown)
-    if (is && !contains(at.process.shows, what)) at.process.shows.emplace_back(what);
+    if (is && !core::contains(at.process.shows, what)) at.process.shows.emplace_back(what);
   say_memory(clues, at);
 }
 
@@ -263,23 +271,23 @@ void set_program(const LogFacts& clues, const LogMatch* failed, Facts& at) {
 // The code for the GPU that a published release is known to have; its own list says the same.
 bool has_code(const LogFacts& clues, const PackageMention& package, const Facts& at) {
   if (!at.gpu.cc || package.from_source) return false;
-  for (const ImageList& list : clues.lists)
+  for (const input::ImageList& list : clues.lists)
     if (list.by_itself && list.owner == package.name)
       return image::select_image(list.images, {*at.gpu.cc, {}, {}}).choice == image::Choice::sass;
   const std::string platform = platform_of(at);
   const std::string variant = !package.variant.empty() || !clues.toolkit.known()
                                   ? package.variant
                                   : fmt::format("cu{}{}", clues.toolkit.major, clues.toolkit.minor);
-  const WheelRow* row = find_wheel(package.name, package.version, variant, platform);
+  const data::WheelRow* row = find_wheel(package.name, package.version, variant, platform);
   if (row == nullptr && platform.starts_with("windows"))
-    row = find_wheel(package.name, package.version, variant, kLinux);
-  return row != nullptr && is_plain(package.version) && serves(*row, *at.gpu.cc) == image::Choice::sass;
+    row = find_wheel(package.name, package.version, variant, data::kLinux);
+  return row != nullptr && data::is_plain(package.version) && serves(*row, *at.gpu.cc) == image::Choice::sass;
 }
 
 // What works is not what lacks the code: another package is, where one is left.
 const PackageMention* suspect_beside(const LogFacts& clues, const LogMatch* hit,
                                      const PackageMention* package, Facts& at) {
-  if (package == nullptr || package->name != "torch" || !has_trait(at.cause, cause_trait::code_missing))
+  if (package == nullptr || package->name != "torch" || !has_trait(at.cause, core::cause_trait::code_missing))
     return package;
   at.package.works = clues.works.contains(package->name) || has_code(clues, *package, at);
   if (!at.package.works) return package;
@@ -293,18 +301,18 @@ const PackageMention* suspect_beside(const LogFacts& clues, const LogMatch* hit,
 const PackageMention* with_its_torch(const LogFacts& clues, const PackageMention* package, Facts& at) {
   std::vector<std::string> beside;
   for (const PackageMention& each : clues.packages)
-    if (goes_with_torch(each.name)) beside.emplace_back(each.known_as());
-  at.package.beside = join(beside, " ");
+    if (input::goes_with_torch(each.name)) beside.emplace_back(each.known_as());
+  at.package.beside = core::join(beside, " ");
   const PackageMention* torch = find_package(clues, "torch");
-  const bool paired = package != nullptr && goes_with_torch(package->name);
+  const bool paired = package != nullptr && input::goes_with_torch(package->name);
   return paired && torch != nullptr && at.gpu.cc && !torch->version.empty() && !has_code(clues, *torch, at) &&
-                 is_without_code("torch", torch->version, *at.gpu.cc, platform_of(at))
+                 data::is_without_code("torch", torch->version, *at.gpu.cc, platform_of(at))
              ? torch
              : package;
 }
 
 bool is_released(std::string_view package) {
-  const auto rows = software();
+  const auto rows = data::software();
   return std::any_of(rows.begin(), rows.end(),
                      [&](const auto& row) { return row.package == package && row.released; });
 }
@@ -318,7 +326,7 @@ std::string memory_text(std::uint64_t bytes) {
 }
 
 std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& judgment,
-                                         const Finding& finding) {
+                                         const core::Finding& finding) {
   Facts at = facts_about(finding, judgment.facts);
   at.driver.module = clues.kernel_module;
   at.driver.cuda = clues.driver;
@@ -363,8 +371,8 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   if (package != nullptr && package->name == "torch" && !at.gpu.cc) {
     const auto built =
         std::find_if(clues.packages.begin(), clues.packages.end(), [](const PackageMention& each) {
-          return std::ranges::any_of(workarounds(), [&](const auto& row) {
-            return row.package == each.name && asks_for(row.command, "torch_build");
+          return std::ranges::any_of(data::workarounds(), [&](const auto& row) {
+            return row.package == each.name && core::asks_for(row.command, "torch_build");
           });
         });
     if (built != clues.packages.end()) package = &*built;
@@ -395,11 +403,11 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   // The library that says that it refuses is not another one of NVIDIA's that stands in a path.
   if (package != nullptr && message != nullptr && finding.cause == Cause::library_refuses &&
       message->who.starts_with("cu") && message->who != package->name &&
-      find_library_support(package->name, "") != nullptr)
+      data::find_library_support(package->name, "") != nullptr)
     package = nullptr;
   if (package != nullptr && !another) {
     at.package.software = package->name;
-    at.package.vendored = is_vendored(package->name);
+    at.package.vendored = input::is_vendored(package->name);
     // "llama.cpp" has ggml within, and is what its user installs.
     if (at.package.vendored && !package->written.starts_with(package->name))
       at.package.project = package->written;
@@ -410,14 +418,14 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
     // "PyTorch 1.8.1, CUDA 10.2": the build that is there, which is not to be installed again.
     if (package->name == "torch" && at.package.variant.empty() && at.gpu.cc && clues.toolkit.known()) {
       const std::string variant = fmt::format("cu{}{}", clues.toolkit.major, clues.toolkit.minor);
-      const WheelRow* row = find_wheel("torch", package->version, variant, platform_of(at));
+      const data::WheelRow* row = find_wheel("torch", package->version, variant, platform_of(at));
       if (row != nullptr && row->variant == variant && serves(*row, *at.gpu.cc) == image::Choice::sass)
         at.package.variant = variant;
     }
     const bool of_pip = package->known_as() != package->name;  // cupy-cuda12x, onnxruntime-gpu
     // "NCCL version 2.21.5+cuda11.8" is how NCCL names itself.
     const bool of_wheel = !package->variant.empty() && !package->variant.starts_with("cuda");
-    const bool named = clues.has("python") && comes_by_pip(package->known_as());
+    const bool named = clues.has("python") && data::comes_by_pip(package->known_as());
     if ((named || of_pip || of_wheel) && !package->from_source) {
       at.package.name = package->known_as();
       at.file.origin = Origin::installed;
@@ -431,7 +439,7 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
     at.package.released = true;
   // The project whose message it is, where no other prints it.
   if (package == nullptr && message != nullptr && lacks_code(finding.cause) && at.package.project.empty())
-    at.package.software = software_of(message->who);
+    at.package.software = input::software_of(message->who);
   // A package that no table of ours knows: pip brought it built, and nobody here has its sources.
   if (package == nullptr && !at.process.torch && !at.call.extension.empty()) at.package.released = true;
   // Only what PyTorch's extension builder builds reads it.
@@ -447,14 +455,14 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   if (finding.cause == Cause::stale_cache_artifact) set_cache(clues, at);
   // A build for one GPU of several would take the code of the others away.
   const bool of_list = judgment.list != nullptr && judgment.list->by_itself;
-  for (const DeviceMention& each : clues.devices)
+  for (const input::DeviceMention& each : clues.devices)
     if (at.gpu.cc && each.cc != *at.gpu.cc && (of_list || (each.by_name && judgment.device->by_name)))
       at.gpu.others.push_back(each.cc);
   if (message != nullptr) at.call.message = message->id;
   // "CUSTATEVEC_STATUS_ARCH_MISMATCH" names the library that refuses.
   if (const std::string library = message != nullptr ? group(*message, "library") : ""; !library.empty()) {
-    at.package.software = "cu" + to_lower(library);
-    if (find_installer(at.package.software, "pip") == nullptr)  // as NVIDIA spells it: cuSOLVER
+    at.package.software = "cu" + core::to_lower(library);
+    if (data::find_installer(at.package.software, "pip") == nullptr)  // as NVIDIA spells it: cuSOLVER
       std::ranges::transform(library, at.package.software.begin() + 2, [](char c) {
         return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
       });

@@ -9,6 +9,12 @@
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::diagnose {
+using core::Cause;
+using input::DeviceMention;
+using input::ImageList;
+using input::LogFacts;
+using input::LogMatch;
+
 namespace {
 
 // Below, a line by itself decides nothing, and the next one that does may speak.
@@ -25,7 +31,7 @@ Facts facts_of(const LogFacts& clues, const std::vector<int>& codes, const Devic
   Facts facts;
   facts.call.codes = codes;
   facts.driver.cuda = clues.driver;
-  facts.driver.switches = switches_in(clues.env);
+  facts.driver.switches = data::switches_in(clues.env);
   if (device != nullptr) facts.gpu.cc = device->cc;
   if (list != nullptr) {
     for (const image::Candidate& image : list->images) {
@@ -72,7 +78,7 @@ double cc_number(image::ComputeCapability cc) { return cc.major + cc.minor / 10.
 std::optional<std::string> another_compiler(const LogFacts& clues, const LogMatch& hit) {
   if (hit.cause != Cause::nvrtc_arch_unsupported || !clues.toolkit.known()) return std::nullopt;
   const auto asked = image::parse_arch(group(hit, "asked"));
-  const ToolkitRow* toolkit = toolkit_at_most(clues.toolkit);
+  const data::ToolkitRow* toolkit = data::toolkit_at_most(clues.toolkit);
   if (!asked || toolkit == nullptr || !builds_for(*toolkit, *asked)) return std::nullopt;
   return fmt::format(
       "{}; CUDA {}, which the log names, builds for {}: the compiler that refused is of another CUDA",

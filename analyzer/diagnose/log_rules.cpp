@@ -10,6 +10,11 @@
 #include "kshim/image/decompress.h"
 
 namespace kshim::diagnose {
+using core::Cause;
+using data::ToolkitRow;
+using input::LogFacts;
+using input::LogMatch;
+
 namespace {
 
 using image::Suffix;
@@ -27,7 +32,7 @@ bool has_list(const Facts& facts) { return !facts.images.list.empty(); }
 
 // Whether any cubin that this toolkit makes would run on the device.
 bool can_serve(const ToolkitRow& toolkit, image::ComputeCapability device) {
-  for (const GpuRow& gpu : gpus()) {
+  for (const data::GpuRow& gpu : data::gpus()) {
     const image::Arch arch{gpu.cc, Suffix::none};
     if (builds_for(toolkit, arch) && image::judge({image::ImageKind::cubin, arch, {}}, {device, {}, {}}).fits)
       return true;
@@ -43,11 +48,11 @@ MaybeCause toolkit_cannot(const LogFacts& clues, const LogMatch& hit, const Fact
   if ((!is_one_of(hit.code, {98, 200, 209, 218, 500}) && !vague_status) || !facts.gpu.cc ||
       !clues.toolkit.known() || has_list(facts))
     return std::nullopt;
-  const ToolkitRow* row = toolkit_at_most(clues.toolkit);
+  const ToolkitRow* row = data::toolkit_at_most(clues.toolkit);
   if (row == nullptr || can_serve(*row, *facts.gpu.cc)) return std::nullopt;
   const image::Arch plain{*facts.gpu.cc, Suffix::none};
-  const ToolkitRow* first = first_toolkit_for(plain);
-  const ToolkitRow* last = last_toolkit_for(plain);
+  const ToolkitRow* first = data::first_toolkit_for(plain);
+  const ToolkitRow* last = data::last_toolkit_for(plain);
   if (first == nullptr) return std::nullopt;
   if (row->version < first->version) {
     return CauseCandidate{Cause::no_image_for_arch, hit.code == 218 ? 0.5 : 0.8,
@@ -72,8 +77,8 @@ MaybeCause compiled_for_newer_driver(const LogFacts& clues, const LogMatch& hit,
 }
 
 bool is_finished(const LogFacts& clues) {
-  return std::ranges::any_of(clues.packages, [](const PackageMention& each) {
-    return std::ranges::any_of(software(),
+  return std::ranges::any_of(clues.packages, [](const input::PackageMention& each) {
+    return std::ranges::any_of(data::software(),
                                [&](const auto& row) { return row.package == each.name && row.released; });
   });
 }
@@ -138,7 +143,8 @@ MaybeCause cached_by_neighbor(const LogFacts& clues, const LogMatch& hit, const 
       has_list(facts))
     return std::nullopt;
   const auto& devices = clues.devices;
-  if (std::ranges::all_of(devices, [&](const DeviceMention& each) { return each.cc == devices.front().cc; }))
+  if (std::ranges::all_of(devices,
+                          [&](const input::DeviceMention& each) { return each.cc == devices.front().cc; }))
     return !cache || !is_one_of(hit.code, {200, 218})
                ? std::nullopt
                : std::optional(
@@ -189,7 +195,7 @@ MaybeCause foreign_ptx(const LogFacts& clues, const LogMatch& hit, const Facts& 
       Cause::invalid_image, 0.4,
       "the driver could not compile the PTX that it was given, and its log says which line"};
   if (!facts.gpu.cc) return broken;
-  const GpuRow* gpu = find_gpu(*facts.gpu.cc);
+  const data::GpuRow* gpu = data::find_gpu(*facts.gpu.cc);
   if (gpu != nullptr && gpu->tegra && clues.toolkit.known() && !clues.driver.known())
     return CauseCandidate{
         Cause::ptx_newer_than_driver, 0.5,
@@ -326,10 +332,11 @@ MaybeCause outdated_library(const LogFacts& clues, const LogMatch& hit, const Fa
 // What the table of wheels says of the release, where no file was looked at.
 MaybeCause wheel_of_table(const LogFacts& clues, const LogMatch& hit, const Facts& facts) {
   if (!is_one_of(hit.code, {98, 209}) || has_list(facts)) return std::nullopt;
-  const std::string_view platform = clues.has("windows") ? "windows x86_64" : kLinux;
-  const PackageMention* package = package_that_failed(clues, &hit);
+  const std::string_view platform = clues.has("windows") ? "windows x86_64" : data::kLinux;
+  const input::PackageMention* package = package_that_failed(clues, &hit);
   if (package == nullptr || package->version.empty()) return std::nullopt;
-  const WheelRow* row = find_wheel(package->known_as(), package->version, package->variant, platform);
+  const data::WheelRow* row =
+      data::find_wheel(package->known_as(), package->version, package->variant, platform);
   if (row == nullptr) return std::nullopt;
   const std::string release =
       package->variant.empty()
@@ -392,15 +399,16 @@ bool shows_no_driver(const LogFacts& clues) {
 
 MaybeCause library_without(const LogFacts& clues, image::ComputeCapability device) {
   for (const NamedLibrary& named : kLibraries) {
-    const PackageMention* package = find_package(clues, named.library);
+    const input::PackageMention* package = find_package(clues, named.library);
     if (package == nullptr || package->version.empty()) continue;
-    const auto support = library_supports(named.library, package->version, device);
-    if (!support || *support == Support::yes) continue;
+    const auto support = data::library_supports(named.library, package->version, device);
+    if (!support || *support == data::Support::yes) continue;
     return CauseCandidate{
         named.cause, 0.85,
         fmt::format(
             "{} {} does not serve GPUs of compute capability {}: it is too {} for them by its maker's list",
-            named.library, package->version, name(device), *support == Support::too_old_gpu ? "new" : "old")};
+            named.library, package->version, name(device),
+            *support == data::Support::too_old_gpu ? "new" : "old")};
   }
   return std::nullopt;
 }

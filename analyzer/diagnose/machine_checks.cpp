@@ -9,15 +9,26 @@
 #include "kshim/base/visible_devices.h"
 
 namespace kshim::diagnose {
+using core::contains;
+using core::enumerate;
+using input::Gpu;
+using input::join_path;
+using input::Library;
+using input::Loader;
+using input::Machine;
+using input::MachineFacts;
+using input::Toolkit;
+
 namespace {
 
 /// `id`: of a row of machine_checks; what stands behind a slash tells rows of one check apart.
-void add_check(std::string_view id, MachineFacts& facts, const TemplateWords& words = {}) {
-  const auto* row = first_row(machine_checks(), [&](const MachineCheckRow& each) { return each.id == id; });
+void add_check(std::string_view id, MachineFacts& facts, const core::TemplateWords& words = {}) {
+  const auto* row = data::first_row(data::machine_checks(),
+                                    [&](const data::MachineCheckRow& each) { return each.id == id; });
   if (row == nullptr)
     throw std::runtime_error(fmt::format("the tables in use have no machine check `{}`", id));
-  facts.checks.push_back({row->severity, std::string(id.substr(0, id.find('/'))), expand(row->text, words),
-                          expand(row->advice, words)});
+  facts.checks.push_back({row->severity, std::string(id.substr(0, id.find('/'))),
+                          core::expand(row->text, words), core::expand(row->advice, words)});
 }
 
 /// libcuda.so.1 of the toolkit's folder `compat` (cuda-compat): a newer user part for an older kernel module.
@@ -56,7 +67,7 @@ std::pair<std::string, std::string> parts_of(const std::string& name) {
 /// LD_LIBRARY_PATH goes before it.
 std::vector<std::string> environment_folders(const Machine& machine, const MachineFacts& facts) {
   std::vector<std::string> out;
-  for (const Python& python : facts.pythons)
+  for (const input::Python& python : facts.pythons)
     out.insert(out.end(), python.library_folders.begin(), python.library_folders.end());
   if (const std::string_view conda = machine.env("CONDA_PREFIX"); !conda.empty())
     out.push_back(join_path(conda, "lib"));
@@ -69,7 +80,7 @@ void check_shadows(const Machine& machine, const Loader& loader, MachineFacts& f
     std::vector<std::string> shadowed;
     std::string by;
     for (const std::string& name : machine.names(folder)) {
-      if (!is_cuda_library(name) || parts_of(name).second.empty()) continue;
+      if (!input::is_cuda_library(name) || parts_of(name).second.empty()) continue;
       const auto found = loader.find(name);
       const std::string own = machine.real(join_path(folder, name));
       if (!found || found->how != "LD_LIBRARY_PATH" || found->real == own) continue;
@@ -89,9 +100,9 @@ void check_shadows(const Machine& machine, const Loader& loader, MachineFacts& f
 
 void check_copies(const Loader& loader, MachineFacts& facts) {
   for (const Library& library : facts.libraries) {
-    for (const FoundFile& other : loader.all(library.name)) {
-      const std::string version = version_in_name(other.real);
-      if (other.real == library.file.real || !releases_differ(library.version, version)) continue;
+    for (const input::FoundFile& other : loader.all(library.name)) {
+      const std::string version = input::version_in_name(other.real);
+      if (other.real == library.file.real || !input::releases_differ(library.version, version)) continue;
       add_check("two-copies", facts,
                 {{"name", library.name},
                  {"file", library.file.path},
@@ -106,9 +117,9 @@ void check_copies(const Loader& loader, MachineFacts& facts) {
 
 /// Wheels built for several majors of CUDA, in one environment: nvidia-cublas-cu12 beside -cu11.
 void check_wheels(MachineFacts& facts) {
-  for (const Python& python : facts.pythons) {
+  for (const input::Python& python : facts.pythons) {
     std::map<std::string, std::set<std::string>> majors;
-    for (const PythonWheel& wheel : python.wheels) {
+    for (const input::PythonWheel& wheel : python.wheels) {
       const std::size_t mark = wheel.name.rfind("-cu");
       if (!wheel.name.starts_with("nvidia-") || mark == std::string::npos) continue;
       const std::string major = wheel.name.substr(mark + 3);
@@ -144,7 +155,8 @@ void check_majors(const std::string& program, const std::vector<Library>& librar
 
 /// The first file whose name begins like that; nullptr where none does.
 const std::string* first_mapped(const std::vector<std::string>& files, std::string_view name) {
-  return first_row(files, [&](const std::string& file) { return basename_of(file).starts_with(name); });
+  return data::first_row(files,
+                         [&](const std::string& file) { return core::basename_of(file).starts_with(name); });
 }
 
 /// A library whose name begins like that, in the folder of `file` or one folder deeper; empty where there is
@@ -162,7 +174,7 @@ std::string near(const Machine& machine, const std::string& file, std::string_vi
 }
 
 void check_preloads(MachineFacts& facts) {
-  for (const Preload& preload : facts.preloads) {
+  for (const input::Preload& preload : facts.preloads) {
     if (!preload.there) add_check("preload-missing", facts, {{"file", preload.path}});
     if (preload.has_dlsym)
       add_check("preload-dlsym", facts, {{"file", preload.path}, {"what", preload.note}});
@@ -173,7 +185,7 @@ void check_preloads(MachineFacts& facts) {
 
 void check_driver(const Loader& loader, MachineFacts& facts) {
   const Library* driver =
-      first_row(facts.libraries, [](const Library& library) { return library.name == "libcuda.so.1"; });
+      data::first_row(facts.libraries, [](const Library& library) { return library.name == "libcuda.so.1"; });
   check_stub(loader, driver, facts);
   if (driver == nullptr && facts.process) {
     add_check("no-libcuda/process", facts, {{"pid", std::to_string(facts.process->pid)}});
@@ -183,15 +195,15 @@ void check_driver(const Loader& loader, MachineFacts& facts) {
   } else {
     check_versions(*driver, facts);
   }
-  if (std::string said = newer_cuda_than_known(facts.driver.cuda); !said.empty())
+  if (std::string said = data::newer_cuda_than_known(facts.driver.cuda); !said.empty())
     add_check("newer-driver", facts, {{"newer", said}});
   if (!facts.place.pci.empty() && !facts.place.module_loaded && !facts.place.wsl && !facts.place.container)
-    add_check("no-kernel-module", facts, {{"gpus", counted(facts.place.pci.size(), "NVIDIA GPU")}});
+    add_check("no-kernel-module", facts, {{"gpus", core::counted(facts.place.pci.size(), "NVIDIA GPU")}});
   if (facts.place.wsl && driver != nullptr && !driver->file.real.starts_with("/usr/lib/wsl/"))
     add_check("wsl-driver", facts, {{"file", driver->file.path}});
   if (facts.place.wsl && driver == nullptr) add_check("wsl-no-driver", facts);
   for (const Gpu& gpu : facts.gpus) {
-    const auto* row = gpu.cc ? find_gpu(*gpu.cc) : nullptr;
+    const auto* row = gpu.cc ? data::find_gpu(*gpu.cc) : nullptr;
     if (gpu.mig) add_check("mig", facts, {{"gpu", gpu.name}});
     if (row != nullptr && row->last_branch != 0)
       add_check("last-branch", facts, {{"gpu", gpu.name}, {"branch", std::to_string(row->last_branch)}});
@@ -206,7 +218,7 @@ void check_requirements(const Machine& machine, bool cdi, MachineFacts& facts) {
     bool met = true;
     for (const Gpu& gpu : facts.gpus) {
       if (value.empty() || !gpu.cc) continue;
-      const auto here = meets(*gpu.cc, facts.driver.cuda, Conditions::nvidia_require, value);
+      const auto here = meets(*gpu.cc, facts.driver.cuda, core::Conditions::nvidia_require, value);
       if (here.value_or(true)) continue;
       met = false;
       const image::Version cuda = facts.driver.cuda;
@@ -237,7 +249,7 @@ void check_place(const Machine& machine, MachineFacts& facts) {
   const auto has = [&](std::string_view name) { return contains(facts.place.device_nodes, name); };
   if (has("/dev/nvidia0") && !has("/dev/nvidia-uvm")) add_check("no-uvm", facts);
   if (machine.has_env("CUDA_VISIBLE_DEVICES")) check_visible_devices(machine, facts);
-  for (const SwitchRow& row : switches()) {
+  for (const data::SwitchRow& row : data::switches()) {
     const std::string_view value = machine.env(row.variable);
     if (!value.empty() && value != "0")
       add_check("jit-switch", facts,
@@ -266,19 +278,19 @@ void check_toolkits(const Machine& machine, MachineFacts& facts) {
                {"path", path->folder},
                {"path_cuda", name(path->version)}});
   for (const Toolkit& toolkit : facts.toolkits) {
-    if (const std::string said = newer_cuda_than_known(toolkit.version); !said.empty())
+    if (const std::string said = data::newer_cuda_than_known(toolkit.version); !said.empty())
       add_check("newer-toolkit", facts, {{"folder", toolkit.folder}, {"newer", said}});
     if (facts.driver.cuda.known() && toolkit.version.known() && toolkit.version > facts.driver.cuda)
       add_check("toolkit-newer-than-driver", facts,
                 {{"folder", toolkit.folder},
                  {"cuda", name(toolkit.version)},
                  {"driver_cuda", name(facts.driver.cuda)}});
-    const auto* row = toolkit_at_most(toolkit.version);
+    const auto* row = data::toolkit_at_most(toolkit.version);
     for (const Gpu& gpu : facts.gpus) {
       if (!toolkit.compiler || row == nullptr || !gpu.cc || row->version != toolkit.version) continue;
       const image::Arch arch{*gpu.cc, image::Suffix::none};
       if (builds_for(*row, arch)) continue;
-      const auto* last = last_toolkit_for(arch);
+      const auto* last = data::last_toolkit_for(arch);
       const bool older = last != nullptr && last->version < toolkit.version;
       add_check("toolkit-without-arch", facts,
                 {{"folder", toolkit.folder},
@@ -299,7 +311,7 @@ void check_libraries(const Machine& machine, const Loader& loader, MachineFacts&
 
 void check_program(MachineFacts& facts) {
   if (!facts.program) return;
-  const Program program = *facts.program;
+  const input::Program program = *facts.program;
   if (!program.found) {
     add_check("program-missing", facts, {{"program", program.path}});
     return;
@@ -309,25 +321,25 @@ void check_program(MachineFacts& facts) {
     return;
   }
   if (!program.blind.empty()) add_check("blind", facts, {{"program", program.path}, {"why", program.blind}});
-  for (const Missing& missing : program.missing)
+  for (const input::Missing& missing : program.missing)
     add_check("library-not-found", facts, {{"name", missing.text()}});
   check_majors(program.path, program.libraries, facts);
 }
 
 void check_process(const Machine& machine, const Loader& loader, MachineFacts& facts) {
-  const RunningProcess process = *facts.process;
+  const input::RunningProcess process = *facts.process;
   check_majors(process.program, facts.libraries, facts);
-  for (const GpuLibraryRow& row : gpu_libraries()) {
+  for (const data::GpuLibraryRow& row : data::gpu_libraries()) {
     const std::string* library = first_mapped(process.mapped, row.library);
     // One that has its kernels inside needs no other.
     if (library == nullptr || contains(process.with_code, *library)) continue;
     if (std::ranges::any_of(
             row.gpu, [&](std::string_view name) { return first_mapped(process.mapped, name) != nullptr; }))
       continue;
-    TemplateWords words = {{"pid", std::to_string(process.pid)},
-                           {"name", std::string(row.name)},
-                           {"library", std::string(basename_of(*library))},
-                           {"gpu", std::string(row.gpu.front())}};
+    core::TemplateWords words = {{"pid", std::to_string(process.pid)},
+                                 {"name", std::string(row.name)},
+                                 {"library", std::string(core::basename_of(*library))},
+                                 {"gpu", std::string(row.gpu.front())}};
     const std::string file = near(machine, *library, row.gpu.front());
     if (file.empty()) {
       words.emplace_back("install", row.install);
@@ -337,7 +349,7 @@ void check_process(const Machine& machine, const Loader& loader, MachineFacts& f
     words.emplace_back("file", file);
     words.emplace_back("told", row.told);
     std::vector<std::string> missing;
-    for (const Missing& each : look_at_program(machine, loader, file).missing)
+    for (const input::Missing& each : look_at_program(machine, loader, file).missing)
       if (first_mapped(process.mapped, each.name) == nullptr) missing.push_back(each.name);
     words.emplace_back("missing", enumerate(missing));
     add_check(missing.empty() ? "gpu-library-not-mapped/there" : "gpu-library-not-mapped/missing", facts,
@@ -375,7 +387,7 @@ void check_visible_devices(const Machine& machine, MachineFacts& facts) {
     add_check("unknown-device", facts,
               {{"value", std::string(value)},
                {"stranger", std::string(got.stranger)},
-               {"gpus", counted(facts.gpus.size(), "GPU")}});
+               {"gpus", core::counted(facts.gpus.size(), "GPU")}});
 }
 
 }  // namespace kshim::diagnose

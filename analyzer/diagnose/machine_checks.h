@@ -5,13 +5,13 @@
 
 namespace kshim::diagnose {
 
-void check_driver(const Loader& loader, MachineFacts& facts);
-void check_place(const Machine& machine, MachineFacts& facts);
-void check_visible_devices(const Machine& machine, MachineFacts& facts);
-void check_toolkits(const Machine& machine, MachineFacts& facts);
-void check_libraries(const Machine& machine, const Loader& loader, MachineFacts& facts);
-void check_program(MachineFacts& facts);
+void check_driver(const input::Loader& loader, input::MachineFacts& facts);
+void check_place(const input::Machine& machine, input::MachineFacts& facts);
+void check_visible_devices(const input::Machine& machine, input::MachineFacts& facts);
+void check_toolkits(const input::Machine& machine, input::MachineFacts& facts);
+void check_libraries(const input::Machine& machine, const input::Loader& loader, input::MachineFacts& facts);
+void check_program(input::MachineFacts& facts);
 /// Of a running process, whose libraries are those that it has mapped.
-void check_process(const Machine& machine, const Loader& loader, MachineFacts& facts);
+void check_process(const input::Machine& machine, const input::Loader& loader, input::MachineFacts& facts);
 
 }  // namespace kshim::diagnose

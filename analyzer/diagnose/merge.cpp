@@ -8,6 +8,10 @@
 #include "analyzer/diagnose/rules.h"
 
 namespace kshim::diagnose {
+using core::Evidence;
+using core::Finding;
+using core::Place;
+
 namespace {
 
 // A thousand ranks that fail alike are one story: a few of them are evidence enough.
@@ -24,7 +28,7 @@ void add_new(std::vector<std::string>& to, const std::vector<std::string>& from,
   if (to == from) return;  // as ranks of one run have it
   if (from.size() <= 16) {
     for (const std::string& item : from) {
-      if (to.size() < most && !contains(to, item)) to.push_back(item);
+      if (to.size() < most && !core::contains(to, item)) to.push_back(item);
     }
     return;
   }
@@ -44,12 +48,12 @@ bool same_place(const Place& a, const Place& b) {
 
 void add_kernels(Finding& to, const Finding& from) {
   const std::size_t before = to.kernels.size();
-  add_new(to.kernels, from.kernels, kMaxKernels + 1);  // one more tells that there are more
+  add_new(to.kernels, from.kernels, core::kMaxKernels + 1);  // one more tells that there are more
   // Where neither list was cut, their union is the truth; else the larger number is a lower bound.
   const bool cut = to.kernels_total > before || from.kernels_total > from.kernels.size();
   to.kernels_total = cut ? std::max({to.kernels_total, from.kernels_total, std::uint64_t{to.kernels.size()}})
                          : std::uint64_t{to.kernels.size()};
-  if (to.kernels.size() > kMaxKernels) to.kernels.resize(kMaxKernels);
+  if (to.kernels.size() > core::kMaxKernels) to.kernels.resize(core::kMaxKernels);
   to.kernels_complete = to.kernels_complete && from.kernels_complete;
 }
 
@@ -63,14 +67,14 @@ void add_places(Finding& to, std::vector<Place>&& from, bool nearer) {
   for (Place& place : from) {
     const bool known =
         std::ranges::any_of(to.where, [&](const Place& other) { return same_place(other, place); });
-    if (!known && to.where.size() < kMaxPlaces) to.where.push_back(std::move(place));
+    if (!known && to.where.size() < core::kMaxPlaces) to.where.push_back(std::move(place));
   }
 }
 
 void add_images(Finding& to, const Finding& from) {
   add_new(to.have, from.have, kMaxImages);
-  for (const ImageVerdict& image : from.images) {
-    const auto same = std::ranges::find_if(to.images, [&](const ImageVerdict& known) {
+  for (const core::ImageVerdict& image : from.images) {
+    const auto same = std::ranges::find_if(to.images, [&](const core::ImageVerdict& known) {
       return known.kind == image.kind && known.arch == image.arch && known.isa == image.isa &&
              known.fits == image.fits;
     });
@@ -93,12 +97,13 @@ void merge(Finding& to, Finding&& from) {
   if (to.failed_call == from.failed_call) to.call_count = saturated(to.call_count, from.call_count);
   add_kernels(to, from);
   add_images(to, from);
-  for (Device& row : from.devices) {
-    if (to.devices.size() < kMaxDevices && !contains(to.devices, row)) to.devices.push_back(std::move(row));
+  for (core::Device& row : from.devices) {
+    if (to.devices.size() < kMaxDevices && !core::contains(to.devices, row))
+      to.devices.push_back(std::move(row));
   }
   add_new(to.remarks, from.remarks, kMaxRemarks);
   add_new(to.unread, from.unread, kMaxUnread);
-  for (ReportLine& row : from.failures)  // each is a line of its own: none is there already
+  for (core::ReportLine& row : from.failures)  // each is a line of its own: none is there already
     if (to.failures.size() < kMaxFailures) to.failures.push_back(std::move(row));
   for (Evidence& row : from.evidence) {
     const bool known =
@@ -125,7 +130,7 @@ void merge_gpus(Finding& to, Finding&& from) {
             to.evidence, [&](const Evidence& known) { return known.text == row.text && known.at == row.at; }))
       to.evidence.push_back(std::move(row));
   for (std::string& remark : from.remarks)
-    if (!contains(to.remarks, remark)) to.remarks.push_back(std::move(remark));
+    if (!core::contains(to.remarks, remark)) to.remarks.push_back(std::move(remark));
   std::set<std::string> kernels(to.kernels.begin(), to.kernels.end());
   kernels.insert(from.kernels.begin(), from.kernels.end());
   to.kernels.assign(kernels.begin(), kernels.end());
@@ -141,7 +146,7 @@ std::string key_of(const Finding& finding) {
     out += part;
   };
   // Of several files that are not there, each is the same failure.
-  if (finding.code != kFileNotFound) {
+  if (finding.code != core::kFileNotFound) {
     add(finding.object);
     add(finding.build_id);
   }
@@ -150,7 +155,8 @@ std::string key_of(const Finding& finding) {
     // What lies in no file is told apart by what it holds.
     if (finding.object.empty())
       for (const std::string& image : finding.have) add(image);
-  } else if (finding.code && finding.cause != Cause::benign_probe && finding.cause != Cause::jit_tax) {
+  } else if (finding.code && finding.cause != core::Cause::benign_probe &&
+             finding.cause != core::Cause::jit_tax) {
     add(std::to_string(*finding.code));
   }
   return out;
@@ -191,7 +197,7 @@ bool is_told(const Finding& to, const Finding& from) {
   if (from.near > to.near && to.failures.size() < kMaxFailures) return false;
   return from.confidence <= to.confidence &&
          (to.failures.size() >= kEnough ||
-          (to.evidence.size() >= kMaxEvidence && to.where.size() >= kMaxPlaces));
+          (to.evidence.size() >= kMaxEvidence && to.where.size() >= core::kMaxPlaces));
 }
 
 void merge_into(std::vector<Finding>& findings, Finding&& finding) {
@@ -206,8 +212,9 @@ void merge_into(std::vector<Finding>& findings, Finding&& finding) {
 
 bool is_hypothetical(const Finding& finding) {
   return finding.failures.empty() && !finding.devices.empty() &&
-         std::ranges::all_of(finding.devices,
-                             [](const Device& device) { return device.kind == Device::Kind::target; });
+         std::ranges::all_of(finding.devices, [](const core::Device& device) {
+           return device.kind == core::Device::Kind::target;
+         });
 }
 
 void sort_findings(std::vector<Finding>& findings) {

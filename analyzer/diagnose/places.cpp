@@ -11,6 +11,17 @@
 #include "kshim/report/report_folder.h"
 
 namespace kshim::diagnose {
+using core::contains;
+using core::Place;
+using data::FrameOwner;
+using input::FailureRecord;
+using input::NativeFrame;
+using input::ObjectFiles;
+using input::ObjectRecord;
+using input::PackageRecord;
+using input::PythonFrame;
+using input::Report;
+
 namespace {
 
 // A CMake build folder is rarely deeper above its products.
@@ -26,7 +37,7 @@ bool is_cuda_build(const std::filesystem::path& folder) {
 
 // Where this process kept what it compiled from text of its own, wherever the environment said.
 bool is_in_cache(std::string_view file, const Report& report) {
-  return std::ranges::any_of(caches(), [&](const CacheRow& row) {
+  return std::ranges::any_of(data::caches(), [&](const data::CacheRow& row) {
     const auto folder = report.process.env.find(std::string(row.variable));
     return folder != report.process.env.end() && folder->second.size() > 1 &&
            file.starts_with(folder->second) && file.substr(folder->second.size()).starts_with('/');
@@ -34,7 +45,7 @@ bool is_in_cache(std::string_view file, const Report& report) {
 }
 
 bool is_own_python(const PythonFrame& frame, const Report& report) {
-  return !frame.file.empty() && owner_of_python(frame.file, frame.function) == FrameOwner::user &&
+  return !frame.file.empty() && data::owner_of_python(frame.file, frame.function) == FrameOwner::user &&
          !is_in_cache(frame.file, report);
 }
 
@@ -52,25 +63,27 @@ std::optional<Place> own_command(const std::vector<PythonFrame>& frames) {
 
 std::string symbol_of(const NativeFrame& frame, ObjectFiles& files) {
   if (!frame.symbol.empty() || frame.object.empty()) return frame.symbol;
-  const ObjectFile* file = files.find(object_record(frame.object, frame.build_id));
+  const device_code::ObjectFile* file = files.find(input::object_record(frame.object, frame.build_id));
   // A frame's offset is where its call returns to: the byte before belongs to the call.
   return file != nullptr && frame.offset > 0 ? file->symbol_at(frame.offset - 1) : std::string();
 }
 
 bool is_own_object(const NativeFrame& frame, const Report& report) {
-  const FrameOwner owner = owner_of_object(frame.object);
+  const FrameOwner owner = data::owner_of_object(frame.object);
   if (owner == FrameOwner::user) return true;
   // A program that pip installed is what was run all the same.
-  return owner == FrameOwner::library && frame.object == report.process.exe && !is_system_path(frame.object);
+  return owner == FrameOwner::library && frame.object == report.process.exe &&
+         !data::is_system_path(frame.object);
 }
 
 // Innermost function of the user's own among what was inlined at one address: neither a header of CUDA or the
 // system nor the text that nvcc makes around the user's.
-const SourceFrame* own_source(const SourceFrames& frames, const std::string& kernel) {
-  for (const SourceFrame& frame : frames) {
+const device_code::SourceFrame* own_source(const device_code::SourceFrames& frames,
+                                           const std::string& kernel) {
+  for (const device_code::SourceFrame& frame : frames) {
     if (frame.at.file.empty() || frame.at.line == 0) continue;
-    if (owner_of_source(frame.at.file) != FrameOwner::user) continue;
-    if (owner_of_symbol(frame.function) != FrameOwner::user) continue;
+    if (data::owner_of_source(frame.at.file) != FrameOwner::user) continue;
+    if (data::owner_of_symbol(frame.function) != FrameOwner::user) continue;
     if (!kernel.empty() && frame.function == kernel) continue;
     return &frame;
   }
@@ -84,7 +97,7 @@ void read_sources(const std::vector<const NativeFrame*>& frames, ObjectFiles& fi
     if (frame->offset > 0) wanted[{frame->object, frame->build_id}].push_back(frame->offset - 1);
   }
   for (const auto& [key, addresses] : wanted) {
-    files.read_sources(object_record(key.first, key.second), addresses);
+    files.read_sources(input::object_record(key.first, key.second), addresses);
   }
 }
 
@@ -96,24 +109,24 @@ std::vector<Place> own_native_places(const FailureRecord& failure, const Report&
   read_sources(frames, files);
   std::vector<Place> out;
   for (const NativeFrame* frame : frames) {
-    if (out.size() >= kMaxPlaces) break;
-    const SourceFrames& sources = files.source_at(object_record(frame->object, frame->build_id),
-                                                  frame->offset > 0 ? frame->offset - 1 : 0);
-    const SourceFrame* source = own_source(sources, failure.kernel);
+    if (out.size() >= core::kMaxPlaces) break;
+    const device_code::SourceFrames& sources = files.source_at(
+        input::object_record(frame->object, frame->build_id), frame->offset > 0 ? frame->offset - 1 : 0);
+    const device_code::SourceFrame* source = own_source(sources, failure.kernel);
     if (!sources.empty() && source == nullptr)
       continue;  // a header's function, compiled into the user's file
     // DWARF has no mangled name of a static function; the table of symbols has it, of what was not inlined.
     const bool inlined = source != nullptr && source != &sources.back();
     std::string symbol = inlined ? std::string() : symbol_of(*frame, files);
     if (symbol.empty() && source != nullptr) symbol = source->function;
-    const bool plumbing =
-        owner_of_symbol(symbol) != FrameOwner::user || (!failure.kernel.empty() && symbol == failure.kernel);
+    const bool plumbing = data::owner_of_symbol(symbol) != FrameOwner::user ||
+                          (!failure.kernel.empty() && symbol == failure.kernel);
     if (source == nullptr && plumbing) continue;
     if (symbol.empty() && !out.empty()) continue;
     Place place;
     place.object = frame->object;
     place.offset = frame->offset;
-    place.function = demangle(symbol);
+    place.function = core::demangle(symbol);
     if (source != nullptr) {
       place.file = source->at.file;
       place.line = source->at.line;
@@ -131,14 +144,14 @@ std::string long_text(const PackageRecord& package) {
   if (!package.build.empty()) details += ", build " + package.build;
   if (!package.channel.empty()) details += ", channel " + package.channel;
   if (package.manager == "conda" && !package.environment.empty())
-    details += fmt::format(", environment {}", basename_of(package.environment));
+    details += fmt::format(", environment {}", core::basename_of(package.environment));
   if (!package.source.empty()) details += ", built from " + package.source;
   return fmt::format("{} ({})", package_name(package).label(), details);
 }
 
 std::string sentence(const PackageRecord& package, const std::string& path) {
-  const std::string_view file = basename_of(path);
-  if (const std::string copy = vendored_library(path); !copy.empty())
+  const std::string_view file = core::basename_of(path);
+  if (const std::string copy = owner::vendored_library(path); !copy.empty())
     return fmt::format("{} is a copy of {} inside {}.", file, copy, long_text(package));
   // What the row with the package says already is not said twice.
   const bool more = !package.build.empty() || !package.source.empty() || package.manager == "dpkg" ||
@@ -167,7 +180,7 @@ std::vector<Place> own_places(const FailureRecord& failure, const Report& report
   std::vector<Place> out;
   for (const auto* frames : {&failure.python, &failure.python_main}) {
     for (const PythonFrame& frame : *frames) {
-      if (out.size() < kMaxPlaces && is_own_python(frame, report)) out.push_back(place_of(frame));
+      if (out.size() < core::kMaxPlaces && is_own_python(frame, report)) out.push_back(place_of(frame));
     }
     if (!out.empty()) return out;
   }
@@ -179,8 +192,8 @@ std::vector<Place> own_places(const FailureRecord& failure, const Report& report
 
 bool called_by_probing_library(const FailureRecord& failure) {
   for (const NativeFrame& frame : failure.native) {
-    if (frame.object.empty() || owner_of_object(frame.object) == FrameOwner::plumbing) continue;
-    return find_probing_library(frame.object) != nullptr;
+    if (frame.object.empty() || data::owner_of_object(frame.object) == FrameOwner::plumbing) continue;
+    return data::find_probing_library(frame.object) != nullptr;
   }
   return false;
 }
@@ -195,11 +208,11 @@ bool launched_by_stub(const FailureRecord& failure, ObjectFiles& files) {
 OriginFacts origin_of(std::string_view path) {
   if (path.empty()) return {Origin::memory, {}};
   if (contains(path, "/site-packages/") || contains(path, "/dist-packages/")) return {Origin::installed, {}};
-  const std::string_view name = basename_of(path);
+  const std::string_view name = core::basename_of(path);
   if (contains(path, "/torch_extensions/") || contains(name, ".cpython-") || name.ends_with(".abi3.so")) {
     return {Origin::python_extension, {}};
   }
-  if (is_system_path(path)) return {Origin::system, {}};
+  if (data::is_system_path(path)) return {Origin::system, {}};
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
   for (int level = 0; level < kMaxParents && folder.has_relative_path();
        ++level, folder = folder.parent_path()) {
@@ -208,7 +221,7 @@ OriginFacts origin_of(std::string_view path) {
   return {Origin::program, {}};
 }
 
-PackageRecord record_of(const Package& package, std::uint64_t object) {
+PackageRecord record_of(const owner::Package& package, std::uint64_t object) {
   PackageRecord out;
   out.object = object;
   out.name = package.name;
@@ -238,15 +251,15 @@ std::optional<PackageRecord> package_here(const Scene& scene, const ObjectRecord
   return record_of(*package, object.id);
 }
 
-PackageName package_name(const PackageRecord& package) {
+core::PackageName package_name(const PackageRecord& package) {
   return {package.name, package.version, package.manager};
 }
 
-std::vector<Evidence> owner_evidence(const Scene& scene, const ObjectRecord& object) {
-  std::vector<Evidence> out;
-  const ReportLine at = location(scene.report, object.line);
+std::vector<core::Evidence> owner_evidence(const Scene& scene, const ObjectRecord& object) {
+  std::vector<core::Evidence> out;
+  const core::ReportLine at = location(scene.report, object.line);
   if (const std::string& other = scene.files.elsewhere(object); !other.empty())
-    out.push_back({EvidenceId::read_elsewhere,
+    out.push_back({core::EvidenceId::read_elsewhere,
                    fmt::format("{} {}: {}, which has the same build id, was read in its place.", object.path,
                                scene.files.why_not(object), other),
                    at,
@@ -255,18 +268,18 @@ std::vector<Evidence> owner_evidence(const Scene& scene, const ObjectRecord& obj
   if (!package) return out;
   if (std::string text = sentence(*package, object.path); !text.empty())
     out.push_back(
-        {EvidenceId::owner,
+        {core::EvidenceId::owner,
          std::move(text),
          at,
          {{"package", package->name}, {"version", package->version}, {"installer", package->manager}}});
   if (const auto found = scene.files.package(object); found && !found->also.empty())
     out.push_back(
-        {EvidenceId::shared_file,
+        {core::EvidenceId::shared_file,
          fmt::format("{} lists the same file: of two packages that share files, what was installed last "
                      "is there.",
-                     enumerate(found->also)),
+                     core::enumerate(found->also)),
          at,
-         {{"packages", enumerate(found->also)}}});
+         {{"packages", core::enumerate(found->also)}}});
   return out;
 }
 

@@ -8,12 +8,13 @@ namespace kshim::diagnose {
 
 /// The user's own places in a failure's stacks, best first: innermost Python frame, then native frames. May
 /// be empty.
-std::vector<Place> own_places(const FailureRecord& failure, const Report& report, ObjectFiles& files);
+std::vector<core::Place> own_places(const input::FailureRecord& failure, const input::Report& report,
+                                    input::ObjectFiles& files);
 /// Whether the innermost frame outside CUDA itself belongs to a library that is known to try and go on.
-bool called_by_probing_library(const FailureRecord& failure);
+bool called_by_probing_library(const input::FailureRecord& failure);
 
 /// Whether the kernel's host stub is on the stack, as under <<<>>>: a launch, whatever call of it failed.
-bool launched_by_stub(const FailureRecord& failure, ObjectFiles& files);
+bool launched_by_stub(const input::FailureRecord& failure, input::ObjectFiles& files);
 
 struct OriginFacts {
   Origin origin = Origin::program;
@@ -27,13 +28,13 @@ OriginFacts origin_of(std::string_view object_path);
 /// are the same.
 /// The object's owner: as the report says, else as the packages of this machine do, for the very file or, of
 /// a report of this machine, for what had been there.
-std::optional<PackageRecord> package_of(const Scene& scene, const ObjectRecord& object);
+std::optional<input::PackageRecord> package_of(const Scene& scene, const input::ObjectRecord& object);
 /// The same by the records of this machine alone, whatever the report says.
-std::optional<PackageRecord> package_here(const Scene& scene, const ObjectRecord& object);
-PackageRecord record_of(const Package& package, std::uint64_t object);
+std::optional<input::PackageRecord> package_here(const Scene& scene, const input::ObjectRecord& object);
+input::PackageRecord record_of(const owner::Package& package, std::uint64_t object);
 /// "torch 2.9.1 (pip)".
-PackageName package_name(const PackageRecord& package);
+core::PackageName package_name(const input::PackageRecord& package);
 /// What is worth saying of the owner beyond its name, and which file was read in place of the object's own.
-std::vector<Evidence> owner_evidence(const Scene& scene, const ObjectRecord& object);
+std::vector<core::Evidence> owner_evidence(const Scene& scene, const input::ObjectRecord& object);
 
 }  // namespace kshim::diagnose

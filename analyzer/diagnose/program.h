@@ -14,6 +14,6 @@ std::string command_line(const std::vector<std::string>& arguments);
 
 /// That of a process, or nothing where another program starts such processes: typed by itself, it would wait
 /// for a launcher, or end at once.
-std::string command_line_of(const ProcessRecord& process);
+std::string command_line_of(const input::ProcessRecord& process);
 
 }  // namespace kshim::diagnose

@@ -6,6 +6,15 @@
 #include "analyzer/diagnose/failure_finding.h"
 
 namespace kshim::diagnose {
+using core::Cause;
+using core::counted;
+using core::EvidenceId;
+using core::Finding;
+using core::Severity;
+using input::FailureRecord;
+using input::ModuleRecord;
+using input::ObjectRecord;
+
 namespace {
 
 // The shim writes each distinct failure once and counts the rest: more than this is no honest report.
@@ -15,7 +24,7 @@ constexpr std::size_t kMaxReported = 4096;
 // loaded, and the runtime's last error read by a later call.
 bool may_follow(const FailureRecord& failure, const Diagnosis& diagnosis) {
   if (diagnosis.match.confidence >= kOwnGround) return false;
-  return std::ranges::any_of(failure.layers, [](const Layer& layer) {
+  return std::ranges::any_of(failure.layers, [](const input::Layer& layer) {
     return code_has(layer.code, code_trait::handle | code_trait::not_found);
   });
 }
@@ -24,7 +33,7 @@ bool may_follow(const FailureRecord& failure, const Diagnosis& diagnosis) {
 // same file, else, where the failure names neither, the last one about images.
 Finding* earlier_cause(std::vector<Finding>& findings, const FailureRecord& failure,
                        const InReport& subject) {
-  const std::string kernel = demangle(failure.kernel);
+  const std::string kernel = core::demangle(failure.kernel);
   Finding* last = nullptr;
   for (Finding& finding : findings) {
     if (!is_image_cause(finding.cause) || finding.severity != Severity::error) continue;
@@ -38,7 +47,7 @@ Finding* earlier_cause(std::vector<Finding>& findings, const FailureRecord& fail
 
 void add_follow_up(const Scene& scene, const FailureRecord& failure, Finding& cause) {
   if (failure.layers.empty()) return;
-  const Layer& layer = failure.layers.back();
+  const input::Layer& layer = failure.layers.back();
   cause.evidence.push_back(
       {EvidenceId::later_failure,
        fmt::format("{} answered {} later, which follows from it.", layer.api, layer.code),
@@ -62,7 +71,7 @@ bool would_work(InReport& subject) {
 // "A program that merely finds out that there is no GPU leaves no alarm", nor does one that asks for less
 // memory, counts GPUs until there is none, or has another compiler's target to fall back on, and ends with 0.
 void quieten(const Scene& scene, Finding& finding) {
-  if (has_trait(finding.cause, cause_trait::handled) && ending_of(scene.report, scene.run).known() &&
+  if (has_trait(finding.cause, core::cause_trait::handled) && ending_of(scene.report, scene.run).known() &&
       ended_well(scene))
     finding.severity = Severity::info;
 }
@@ -71,7 +80,7 @@ void quieten(const Scene& scene, Finding& finding) {
 // beside the former, but for a cuDNN whose release says the same and more.
 void add_libraries(const Scene& scene, const std::vector<Judged>& judged, std::vector<Finding>& findings) {
   auto refusal = refusing_library(scene, judged, findings);
-  const bool cudnn = refusal && basename_of(refusal->object).starts_with("libcudnn");
+  const bool cudnn = refusal && core::basename_of(refusal->object).starts_with("libcudnn");
   if (refusal && !cudnn) findings.push_back(std::move(*refusal));
   add_library_findings(scene, judged, findings);
   const auto told = std::ranges::find(findings, Cause::cudnn_mismatch, &Finding::cause);
@@ -86,7 +95,7 @@ void add_libraries(const Scene& scene, const std::vector<Judged>& judged, std::v
     told->code_name = refusal->code_name;
     told->failed_call = refusal->failed_call;
     told->where = refusal->where;
-    for (Evidence& row : refusal->evidence)
+    for (core::Evidence& row : refusal->evidence)
       if (row.id == EvidenceId::failed_call || row.id == EvidenceId::ended_silently)
         told->evidence.push_back(std::move(row));
   }
@@ -98,11 +107,11 @@ bool is_cleanup_at_end(const Scene& scene, const FailureRecord& failure) {
   constexpr int kDeinitialized = 4;
   static constexpr std::string_view kCleanup[] = {"Unload", "Destroy", "Free", "Release"};
   if (!ended_well(scene) || failure.layers.empty()) return false;
-  return std::ranges::all_of(failure.layers, [&](const Layer& layer) {
-    const bool gone = layer.code == kDeinitialized || layer.code == kNotInitialized ||
+  return std::ranges::all_of(failure.layers, [&](const input::Layer& layer) {
+    const bool gone = layer.code == kDeinitialized || layer.code == core::kNotInitialized ||
                       code_has(layer.code, code_trait::handle);
-    return gone &&
-           std::ranges::any_of(kCleanup, [&](std::string_view word) { return contains(layer.api, word); });
+    return gone && std::ranges::any_of(
+                       kCleanup, [&](std::string_view word) { return core::contains(layer.api, word); });
   });
 }
 
@@ -115,7 +124,7 @@ bool is_asked_again(const Scene& scene, const FailureRecord& failure) {
   const std::string_view api = failure.layers[0].api;
   if (!api.starts_with("cuMemAllocAsync") && !api.starts_with("cuMemAllocFromPoolAsync")) return false;
   const bool shared =
-      !failure.native.empty() && basename_of(failure.native.front().object).starts_with("libcudart");
+      !failure.native.empty() && core::basename_of(failure.native.front().object).starts_with("libcudart");
   return shared || ended_well(scene);  // a static runtime is not told from the program
 }
 
@@ -179,16 +188,17 @@ Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
     finding.build_id = subject.object->build_id;
   }
   const std::string who =
-      subject.object != nullptr ? std::string(basename_of(finding.object)) : "code from memory";
+      subject.object != nullptr ? std::string(core::basename_of(finding.object)) : "code from memory";
   finding.headline = fmt::format("{}: {} compiled from PTX at load", who, counted(share.modules, "module"));
   if (auto device = device_of(scene, subject.device)) finding.devices.push_back(std::move(*device));
   describe_images(subject.facts, finding);
   finding.evidence.push_back(
       {EvidenceId::compiled_modules,
-       fmt::format(
-           "The driver compiled {} of {} from PTX{}{}.", counted(share.modules, "module"), who,
-           share.ptx.empty() ? "" : fmt::format(" ({})", join({share.ptx.begin(), share.ptx.end()}, ", ")),
-           took(scene, share.milliseconds, share.numbers)),
+       fmt::format("The driver compiled {} of {} from PTX{}{}.", counted(share.modules, "module"), who,
+                   share.ptx.empty()
+                       ? ""
+                       : fmt::format(" ({})", core::join({share.ptx.begin(), share.ptx.end()}, ", ")),
+                   took(scene, share.milliseconds, share.numbers)),
        location(scene.report, share.first->line),
        {{"modules", std::to_string(share.modules)}}});
   set_about(scene, subject, finding);
@@ -198,7 +208,7 @@ Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
 constexpr double kSure = 0.9;
 
 /// The objects of the report that hold device code, by what refers to them.
-std::set<std::uint64_t> with_device_code(const Report& report) {
+std::set<std::uint64_t> with_device_code(const input::Report& report) {
   std::set<std::uint64_t> out;
   for (const ObjectRecord& row : report.objects) {
     if (row.fatbins.value_or(0) != 0) out.insert(row.id);
@@ -206,7 +216,7 @@ std::set<std::uint64_t> with_device_code(const Report& report) {
   for (const ModuleRecord& row : report.modules) {
     if (row.object) out.insert(*row.object);
   }
-  for (const GapRecord& row : report.gaps) {
+  for (const input::GapRecord& row : report.gaps) {
     if (row.object) out.insert(*row.object);
   }
   return out;
@@ -221,8 +231,8 @@ Finding finding_for(const std::string& need, const std::vector<std::string>& pat
   out.severity = Severity::warning;
   out.need = need;
   const auto arch = image::parse_arch(need);
-  out.devices = {target_device(arch ? std::optional(arch->cc) : std::nullopt)};
-  if (assumed) out.devices.front().kind = Device::Kind::assumed;
+  out.devices = {core::target_device(arch ? std::optional(arch->cc) : std::nullopt)};
+  if (assumed) out.devices.front().kind = core::Device::Kind::assumed;
   Facts at;
   at.file.need = need;
   at.file.unread = paths;
@@ -231,7 +241,7 @@ Finding finding_for(const std::string& need, const std::vector<std::string>& pat
 }
 
 /// CUDA_LAUNCH_BLOCKING=1: a launch returns when its kernel has ended.
-bool launches_block(const Report& report) {
+bool launches_block(const input::Report& report) {
   const auto found = report.process.env.find("CUDA_LAUNCH_BLOCKING");
   return found != report.process.env.end() && found->second != "0";
 }
@@ -286,7 +296,7 @@ std::vector<Finding> findings_of(const Scene& scene) {
 }
 
 std::string duration_clause(double milliseconds) {
-  return milliseconds < kNoticeableJit
+  return milliseconds < input::kNoticeableJit
              ? fmt::format(", which took {:.0f} ms in this process", milliseconds)
              : fmt::format(", which took {:.1f} s in this process", milliseconds / 1000);
 }
@@ -296,7 +306,7 @@ std::vector<Finding> jit_taxes(const Scene& scene) {
   std::vector<Share> shares = shares_of(scene);
   double total = 0;
   for (const Share& share : shares) total += share.milliseconds;
-  const Severity severity = total > kNoticeableJit ? Severity::warning : Severity::info;
+  const Severity severity = total > input::kNoticeableJit ? Severity::warning : Severity::info;
   for (std::size_t i = 0; i < shares.size() && i < kNamed; ++i)
     out.push_back(tax_of(scene, shares[i], severity));
   if (shares.size() > kNamed) {

@@ -7,12 +7,14 @@
 #include "kshim/image/decompress.h"
 
 namespace kshim::diagnose {
+using core::Cause;
+
 namespace {
 
 constexpr int kInvalidHandle = 400;
 
 std::optional<Match> driver_too_old(const Facts& facts) {
-  if (!facts.call.has(kInsufficientDriver) || !facts.driver.found || !facts.driver.cuda.known())
+  if (!facts.call.has(core::kInsufficientDriver) || !facts.driver.found || !facts.driver.cuda.known())
     return std::nullopt;
   if (!facts.driver.runtime.known())
     return Match{0.9,
@@ -25,7 +27,7 @@ std::optional<Match> driver_too_old(const Facts& facts) {
 
 /// 35 is also what a container without its GPU shows: there is no driver at all.
 std::optional<Match> no_driver(const Facts& facts) {
-  if (!facts.call.has(kInsufficientDriver) || facts.driver.found) return std::nullopt;
+  if (!facts.call.has(core::kInsufficientDriver) || facts.driver.found) return std::nullopt;
   return Match{
       0.85,
       "No libcuda.so.1 was loaded: there is no driver here, or a container was started without its GPU"};
@@ -52,7 +54,7 @@ std::optional<Match> refused_configuration(const Facts& facts) {
 }
 
 std::optional<Match> fork_after_init(const Facts& facts) {
-  if (!facts.call.has(kNotInitialized) || !facts.process.parent_initialized) return std::nullopt;
+  if (!facts.call.has(core::kNotInitialized) || !facts.process.parent_initialized) return std::nullopt;
   return Match{
       0.9, "The parent process initialized CUDA before the fork, and CUDA does not work in a forked child"};
 }
@@ -218,7 +220,7 @@ Match no_such_name(const Facts& facts) {
   return {0.95,
           fmt::format(
               "The image fits this GPU and has {}, whose name there is {}: no image has the name asked for",
-              shorten(demangle(alike), 60), alike)};
+              core::shorten(core::demangle(alike), 60), alike)};
 }
 
 std::optional<Match> kernel_missing(const Facts& facts) {
@@ -283,7 +285,7 @@ std::optional<Match> benign_probe(const Facts& facts) {
     return Match{
         0.95, "The call asked the image for a variable that it does not have, and nothing else of it failed"};
   // A program may look into its cache by loading the file that it would have made.
-  if (facts.call.stage == "load" && facts.call.has(kFileNotFound) && facts.call.went_on)
+  if (facts.call.stage == "load" && facts.call.has(core::kFileNotFound) && facts.call.went_on)
     return Match{0.9, "The file that the call names is not there, and the program went on without it"};
   // cuBLAS, linked in: the runtime loads what each of the file's modules has.
   const bool refused = facts.call.stage == "load" ? about_images(facts) : facts.call.has(1);
@@ -326,7 +328,7 @@ constexpr std::array kRules = {
 // A code by itself. Where the module's images are known and fit, "no image" cannot be the answer.
 std::optional<Diagnosis> by_code(const Facts& facts) {
   for (const int code : facts.call.codes) {
-    for (const CodeCauseRow& row : code_causes()) {
+    for (const data::CodeCauseRow& row : data::code_causes()) {
       if (row.code != code) continue;
       double confidence = row.confidence;
       const bool refuted = row.cause == Cause::no_image_for_arch && judgeable(facts) &&
@@ -334,7 +336,7 @@ std::optional<Diagnosis> by_code(const Facts& facts) {
       if (refuted) confidence = facts.images.scope == ImageScope::module ? 0.2 : 0.4;
       return Diagnosis{row.cause, {confidence, std::string(row.tells)}};
     }
-    for (const CodeMeaningRow& row : code_meanings())
+    for (const data::CodeMeaningRow& row : data::code_meanings())
       if (row.code == code) return Diagnosis{row.cause, {row.confidence, std::string(row.tells)}};
   }
   return std::nullopt;
@@ -346,20 +348,21 @@ std::span<const RuleRow> rules() { return kRules; }
 
 std::string_view headline_of_code(int code, Cause cause) {
   const auto of = [code](const auto& rows) {
-    const auto* row = first_row(rows, [code](const auto& each) { return each.code == code; });
+    const auto* row = data::first_row(rows, [code](const auto& each) { return each.code == code; });
     return row == nullptr ? std::string_view() : row->headline;
   };
-  if (cause == Cause::driver_mismatch) return of(code_causes());
-  return cause == Cause::unknown || cause == Cause::device_fault ? of(code_meanings()) : std::string_view();
+  if (cause == Cause::driver_mismatch) return of(data::code_causes());
+  return cause == Cause::unknown || cause == Cause::device_fault ? of(data::code_meanings())
+                                                                 : std::string_view();
 }
 
 Diagnosis diagnosis_of(const Facts& facts) {
   Diagnosis best;
   for (const RuleRow& row : kRules) {
     auto match = row.apply(facts);
-    if (match && logs_debug())
-      log_debug(fmt::format("rule {}: {:.2f}: {}", row_of(row.cause).name, match->confidence,
-                            sanitize(match->because)));
+    if (match && core::logs_debug())
+      core::log_debug(fmt::format("rule {}: {:.2f}: {}", row_of(row.cause).name, match->confidence,
+                                  core::sanitize(match->because)));
     if (match && match->confidence > best.match.confidence) best = {row.cause, std::move(*match)};
   }
   if (auto coded = by_code(facts); coded && coded->match.confidence > best.match.confidence)

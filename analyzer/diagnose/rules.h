@@ -18,20 +18,20 @@ struct Match {
 };
 
 struct RuleRow {
-  Cause cause;
+  core::Cause cause;
   std::optional<Match> (*apply)(const Facts& facts);
 };
 std::span<const RuleRow> rules();
 
 struct Diagnosis {
-  Cause cause = Cause::unknown;
+  core::Cause cause = core::Cause::unknown;
   Match match;
 };
 /// The rule of highest confidence; Cause::unknown where none is sure enough to be named.
 Diagnosis diagnosis_of(const Facts& facts);
 
 /// What a person reads first of a code that says by itself what went wrong; empty for all others.
-std::string_view headline_of_code(int code, Cause cause);
+std::string_view headline_of_code(int code, core::Cause cause);
 
 /// Why one image does or does not serve the device, as a clause for the architecture table.
 struct ImageJudgment {

@@ -11,6 +11,16 @@
 #include "kshim/image/decompress.h"
 
 namespace kshim::diagnose {
+using core::contains;
+using device_code::FileImage;
+using device_code::FileModule;
+using device_code::ObjectFile;
+using input::DeviceRecord;
+using input::FailureRecord;
+using input::Layer;
+using input::ObjectRecord;
+using input::Report;
+
 namespace {
 
 using image::ComputeCapability;
@@ -18,7 +28,7 @@ using image::ComputeCapability;
 // Another library read the error of this query, so the library that made the query had finished with it.
 bool asked_by_another(const Scene& scene, const FailureRecord& failure) {
   if (failure.stage != "query") return false;
-  return std::ranges::any_of(scene.report.reads, [&](const ReadRecord& read) {
+  return std::ranges::any_of(scene.report.reads, [&](const input::ReadRecord& read) {
     return read.failure == failure.id && read.object != failure.object;
   });
 }
@@ -35,7 +45,7 @@ bool is_of_collection(const Scene& scene, const FailureRecord& failure, const In
   const auto refused = std::ranges::count_if(
       failures.first(std::min(failures.size(), kMostRead)),
       [&](const FailureRecord& row) { return row.stage == "load" && row.object == id; });
-  return refused >= kMany && std::ranges::any_of(scene.report.modules, [&](const ModuleRecord& row) {
+  return refused >= kMany && std::ranges::any_of(scene.report.modules, [&](const input::ModuleRecord& row) {
            return row.object == id && row.result == 0;
          });
 }
@@ -51,11 +61,11 @@ bool went_on(const Scene& scene, const FailureRecord& failure, const InReport& s
       });
   if (asked_for_limits) return true;
   // A program may end normally because a file is missing, and say so itself.
-  const bool missing_file =
-      std::ranges::any_of(failure.layers, [](const Layer& layer) { return layer.code == kFileNotFound; });
+  const bool missing_file = std::ranges::any_of(
+      failure.layers, [](const Layer& layer) { return layer.code == core::kFileNotFound; });
   if (missing_file)
     return (ended_well(scene) && ending_of(scene.report, scene.run).known()) ||
-           std::ranges::any_of(scene.report.modules, [&](const ModuleRecord& module) {
+           std::ranges::any_of(scene.report.modules, [&](const input::ModuleRecord& module) {
              return module.result == 0 && module.line > failure.line;
            });
   if (ended_well(scene) || asked_by_another(scene, failure)) return true;
@@ -63,7 +73,7 @@ bool went_on(const Scene& scene, const FailureRecord& failure, const InReport& s
   const ObjectFile* file = scene.files.find(*subject.object);
   if (file == nullptr) return false;
   const auto counts = file->image_counts();
-  return std::ranges::any_of(counts, [&](const ImageCount& row) {
+  return std::ranges::any_of(counts, [&](const device_code::ImageCount& row) {
     return image::judge(row.candidate, {*subject.facts.gpu.cc, subject.facts.driver.cuda, {}}).fits;
   });
 }
@@ -85,29 +95,30 @@ void add_names(const Scene& scene, const std::string& kernel, InReport& subject)
   const bool bare = facts.file.loose || (file != nullptr && file->is_bare());
   facts.call.by_name = (bare || !kernel.starts_with("_Z")) && !facts.call.has(98);
   if (!facts.images.source || !facts.images.source->complete) return;
-  const std::string base = base_name(demangle(kernel));
+  const std::string base = core::base_name(core::demangle(kernel));
   for (const FileImage& image : facts.images.source->read) {
     for (const std::string& name : image.kernels) {
       if (contains(facts.images.kernels, name)) continue;
       facts.images.kernels.push_back(name);
-      if (name != kernel && base_name(demangle(name)) == base) facts.images.alike.push_back(name);
+      if (name != kernel && core::base_name(core::demangle(name)) == base) facts.images.alike.push_back(name);
     }
   }
 }
 
 void find_in_caches(const Scene& scene, InReport& subject) {
   const auto& environment = scene.report.process.env;
-  std::optional<CachedCode> found;
+  std::optional<input::CachedCode> found;
   if (!is_of_this_machine(scene.report))
     return;  // the caches on this machine say nothing about another machine's files
   if (subject.facts.file.loose && subject.module != nullptr) {
-    const auto hash = parse_number<std::uint64_t>(subject.module->content_hash, 16);
+    const auto hash = core::parse_number<std::uint64_t>(subject.module->content_hash, 16);
     if (hash && subject.module->size)
       found = scene.files.caches().find(*hash, *subject.module->size, environment);
   } else if (subject.object != nullptr) {
     // Only bare device code: such caches do not hold programs or libraries.
     const ObjectFile* file = scene.files.find(*subject.object);
-    if (file != nullptr && file->is_bare()) found = CacheSearch::holding(subject.object->path, environment);
+    if (file != nullptr && file->is_bare())
+      found = input::CacheSearch::holding(subject.object->path, environment);
   }
   if (!found) return;
   subject.cached = std::move(found->file);
@@ -116,7 +127,7 @@ void find_in_caches(const Scene& scene, InReport& subject) {
 }
 
 bool driver_found(const Report& report) {
-  return report.driver || std::ranges::any_of(report.libraries, [](const LibraryRecord& row) {
+  return report.driver || std::ranges::any_of(report.libraries, [](const input::LibraryRecord& row) {
            return row.soname == "libcuda.so.1";
          });
 }
@@ -127,7 +138,7 @@ image::Version failing_runtime(const Report& report, const FailureRecord& failur
   const bool runtime =
       std::ranges::any_of(failure.layers, [](const Layer& layer) { return layer.layer == "runtime"; });
   image::Version out;
-  for (const LibraryRecord& row : report.libraries) {
+  for (const input::LibraryRecord& row : report.libraries) {
     if (!runtime || !row.soname.starts_with(kSoname)) continue;
     const std::string digits = row.soname.substr(kSoname.size());
     const auto version = image::parse_version(!contains(digits, '.') ? digits + ".0" : digits);
@@ -138,13 +149,14 @@ image::Version failing_runtime(const Report& report, const FailureRecord& failur
 }
 
 // The innermost frame of an installed Python package that is not NVIDIA's own.
-std::optional<PackageRecord> caller_package(const Scene& scene, const FailureRecord& failure) {
-  for (const NativeFrame& frame : failure.native) {
+std::optional<input::PackageRecord> caller_package(const Scene& scene, const FailureRecord& failure) {
+  for (const input::NativeFrame& frame : failure.native) {
     const auto known = std::ranges::find(scene.report.objects, frame.object, &ObjectRecord::path);
-    auto package = package_of(
-        scene, known != scene.report.objects.end() ? *known : object_record(frame.object, frame.build_id));
+    auto package = package_of(scene, known != scene.report.objects.end()
+                                         ? *known
+                                         : input::object_record(frame.object, frame.build_id));
     if (package && (package->manager == "pip" || package->manager == "conda") &&
-        !ProjectName(package->name).is_nvidias())
+        !data::ProjectName(package->name).is_nvidias())
       return package;
   }
   return std::nullopt;
@@ -153,7 +165,7 @@ std::optional<PackageRecord> caller_package(const Scene& scene, const FailureRec
 // A driver that is too old for the runtime is not a file's fault: name the package that ships the runtime.
 bool is_refused_driver(const FailureRecord& failure) {
   return failure.object == std::nullopt && std::ranges::any_of(failure.layers, [](const Layer& layer) {
-           return layer.layer == "runtime" && layer.code == kInsufficientDriver;
+           return layer.layer == "runtime" && layer.code == core::kInsufficientDriver;
          });
 }
 
@@ -182,7 +194,7 @@ using image::ImageKind;
 image::Version isa_of(std::string_view arch, const ObjectRecord* object) {
   image::Version isa;
   if (object == nullptr || !object->images) return isa;
-  for (const ImageEntry& entry : *object->images) {
+  for (const input::ImageEntry& entry : *object->images) {
     if (entry.arch != arch) continue;
     const auto version = image::parse_version(entry.isa).value_or(image::Version{});
     if (isa.known() && isa != version) return {};
@@ -204,7 +216,7 @@ void set_source(ImageScope scope, std::string_view clause, std::uint32_t line, R
   out.source.line = line;
 }
 
-void from_gap(const GapRecord& gap, const ObjectRecord* object, ReadImages& out) {
+void from_gap(const input::GapRecord& gap, const ObjectRecord* object, ReadImages& out) {
   for (const std::string& name : gap.have) {
     const auto candidate = candidate_of(name);
     if (!candidate) continue;
@@ -215,7 +227,7 @@ void from_gap(const GapRecord& gap, const ObjectRecord* object, ReadImages& out)
 }
 
 // If an image fits, there is no gap, and only the selected image is known.
-void from_selection(const ModuleRecord& module, ReadImages& out) {
+void from_selection(const input::ModuleRecord& module, ReadImages& out) {
   const auto candidate = candidate_of(module.selected);
   if (!candidate) return;
   out.images.toolkit = image::parse_version(module.toolkit).value_or(image::Version{});
@@ -225,7 +237,7 @@ void from_selection(const ModuleRecord& module, ReadImages& out) {
 
 void from_report(const ObjectRecord& object, ReadImages& out) {
   if (!object.images) return;
-  for (const ImageEntry& entry : *object.images) {
+  for (const input::ImageEntry& entry : *object.images) {
     if (const auto candidate = candidate_of(entry.arch, entry.isa))
       out.images.list.push_back({.candidate = *candidate, .count = entry.count});
   }
@@ -257,9 +269,9 @@ void from_module(FileModule module, std::uint32_t line, const std::string& kerne
   set_source(ImageScope::module, source, line, out);
 }
 
-void from_counts(const std::vector<ImageCount>& counts, const ObjectRecord& object, std::size_t modules,
-                 ReadImages& out) {
-  for (const ImageCount& row : counts)
+void from_counts(const std::vector<device_code::ImageCount>& counts, const ObjectRecord& object,
+                 std::size_t modules, ReadImages& out) {
+  for (const device_code::ImageCount& row : counts)
     out.images.list.push_back({.candidate = row.candidate, .count = row.count});
   set_source(modules == 1 ? ImageScope::module : ImageScope::file, "read from the whole file", object.line,
              out);
@@ -332,12 +344,12 @@ FileGap summary_of(const Unserved& unserved) {
   out.complete = unserved.complete;
   out.modules = {unserved.modules.size(), unserved.served};
   std::set<std::string> kernels;
-  std::map<ProgramKey, std::size_t> known;
+  std::map<device_code::ProgramKey, std::size_t> known;
   for (const FileModule& module : unserved.modules) {
     for (const FileImage& image : module.images) {
       kernels.insert(image.kernels.begin(), image.kernels.end());
       out.toolkit = std::max(out.toolkit, image.toolkit);
-      const auto [at, first] = known.try_emplace(program_of(image.candidate), out.images.size());
+      const auto [at, first] = known.try_emplace(device_code::program_of(image.candidate), out.images.size());
       if (first)
         out.images.push_back(fact_of(image));
       else
@@ -389,11 +401,11 @@ bool ended_well(const Scene& scene) {
   return ending.known() ? !ending.failed() : scene.report.end.has_value();
 }
 
-std::optional<Device> device_of(const Scene& scene, const DeviceRecord* device) {
-  Device out;
+std::optional<core::Device> device_of(const Scene& scene, const DeviceRecord* device) {
+  core::Device out;
   out.cc = cc_of(scene, device);
   if (scene.options.assume_cc) {
-    out.kind = Device::Kind::assumed;
+    out.kind = core::Device::Kind::assumed;
     return out;
   }
   if (device == nullptr) return out.cc ? std::optional(out) : std::nullopt;
@@ -406,19 +418,19 @@ std::optional<Device> device_of(const Scene& scene, const DeviceRecord* device) 
   return out;
 }
 
-ReportLine location(const Report& report, std::uint32_t line) {
-  return line == 0 ? ReportLine{} : ReportLine{report.path, line};
+core::ReportLine location(const Report& report, std::uint32_t line) {
+  return line == 0 ? core::ReportLine{} : core::ReportLine{report.path, line};
 }
 
 std::string object_text(const InReport& subject) {
-  return subject.object == nullptr ? "the image" : std::string(basename_of(subject.object->path));
+  return subject.object == nullptr ? "the image" : std::string(core::basename_of(subject.object->path));
 }
 
 void set_facts(const Scene& scene, InReport& subject) {
   subject.facts.gpu.cc = cc_of(scene, subject.device);
   subject.facts.file.loose = subject.object == nullptr;
   subject.facts.driver.cuda = driver_of(scene);
-  subject.facts.driver.switches = switches_in(scene.report.process.env);
+  subject.facts.driver.switches = data::switches_in(scene.report.process.env);
 }
 
 InReport subject_of(const Scene& scene, const FailureRecord& failure) {
@@ -478,7 +490,7 @@ bool lacks(const Facts& facts) {
          select(facts.images.list, facts, {}).choice == image::Choice::none;
 }
 
-InReport subject_of(const Scene& scene, const GapRecord& gap, ComputeCapability cc) {
+InReport subject_of(const Scene& scene, const input::GapRecord& gap, ComputeCapability cc) {
   InReport subject;
   subject.gap = &gap;
   subject.object = scene.index.object(gap.object);
@@ -504,7 +516,7 @@ std::optional<Candidate> candidate_of(std::string_view name, std::string_view is
 
 namespace {
 
-ReadImages read_images(const ModuleQuestion& question, ObjectFiles& files) {
+ReadImages read_images(const ModuleQuestion& question, input::ObjectFiles& files) {
   ReadImages out;
   if (question.kept != nullptr && question.kept->file) {
     from_module(question.kept->file->module_at(0), question.module->line, question.kernel, out,
@@ -535,7 +547,7 @@ ReadImages read_images(const ModuleQuestion& question, ObjectFiles& files) {
 
 }  // namespace
 
-Facts::Images find_images(const ModuleQuestion& question, ObjectFiles& files) {
+Facts::Images find_images(const ModuleQuestion& question, input::ObjectFiles& files) {
   ReadImages found = read_images(question, files);
   found.images.source = std::make_shared<const ImageSource>(std::move(found.source));
   return std::move(found.images);

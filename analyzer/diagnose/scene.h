@@ -30,11 +30,11 @@ struct FileGap {
 
 class FileGaps {
  public:
-  std::shared_ptr<const FileGap> find(const ObjectRecord& object, const ObjectFile& file,
+  std::shared_ptr<const FileGap> find(const input::ObjectRecord& object, const device_code::ObjectFile& file,
                                       image::ComputeCapability cc, image::Version driver);
 
  private:
-  std::map<std::tuple<const ObjectFile*, image::ComputeCapability, image::Version>,
+  std::map<std::tuple<const device_code::ObjectFile*, image::ComputeCapability, image::Version>,
            std::shared_ptr<const FileGap>>
       known_;
   std::size_t bytes_ = 0;
@@ -47,23 +47,23 @@ class FileGaps {
 std::optional<image::Candidate> candidate_of(std::string_view name, std::string_view isa = {});
 
 struct ModuleQuestion {
-  const ObjectRecord* object = nullptr;
+  const input::ObjectRecord* object = nullptr;
   std::optional<std::uint64_t> offset;
-  const GapRecord* gap = nullptr;
-  std::string kernel;                    ///< mangled; may be empty
-  const ModuleRecord* module = nullptr;  ///< of code that lies in no file
-  const KeptImage* kept = nullptr;       ///< the same
+  const input::GapRecord* gap = nullptr;
+  std::string kernel;                           ///< mangled; may be empty
+  const input::ModuleRecord* module = nullptr;  ///< of code that lies in no file
+  const input::KeptImage* kept = nullptr;       ///< the same
 };
 
-Facts::Images find_images(const ModuleQuestion& question, ObjectFiles& files);
+Facts::Images find_images(const ModuleQuestion& question, input::ObjectFiles& files);
 
 /// Kernels of the images for which nothing fits the GPU, mangled, `first` in front.
 std::vector<std::string> lacking_kernels(const Facts& facts, const std::string& first);
 
 struct Scene {
-  const Report& report;
-  const ReportIndex& index;
-  ObjectFiles& files;
+  const input::Report& report;
+  const input::ReportIndex& index;
+  input::ObjectFiles& files;
   const AnalysisOptions& options;
   const RunFacts& run;
   Advised& advised;
@@ -73,42 +73,42 @@ struct Scene {
 
 /// What a report says of device code on a device: its records, and the facts that these are.
 struct InReport {
-  const ObjectRecord* object = nullptr;
-  const ModuleRecord* module = nullptr;
-  const GapRecord* gap = nullptr;
-  const DeviceRecord* device = nullptr;
+  const input::ObjectRecord* object = nullptr;
+  const input::ModuleRecord* module = nullptr;
+  const input::GapRecord* gap = nullptr;
+  const input::DeviceRecord* device = nullptr;
   Facts facts;
-  const KeptImage* kept = nullptr;
+  const input::KeptImage* kept = nullptr;
   std::string cached;  ///< the file of a cache of this machine that holds the image
-  std::optional<PackageRecord>
+  std::optional<input::PackageRecord>
       caller;  ///< of a compiler's failure and a refused driver's: the Python package whose file called
 };
 
 /// The facts of device code on a device, as its images and the report have them, without any failure.
 void set_facts(const Scene& scene, InReport& subject);
-InReport subject_of(const Scene& scene, const FailureRecord& failure);
+InReport subject_of(const Scene& scene, const input::FailureRecord& failure);
 /// Images of a file on a GPU. No codes: nothing ran into it.
-InReport subject_of(const Scene& scene, const ObjectRecord& object, image::ComputeCapability cc,
+InReport subject_of(const Scene& scene, const input::ObjectRecord& object, image::ComputeCapability cc,
                     Facts::Images images);
 /// Whether images are known, and none of them is for the GPU.
 bool lacks(const Facts& facts);
 /// What the module of a gap lacks for a compute capability.
-InReport subject_of(const Scene& scene, const GapRecord& gap, image::ComputeCapability cc);
+InReport subject_of(const Scene& scene, const input::GapRecord& gap, image::ComputeCapability cc);
 
 /// The compute capability of a device record, or the assumed one.
-std::optional<image::ComputeCapability> cc_of(const Scene& scene, const DeviceRecord* device);
+std::optional<image::ComputeCapability> cc_of(const Scene& scene, const input::DeviceRecord* device);
 image::Version driver_of(const Scene& scene);
 /// Whether the program came to its own end, as far as is known.
 bool ended_well(const Scene& scene);
 
 /// As the report says.
-Ending ending_of(const Report& report);
+Ending ending_of(const input::Report& report);
 /// As the caller saw it, else as the report says.
-Ending ending_of(const Report& report, const RunFacts& run);
+Ending ending_of(const input::Report& report, const RunFacts& run);
 /// nullopt where nothing is known of it.
-std::optional<Device> device_of(const Scene& scene, const DeviceRecord* device);
+std::optional<core::Device> device_of(const Scene& scene, const input::DeviceRecord* device);
 /// The report's path and the line; empty for line 0.
-ReportLine location(const Report& report, std::uint32_t line);
+core::ReportLine location(const input::Report& report, std::uint32_t line);
 /// Basename of the object's file, else "the image" of a loose one.
 std::string object_text(const InReport& subject);
 

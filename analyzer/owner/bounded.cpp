@@ -5,6 +5,8 @@
 #include "kshim/files/open_file.h"
 
 namespace kshim::owner {
+using core::contains;
+
 namespace {
 
 namespace fs = std::filesystem;

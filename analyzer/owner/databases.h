@@ -39,7 +39,7 @@ class ManagerProgram {
   ManagerProgram(std::string program, std::chrono::milliseconds patience)
       : program_(std::move(program)), left_(patience) {}
   /// Not asked where it is not there, or the time is over. Its environment is empty but for the language.
-  ProcessAnswer ask(std::vector<std::string> arguments);
+  device_code::ProcessAnswer ask(std::vector<std::string> arguments);
 
  private:
   std::string program_;

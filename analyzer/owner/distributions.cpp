@@ -6,6 +6,8 @@
 #include "analyzer/owner/databases.h"
 
 namespace kshim::owner {
+using core::trim;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -22,7 +24,7 @@ struct Clause {
 
 std::vector<Clause> clauses_of(std::string_view range) {
   std::vector<Clause> out;
-  for (const std::string& part : split(std::string(range), ",")) {
+  for (const std::string& part : core::split(std::string(range), ",")) {
     const std::string_view text = trim(part);
     const std::size_t end = std::min(text.find_first_not_of("=<>~!"), text.size());
     if (end == 0 || end == text.size()) continue;
@@ -48,7 +50,7 @@ bool begins_with(const std::string& release, const std::string& prefix) {
 
 // One clause names a release, the other one a limit.
 bool is_beyond(const Clause& exact, const Clause& limit) {
-  const int order = compare_releases(exact.release, limit.release);
+  const int order = data::compare_releases(exact.release, limit.release);
   // 2.7.* may lie on both sides of 2.7.1.
   if (exact.prefix && begins_with(limit.release, exact.release))
     return limit.op == "<" && limit.release == exact.release;
@@ -65,11 +67,11 @@ bool contradict(const Clause& a, const Clause& b) {
   if (exact_a && exact_b)
     return !(a.release == b.release || (a.prefix && begins_with(b.release, a.release)) ||
              (b.prefix && begins_with(a.release, b.release)) ||
-             (!a.prefix && !b.prefix && compare_releases(a.release, b.release) == 0));
+             (!a.prefix && !b.prefix && data::compare_releases(a.release, b.release) == 0));
   if (exact_a) return is_beyond(a, b);
   if (exact_b) return is_beyond(b, a);
   const auto below = [](const Clause& low, const Clause& high) {  // >=9.7 and <9
-    const int order = compare_releases(low.release, high.release);
+    const int order = data::compare_releases(low.release, high.release);
     if (low.op == ">=" && high.op == "<=") return order > 0;
     return (low.op == ">=" || low.op == ">") && (high.op == "<" || high.op == "<=") && order >= 0;
   };
@@ -90,7 +92,7 @@ std::optional<Distribution> read_distribution(std::string_view metadata) {
     if (line.starts_with(kRequires)) {
       std::string_view text = line.substr(kRequires.size());
       const std::size_t marker = text.find(';');
-      const bool of_extra = marker != std::string_view::npos && contains(text.substr(marker), "extra ");
+      const bool of_extra = marker != std::string_view::npos && core::contains(text.substr(marker), "extra ");
       text = trim(text.substr(0, marker));
       const std::size_t end = std::min(text.find_first_of(" [(=<>~!"), text.size());
       std::string_view range = text.substr(end);
@@ -98,7 +100,7 @@ std::optional<Distribution> read_distribution(std::string_view metadata) {
       range = trim(range);
       if (range.starts_with('(') && range.ends_with(')')) range = range.substr(1, range.size() - 2);
       if (!of_extra && end != 0)
-        out.demands.push_back({ProjectName(std::string(text.substr(0, end))), std::string(range)});
+        out.demands.push_back({data::ProjectName(std::string(text.substr(0, end))), std::string(range)});
     }
     return !line.empty();
   });
@@ -121,9 +123,9 @@ std::vector<Distribution> distributions_in(const PythonEnvironment& environment)
 }
 
 const Distribution* find_distribution(const std::vector<Distribution>& there, std::string_view name) {
-  const ProjectName project{name};
+  const data::ProjectName project{name};
   const auto found = std::ranges::find_if(
-      there, [&](const Distribution& each) { return ProjectName(each.name) == project; });
+      there, [&](const Distribution& each) { return data::ProjectName(each.name) == project; });
   return found == there.end() ? nullptr : &*found;
 }
 

@@ -10,7 +10,7 @@ namespace kshim::owner {
 
 /// "torch==2.3.1", without those of extras.
 struct Demand {
-  ProjectName project;
+  data::ProjectName project;
   std::string range;  ///< "==2.3.1", ">=2.2,<3"; empty: any
 };
 

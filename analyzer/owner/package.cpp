@@ -18,10 +18,12 @@ void read_metadata(std::string_view text, Package& package) {
 // conda's names have no other characters.
 bool is_package_name(std::string_view text) {
   constexpr std::string_view kMarks = "._+-:";
-  return !text.empty() && (is_alnum(text.front()) || text.front() == '_') &&
-         std::ranges::all_of(text, [&](char c) { return is_alnum(c) || contains(kMarks, c); });
+  return !text.empty() && (core::is_alnum(text.front()) || text.front() == '_') &&
+         std::ranges::all_of(text, [&](char c) { return core::is_alnum(c) || core::contains(kMarks, c); });
 }
 
-PackageName package_name(const Package& package) { return {package.name, package.version, package.manager}; }
+core::PackageName package_name(const Package& package) {
+  return {package.name, package.version, package.manager};
+}
 
 }  // namespace kshim::owner

@@ -31,7 +31,7 @@ struct Package {
   std::string source;             ///< of what pip built here: what it takes to do so again: "-e /src/vllm"
   bool requested = false;         ///< by name, not as what another one needs
   std::vector<std::string> also;  ///< others of the same manager that list the file: "onnxruntime 1.20.1"
-  ProjectName project() const { return name; }
+  data::ProjectName project() const { return name; }
   /// "torch 2.9.1".
   std::string label() const { return version.empty() ? name : name + " " + version; }
 };
@@ -45,6 +45,6 @@ void read_metadata(std::string_view text, Package& package);
 bool is_package_name(std::string_view text);
 
 /// As findings name it.
-PackageName package_name(const Package& package);
+core::PackageName package_name(const Package& package);
 
 }  // namespace kshim::owner

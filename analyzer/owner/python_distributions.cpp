@@ -8,6 +8,8 @@
 #include "analyzer/owner/json_text.h"
 
 namespace kshim::owner {
+using core::contains;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -85,7 +87,7 @@ std::optional<std::string> unescaped(std::string_view text) {
       out += text[i];
       continue;
     }
-    const auto value = parse_number<unsigned>(text.substr(i + 1, 2), 16);
+    const auto value = core::parse_number<unsigned>(text.substr(i + 1, 2), 16);
     if (i + 2 >= text.size() || !value) return std::nullopt;
     out += static_cast<char>(*value);
     i += 2;
@@ -103,7 +105,7 @@ std::string folder_of_url(std::string_view url) {
 }
 
 bool only_has(std::string_view text, std::string_view marks) {
-  return std::ranges::all_of(text, [&](char c) { return is_alnum(c) || contains(marks, c); });
+  return std::ranges::all_of(text, [&](char c) { return core::is_alnum(c) || contains(marks, c); });
 }
 
 std::string address_of_repository(std::string_view url) {
@@ -231,7 +233,7 @@ std::size_t PythonDistributions::choose(const std::string& folder, const Site& s
     each_line(*text, [&](std::string_view line) {
       const RecordLine row = parse_record_line(line);
       if (folder + "/" + row.path != path) return true;
-      fits = !error && first_number<std::uint64_t>(row.size) == size;
+      fits = !error && core::first_number<std::uint64_t>(row.size) == size;
       return false;
     });
     std::error_code no_time;
@@ -249,7 +251,7 @@ std::optional<Package> PythonDistributions::by_name(const SitePath& place, const
   const std::string_view first = std::string_view(place.relative).substr(0, place.relative.find('/'));
   if (first.size() == place.relative.size()) return std::nullopt;
   const bool libs = first.ends_with(kLibs) && first.size() > kLibs.size();
-  const ProjectName wanted(libs ? first.substr(0, first.size() - kLibs.size()) : first);
+  const data::ProjectName wanted(libs ? first.substr(0, first.size() - kLibs.size()) : first);
   for (const Distribution& each : site.distributions) {
     if (!each.recorded && named_by(each.folder).project() == wanted) return describe(place.folder, each);
   }
@@ -293,7 +295,7 @@ std::optional<Package> PythonDistributions::editable(const std::string& path) {
   for (const std::string& folder : noted_) {
     if (searched_.insert(folder).second) find_editables(folder);
   }
-  const std::string_view name = basename_of(path);
+  const std::string_view name = core::basename_of(path);
   const bool extension = contains(name, ".cpython-") || name.ends_with(".abi3.so");
   const Editable* best = nullptr;
   for (const Editable& each : editables_) {
@@ -319,13 +321,13 @@ std::string vendored_library(std::string_view path) {
   // auditwheel puts some hexadecimal digits of the content's hash behind the name.
   const std::size_t dash = name.rfind('-');
   if (dash != std::string_view::npos && dash > 0 && name.size() - dash > 4 &&
-      std::ranges::all_of(name.substr(dash + 1), is_hex))
+      std::ranges::all_of(name.substr(dash + 1), core::is_hex))
     name = name.substr(0, dash);
   return std::string(name);
 }
 
 Package package_of_archive(std::string_view path) {
-  std::string_view name = basename_of(path);
+  std::string_view name = core::basename_of(path);
   Package out;
   if (name.ends_with(".whl")) {
     const std::size_t first = name.find('-');

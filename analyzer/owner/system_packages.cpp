@@ -6,7 +6,7 @@
 
 namespace kshim::owner {
 
-ProcessAnswer ManagerProgram::ask(std::vector<std::string> arguments) {
+device_code::ProcessAnswer ManagerProgram::ask(std::vector<std::string> arguments) {
   using Clock = std::chrono::steady_clock;
   if (left_.count() <= 0 || ::access(program_.c_str(), X_OK) != 0) return {};
   std::vector<char*> words = {program_.data()};
@@ -14,7 +14,7 @@ ProcessAnswer ManagerProgram::ask(std::vector<std::string> arguments) {
   words.push_back(nullptr);
   const char* const environment[] = {"LC_ALL=C", nullptr};
   const auto begin = Clock::now();
-  ProcessAnswer answer = ask_in_own_process(
+  device_code::ProcessAnswer answer = device_code::ask_in_own_process(
       [&](int out) {
         ::dup2(out, STDOUT_FILENO);
         ::execve(program_.c_str(), words.data(), const_cast<char* const*>(environment));
@@ -26,7 +26,7 @@ ProcessAnswer ManagerProgram::ask(std::vector<std::string> arguments) {
 }
 
 std::optional<Package> RpmQuery::owner(const std::string& path) {
-  const ProcessAnswer answer =
+  const device_code::ProcessAnswer answer =
       rpm_.ask({"-qf", "--qf", "%{NAME} %|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\\n", "--", path});
   const std::size_t space = answer.text.find(' ');
   const std::size_t end = answer.text.find('\n');
@@ -45,10 +45,10 @@ std::optional<Package> DpkgQuery::owner(const std::vector<std::string>& names) {
   if (question.size() == 2) return std::nullopt;
   // "libc6:amd64, libc6:i386: /lib/x86_64-linux-gnu/libc.so.6"; the status is 1 where one of the names is
   // unknown.
-  for (const std::string& line : split(dpkg_.ask(question).text, "\n")) {
+  for (const std::string& line : core::split(dpkg_.ask(question).text, "\n")) {
     const std::size_t end = line.find(": /");
     if (end == std::string::npos || line.starts_with("diversion by ") ||
-        !contains(names, line.substr(end + 2)))
+        !core::contains(names, line.substr(end + 2)))
       continue;
     const std::string binary = line.substr(0, std::min(line.find(", "), end));
     Package out;
@@ -56,7 +56,7 @@ std::optional<Package> DpkgQuery::owner(const std::vector<std::string>& names) {
     out.manager = "dpkg";
     if (!is_package_name(out.name)) continue;
     const auto [version, added] = versions_.try_emplace(binary);
-    if (added) version->second = trim(dpkg_.ask({"-W", "-f", "${Version}\\n", "--", binary}).text);
+    if (added) version->second = core::trim(dpkg_.ask({"-W", "-f", "${Version}\\n", "--", binary}).text);
     out.version = version->second;
     return out;
   }

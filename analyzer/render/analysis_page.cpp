@@ -9,6 +9,9 @@
 #include "analyzer/render/share.h"
 
 namespace kshim::render {
+using core::Tone;
+using verbs::ProcessSummary;
+
 namespace {
 
 constexpr std::size_t kArchs = 24;
@@ -26,7 +29,7 @@ std::tuple<std::string, std::size_t, std::string> arch_order(const std::string& 
   return {kind == "sm_" ? "" : kind, arch.size(), arch};
 }
 
-std::string reason_text(const ImageVerdict& image) {
+std::string reason_text(const core::ImageVerdict& image) {
   std::string text = image.kind == "ptx" ? "PTX" : image.kind;
   if (!image.isa.empty()) text += " " + image.isa;
   return image.reason.empty() ? text : text + ": " + image.reason;
@@ -36,12 +39,12 @@ std::string reason_text(const ImageVerdict& image) {
 /// and where on the page the reason stands.
 class Matrix {
  public:
-  void add(const Finding& finding, std::size_t number) {
+  void add(const core::Finding& finding, std::size_t number) {
     if (finding.object.empty() || (finding.images.empty() && finding.have.empty())) return;
     const auto [at, added] = rows_.try_emplace(finding.object);
     if (added) order_.push_back(finding.object);
     FileRow& row = at->second;
-    for (const ImageVerdict& image : finding.images) {
+    for (const core::ImageVerdict& image : finding.images) {
       Span cell = mark(image.fits);
       cell.hover = reason_text(image);
       cell.finding = number;
@@ -52,13 +55,13 @@ class Matrix {
       add_once(archs_, arch);
       row.archs.try_emplace(arch, Line{{"built for", Tone::plain, {}, number}});
     }
-    for (const Device& about : finding.devices) {
+    for (const core::Device& about : finding.devices) {
       const std::string device = text_of(about);
       add_once(devices_, device);
       Line& cell = row.devices[device];
       if (!cell.empty()) cell.push_back({", "});
       cell.push_back({std::string(row_of(finding.cause).name),
-                      finding.severity == Severity::error ? Tone::error : Tone::plain,
+                      finding.severity == core::Severity::error ? Tone::error : Tone::plain,
                       title_sentence(finding), number});
     }
   }
@@ -93,7 +96,7 @@ class Matrix {
 
  private:
   static void add_once(std::vector<std::string>& list, const std::string& text) {
-    if (!contains(list, text)) list.push_back(text);
+    if (!core::contains(list, text)) list.push_back(text);
   }
   static Line cell_of(const std::map<std::string, Line>& cells, const std::string& name, const char* none) {
     const auto found = cells.find(name);
@@ -107,10 +110,10 @@ class Matrix {
 };
 
 // What to name on a command line to read the same reports again.
-std::string reports_path(const Analysis& analysis) {
+std::string reports_path(const verbs::Analysis& analysis) {
   const auto typed = [](const std::string& path, const char* otherwise) {
-    const std::string word = shell_quote(path);
-    return word.front() == kNoShellWord ? std::string(otherwise) : word;
+    const std::string word = core::shell_quote(path);
+    return word.front() == core::kNoShellWord ? std::string(otherwise) : word;
   };
   if (analysis.processes.size() == 1) return typed(analysis.processes.front().report, "REPORT");
   std::string folder;
@@ -126,7 +129,7 @@ struct AnalysisWriter {
   void write() {
     headline();
     const bool terminal = doc_.terminal();
-    problems_ = static_cast<std::size_t>(std::ranges::count_if(analysis_.findings, is_problem));
+    problems_ = static_cast<std::size_t>(std::ranges::count_if(analysis_.findings, core::is_problem));
     if (doc_.brief()) {
       answers();
     } else {
@@ -150,7 +153,7 @@ struct AnalysisWriter {
       processes();
     }
     std::vector<Note> notes;
-    for (const BlindProcess& process : analysis_.blind)
+    for (const diagnose::BlindProcess& process : analysis_.blind)
       notes.push_back({fmt::format("{} (pid {}): {}", process.exe, process.pid, process.reason),
                        "not watched:", Tone::warning});
     for (const std::string& note : analysis_.notes) notes.push_back({note});
@@ -168,9 +171,10 @@ struct AnalysisWriter {
     }
     // The sentence may have the ending; on a screen an error explains a status, and no signal.
     const bool said =
-        !verdict.head.empty() && (analysis_.verdict == Verdict::failure ||
-                                  (analysis_.verdict == Verdict::incomplete && analysis_.term_signal));
-    const bool explained = doc_.terminal() && !analysis_.term_signal && worst(analysis_) == Severity::error;
+        !verdict.head.empty() && (analysis_.verdict == verbs::Verdict::failure ||
+                                  (analysis_.verdict == verbs::Verdict::incomplete && analysis_.term_signal));
+    const bool explained =
+        doc_.terminal() && !analysis_.term_signal && worst(analysis_) == core::Severity::error;
     if (said || explained || !analysis_.failed()) return;
     doc_.gap();
     doc_.say(Tone::strong, "note:",
@@ -180,7 +184,7 @@ struct AnalysisWriter {
   }
 
   std::string exception() const {
-    const LastWords& last = analysis_.last_words;
+    const verbs::LastWords& last = analysis_.last_words;
     return last.exception && analysis_.findings.empty() ? ": " + last.line : std::string();
   }
 
@@ -190,14 +194,14 @@ struct AnalysisWriter {
     if (analysis_.processes.size() == 1) {
       const ProcessSummary& process = analysis_.processes.front();
       const auto arguments = program_and_script(process.argv);
-      out.push_back(arguments.empty() ? process.exe : join(arguments, " "));
+      out.push_back(arguments.empty() ? process.exe : core::join(arguments, " "));
     } else if (!analysis_.processes.empty()) {
       out.push_back(fmt::format("{} processes", analysis_.processes.size()));
     }
     const auto add = [&](std::string text) {
-      if (!contains(out, text)) out.push_back(std::move(text));
+      if (!core::contains(out, text)) out.push_back(std::move(text));
     };
-    for (const DeviceSummary& device : analysis_.devices) {
+    for (const verbs::DeviceSummary& device : analysis_.devices) {
       add(device.cc ? fmt::format("{} ({})", device.name, image::to_name(*device.cc).view()) : device.name);
       if (!device.driver_cuda.empty()) add(fmt::format("driver for CUDA {}", device.driver_cuda));
     }
@@ -219,8 +223,8 @@ struct AnalysisWriter {
       write_answer(outside_cuda(*analysis_.other), 1, {}, doc_);
     }
     // Beside a problem nothing else is worth a line; how such libraries work never is.
-    for (const Finding& finding : analysis_.findings) {
-      if (problems_ != 0 || finding.is_by_design || finding.cause == Cause::benign_probe) continue;
+    for (const core::Finding& finding : analysis_.findings) {
+      if (problems_ != 0 || finding.is_by_design || finding.cause == core::Cause::benign_probe) continue;
       doc_.gap();
       doc_.say(Tone::strong, "note:", title_of(finding));
     }
@@ -230,8 +234,8 @@ struct AnalysisWriter {
     const std::size_t most = std::min(analysis_.findings.size(), doc_.limits().findings);
     bool apart = false;
     for (std::size_t i = 0; i < most; ++i) {
-      const Finding& finding = analysis_.findings[i];
-      if (i != 0 && !apart && is_hypothetical(finding)) {
+      const core::Finding& finding = analysis_.findings[i];
+      if (i != 0 && !apart && diagnose::is_hypothetical(finding)) {
         apart = true;
         doc_.heading(2, {{"What would fail on the targets; nothing of it has failed yet"}});
       }
@@ -242,7 +246,7 @@ struct AnalysisWriter {
 
   void devices() {
     std::vector<Row> rows;
-    for (const DeviceSummary& device : analysis_.devices)
+    for (const verbs::DeviceSummary& device : analysis_.devices)
       rows.push_back({{{std::to_string(device.ordinal), Tone::number}},
                       {{device.name}},
                       {{device.cc ? std::string(image::to_name(*device.cc).view()) : "?"}},
@@ -260,7 +264,7 @@ struct AnalysisWriter {
       const auto arguments = full_ ? process.argv : program_and_script(process.argv);
       rows.push_back({{{std::to_string(process.pid), Tone::number}},
                       {{process.rank ? std::to_string(*process.rank) : ""}},
-                      {code(arguments.empty() ? process.exe : join(arguments, " "))},
+                      {code(arguments.empty() ? process.exe : core::join(arguments, " "))},
                       {{std::to_string(process.modules), Tone::number}},
                       {{std::to_string(process.failures), Tone::number}},
                       {code(process.report)},
@@ -269,7 +273,7 @@ struct AnalysisWriter {
     doc_.table({"Process", "Rank", "Command", "Modules", "Failures", "Report", ""}, std::move(rows));
   }
 
-  const Analysis& analysis_;
+  const verbs::Analysis& analysis_;
   bool full_;
   Document& doc_;
   std::size_t problems_ = 0;  ///< of the findings
@@ -277,9 +281,9 @@ struct AnalysisWriter {
 
 }  // namespace
 
-std::string render_page(const Analysis& analysis, Format format, const RenderOptions& options) {
-  std::vector<std::string> hosts = mapped(analysis.processes, &ProcessSummary::host);
-  for (const DeviceSummary& device : analysis.devices) hosts.push_back(device.host);
+std::string render_page(const verbs::Analysis& analysis, Format format, const RenderOptions& options) {
+  std::vector<std::string> hosts = core::mapped(analysis.processes, &ProcessSummary::host);
+  for (const verbs::DeviceSummary& device : analysis.devices) hosts.push_back(device.host);
   return write_document(format, "kshim", options, std::move(hosts), [&](Document& document) {
     AnalysisWriter{analysis, options.full, document}.write();
   });

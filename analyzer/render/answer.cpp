@@ -5,6 +5,10 @@
 #include "analyzer/render/sentences.h"
 
 namespace kshim::render {
+using core::Assumed;
+using core::Finding;
+using core::Tone;
+
 namespace {
 
 constexpr double kSureEnough = 0.8;        // below, the answer says how sure it is
@@ -23,10 +27,10 @@ std::string_view short_path(std::string_view word) {
 }
 
 // The line with its paths shortened, and the part moved along.
-std::string with_short_paths(std::string_view line, TextPart& part) {
+std::string with_short_paths(std::string_view line, core::TextPart& part) {
   constexpr std::string_view kEnds = " \t'\"`()[]{}<>,;=|";
   std::string out;
-  TextPart moved = part;
+  core::TextPart moved = part;
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t end = std::min(line.find_first_of(kEnds, at), line.size());
     std::string_view word = line.substr(at, end - at);
@@ -61,7 +65,7 @@ std::string_view piece(std::string_view line, std::size_t from, std::size_t to) 
 }
 
 // The part of a long line that decides, with what stands around it; of a long part, its two ends.
-std::string around(std::string_view quote, TextPart part) {
+std::string around(std::string_view quote, core::TextPart part) {
   const std::string line = with_short_paths(quote, part);
   if (terminal_columns(line) <= kQuoted) return line;
   constexpr std::size_t kBefore = 12;  // the place, or the exception's name
@@ -86,7 +90,7 @@ struct AnswerWriter {
   void write() {
     doc_.open_finding(number_, kind_of(finding_), with_values(title_of(finding_), finding_));
     place();
-    if (finding_.cause == Cause::unknown && finding_.confidence < kKnown && !at_.decide.empty()) {
+    if (finding_.cause == core::Cause::unknown && finding_.confidence < kKnown && !at_.decide.empty()) {
       // Nothing to do is known: the command that decides is the answer.
       doc_.gap();
       doc_.say(Tone::good, "To decide:", at_.decide, Tone::strong);
@@ -104,11 +108,12 @@ struct AnswerWriter {
     if (at_.line.line != 0) {
       const std::string where = at_.line.text();
       doc_.paragraph(
-          {code(std::string(basename_of(where))), {"  "}, {'"' + around(at_.quote, at_.part) + '"'}}, 2, 2);
+          {code(std::string(core::basename_of(where))), {"  "}, {'"' + around(at_.quote, at_.part) + '"'}}, 2,
+          2);
       if (!finding_.where.empty())
         doc_.paragraph({{"from "}, code(place_text(finding_.where.front()))}, 2, 2);
-      for (const Evidence& row : finding_.evidence)
-        if (row.id == EvidenceId::on_cpu) doc_.paragraph({{row.text}}, 2, 2);
+      for (const core::Evidence& row : finding_.evidence)
+        if (row.id == core::EvidenceId::on_cpu) doc_.paragraph({{row.text}}, 2, 2);
       return;
     }
     Line line;
@@ -123,7 +128,7 @@ struct AnswerWriter {
 
   void first_fix() {
     if (finding_.fixes.empty()) return;
-    const Fix& fix = finding_.fixes.front();
+    const core::Fix& fix = finding_.fixes.front();
     doc_.gap();
     doc_.say(Tone::good, fmt::format("Do this [{}]:", words_of(fix.actor)), fix.title, Tone::strong);
     doc_.commands(fix.commands);
@@ -132,14 +137,14 @@ struct AnswerWriter {
     for (const Assumed what : fix.assumed)
       if (decides(what)) assumed.emplace_back(words_of(what));
     if (!assumed.empty())
-      doc_.paragraph({{fmt::format("The log does not name {}.", enumerate(assumed))}}, 2, 2);
+      doc_.paragraph({{fmt::format("The log does not name {}.", core::enumerate(assumed))}}, 2, 2);
   }
 
   // What another person can do.
   void other_fix() {
     if (finding_.fixes.empty()) return;
     const auto other = std::ranges::find_if(
-        finding_.fixes, [&](const Fix& fix) { return fix.actor != finding_.fixes.front().actor; });
+        finding_.fixes, [&](const core::Fix& fix) { return fix.actor != finding_.fixes.front().actor; });
     if (other == finding_.fixes.end()) return;
     doc_.gap();
     doc_.say(Tone::strong, fmt::format("If you cannot [{}]:", words_of(other->actor)), other->title);
@@ -148,11 +153,11 @@ struct AnswerWriter {
 
   void not_this() {
     std::vector<std::string> actions;
-    for (const DeadEnd& end : finding_.dead_ends)
+    for (const core::DeadEnd& end : finding_.dead_ends)
       if (actions.size() < kNotThis) actions.push_back(end.action);
     if (actions.empty()) return;
     doc_.gap();
-    doc_.say(Tone::strong, "Not this:", join(actions, "; "));
+    doc_.say(Tone::strong, "Not this:", core::join(actions, "; "));
   }
 
   void how_sure() {
@@ -180,7 +185,7 @@ void write_answer(const Finding& finding, std::size_t number, const AnswerAt& at
   AnswerWriter{finding, number, at, document}.write();
 }
 
-Finding outside_cuda(const OtherAnswer& other) {
+Finding outside_cuda(const verbs::OtherAnswer& other) {
   Finding out;
   out.headline = "not a CUDA failure: " + other.what;
   out.confidence = 1;
@@ -197,7 +202,7 @@ void write_answers(std::span<const Finding> findings, const AnswerAt& at, Docume
     write_answer(*problems[i], i + 1, i == 0 ? at : elsewhere, document);
   if (problems.size() <= kBlocks) return;
   document.gap();
-  document.paragraph({{fmt::format("and {}", counted(problems.size() - kBlocks, "more finding"))}});
+  document.paragraph({{fmt::format("and {}", core::counted(problems.size() - kBlocks, "more finding"))}});
 }
 
 }  // namespace kshim::render

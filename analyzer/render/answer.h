@@ -8,19 +8,19 @@ namespace kshim::render {
 
 /// What a reader knows of a finding beside the finding.
 struct AnswerAt {
-  ReportLine line = {};     ///< of a log: the line that decides
-  std::string quote = {};   ///< that line
-  TextPart part = {};       ///< of it, what decided
-  std::string decide = {};  ///< the one command that would decide; empty where none is known
+  core::ReportLine line = {};  ///< of a log: the line that decides
+  std::string quote = {};      ///< that line
+  core::TextPart part = {};    ///< of it, what decided
+  std::string decide = {};     ///< the one command that would decide; empty where none is known
 };
 
 /// What failed, where, what to do and by whom, why, another way of somebody else, what not to try.
-void write_answer(const Finding& finding, std::size_t number, const AnswerAt& at, Document& document);
+void write_answer(const core::Finding& finding, std::size_t number, const AnswerAt& at, Document& document);
 
 /// The same form for a failure outside of CUDA.
-Finding outside_cuda(const OtherAnswer& other);
+core::Finding outside_cuda(const verbs::OtherAnswer& other);
 
 /// The first two problems as answers; the others are counted. `at` is about the first one.
-void write_answers(std::span<const Finding> findings, const AnswerAt& at, Document& document);
+void write_answers(std::span<const core::Finding> findings, const AnswerAt& at, Document& document);
 
 }  // namespace kshim::render

@@ -7,17 +7,24 @@
 #include "kshim/version.h"
 
 namespace kshim::render {
+using core::basename_of;
+using core::file_uri;
+using core::Finding;
+using core::mapped;
+using core::sanitize;
+using core::Severity;
+
 FilePlace place_of(const Finding& finding, const SourceRoot& root) {
-  const auto has_line = [](const Place& place) { return !place.file.empty() && place.line != 0; };
-  const auto in_checkout = [&](const Place& place) {
+  const auto has_line = [](const core::Place& place) { return !place.file.empty() && place.line != 0; };
+  const auto in_checkout = [&](const core::Place& place) {
     return has_line(place) && root.name(place.file).inside;
   };
   auto own = std::ranges::find_if(finding.where, in_checkout);
   if (own == finding.where.end()) own = std::ranges::find_if(finding.where, has_line);
   if (own != finding.where.end()) return {own->file, own->line, {}};
   if (!finding.object.empty()) return {finding.object, 0, {}};
-  const auto proof =
-      std::ranges::find_if(finding.evidence, [](const Evidence& evidence) { return !evidence.at.empty(); });
+  const auto proof = std::ranges::find_if(
+      finding.evidence, [](const core::Evidence& evidence) { return !evidence.at.empty(); });
   return proof == finding.evidence.end()
              ? FilePlace{}
              : FilePlace{proof->at.file, static_cast<unsigned>(proof->at.line), {}};
@@ -84,26 +91,26 @@ std::string rule_name(std::string_view id) {
   return out;
 }
 
-Json rule_json(const CauseRow& row) {
-  const std::string when = as_sentence(std::string(row.when));
+Json rule_json(const core::CauseRow& row) {
+  const std::string when = core::as_sentence(std::string(row.when));
   const std::string more =
       "Each result names the commands that repair it, best first, and what will not help.";
   Json out = {{"id", row.name},
               {"name", rule_name(row.name)},
-              {"shortDescription", text_json(as_sentence(std::string(row.headline)))},
+              {"shortDescription", text_json(core::as_sentence(std::string(row.headline)))},
               {"fullDescription", text_json(when)}};
   const auto page = markdown_page(true);
   page->paragraph({{when + " " + more}});
   page->paragraph({{"In a terminal: "},
-                   {"kshim analyze", Tone::code},
+                   {"kshim analyze", core::Tone::code},
                    {" of the report, or "},
-                   {"kshim scan --target ARCHS", Tone::code},
+                   {"kshim scan --target ARCHS", core::Tone::code},
                    {" of the file."}});
   out["help"] = {{"text", when + " " + more}, {"markdown", page->take()}};
   out["defaultConfiguration"] = {{"level", level_of(row.severity)}};
   // What GitHub sorts and filters by.
   out["properties"] = {{"tags", {"cuda", "gpu", "compatibility"}},
-                       {"precision", row.cause == Cause::unknown ? "low" : "high"},
+                       {"precision", row.cause == core::Cause::unknown ? "low" : "high"},
                        {"problem.severity", row.severity == Severity::error     ? "error"
                                             : row.severity == Severity::warning ? "warning"
                                                                                 : "recommendation"}};
@@ -183,7 +190,7 @@ Json result_json(const PlacedFinding& placed, const SourceRoot& root, bool whole
               {"level", level_of(finding.severity)},
               {"rank", finding.confidence * 100},
               {"message",
-               {{"text", join(mapped(split(message_text(finding), "\n"), sanitize), "\n")},
+               {{"text", core::join(mapped(core::split(message_text(finding), "\n"), sanitize), "\n")},
                 {"markdown", markdown_message(finding)}}}};
   out["locations"] = locations_json(placed, root);
   if (Json related = related_json(placed, root); !related.empty())
@@ -204,7 +211,7 @@ constexpr unsigned kWidth = 100;
 constexpr std::size_t kNameBytes = 500;  // CI servers make columns and URLs of names
 
 // XML 1.0 has no way to write most control characters, nor U+FFFE and U+FFFF.
-std::string xml_line(std::string_view text) { return escape_markup(sanitize(text)); }
+std::string xml_line(std::string_view text) { return core::escape_markup(sanitize(text)); }
 
 void attribute(std::string& out, const char* name, std::string_view value) {
   out.append(" ").append(name).append("=\"").append(xml_line(value)).append("\"");
@@ -241,15 +248,15 @@ void write_case(std::string& out, const TestCase& test) {
   if (!passed && !test.type.empty()) attribute(out, "type", test.type);
   out += test.text.empty()
              ? "/>"
-             : fmt::format(">{}</{}>", join(mapped(split(test.text, "\n"), xml_line), "\n"), tag);
+             : fmt::format(">{}</{}>", core::join(mapped(core::split(test.text, "\n"), xml_line), "\n"), tag);
   out += "\n    </testcase>\n";
 }
 
 // Names that stay the same in the next run, as far as that is possible.
-std::vector<std::string> process_names(const std::vector<ProcessSummary>& processes) {
+std::vector<std::string> process_names(const std::vector<verbs::ProcessSummary>& processes) {
   std::map<std::string, unsigned> times;
   std::vector<std::string> names;
-  for (const ProcessSummary& process : processes) {
+  for (const verbs::ProcessSummary& process : processes) {
     std::string name(process.exe.empty() ? "process" : basename_of(process.exe));
     if (process.rank) name += fmt::format(" rank {}", *process.rank);
     ++times[name];
@@ -261,7 +268,7 @@ std::vector<std::string> process_names(const std::vector<ProcessSummary>& proces
   return names;
 }
 
-std::string blind_text(const BlindProcess& process) {
+std::string blind_text(const diagnose::BlindProcess& process) {
   return fmt::format("{} (pid {}) was not watched: {}", process.exe, process.pid, process.reason);
 }
 
@@ -273,7 +280,7 @@ constexpr std::size_t kShown = 10;           // annotations of one kind that Git
 std::string escaped(std::string_view text, bool property) {
   std::string out;
   for (const char c : text)
-    if (contains(property ? "%\r\n:," : "%\r\n", c))
+    if (core::contains(property ? "%\r\n:," : "%\r\n", c))
       out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     else
       out += c;
@@ -334,7 +341,7 @@ SourceRoot::Named SourceRoot::name(std::string_view path) const {
   if (path.empty() || (!path.starts_with('/') && working_.empty())) return {std::string(path), false};
   std::string whole = path.starts_with('/') ? std::string(path) : working_ + '/' + std::string(path);
   // Lexically: a file of a report may be on another machine.
-  if (contains(whole, "/.")) whole = fs::path(whole).lexically_normal().string();
+  if (core::contains(whole, "/.")) whole = fs::path(whole).lexically_normal().string();
   for (const std::string& root : names_)
     if (const std::size_t begin = whole.find_first_not_of('/', root.size());
         whole.starts_with(root + '/') && begin != std::string::npos)
@@ -344,7 +351,7 @@ SourceRoot::Named SourceRoot::name(std::string_view path) const {
 
 std::string sarif_log(const SarifRun& run) {
   Json driver = {{"name", "kshim"}, {"version", KSHIM_VERSION}, {"semanticVersion", KSHIM_VERSION}};
-  driver["rules"] = json_list(causes(), rule_json);
+  driver["rules"] = json_list(core::causes(), rule_json);
   Json invocation = {{"executionSuccessful", run.failures.empty()}};
   Json& notifications = invocation["toolExecutionNotifications"];
   notifications = json_list(run.notes, [](const std::string& note) { return notification(note, "note"); });
@@ -371,12 +378,12 @@ std::string sarif_log(const SarifRun& run) {
   return dumped(log);
 }
 
-std::string render_sarif(const Analysis& analysis, Format, const RenderOptions&) {
+std::string render_sarif(const verbs::Analysis& analysis, Format, const RenderOptions&) {
   SarifRun run{.id = "kshim-analyze/", .notes = analysis.notes};
   run.findings = placed(analysis.findings, run.root,
                         analysis.processes.empty() ? std::string() : analysis.processes.front().report);
-  for (const BlindProcess& process : analysis.blind)
-    (analysis.verdict == Verdict::blind ? run.failures : run.notes).push_back(blind_text(process));
+  for (const diagnose::BlindProcess& process : analysis.blind)
+    (analysis.verdict == verbs::Verdict::blind ? run.failures : run.notes).push_back(blind_text(process));
   return sarif_log(run);
 }
 
@@ -405,7 +412,7 @@ TestCase test_case(const Finding& finding, std::string group) {
           title_of(finding), page->take()};
 }
 
-std::string render_junit(const Analysis& analysis, Format, const RenderOptions&) {
+std::string render_junit(const verbs::Analysis& analysis, Format, const RenderOptions&) {
   const std::vector<std::string> names = process_names(analysis.processes);
   std::vector<TestSuite> suites(analysis.processes.size());
   for (std::size_t i = 0; i < suites.size(); ++i) suites[i].name = names[i];
@@ -423,8 +430,8 @@ std::string render_junit(const Analysis& analysis, Format, const RenderOptions&)
     if (const auto& ending = analysis.processes[i].ending; ending.failed())
       clean.text = fmt::format("The program ended with {}.", ending.text());
   }
-  const bool blind = analysis.verdict == Verdict::blind;
-  for (const BlindProcess& process : analysis.blind)
+  const bool blind = analysis.verdict == verbs::Verdict::blind;
+  for (const diagnose::BlindProcess& process : analysis.blind)
     others.cases.push_back({.group = std::string(basename_of(process.exe)),
                             .name = "watched",
                             .result = blind ? TestResult::broken : TestResult::skipped,
@@ -437,10 +444,10 @@ std::string render_junit(const Analysis& analysis, Format, const RenderOptions&)
 void GithubCommands::add(Severity severity, std::string_view title, std::string_view text,
                          std::string_view properties) {
   const std::size_t kind = severity == Severity::error ? 0 : severity == Severity::warning ? 1 : 2;
-  commands_.at(kind).push_back(
-      fmt::format("::{} {}title={}::{}\n", kCommands.at(kind), properties,
-                  escaped(clipped(sanitize(title), kTitleBytes), true),
-                  escaped(clipped(join(mapped(split(text, "\n"), sanitize), "\n"), kMessageBytes), false)));
+  commands_.at(kind).push_back(fmt::format(
+      "::{} {}title={}::{}\n", kCommands.at(kind), properties,
+      escaped(clipped(sanitize(title), kTitleBytes), true),
+      escaped(clipped(core::join(mapped(core::split(text, "\n"), sanitize), "\n"), kMessageBytes), false)));
 }
 
 std::string GithubCommands::text() const {
@@ -467,7 +474,7 @@ std::string github_commands(const std::vector<PlacedFinding>& findings, const So
   return commands.text();
 }
 
-std::string render_github(const Analysis& analysis, Format, const RenderOptions&) {
+std::string render_github(const verbs::Analysis& analysis, Format, const RenderOptions&) {
   const SourceRoot root = SourceRoot::of_process();
   return github_commands(placed(analysis.findings, root, {}), root, mapped(analysis.blind, blind_text),
                          analysis.notes);

@@ -37,16 +37,16 @@ struct FilePlace {
 };
 
 struct PlacedFinding {
-  Finding finding;
+  core::Finding finding;
   FilePlace place;
 };
 
 /// The innermost line of the checkout, else the user's own line wherever it is, else the file with the device
 /// code, else the line of the report.
-FilePlace place_of(const Finding& finding, const SourceRoot& root);
+FilePlace place_of(const core::Finding& finding, const SourceRoot& root);
 /// With place_of() each, and with `otherwise` where there is none: what has no place is shown nowhere. The
 /// order is kept.
-std::vector<PlacedFinding> placed(const std::vector<Finding>& findings, const SourceRoot& root,
+std::vector<PlacedFinding> placed(const std::vector<core::Finding>& findings, const SourceRoot& root,
                                   const std::string& otherwise);
 /// At most that many bytes, cut between characters, with an ellipsis where something is gone.
 std::string clipped(std::string text, std::size_t bytes);
@@ -82,13 +82,13 @@ struct TestSuite {
 std::string junit_xml(std::string_view name, const std::vector<TestSuite>& suites);
 
 /// A finding as a case: an error fails, anything else passes and says so in its output.
-TestCase test_case(const Finding& finding, std::string group);
+TestCase test_case(const core::Finding& finding, std::string group);
 
 /// GitHub's workflow commands, lines on a job's output that become annotations: by kind, cut to what GitHub
 /// shows.
 class GithubCommands {
  public:
-  void add(Severity severity, std::string_view title, std::string_view text,
+  void add(core::Severity severity, std::string_view title, std::string_view text,
            std::string_view properties = {});
   std::string text() const;
 

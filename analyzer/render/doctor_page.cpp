@@ -7,6 +7,11 @@
 #include "analyzer/render/scan/render.h"
 
 namespace kshim::render {
+using core::join;
+using core::Tone;
+using input::Check;
+using input::Library;
+
 namespace {
 
 std::string name_of(image::Version version) { return version.known() ? name(version) : "?"; }
@@ -22,16 +27,19 @@ std::string coverage_text(const RowVerdict& gpu) {
 }
 
 std::vector<std::string> archs_of(const MatrixRow& row) {
-  return mapped(row.images,
-                [](const ImageCount& image) { return name(image.candidate.kind, image.candidate.arch); });
+  return core::mapped(row.images, [](const device_code::ImageCount& image) {
+    return name(image.candidate.kind, image.candidate.arch);
+  });
 }
 
 }  // namespace
 
 void write_checks(const std::vector<Check>& checks, Document& to) {
   for (const Check& check : checks) {
-    const bool note = check.severity == Severity::info;
-    const Tone tone = note ? Tone::strong : check.severity == Severity::error ? Tone::error : Tone::warning;
+    const bool note = check.severity == core::Severity::info;
+    const Tone tone = note                                      ? Tone::strong
+                      : check.severity == core::Severity::error ? Tone::error
+                                                                : Tone::warning;
     to.say(tone, note ? "note:" : fmt::format("{}:", to_name(check.severity)), check.text);
     if (!check.advice.empty()) to.paragraph({{check.advice}}, 2);
   }
@@ -54,7 +62,7 @@ struct MachineWriter {
     for (const Library& found : facts_.libraries) library(loads, found);
     if (facts_.libraries.empty())
       row(loads, facts_.process ? "none of CUDA's libraries" : "none of CUDA's libraries by name alone");
-    for (const Preload& preload : facts_.preloads)
+    for (const input::Preload& preload : facts_.preloads)
       row("preload", preload.path + (preload.note.empty() ? "" : ": " + preload.note));
     if (facts_.program) program(*facts_.program);
     doc_.gap();
@@ -69,7 +77,7 @@ struct MachineWriter {
 
   void checks() {
     const bool wrong = std::ranges::any_of(
-        facts_.checks, [](const Check& check) { return check.severity >= Severity::warning; });
+        facts_.checks, [](const Check& check) { return check.severity >= core::Severity::warning; });
     const bool no_driver =
         std::ranges::any_of(facts_.checks, [](const Check& check) { return check.id == "no-libcuda"; });
     if (!wrong && no_driver)
@@ -80,7 +88,7 @@ struct MachineWriter {
     write_checks(facts_.checks, doc_);
   }
   void system() {
-    const System& system = facts_.system;
+    const input::System& system = facts_.system;
     std::vector<std::string> parts = {system.os, system.kernel, system.machine};
     std::erase(parts, "");
     if (!system.glibc.empty()) parts.push_back("glibc " + system.glibc);
@@ -89,7 +97,7 @@ struct MachineWriter {
     if (!parts.empty()) row("system", join(parts, ", "));
   }
   void gpus() {
-    for (const Gpu& gpu : facts_.gpus) {
+    for (const input::Gpu& gpu : facts_.gpus) {
       std::string text = gpu.name.empty() ? "an NVIDIA GPU" : gpu.name;
       if (gpu.cc)
         text += fmt::format(", compute capability {} (sm_{}{})", name(*gpu.cc), gpu.cc->number(),
@@ -103,7 +111,7 @@ struct MachineWriter {
     if (facts_.gpus.empty()) row("GPU", "none");
   }
   void driver() {
-    const Driver& driver = facts_.driver;
+    const input::Driver& driver = facts_.driver;
     std::string text = driver.kernel_module;
     if (driver.cuda.known())
       text += fmt::format("{}for CUDA {} and PTX {} and older (by {})", text.empty() ? "" : ", ",
@@ -111,17 +119,17 @@ struct MachineWriter {
     row("driver", text.empty() ? "none" : text);
   }
   void toolkits() {
-    for (const Toolkit& toolkit : facts_.toolkits)
+    for (const input::Toolkit& toolkit : facts_.toolkits)
       row("toolkit", fmt::format("{} in {} ({}{})", name_of(toolkit.version), toolkit.folder,
                                  join(toolkit.known_by, ", "), toolkit.compiler ? "" : "; no nvcc"));
-    for (const Compiler& compiler : facts_.compilers)
+    for (const input::Compiler& compiler : facts_.compilers)
       row("compiler", fmt::format("{}{}{}: {} (by {})", compiler.program, compiler.version.empty() ? "" : " ",
                                   compiler.version, compiler.path, compiler.known_by));
   }
   void pythons() {
-    for (const Python& python : facts_.pythons) {
-      const auto wheels =
-          mapped(python.wheels, [](const PythonWheel& wheel) { return wheel.name + " " + wheel.version; });
+    for (const input::Python& python : facts_.pythons) {
+      const auto wheels = core::mapped(
+          python.wheels, [](const input::PythonWheel& wheel) { return wheel.name + " " + wheel.version; });
       const std::string how = python.manager.empty() ? std::string() : " (" + python.manager + ")";
       row("Python", fmt::format("{} {}{}: {}", python.interpreter, python.version, how,
                                 wheels.empty() ? "none of CUDA's packages" : join(wheels, ", ")));
@@ -140,7 +148,7 @@ struct MachineWriter {
     row(label, fmt::format("{}: {}{} (by {})", library.name, library.file.path,
                            link && !library.version.empty() ? ", " + library.version : "", library.file.how));
   }
-  void program(const Program& program) {
+  void program(const input::Program& program) {
     std::vector<std::string> chain = program.chain;
     chain.push_back(program.path);
     row("program", join(chain, " -> "));
@@ -150,10 +158,10 @@ struct MachineWriter {
                                                     : "blind: " + program.blind);
     for (const Library& found : program.libraries) library("program", found);
     if (!doc_.terminal())
-      for (const Missing& missing : program.missing) row("not found", missing.text());
+      for (const input::Missing& missing : program.missing) row("not found", missing.text());
   }
 
-  const MachineFacts& facts_;
+  const input::MachineFacts& facts_;
   const std::vector<MatrixRow>& packages_;
   Document& doc_;
   std::vector<Fact> rows_ = {};
@@ -162,11 +170,11 @@ struct MachineWriter {
 
 }  // namespace
 
-KSHIM_JSON(PythonWheel, name, version)
-KSHIM_JSON(Compiler, program, path, version, known_by)
-KSHIM_JSON(System, os, kernel, machine, glibc)
-KSHIM_JSON(MachineEnvironment, container, wsl, device_nodes, pci)
-KSHIM_JSON(Preload, path, there, note)
+KSHIM_JSON(input::PythonWheel, name, version)
+KSHIM_JSON(input::Compiler, program, path, version, known_by)
+KSHIM_JSON(input::System, os, kernel, machine, glibc)
+KSHIM_JSON(input::MachineEnvironment, container, wsl, device_nodes, pci)
+KSHIM_JSON(input::Preload, path, there, note)
 
 template <>
 inline Json to_json(const RowVerdict& from) {
@@ -194,7 +202,7 @@ inline Json to_json(const Library& from) {
 }
 
 template <>
-inline Json to_json(const Gpu& from) {
+inline Json to_json(const input::Gpu& from) {
   Json out = {
       {"name", json_of(from.name)},
       {"compute_capability", json_of(from.cc)},
@@ -204,31 +212,31 @@ inline Json to_json(const Gpu& from) {
 }
 
 template <>
-inline Json to_json(const Toolkit& from) {
+inline Json to_json(const input::Toolkit& from) {
   Json out = {{"path", from.folder}};
   KSHIM_JSON_FIELDS(version, known_by, compiler)
   return out;
 }
 
 template <>
-inline Json to_json(const Python& from) {
+inline Json to_json(const input::Python& from) {
   Json out;
   KSHIM_JSON_FIELDS(interpreter, version, manager, wheels, library_folders)
   return out;
 }
 
 template <>
-inline Json to_json(const Program& from) {
+inline Json to_json(const input::Program& from) {
   Json out;
   KSHIM_JSON_FIELDS(path, found, library)
   out["scripts"] = from.chain;
   KSHIM_JSON_FIELDS(blind, libraries)
-  out["missing"] = mapped(from.missing, &Missing::text);
+  out["missing"] = core::mapped(from.missing, &input::Missing::text);
   return out;
 }
 
 template <>
-inline Json to_json(const Driver& from) {
+inline Json to_json(const input::Driver& from) {
   return {{"kernel_module", json_of(from.kernel_module)},
           {"cuda_version", json_of(from.cuda)},
           {"ptx_isa", json_of(from.isa)},
@@ -236,7 +244,7 @@ inline Json to_json(const Driver& from) {
 }
 
 std::string rendered(const verbs::Examination& examined, Format format, const RenderOptions& options) {
-  const MachineFacts& from = examined.machine;
+  const input::MachineFacts& from = examined.machine;
   const std::vector<MatrixRow> packages = matrix_rows(examined.packages, true);
   if (format != Format::json)
     return write_document(format, "kshim doctor", options, {}, [&](Document& document) {

@@ -9,6 +9,9 @@
 #include "kshim/version.h"
 
 namespace kshim::render {
+using core::sanitize;
+using core::Tone;
+
 namespace {
 
 constexpr std::string_view kYes = "\u2713";
@@ -43,7 +46,7 @@ void Document::title(const std::string& text, std::vector<std::string> about) {
   about.push_back(fmt::format("kshim {}{}, {:%Y-%m-%d}", KSHIM_VERSION,
                               kHash.empty() ? "" : fmt::format(" ({})", kHash),
                               fmt::gmtime(std::time(nullptr))));
-  paragraph({{join(about, " \u00b7 "), Tone::dim}});
+  paragraph({{core::join(about, " \u00b7 "), Tone::dim}});
 }
 
 void Document::heading(unsigned level, Line text) {

@@ -12,15 +12,15 @@ namespace kshim::render {
 
 struct Span {
   std::string text;
-  Tone tone = Tone::plain;
+  core::Tone tone = core::Tone::plain;
   std::string hover = {};   ///< more about it, for pages that can; said elsewhere on the page as well
   std::size_t finding = 0;  ///< the number of the finding that says it, from 1; 0 for none
 };
 using Line = std::vector<Span>;
 using Row = std::vector<Line>;  ///< of a table
 
-inline Span code(std::string text) { return {std::move(text), Tone::code}; }
-inline Span strong(std::string text) { return {std::move(text), Tone::strong}; }
+inline Span code(std::string text) { return {std::move(text), core::Tone::code}; }
+inline Span strong(std::string text) { return {std::move(text), core::Tone::strong}; }
 /// A check mark or a cross.
 Span mark(bool good);
 
@@ -28,13 +28,13 @@ Span mark(bool good);
 struct Fact {
   std::string label;
   Line text;
-  Tone tone = Tone::dim;  ///< of the label
+  core::Tone tone = core::Tone::dim;  ///< of the label
 };
 
 struct Note {
   std::string text;
   std::string head = "note:";
-  Tone tone = Tone::strong;
+  core::Tone tone = core::Tone::strong;
 };
 
 /// How much of long lists a page shows.
@@ -77,8 +77,8 @@ class Document {
   void title(const std::string& text, std::vector<std::string> about = {});
   void heading(unsigned level, Line text);
   /// "ok: nothing is missing". A `level` other than 0: a heading of that level, where the page has headings.
-  void say(Tone tone, const std::string& head, const std::string& text, Tone text_tone = Tone::plain,
-           unsigned level = 0);
+  void say(core::Tone tone, const std::string& head, const std::string& text,
+           core::Tone text_tone = core::Tone::plain, unsigned level = 0);
   /// `indent`: of a terminal; further lines hang by `hang` more.
   void paragraph(Line text, unsigned indent = 0, unsigned hang = 0);
   /// Of either, at most `most`, and no more than limits() says.
@@ -111,7 +111,8 @@ class Document {
 
   // All text is clean here.
   virtual void put_heading(unsigned level, const Line& text) = 0;
-  virtual void put_sentence(Tone tone, const std::string& head, const std::string& text, Tone text_tone);
+  virtual void put_sentence(core::Tone tone, const std::string& head, const std::string& text,
+                            core::Tone text_tone);
   virtual void put_paragraph(const Line& text, unsigned indent, unsigned hang) = 0;
   virtual void put_list(const std::vector<Line>& items) = 0;
   virtual void put_facts(const std::vector<Fact>& rows);

@@ -5,6 +5,9 @@
 #include "analyzer/render/render.h"
 
 namespace kshim::render {
+using core::Tone;
+using verbs::Asked;
+
 namespace {
 
 struct ExplanationWriter {
@@ -16,13 +19,13 @@ struct ExplanationWriter {
     write_findings(explanation_.findings, doc_);
     also();
     next();
-    doc_.notes(mapped(explanation_.notes, [](const std::string& note) { return Note{note}; }));
+    doc_.notes(core::mapped(explanation_.notes, [](const std::string& note) { return Note{note}; }));
   }
 
   // What a number or a name means is the answer to it, with what it stands for most often.
   void answer() {
     const bool log = explanation_.asked == Asked::log;
-    for (const Meaning& meaning : explanation_.meanings)
+    for (const verbs::Meaning& meaning : explanation_.meanings)
       if (!log)
         doc_.say(Tone::strong, fmt::format("{}:", meaning.code),
                  fmt::format("{} ({})", meaning.message, names_of(meaning)));
@@ -36,27 +39,27 @@ struct ExplanationWriter {
       write_answer(outside_cuda(*explanation_.other), 1, at, doc_);
     } else {
       write_answers(explanation_.findings, at, doc_);
-      doc_.notes(mapped(explanation_.notes, [](const std::string& note) { return Note{note}; }));
+      doc_.notes(core::mapped(explanation_.notes, [](const std::string& note) { return Note{note}; }));
     }
-    const std::string word = shell_quote(explanation_.subject);
+    const std::string word = core::shell_quote(explanation_.subject);
     const bool typed =
-        !word.empty() && word.front() != kNoShellWord && explanation_.subject != kStandardInput;
+        !word.empty() && word.front() != core::kNoShellWord && explanation_.subject != verbs::kStandardInput;
     doc_.more("More:", log ? fmt::format("kshim explain --log {} -v", typed ? word : "FILE")
                            : fmt::format("kshim explain {} -v", typed ? word : "MESSAGE"));
   }
 
-  static std::string names_of(const Meaning& meaning) {
+  static std::string names_of(const verbs::Meaning& meaning) {
     std::vector<std::string> names = {meaning.runtime_name, meaning.driver_name};
     std::erase(names, "");
-    return join(names, ", ");
+    return core::join(names, ", ");
   }
 
   void head() {
-    for (const Meaning& meaning : explanation_.meanings) {
+    for (const verbs::Meaning& meaning : explanation_.meanings) {
       doc_.say(Tone::strong, fmt::format("{}:", meaning.code), meaning.message, Tone::strong);
       std::vector<std::string> names = {meaning.runtime_name, meaning.driver_name};
       std::erase(names, "");
-      doc_.paragraph({{join(names, ", ")}}, 2);
+      doc_.paragraph({{core::join(names, ", ")}}, 2);
       if (!meaning.note.empty()) doc_.paragraph({{meaning.note}}, 2);
     }
     if (explanation_.asked != Asked::log || explanation_.line == 0) return;
@@ -71,7 +74,8 @@ struct ExplanationWriter {
                  ? fmt::format("kshim found no CUDA failure that it knows in {}", explanation_.subject)
                  : fmt::format("kshim knows no CUDA error `{}`", explanation_.subject));
     if (!explanation_.nearest.empty())
-      doc_.paragraph({{fmt::format("Names that are like it: {}.", join(explanation_.nearest, ", "))}}, 2);
+      doc_.paragraph({{fmt::format("Names that are like it: {}.", core::join(explanation_.nearest, ", "))}},
+                     2);
     doc_.paragraph({{explanation_.asked == Asked::log
                          ? "If the program did fail, `kshim run -- PROGRAM` records its CUDA calls."
                          : "Paste the whole message, or give the log with --log FILE; `kshim run -- PROGRAM` "
@@ -90,7 +94,7 @@ struct ExplanationWriter {
   void also() {
     if (explanation_.also.empty()) return;
     doc_.heading(2, {{"Other possible causes"}});
-    doc_.list(mapped(explanation_.also, [](const Possibility& also) {
+    doc_.list(core::mapped(explanation_.also, [](const verbs::Possibility& also) {
       return Line{{fmt::format("{}: {}", row_of(also.cause).name, also.when)}};
     }));
   }
@@ -98,22 +102,22 @@ struct ExplanationWriter {
   void next() {
     if (explanation_.next.empty()) return;
     doc_.heading(2, {{"To confirm"}});
-    for (const NextStep& step : explanation_.next) {
+    for (const advise::NextStep& step : explanation_.next) {
       doc_.commands({step.command});
-      doc_.paragraph({{as_sentence(step.why)}}, 6);
+      doc_.paragraph({{core::as_sentence(step.why)}}, 6);
     }
   }
 
-  const Explanation& explanation_;
+  const verbs::Explanation& explanation_;
   Document& doc_;
 };
 
 }  // namespace
 
-KSHIM_JSON(Meaning, code, driver_name, runtime_name, message, note)
-KSHIM_JSON(NextStep, command, why)
+KSHIM_JSON(verbs::Meaning, code, driver_name, runtime_name, message, note)
+KSHIM_JSON(advise::NextStep, command, why)
 
-std::string rendered(const Explanation& from, Format format, RenderOptions options) {
+std::string rendered(const verbs::Explanation& from, Format format, RenderOptions options) {
   options.whole_commands = from.windows;
   if (format != Format::json)
     return write_document(format, "kshim explain", options, {}, [&](Document& document) {
@@ -125,7 +129,7 @@ std::string rendered(const Explanation& from, Format format, RenderOptions optio
   out["meanings"] = json_of(from.meanings);
   out["line"] = from.line == 0 ? Json(nullptr) : Json(from.line);
   out["quote"] = json_of(from.quote);
-  out["also"] = json_list(from.also, [](const Possibility& also) {
+  out["also"] = json_list(from.also, [](const verbs::Possibility& also) {
     return Json{{"cause", row_of(also.cause).name}, {"when", also.when}};
   });
   KSHIM_JSON_FIELDS(next, facts, notes, nearest)

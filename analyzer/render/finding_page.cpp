@@ -8,6 +8,18 @@
 #include "analyzer/render/sentences.h"
 
 namespace kshim::render {
+using advise::FleetPlan;
+using core::basename_of;
+using core::Cause;
+using core::contains;
+using core::counted;
+using core::Device;
+using core::enumerate;
+using core::Finding;
+using core::join;
+using core::Severity;
+using core::Tone;
+
 namespace {
 
 constexpr double kLikely = 0.6;  // below, the title says "probably"
@@ -15,7 +27,7 @@ constexpr double kLikely = 0.6;  // below, the title says "probably"
 std::string_view title_pattern(const Finding& finding) {
   // What was said of this one finding tells more than what is said of all of its cause.
   if (!finding.headline.empty()) return finding.headline;
-  const CauseRow& row = row_of(finding.cause);
+  const core::CauseRow& row = row_of(finding.cause);
   const bool unnamed = finding.cause == Cause::arch_specific_image && finding.have.empty();
   return row.title.empty() || unnamed ? row.headline : row.title;
 }
@@ -49,7 +61,7 @@ std::vector<std::string> title_have(const Finding& finding) {
 
 // The kernel's name without its parameters.
 std::string kernel_name(std::string_view demangled) {
-  const std::string name = shorten(demangled, 50);
+  const std::string name = core::shorten(demangled, 50);
   return name.substr(0, name.find('(', 1));
 }
 
@@ -58,7 +70,7 @@ bool is_alike(std::string_view a, std::string_view b) {
   const auto folded = [](std::string_view name) {
     std::string out;
     for (const char letter : name)
-      if (is_alnum(letter)) out += to_lower(letter);
+      if (core::is_alnum(letter)) out += core::to_lower(letter);
     return out;
   };
   const std::string first = folded(a);
@@ -73,12 +85,12 @@ std::string owner_name(const Finding& finding) {
   const diagnose::Facts& about = *finding.about;
   if (about.package.software.empty() && finding.cause == Cause::library_refuses) {
     // What refuses is what says so; many programs say one sentence.
-    const auto row = std::ranges::find(messages(), about.call.message, &MessageRow::id);
-    return row == messages().end() || row->who == "programs" ? std::string() : std::string(row->who);
+    const auto row = std::ranges::find(data::messages(), about.call.message, &data::MessageRow::id);
+    return row == data::messages().end() || row->who == "programs" ? std::string() : std::string(row->who);
   }
   if (about.package.software.empty()) return about.package.project;
   if (about.package.vendored && !about.package.project.empty()) return about.package.project;
-  const InstallerRow* known = find_installer(about.package.software, "pip");
+  const data::InstallerRow* known = data::find_installer(about.package.software, "pip");
   // Some rows install two projects in one command.
   const bool titled = known != nullptr && !contains(known->title, " and ");
   const std::string_view name = titled ? known->title : std::string_view(about.package.software);
@@ -102,17 +114,17 @@ std::string file_name(const Finding& finding) {
   std::string name(basename_of(finding.object));
   const std::string package = finding.package.label();
   if (package.empty()) return name;
-  const std::string copy = vendored_library(finding.object);
+  const std::string copy = owner::vendored_library(finding.object);
   if (!copy.empty()) return fmt::format("the copy of {} inside {}", copy, package);
   return fmt::format("{} of {}", name, package);
 }
 
 std::string filled_title(const Finding& finding, std::string_view pattern) {
   const std::string owner = owner_name(finding);
-  return expand(pattern, {{"file", file_name(finding)},
-                          {"gpu", gpu_name(finding)},
-                          {"have", enumerate(title_have(finding))},
-                          {"owner", owner.empty() ? "the library itself" : owner}});
+  return core::expand(pattern, {{"file", file_name(finding)},
+                                {"gpu", gpu_name(finding)},
+                                {"have", enumerate(title_have(finding))},
+                                {"owner", owner.empty() ? "the library itself" : owner}});
 }
 
 constexpr std::size_t kKernels = 3;  // the others are folded away, where a page can fold
@@ -192,7 +204,7 @@ struct FindingWriter {
   void places() {
     if (!doc_.terminal()) return add("where", first_place());  // all of them are folded away below
     std::vector<std::string> rows;
-    for (const Place& place : finding_.where) {
+    for (const core::Place& place : finding_.where) {
       std::string row = place_text(place);
       if (rows.size() < doc_.limits().rows && !contains(rows, row)) rows.push_back(std::move(row));
     }
@@ -206,7 +218,7 @@ struct FindingWriter {
     const auto add = [&](const std::string& name) {
       // The kernel that failed may take two lines.
       const std::size_t room = doc_.limits().columns;
-      std::string row = whole() ? name : shorten(name, rows.empty() ? 2 * room : room);
+      std::string row = whole() ? name : core::shorten(name, rows.empty() ? 2 * room : room);
       if (known.insert(row).second) rows.push_back(std::move(row));
     };
     if (!finding_.failed_kernel.empty()) add(finding_.failed_kernel);
@@ -232,7 +244,7 @@ struct FindingWriter {
   void images() {
     doc_.facts(std::exchange(facts_, {}));
     std::vector<Row> rows;
-    for (const ImageVerdict& image : finding_.images) {
+    for (const core::ImageVerdict& image : finding_.images) {
       const std::string kind = image.kind != "ptx" ? image.kind
                                : image.isa.empty() ? "PTX"
                                                    : "PTX " + image.isa;
@@ -248,22 +260,22 @@ struct FindingWriter {
   // What would run is worth saying only where it is known what there is, and none of it would.
   bool nothing_near() const {
     if (finding_.images.empty() && finding_.have.empty()) return false;
-    return std::ranges::none_of(finding_.images,
-                                [](const ImageVerdict& image) { return image.fits || image.would_fit; });
+    return std::ranges::none_of(
+        finding_.images, [](const core::ImageVerdict& image) { return image.fits || image.would_fit; });
   }
 
   void fix(std::size_t i) {
-    const Fix& fix = finding_.fixes[i];
+    const core::Fix& fix = finding_.fixes[i];
     doc_.gap();
     doc_.say(Tone::good, i == 0 ? "Fix:" : "Or:", fix.title, Tone::strong, 3);
     doc_.commands(fix.commands);
     // Another way of doing the same shares the reason.
     const bool same = i != 0 && fix.why == finding_.fixes[i - 1].why;
-    if (!fix.why.empty() && !same) doc_.paragraph({{as_sentence(fix.why)}}, 2);
+    if (!fix.why.empty() && !same) doc_.paragraph({{core::as_sentence(fix.why)}}, 2);
     if (!fix.caveat.empty())
-      doc_.paragraph({strong("Note:"), {as_sentence("note: " + fix.caveat).substr(5)}}, 2);
+      doc_.paragraph({strong("Note:"), {core::as_sentence("note: " + fix.caveat).substr(5)}}, 2);
     std::vector<std::string> assumed;
-    for (const Assumed what : fix.assumed) assumed.emplace_back(words_of(what));
+    for (const core::Assumed what : fix.assumed) assumed.emplace_back(words_of(what));
     if (!assumed.empty())
       doc_.paragraph({strong("Assumed,"), {fmt::format(" as the log does not say: {}.", enumerate(assumed))}},
                      2);
@@ -276,7 +288,7 @@ struct FindingWriter {
     const std::size_t all = finding_.dead_ends.size();
     const std::size_t shown = shown_of(all, doc_.limits().rows);
     std::vector<Line> items;
-    for (const DeadEnd& end : std::span(finding_.dead_ends).first(shown))
+    for (const core::DeadEnd& end : std::span(finding_.dead_ends).first(shown))
       items.push_back({strong(end.action), {": " + end.why}});
     if (all > shown) items.push_back({{fmt::format("and {} more: kshim analyze --verbose", all - shown)}});
     doc_.list(std::move(items));
@@ -284,28 +296,28 @@ struct FindingWriter {
 
   void fold(const std::string& summary, const std::vector<std::string>& items) {
     doc_.open_details(summary);
-    doc_.list(mapped(items, [](const std::string& item) { return Line{code(item)}; }));
+    doc_.list(core::mapped(items, [](const std::string& item) { return Line{code(item)}; }));
     doc_.close_details();
   }
 
   void details() {
     if (kernels_.size() > kKernels + 1) fold(counted(kernels_.size(), "kernel"), kernels_);
-    if (finding_.where.size() > 1) fold("Stack, innermost first", mapped(finding_.where, place_text));
+    if (finding_.where.size() > 1) fold("Stack, innermost first", core::mapped(finding_.where, place_text));
   }
 
   // Report and line first, so that they can be found at a glance; the folder once, where it is the same for
   // all.
   void evidence() {
-    const std::vector<Evidence>& rows = finding_.evidence;
+    const std::vector<core::Evidence>& rows = finding_.evidence;
     if (rows.empty()) return;
     const auto folder_of = [](const std::string& file) { return file.substr(0, file.rfind('/') + 1); };
     const std::string folder = folder_of(rows.front().at.file);
-    const bool common = std::ranges::all_of(rows, [&](const Evidence& evidence) {
+    const bool common = std::ranges::all_of(rows, [&](const core::Evidence& evidence) {
       return evidence.at.empty() || folder_of(evidence.at.file) == folder;
     });
     doc_.open_details(common && !folder.empty() ? "Evidence in " + folder : "Evidence");
     std::vector<Line> items;
-    for (const Evidence& row : rows) {
+    for (const core::Evidence& row : rows) {
       const std::string location = row.at.text();
       const std::string place(common ? basename_of(location) : std::string_view(location));
       items.push_back(place.empty() ? Line{{row.text}} : Line{code(place), {": " + row.text}});
@@ -321,8 +333,8 @@ struct FindingWriter {
 };
 
 std::string added_text(const FleetPlan& plan) {
-  FleetList added;
-  for (const FleetArch& row : plan.smallest.archs)
+  advise::FleetList added;
+  for (const advise::FleetArch& row : plan.smallest.archs)
     if (row.added) added.archs.push_back({row.arch, true, {}});
   return added.archs.empty() ? "adds nothing" : "adds " + list_text(added);
 }
@@ -330,11 +342,11 @@ std::string added_text(const FleetPlan& plan) {
 // Whether it says more than the fix of the one finding about this file.
 bool is_news(const FleetPlan& plan) {
   const auto added =
-      std::ranges::count_if(plan.smallest.archs, [](const FleetArch& row) { return row.added; });
+      std::ranges::count_if(plan.smallest.archs, [](const advise::FleetArch& row) { return row.added; });
   const bool hosts = std::ranges::any_of(
-      plan.breaks, [&](const FleetBreak& row) { return row.host != plan.breaks.front().host; });
-  const bool shared =
-      std::ranges::any_of(plan.smallest.archs, [](const FleetArch& row) { return row.serves.size() > 1; });
+      plan.breaks, [&](const advise::FleetBreak& row) { return row.host != plan.breaks.front().host; });
+  const bool shared = std::ranges::any_of(plan.smallest.archs,
+                                          [](const advise::FleetArch& row) { return row.serves.size() > 1; });
   return plan.gpus.size() > 1 &&
          (added > 1 || hosts || shared || !plan.compiled.empty() || !plan.unserved.empty());
 }
@@ -361,11 +373,11 @@ std::vector<std::string> targets_of(const Finding& finding) {
   return out;
 }
 
-std::string place_text(const Place& place) {
-  const std::string function = shorten(place.function, 60);
+std::string place_text(const core::Place& place) {
+  const std::string function = core::shorten(place.function, 60);
   if (place.file.empty() && function.empty()) return fmt::format("{} +0x{:x}", place.object, place.offset);
   if (place.file.empty()) return fmt::format("{}, in {}", function, basename_of(place.object));
-  return ReportLine{place.file, place.line}.text() + (function.empty() ? "" : ", in " + function);
+  return core::ReportLine{place.file, place.line}.text() + (function.empty() ? "" : ", in " + function);
 }
 
 Line call_of(const Finding& finding) {
@@ -402,7 +414,7 @@ std::string how_often(const Finding& finding) {
 std::string title_sentence(const Finding& finding) {
   std::string title = title_of(finding);
   const std::string_view file = basename_of(finding.object);
-  if (file.empty() || !title.starts_with(file)) return as_sentence(std::move(title));
+  if (file.empty() || !title.starts_with(file)) return core::as_sentence(std::move(title));
   return title + '.';
 }
 
@@ -414,7 +426,7 @@ std::string title_of(const Finding& finding) {
                                   : finding.kernels.front();
   const bool sure = finding.confidence >= kLikely;
   const bool failed = finding.code || !finding.failed_call.empty();
-  if (failed && !kernel.empty() && asks_for(pattern, "file") && finding.severity == Severity::error) {
+  if (failed && !kernel.empty() && core::asks_for(pattern, "file") && finding.severity == Severity::error) {
     return fmt::format("kernel {} cannot run{} {}", kernel_name(kernel), sure ? ":" : ", probably because",
                        text);
   }
@@ -439,7 +451,7 @@ std::string counted_findings(std::span<const Finding> findings) {
 
 std::string message_text(const Finding& finding) {
   std::string text = title_sentence(finding);
-  for (const Fix& fix : finding.fixes) {
+  for (const core::Fix& fix : finding.fixes) {
     text += fmt::format("\n{}: {}", &fix == finding.fixes.data() ? "Fix" : "Or", fix.title);
     for (const std::string& command : fix.commands) text += "\n    " + command;
   }
@@ -509,12 +521,12 @@ void write_fleet(const std::vector<FleetPlan>& all, Document& document) {
   write_left_out(plans.size() - shown, "more file", document);
 }
 
-KSHIM_JSON(FleetArch, arch, added, serves)
+KSHIM_JSON(advise::FleetArch, arch, added, serves)
 
-KSHIM_JSON(FleetList, archs)
+KSHIM_JSON(advise::FleetList, archs)
 
 template <>
-inline Json to_json(const FleetBreak& from) {
+inline Json to_json(const advise::FleetBreak& from) {
   Json out;
   KSHIM_JSON_FIELDS(host, ordinal, gpu)
   out["compute_capability"] = json_of(from.cc);

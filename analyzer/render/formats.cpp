@@ -19,12 +19,13 @@ std::optional<Format> parse_format(std::string_view name, std::span<const Format
 }
 
 std::string format_names(std::span<const Format> of) {
-  return join(
-      mapped(of, [](Format format) { return std::string(kNames.at(static_cast<std::size_t>(format))); }),
+  return core::join(
+      core::mapped(of,
+                   [](Format format) { return std::string(kNames.at(static_cast<std::size_t>(format))); }),
       ", ");
 }
 
-std::string rendered(const Analysis& analysis, Format format, const RenderOptions& options) {
+std::string rendered(const verbs::Analysis& analysis, Format format, const RenderOptions& options) {
   switch (format) {
 #define KSHIM_FORMAT(id, writer) \
   case Format::id:               \

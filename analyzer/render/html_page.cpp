@@ -7,6 +7,8 @@
 #include "page_assets.h"
 
 namespace kshim::render {
+using core::Tone;
+
 namespace {
 
 // A page that opens at once and can be sifted while one types; what is more is counted on it.
@@ -39,7 +41,7 @@ class HtmlWriter {
     out_.append("<").append(tag);
     for (const auto& [name, value] : attributes)
       if (!value.empty())
-        out_.append(" ").append(name).append("=\"").append(escape_markup(value)).append("\"");
+        out_.append(" ").append(name).append("=\"").append(core::escape_markup(value)).append("\"");
     out_ += '>';
     open_.push_back(tag);
   }
@@ -51,7 +53,7 @@ class HtmlWriter {
     }
   }
 
-  void text(std::string_view text) { out_ += escape_markup(text); }
+  void text(std::string_view text) { out_ += core::escape_markup(text); }
   /// open, text, close
   void element(const char* tag, std::string_view content, const Attributes& attributes = {}) {
     open(tag, attributes);
@@ -104,9 +106,9 @@ class HtmlPage final : public Document {
     if (const std::size_t here = body.find(kPartsHere); here != std::string::npos)
       body.insert(here + kPartsHere.find("</"), std::move(parts).take());
     // {body} stays: it is large.
-    std::string page = expand(kPageTemplate, {{"sheet", base64_of_hex(kPageSheetHash)},
-                                              {"script", base64_of_hex(kPageScriptHash)},
-                                              {"title", escape_markup(title_)}});
+    std::string page = core::expand(kPageTemplate, {{"sheet", base64_of_hex(kPageSheetHash)},
+                                                    {"script", base64_of_hex(kPageScriptHash)},
+                                                    {"title", core::escape_markup(title_)}});
     page.replace(page.find(kBodyHere) + kBodyHere.find('{'), kBodyHere.size() - kBodyHere.find('{'), body);
     return page;
   }
@@ -154,7 +156,7 @@ class HtmlPage final : public Document {
   void put_commands(const std::vector<std::string>& commands) override {
     html_.open("div", {{"class", "commands"}});
     html_.open("pre");
-    html_.element("code", join(commands, "\n"));
+    html_.element("code", core::join(commands, "\n"));
     html_.close(2);
   }
 

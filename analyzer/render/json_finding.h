@@ -15,15 +15,15 @@ using Json = nlohmann::ordered_json;
 template <class T>
 Json to_json(const T& value);
 template <>
-Json to_json(const Finding& finding);
+Json to_json(const core::Finding& finding);
 template <>
-Json to_json(const PackageName& package);
+Json to_json(const core::PackageName& package);
 template <>
-inline Json to_json(const Severity& severity) {
+inline Json to_json(const core::Severity& severity) {
   return to_name(severity);
 }
 template <>
-inline Json to_json(const Assumed& what) {
+inline Json to_json(const core::Assumed& what) {
   return to_name(what);
 }
 /// Pure ASCII with a newline at the end: what a stranger's file holds cannot steer a terminal, and is not

@@ -4,6 +4,9 @@
 #include "analyzer/render/document.h"
 
 namespace kshim::render {
+using core::mapped;
+using core::Tone;
+
 namespace {
 
 constexpr PageLimits kIssue = {.rows = 40, .columns = 200, .findings = 40, .kernels = 400};
@@ -44,7 +47,7 @@ std::string code_span(std::string_view text, Where where) {
 // it leaves alone.
 bool attracts(std::string_view word) {
   if (word.find_first_of("@$") != std::string_view::npos) return true;
-  if (contains(word, "://") || contains(word, "www.")) return true;
+  if (core::contains(word, "://") || core::contains(word, "www.")) return true;
   if (std::ranges::count(word, ':') > 1) return true;
   for (std::size_t at = word.find_first_of("#-"); at != std::string_view::npos;
        at = word.find_first_of("#-", at + 1)) {
@@ -60,8 +63,8 @@ std::string escaped_word(std::string_view word, Where where) {
   for (std::size_t i = 0; i < word.size(); ++i) {
     const char c = word[i];
     // CMAKE_CUDA_ARCHITECTURES is no emphasis: between letters the underscore means nothing.
-    const bool inside =
-        c == '_' && i > 0 && i + 1 < word.size() && is_alnum(word[i - 1]) && is_alnum(word[i + 1]);
+    const bool inside = c == '_' && i > 0 && i + 1 < word.size() && core::is_alnum(word[i - 1]) &&
+                        core::is_alnum(word[i + 1]);
     if (!inside && std::string_view("\\`*_[]<>&|~#").find(c) != std::string_view::npos) out += '\\';
     out += c;
   }
@@ -71,13 +74,14 @@ std::string escaped_word(std::string_view word, Where where) {
 // At the beginning of a block "1.", "-" and "=" start lists and underline headings.
 std::string escaped_start(std::string text) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  if (digits < text.size() && contains(digits != 0 ? ".)" : "-+=", text[digits])) text.insert(digits, "\\");
+  if (digits < text.size() && core::contains(digits != 0 ? ".)" : "-+=", text[digits]))
+    text.insert(digits, "\\");
   return text;
 }
 
 std::string escaped(std::string_view text, Where where) {
   std::string out;
-  for (const std::string& word : split(text, " ")) {
+  for (const std::string& word : core::split(text, " ")) {
     if (!out.empty() && out.back() != ' ') out += ' ';
     if (!word.empty()) out += escaped_word(word, where);
   }
@@ -143,9 +147,9 @@ class MarkdownPage final : public Document {
   }
 
   void put_list(const std::vector<Line>& items) override {
-    block(
-        join(mapped(items, [](const Line& item) { return "- " + escaped_start(joined(item, Where::block)); }),
-             "\n"));
+    block(core::join(
+        mapped(items, [](const Line& item) { return "- " + escaped_start(joined(item, Where::block)); }),
+        "\n"));
   }
 
   void put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
@@ -170,7 +174,7 @@ class MarkdownPage final : public Document {
     std::size_t run = 2;
     for (const std::string& command : commands) run = std::max(run, longest_run(command, '`'));
     const std::string fence(run + 1, '`');
-    block(fence + "sh\n" + join(commands, "\n") + '\n' + fence);
+    block(fence + "sh\n" + core::join(commands, "\n") + '\n' + fence);
   }
 
   void put_finding(std::size_t /*number*/, std::string_view kind, const std::string& title,
@@ -182,12 +186,13 @@ class MarkdownPage final : public Document {
   void put_details(const std::string& summary) override {
     folded_ = true;
     ++details_;
-    block("<details>\n<summary>" + escape_markup(summary) + "</summary>");
+    block("<details>\n<summary>" + core::escape_markup(summary) + "</summary>");
   }
 
   void block(std::string_view text) {
     if (!text.empty())
-      blocks_.push_back({join(mapped(split(text, "\n"), no_command), "\n") + '\n', folded_ ? details_ : 0});
+      blocks_.push_back({core::join(mapped(core::split(text, "\n"), core::no_command), "\n") + '\n',
+                         folded_ ? details_ : 0});
   }
 
   void shorten() {

@@ -9,14 +9,14 @@
 
 namespace kshim::render {
 
-std::string rendered(const Analysis& analysis, Format format, const RenderOptions& options);
+std::string rendered(const verbs::Analysis& analysis, Format format, const RenderOptions& options);
 #define KSHIM_FORMAT(id, writer) \
-  std::string render_##writer(const Analysis& analysis, Format format, const RenderOptions& options);
+  std::string render_##writer(const verbs::Analysis& analysis, Format format, const RenderOptions& options);
 #include "analyzer/core/formats.def"
 #undef KSHIM_FORMAT
 
 /// As text, Markdown or JSON (kshim-doctor/1).
 std::string rendered(const verbs::Examination& examined, Format format, const RenderOptions& options);
 /// As text, Markdown or JSON (kshim-explain/1).
-std::string rendered(const Explanation& explanation, Format format, RenderOptions options);
+std::string rendered(const verbs::Explanation& explanation, Format format, RenderOptions options);
 }  // namespace kshim::render

@@ -3,19 +3,28 @@
 #include "analyzer/render/sentences.h"
 
 namespace kshim::render {
+using advise::FleetArch;
+using core::enumerate;
+using core::Tone;
+using data::last_toolkit_for;
+using data::ToolkitRow;
+using verbs::Analysis;
+using verbs::ProcessSummary;
+using verbs::Verdict;
+
 namespace {
 
 std::string gpus_text(const Analysis& analysis) {
   // In the order of their ordinals, as the reports have them.
   std::vector<std::string> names;
-  for (const DeviceSummary& device : analysis.devices) {
+  for (const verbs::DeviceSummary& device : analysis.devices) {
     // The simulator's names say so themselves.
     constexpr std::string_view kSimulated = " (simulated)";
     std::string name = device.name;
     if (name.ends_with(kSimulated)) name.resize(name.size() - kSimulated.size());
     name += fmt::format(" ({}{})", device.cc ? image::to_name(*device.cc).view() : "?",
                         device.simulated ? ", simulated" : "");
-    if (!contains(names, name)) names.push_back(std::move(name));
+    if (!core::contains(names, name)) names.push_back(std::move(name));
   }
   if (names.size() > 3) return fmt::format("{} kinds of GPUs", names.size());
   return enumerate(names);
@@ -24,7 +33,7 @@ std::string gpus_text(const Analysis& analysis) {
 std::string modules_text(const Analysis& analysis) {
   std::uint64_t modules = 0;
   for (const ProcessSummary& process : analysis.processes) modules += process.modules;
-  std::string text = fmt::format("{} loaded", counted(modules, "kernel module"));
+  std::string text = fmt::format("{} loaded", core::counted(modules, "kernel module"));
   if (analysis.processes.size() > 1) text += fmt::format(" in {} processes", analysis.processes.size());
   return text;
 }
@@ -35,7 +44,7 @@ std::vector<std::string> reports_that(const Analysis& analysis, Which&& which) {
   constexpr std::size_t kNamed = 4;
   std::vector<std::string> out;
   for (const ProcessSummary& process : analysis.processes)
-    if (which(process)) out.emplace_back(basename_of(process.report));
+    if (which(process)) out.emplace_back(core::basename_of(process.report));
   const std::size_t all = out.size();
   out.resize(std::min(all, kNamed));
   if (all > kNamed) out.push_back(fmt::format("{} more", all - kNamed));
@@ -44,7 +53,7 @@ std::vector<std::string> reports_that(const Analysis& analysis, Which&& which) {
 
 // A gap that nobody ran into leaves the verdict "ok", but something is missing.
 bool has_gap(const Analysis& analysis) {
-  return contains(mapped(analysis.findings, &Finding::cause), Cause::latent_gap);
+  return core::contains(core::mapped(analysis.findings, &core::Finding::cause), core::Cause::latent_gap);
 }
 const char* outcome(const Analysis& analysis) {
   return has_gap(analysis) ? "nothing failed" : "nothing missing";
@@ -56,7 +65,7 @@ bool recorded_any(const Analysis& analysis) {
 }
 
 bool is_simulated(const Analysis& analysis) {
-  return std::ranges::any_of(analysis.devices, &DeviceSummary::simulated);
+  return std::ranges::any_of(analysis.devices, &verbs::DeviceSummary::simulated);
 }
 
 // The beginning of a line that may be long.
@@ -72,7 +81,7 @@ std::string ending_text(const Analysis& analysis) {
   if (analysis.term_signal) return fmt::format("the program was ended by signal {}", *analysis.term_signal);
   std::string text = fmt::format("the program ended with {}", *analysis.exit_status);
   if (!analysis.findings.empty()) return text;
-  const LastWords& last = analysis.last_words;
+  const verbs::LastWords& last = analysis.last_words;
   if (last.exception) {
     text += fmt::format(": {}", quoted_line(last.line));
     if (!last.about_gpu) text += ", which is no failure of CUDA's";
@@ -124,7 +133,7 @@ VerdictLine idle_line(const Analysis& analysis) {
   const std::size_t more = names.size() - std::min(names.size(), kNamed);
   names.resize(names.size() - more);
   if (more != 0) names.push_back(fmt::format("{} more", more));
-  const bool told = worst(analysis) >= Severity::warning;  // why
+  const bool told = worst(analysis) >= core::Severity::warning;  // why
   return {
       Tone::strong, "idle:",
       fmt::format("the program initialized CUDA and used no kernel{}{}{}{}{}", on_gpus(analysis),
@@ -137,10 +146,10 @@ VerdictLine idle_line(const Analysis& analysis) {
 // The first and the last toolkit that emit code which serves a GPU.
 std::string toolkit_range(image::ComputeCapability gpu) {
   const image::Arch own{gpu, image::Suffix::none};
-  const ToolkitRow* first = first_toolkit_for(own);
+  const ToolkitRow* first = data::first_toolkit_for(own);
   const ToolkitRow* last = last_toolkit_for(own);
   if (first == nullptr) return fmt::format("no toolkit that is known builds for {}", name(gpu));
-  const bool ended = last != nullptr && last->version < toolkits().back().version;
+  const bool ended = last != nullptr && last->version < data::toolkits().back().version;
   return ended ? fmt::format("CUDA {} is the last for {}", name(last->version), name(gpu))
                : fmt::format("CUDA {} is the first for {}", name(first->version), name(gpu));
 }
@@ -189,7 +198,7 @@ VerdictLine verdict_line(const Analysis& analysis) {
                                                    modules_text(analysis), outcome(analysis))
                                      : "kshim could not watch the program, and nothing is recorded"};
     case Verdict::failure:
-      if (worst(analysis) < Severity::error) return failed_line(analysis);
+      if (worst(analysis) < core::Severity::error) return failed_line(analysis);
       break;
     case Verdict::gap:
       break;
@@ -198,10 +207,10 @@ VerdictLine verdict_line(const Analysis& analysis) {
 }
 
 std::string names_of(const std::vector<image::ComputeCapability>& gpus) {
-  return join(mapped(gpus, [](image::ComputeCapability gpu) { return name(gpu); }), ", ");
+  return core::join(core::mapped(gpus, [](image::ComputeCapability gpu) { return name(gpu); }), ", ");
 }
 
-std::string list_text(const FleetList& list) {
+std::string list_text(const advise::FleetList& list) {
   std::string out;
   for (const FleetArch& row : list.archs) {
     if (!out.empty()) out += ' ';
@@ -212,16 +221,16 @@ std::string list_text(const FleetList& list) {
   return out;
 }
 
-std::string cmake_text(const FleetPlan& plan) {
+std::string cmake_text(const advise::FleetPlan& plan) {
   std::vector<std::string> parts;
   for (const FleetArch& row : plan.smallest.archs) {
     const std::string digits = sm_name(row.arch).substr(3);  // without sm_
     parts.push_back(row.arch == plan.ptx ? digits : digits + "-real");
   }
-  return join(parts, ";");
+  return core::join(parts, ";");
 }
 
-std::string toolkits_text(const FleetPlan& plan) {
+std::string toolkits_text(const advise::FleetPlan& plan) {
   std::string which;
   if (plan.toolkits.size() == 1) {
     which = fmt::format("CUDA {}", name(plan.toolkits.front()));
@@ -234,7 +243,7 @@ std::string toolkits_text(const FleetPlan& plan) {
     return which.empty() ? "no single toolkit builds all of it" : which + " builds all of it";
   std::vector<image::ComputeCapability> left = plan.compiled;
   left.insert(left.end(), plan.unserved.begin(), plan.unserved.end());
-  std::vector<std::string> reasons = mapped(left, toolkit_range);
+  std::vector<std::string> reasons = core::mapped(left, toolkit_range);
   // Of those that are built, the one that keeps the others out: with the earliest last toolkit.
   const FleetArch* oldest = nullptr;
   for (const FleetArch& row : plan.smallest.archs) {
@@ -243,7 +252,7 @@ std::string toolkits_text(const FleetPlan& plan) {
     if (last != nullptr && (known == nullptr || last->version < known->version)) oldest = &row;
   }
   if (oldest != nullptr && !oldest->serves.empty() &&
-      last_toolkit_for(oldest->arch)->version < toolkits().back().version)
+      last_toolkit_for(oldest->arch)->version < data::toolkits().back().version)
     reasons.push_back(toolkit_range(oldest->arch.cc));
   std::string out = fmt::format("no single toolkit builds for all of them ({})", enumerate(reasons));
   if (!which.empty()) {
@@ -256,11 +265,11 @@ std::string toolkits_text(const FleetPlan& plan) {
   return out;
 }
 
-std::string breaks_text(const FleetPlan& plan) {
+std::string breaks_text(const advise::FleetPlan& plan) {
   constexpr std::size_t kNamed = 4;
   std::vector<std::pair<std::string, std::uint64_t>> hosts;  // GPUs of one kind on one host, and how many
   std::uint64_t told = 0;
-  for (const FleetBreak& row : plan.breaks) {
+  for (const advise::FleetBreak& row : plan.breaks) {
     std::string text =
         fmt::format("{} ({}, {})", row.host.empty() ? "this machine" : row.host, row.gpu, name(row.cc));
     const auto known = std::ranges::find(hosts, text, [](const auto& each) { return each.first; });
@@ -275,7 +284,7 @@ std::string breaks_text(const FleetPlan& plan) {
   std::vector<std::string> parts;
   for (const auto& [text, count] : hosts)
     parts.push_back(count == 1 ? text : fmt::format("{} GPUs of {}", count, text));
-  if (plan.breaks_total > told) parts.push_back(counted(plan.breaks_total - told, "more GPU"));
+  if (plan.breaks_total > told) parts.push_back(core::counted(plan.breaks_total - told, "more GPU"));
   return enumerate(parts);
 }
 

@@ -11,8 +11,8 @@ constexpr std::size_t kDeepest = 300;        // bytes of a path before /home
 constexpr std::size_t kMaxHostLength = 255;  // HOST_NAME_MAX and more
 
 /// What a path is made of when it stands in a sentence or a command.
-bool is_path(char c) { return !contains(" \t\n'\"`=:;,()<>|&!", c); }
-bool is_word(char c) { return is_alnum(c) || c == '_' || c == '-'; }
+bool is_path(char c) { return !core::contains(" \t\n'\"`=:;,()<>|&!", c); }
+bool is_word(char c) { return core::is_alnum(c) || c == '_' || c == '-'; }
 
 /// Where the path begins that `slash` is part of; `slash` itself behind an option (-I/home/ada); npos for
 /// anything but an absolute path.
@@ -71,10 +71,10 @@ std::optional<HomeRange> home_at(std::string_view text, std::size_t at, std::str
 std::size_t uuid_end(std::string_view text, std::size_t at) {
   for (const std::size_t digits : {8U, 4U, 4U, 4U, 12U}) {
     if (digits != 8 && (at >= text.size() || text[at++] != '-')) return 0;
-    if (text.size() - at < digits || !std::ranges::all_of(text.substr(at, digits), is_hex)) return 0;
+    if (text.size() - at < digits || !std::ranges::all_of(text.substr(at, digits), core::is_hex)) return 0;
     at += digits;
   }
-  return at < text.size() && is_hex(text[at]) ? 0 : at;
+  return at < text.size() && core::is_hex(text[at]) ? 0 : at;
 }
 
 template <class Replace>
@@ -102,7 +102,7 @@ Shortener::Shortener(std::vector<std::string> hosts, std::string home) : home_(s
   for (std::string& host : hosts) {
     // A name of one or two letters is in every sentence.
     const bool usable = host.size() > 2 && host != "localhost";
-    if (usable && !contains(known, host)) known.push_back(std::move(host));
+    if (usable && !core::contains(known, host)) known.push_back(std::move(host));
   }
   for (std::size_t i = 0; i < known.size(); ++i) {
     const std::string shown = known.size() == 1 ? "host" : fmt::format("host{}", i + 1);
@@ -146,7 +146,7 @@ std::string Shortener::shorten_rest(std::string_view text) const {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const bool begins = at == 0 || !is_word(text[at - 1]);
-    const bool may_be_uuid = is_hex(text[at]) && (begins || text[at - 1] == '-');
+    const bool may_be_uuid = core::is_hex(text[at]) && (begins || text[at - 1] == '-');
     if (const std::size_t end = may_be_uuid ? uuid_end(text, at) : 0; end != 0) {
       out += text.substr(at, 8);
       at = end;

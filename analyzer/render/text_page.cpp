@@ -2,6 +2,9 @@
 #include "analyzer/render/document.h"
 
 namespace kshim::render {
+using core::columns;
+using core::Tone;
+
 namespace {
 
 constexpr unsigned kNarrowest = 60;
@@ -42,7 +45,7 @@ std::string padded(const std::string& text, std::size_t width) {
 class TextPage final : public Document {
  public:
   explicit TextPage(const RenderOptions& options)
-      : Document(options.unicode ? sanitizing_cleaner() : Cleaner{ascii, sanitize}),
+      : Document(options.unicode ? sanitizing_cleaner() : Cleaner{core::ascii, core::sanitize}),
         options_(options),
         width_(std::clamp(options.width, kNarrowest, kWidest)) {}
 
@@ -73,7 +76,7 @@ class TextPage final : public Document {
       // A line must not end in blanks, nor in blanks before the end of a color.
       std::string_view rest = text;
       while (rest.ends_with(' ')) rest.remove_suffix(1);
-      out += no_command(std::string(rest));
+      out += core::no_command(std::string(rest));
       out += '\n';
     }
     return out;
@@ -185,7 +188,7 @@ class TextPage final : public Document {
 
   // Filled, and each line painted by itself: further lines begin in column `indent`.
   void add_filled(std::string_view text, std::size_t indent, Tone tone) {
-    const std::vector<std::string> filled = split(fill(text, width_, indent), "\n");
+    const std::vector<std::string> filled = core::split(core::fill(text, width_, indent), "\n");
     lines_.back() += paint(tone, filled.front());
     for (const std::string& line : std::span(filled).subspan(1))
       lines_.push_back(std::string(indent, ' ') + paint(tone, std::string_view(line).substr(indent)));
@@ -236,7 +239,7 @@ class TextPage final : public Document {
         if (cell != "." && cell != "|")
           text += fmt::format("{}{}:{}", text.empty() ? "" : "  ", head[i], cell);
       }
-      if (!text.empty()) lines_.push_back("  " + fill(text, options_.width, 2));
+      if (!text.empty()) lines_.push_back("  " + core::fill(text, options_.width, 2));
     }
   }
 
@@ -292,7 +295,7 @@ constexpr std::size_t kBackslash = 2;  // with the blank before it
 struct Breaker {
   // An option and its values, kept together where they fit on one line.
   void part(const std::vector<std::string>& words) {
-    const std::string whole = join(words, " ");
+    const std::string whole = core::join(words, " ");
     if (columns(whole) <= width - hang - kBackslash) return add(whole);
     for (const std::string& word : words) add(word);
   }
@@ -318,13 +321,13 @@ constexpr std::size_t kMaxEndingLength = 6;
 constexpr unsigned kRounds = 6;
 
 // UAX #11, the blocks that are wide or full width throughout or nearly so.
-constexpr CharacterRange kWide[] = {
+constexpr core::CharacterRange kWide[] = {
     {0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0x4DBF},  {0x4E00, 0xA4CF}, {0xA960, 0xA97F},
     {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},  {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6},
     {0x1F300, 0x1F64F}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
 // Combining marks and variation selectors.
-constexpr CharacterRange kNone[] = {{0x0300, 0x036F}, {0x1AB0, 0x1AFF}, {0x20D0, 0x20FF},
-                                    {0x3099, 0x309A}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}};
+constexpr core::CharacterRange kNone[] = {{0x0300, 0x036F}, {0x1AB0, 0x1AFF}, {0x20D0, 0x20FF},
+                                          {0x3099, 0x309A}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}};
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
@@ -333,10 +336,10 @@ struct Taken {
   std::size_t bytes, columns;
 };
 Taken taken_by(std::string_view text) {
-  const Decoded next = decode(text);
-  return {std::max<std::size_t>(next.length, 1), is_within(kNone, next.code)   ? 0U
-                                                 : is_within(kWide, next.code) ? 2U
-                                                                               : 1U};
+  const core::Decoded next = core::decode(text);
+  return {std::max<std::size_t>(next.length, 1), core::is_within(kNone, next.code)   ? 0U
+                                                 : core::is_within(kWide, next.code) ? 2U
+                                                                                     : 1U};
 }
 
 /// As many whole characters from the end as fit.

@@ -3,15 +3,17 @@
 #include "analyzer/render/sentences.h"
 
 namespace kshim::render {
+using core::Cause;
+
 namespace {
 
 constexpr std::size_t kNamed = 3;
 
 // "sm_80, sm_86 and 4 more"
 std::string shortened(const std::vector<std::string>& archs) {
-  if (archs.size() <= kNamed) return enumerate(archs);
+  if (archs.size() <= kNamed) return core::enumerate(archs);
   const std::vector<std::string> shown(archs.begin(), archs.begin() + kNamed - 1);
-  return fmt::format("{} and {} more", join(shown, ", "), archs.size() - shown.size());
+  return fmt::format("{} and {} more", core::join(shown, ", "), archs.size() - shown.size());
 }
 
 std::vector<std::string> ptx_of(std::vector<std::string> archs) {
@@ -20,8 +22,8 @@ std::vector<std::string> ptx_of(std::vector<std::string> archs) {
 }
 
 // What contradicts what; empty where it is not known.
-std::string values_of(const Finding& finding) {
-  if (has_trait(finding.cause, cause_trait::code_missing) && !finding.have.empty() && finding.code &&
+std::string values_of(const core::Finding& finding) {
+  if (has_trait(finding.cause, core::cause_trait::code_missing) && !finding.have.empty() && finding.code &&
       finding.cause != Cause::arch_specific_image && finding.cause != Cause::kernel_missing_from_image)
     return finding.cause == Cause::ptx_newer_than_device ? shortened(ptx_of(finding.have))
                                                          : "only for " + shortened(finding.have);
@@ -43,8 +45,8 @@ std::string values_of(const Finding& finding) {
         const std::string asked = name(image::ImageKind::cubin, about.call.compiler->asked);
         const std::string& compiler = about.call.compiler->name;
         // A version that knows the architecture is not the one that refused it.
-        const ToolkitRow* first = first_toolkit_for(about.call.compiler->asked);
-        const ToolkitRow* last = last_toolkit_for(about.call.compiler->asked);
+        const data::ToolkitRow* first = data::first_toolkit_for(about.call.compiler->asked);
+        const data::ToolkitRow* last = data::last_toolkit_for(about.call.compiler->asked);
         const image::Version version = about.call.compiler->version;
         const bool knows =
             first != nullptr && last != nullptr && !(version < first->version) && !(last->version < version);
@@ -61,7 +63,7 @@ std::string values_of(const Finding& finding) {
 
 }  // namespace
 
-std::string with_values(std::string title, const Finding& finding) {
+std::string with_values(std::string title, const core::Finding& finding) {
   const std::string values = values_of(finding);
   if (values.empty()) return title;
   return title + (values.starts_with("only ") ? ", " : ": ") + values;

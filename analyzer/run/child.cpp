@@ -19,6 +19,9 @@
 #include "analyzer/run/watch.h"
 
 namespace kshim::run {
+using core::UserError;
+namespace exit_status = core::exit_status;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -130,7 +133,7 @@ pid_t start(const ChildSpec& spec, Environment& environment, const SignalState& 
   }
   const pid_t pid = capture.start([&] {
     signals.restore();
-    lift_memory_limit();
+    core::lift_memory_limit();
     write_number(variables);
     execute(program.c_str(), arguments, variables, shell_arguments, ends[1]);
   });

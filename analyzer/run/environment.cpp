@@ -10,6 +10,9 @@
 #include "analyzer/device_code/elf_file.h"
 
 namespace kshim::run {
+using core::UserError;
+namespace exit_status = core::exit_status;
+
 namespace {
 
 bool is_entry_of(std::string_view entry, std::string_view name) {
@@ -20,7 +23,7 @@ bool is_sanitizer_runtime(std::string_view path) {
   constexpr std::string_view kRuntimes[] = {"libasan.",   "liblsan.", "libtsan.",    "libubsan.",
                                             "libhwasan.", "libmsan.", "libclang_rt."};
   return std::ranges::any_of(
-      kRuntimes, [&](std::string_view runtime) { return basename_of(path).starts_with(runtime); });
+      kRuntimes, [&](std::string_view runtime) { return core::basename_of(path).starts_with(runtime); });
 }
 
 namespace fs = std::filesystem;
@@ -35,10 +38,10 @@ UserError wrong(std::string_view specification, std::string_view why) {
 }
 
 // A device has no suffix: sm_90a names code that runs on the 9.0 device, and that is what is simulated.
-GpuChoice parse_device(std::string_view specification, std::string_view text) {
+data::GpuChoice parse_device(std::string_view specification, std::string_view text) {
   try {
-    return choose_gpu(text);
-  } catch (const UnknownGpu& error) {
+    return data::choose_gpu(text);
+  } catch (const data::UnknownGpu& error) {
     throw wrong(specification, error.what());
   }
 }
@@ -96,21 +99,22 @@ std::vector<char*> Environment::pointers() {
 
 std::string merge_preload(std::string_view existing, std::string_view shim) {
   // ld.so(8): the entries may be separated by spaces or colons.
-  std::vector<std::string> entries = split(existing, ": ");
+  std::vector<std::string> entries = core::split(existing, ": ");
   std::erase_if(entries, [&](const std::string& entry) {
-    return entry.empty() || basename_of(entry) == basename_of(shim);
+    return entry.empty() || core::basename_of(entry) == core::basename_of(shim);
   });
   const auto rest = std::stable_partition(entries.begin(), entries.end(), is_sanitizer_runtime);
   entries.emplace(rest, shim);
-  return join(entries, ":");
+  return core::join(entries, ":");
 }
 
 fs::path find_program(const std::string& name) {
-  const std::optional<fs::path> program = name.empty() ? std::nullopt : search_path(name);
+  const std::optional<fs::path> program = name.empty() ? std::nullopt : device_code::search_path(name);
   if (program.has_value()) return *program;
-  const bool has_slash = contains(name, '/');
+  const bool has_slash = core::contains(name, '/');
   const std::optional<fs::path> other =
-      has_slash ? std::optional<fs::path>(name) : (name.empty() ? std::nullopt : find_in_path(name, exists));
+      has_slash ? std::optional<fs::path>(name)
+                : (name.empty() ? std::nullopt : device_code::find_in_path(name, exists));
   if (!other.has_value()) {
     throw UserError(fmt::format("{}: not found in PATH", name.empty() ? "''" : name), exit_status::kNotFound);
   }
@@ -134,7 +138,7 @@ namespace {
 
 /// A driver that knows the GPU: not older than the first, nor newer than the last of its generation.
 void check_driver(std::string_view specification, image::ComputeCapability cc, image::Version driver) {
-  const GpuRow* gpu = find_gpu(cc);
+  const data::GpuRow* gpu = data::find_gpu(cc);
   if (gpu == nullptr) return;
   const auto text = [](image::Version version) { return std::string(image::to_name(version).view()); };
   if (driver < gpu->first_toolkit)
@@ -159,8 +163,8 @@ Simulation parse_simulations(const std::vector<std::string>& specifications) {
   std::string with_driver;
   image::Version chosen;
   for (const std::string& specification : specifications) {
-    const std::vector<std::string> parts = split(specification, ",");
-    const GpuChoice device = parse_device(specification, parts.front());
+    const std::vector<std::string> parts = core::split(specification, ",");
+    const data::GpuChoice device = parse_device(specification, parts.front());
     std::string name = device.name;
     for (std::size_t i = 1; i < parts.size(); ++i) {
       const std::string_view part = parts[i];
@@ -168,8 +172,8 @@ Simulation parse_simulations(const std::vector<std::string>& specifications) {
       const std::string_view key = part.substr(0, equals);
       const std::string_view value = equals == std::string_view::npos ? "" : part.substr(equals + 1);
       if (key == "driver") {
-        const image::Version version = parse_driver(fmt::format("--simulate {}", specification),
-                                                    std::string(value), exit_status::kRunFailed);
+        const image::Version version = data::parse_driver(fmt::format("--simulate {}", specification),
+                                                          std::string(value), exit_status::kRunFailed);
         if (version.major < 8) throw wrong(specification, "drivers are simulated from CUDA 8.0 on");
         const std::string driver(image::to_name(version).view());
         if (!simulation.driver.empty() && simulation.driver != driver) {

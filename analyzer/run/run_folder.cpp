@@ -88,7 +88,7 @@ bool is_of_run(const fs::path& report, const std::string& run_id) {
   std::error_code error;
   if (fs::is_symlink(report, error)) return false;
   const std::string head = files::read_up_to(report, kHead).value_or("");
-  return contains(std::string_view(head).substr(0, head.find('\n')), '"' + run_id + '"');
+  return core::contains(std::string_view(head).substr(0, head.find('\n')), '"' + run_id + '"');
 }
 
 // The shim takes no longer pattern (shim/guest/options.cpp), and a path has 4,095 bytes at most.
@@ -133,8 +133,8 @@ RunFolder::RunFolder(const fs::path& wanted) : run_id_(make_run_id()) {
   if (!wanted.empty()) {
     if (create(wanted)) return;
     const char* why = errno == ELOOP ? "a link on the way belongs to another user" : std::strerror(errno);
-    throw UserError(fmt::format("--report {}: cannot write there: {}", wanted.string(), why),
-                    exit_status::kRunFailed);
+    throw core::UserError(fmt::format("--report {}: cannot write there: {}", wanted.string(), why),
+                          core::exit_status::kRunFailed);
   }
   const DefaultPlace place = default_place();
   const bool here = place.folder == kDefaultFolder;
@@ -156,9 +156,10 @@ RunFolder::RunFolder(const fs::path& wanted) : run_id_(make_run_id()) {
     remark_ = fmt::format("{} cannot be used; the reports are in {}", own.string(), path_.string());
     return;
   }
-  throw UserError(fmt::format("cannot write reports, neither here nor in {}: {}; name a folder with --report",
-                              temporary_folder().string(), std::strerror(errno)),
-                  exit_status::kRunFailed);
+  throw core::UserError(
+      fmt::format("cannot write reports, neither here nor in {}: {}; name a folder with --report",
+                  temporary_folder().string(), std::strerror(errno)),
+      core::exit_status::kRunFailed);
 }
 
 RunFolder::~RunFolder() {
@@ -223,7 +224,7 @@ void remove_empty_runs(const fs::path& folder) {
     const std::string name = path.filename().string();
     const std::size_t dash = name.rfind('-');
     if (dash != std::string_view("20260101-000000").size()) return false;
-    const pid_t pid = parse_number<pid_t>(std::string_view(name).substr(dash + 1)).value_or(0);
+    const pid_t pid = core::parse_number<pid_t>(std::string_view(name).substr(dash + 1)).value_or(0);
     return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
   });
   for (const fs::path& path : left) rmdir(path.c_str());  // fails where there is something in it
@@ -250,7 +251,7 @@ files::Descriptor connect_to(const std::string& path) {
 std::string random_token() {
   std::array<unsigned char, 6> bytes{};  // 48 bits; a sun_path is short
   if (!fill_randomly(bytes)) return {};
-  return hex(std::as_bytes(std::span(bytes)));
+  return core::hex(std::as_bytes(std::span(bytes)));
 }
 
 }  // namespace kshim::run

@@ -18,6 +18,9 @@
 #include "analyzer/verbs/report_files.h"
 
 namespace kshim::run {
+using core::contains;
+using diagnose::BlindProcess;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,7 +47,7 @@ pid_t parent_of(pid_t pid) {
   const std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
   const std::size_t name_end = stat.rfind(") ");
   if (name_end == std::string::npos || name_end + 4 >= stat.size()) return 0;
-  return first_number<pid_t>(std::string_view(stat).substr(name_end + 4)).value_or(0);
+  return core::first_number<pid_t>(std::string_view(stat).substr(name_end + 4)).value_or(0);
 }
 
 // Without CONFIG_PROC_CHILDREN.
@@ -53,7 +56,7 @@ std::multimap<pid_t, pid_t> all_children() {
   std::error_code error;
   fs::directory_iterator process("/proc", error);
   for (const fs::directory_iterator end; !error && process != end; process.increment(error)) {
-    const pid_t pid = parse_number<pid_t>(process->path().filename().string()).value_or(0);
+    const pid_t pid = core::parse_number<pid_t>(process->path().filename().string()).value_or(0);
     if (pid == 0) continue;
     if (const pid_t parent = parent_of(pid); parent != 0) children.emplace(parent, pid);
   }
@@ -119,7 +122,8 @@ void add_processes(const fs::path& report, std::set<pid_t>& out) {
   fs::path rest = report.stem();
   for (int i = 0; i < 2; ++i) {
     const std::string part = rest.extension().string();
-    const pid_t pid = part.empty() ? 0 : parse_number<pid_t>(std::string_view(part).substr(1)).value_or(0);
+    const pid_t pid =
+        part.empty() ? 0 : core::parse_number<pid_t>(std::string_view(part).substr(1)).value_or(0);
     if (pid != 0) out.insert(pid);
     rest = rest.stem();
   }
@@ -128,11 +132,11 @@ void add_processes(const fs::path& report, std::set<pid_t>& out) {
 std::string reason_of(pid_t pid, const fs::path& exe) {
   const std::string environment = read_file(fmt::format("/proc/{}/environ", pid));
   const bool kept = std::ranges::any_of(
-      split(environment, std::string_view("\0", 1)),
+      core::split(environment, std::string_view("\0", 1)),
       [](const std::string& row) { return row.starts_with("LD_PRELOAD=") && contains(row, "libkshim.so"); });
   if (!environment.empty() && !kept)
     return "its environment was cleared: LD_PRELOAD does not contain libkshim.so";
-  const std::string reason = blind_reason(exe);
+  const std::string reason = device_code::blind_reason(exe);
   return reason.empty() ? "its loader did not load libkshim.so" : reason;
 }
 
@@ -235,7 +239,7 @@ Watch::~Watch() {
 
 void Watch::start() {
   stop_ = files::Descriptor(eventfd(0, EFD_CLOEXEC));
-  allow_threads(1);
+  core::allow_threads(1);
   // Signals are for the thread that waits for CMD.
   sigset_t all;
   sigset_t before;
@@ -246,8 +250,8 @@ void Watch::start() {
     thread_ = std::thread(&Watch::go_on, this);
   } catch (const std::system_error& error) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw UserError(fmt::format("cannot start a thread: {}", error.code().message()),
-                    exit_status::kRunFailed);
+    throw core::UserError(fmt::format("cannot start a thread: {}", error.code().message()),
+                          core::exit_status::kRunFailed);
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -265,7 +269,8 @@ void Watch::find_signs() {
   fs::directory_iterator at(folder_, error);
   for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
     const std::string end_of_name = at->path().extension().string();
-    const auto pid = parse_number<pid_t>(std::string_view(end_of_name).substr(end_of_name.empty() ? 0 : 1));
+    const auto pid =
+        core::parse_number<pid_t>(std::string_view(end_of_name).substr(end_of_name.empty() ? 0 : 1));
     if (pid) take_word(*pid, "report \n");
   }
 }
@@ -314,7 +319,7 @@ void Watch::take_word(pid_t pid, std::string_view said) {
   alive_.insert(pid);
   constexpr std::string_view kAsked = "asked ";
   if (said.starts_with(kAsked))
-    if (const auto version = first_number<int>(said.substr(kAsked.size()))) asked_[pid] = *version;
+    if (const auto version = core::first_number<int>(said.substr(kAsked.size()))) asked_[pid] = *version;
   constexpr std::string_view kReport = "report ";
   if (said.starts_with(kReport) && said.ends_with('\n') && announced_.size() < kMaxAnnounced)
     announced_.push_back({pid, said.substr(kReport.size(), said.size() - kReport.size() - 1)});
@@ -337,7 +342,7 @@ bool Watch::look_at(pid_t pid) {
   const bool news = seen.exe != exe;
   if (news) {  // new, or after exec
     seen = {.exe = exe, .settled = false};
-    const std::string reason = blind_reason(exe);
+    const std::string reason = device_code::blind_reason(exe);
     unreachable_.erase(pid);
     cleared_.erase(pid);
     if (!reason.empty()) unreachable_[pid] = {.pid = pid, .exe = exe, .reason = reason};
@@ -372,7 +377,7 @@ bool Watch::look_at(pid_t pid) {
 std::vector<BlindProcess> Watch::blind(pid_t child, const fs::path& program, bool nothing_recorded) const {
   std::vector<BlindProcess> found;
   if (alive_.count(child) == 0 && blind_.count(child) == 0) {
-    std::string reason = blind_reason(program);
+    std::string reason = device_code::blind_reason(program);
     // Without a socket nobody could call: a child that ended between two looks may have had the shim.
     if (reason.empty() && fd_)
       reason = "it ended before the loader had loaded libkshim.so, or it dropped LD_PRELOAD";
@@ -383,10 +388,10 @@ std::vector<BlindProcess> Watch::blind(pid_t child, const fs::path& program, boo
   for (const auto& [pid, process] : blind_) found.push_back(process);
   if (!nothing_recorded) return found;
   if (const auto cleared = cleared_.find(child);
-      cleared != cleared_.end() && !contains(mapped(found, &BlindProcess::pid), child))
+      cleared != cleared_.end() && !contains(core::mapped(found, &BlindProcess::pid), child))
     found.push_back(cleared->second);
   for (const auto& [pid, process] : unreachable_)
-    if (!contains(mapped(found, &BlindProcess::pid), process.pid)) found.push_back(process);
+    if (!contains(core::mapped(found, &BlindProcess::pid), process.pid)) found.push_back(process);
   return found;
 }
 
@@ -402,10 +407,10 @@ std::set<pid_t> Watch::reported_of(const std::vector<fs::path>& reports) const {
   return reported;
 }
 
-std::vector<IdleProcess> Watch::idle(pid_t child, const fs::path& program,
-                                     const std::vector<fs::path>& reports) const {
+std::vector<diagnose::IdleProcess> Watch::idle(pid_t child, const fs::path& program,
+                                               const std::vector<fs::path>& reports) const {
   const std::set<pid_t> reported = reported_of(reports);
-  std::vector<IdleProcess> out;
+  std::vector<diagnose::IdleProcess> out;
   for (const auto& [pid, version] : asked_) {
     if (reported.count(pid) != 0) continue;
     std::string exe = exe_of(pid);
@@ -459,7 +464,7 @@ Elsewhere find_announced(const std::vector<Announced>& announced, const std::vec
     const fs::path path = each.path.empty() ? fs::path() : normal(each.path);
     if (!path.empty() && !seen.insert(path.string()).second) continue;
     std::error_code error;
-    if (!path.empty() && !fs::is_symlink(path, error) && is_report(path)) {
+    if (!path.empty() && !fs::is_symlink(path, error) && verbs::is_report(path)) {
       out.reports.push_back(path);
     } else if (++lost <= kMaxLost) {
       out.lost.push_back({.pid = each.pid, .exe = exe_of(each.pid), .reason = why_lost(path)});

@@ -22,7 +22,7 @@ struct Announced {
 
 struct Elsewhere {
   std::vector<std::filesystem::path> reports;  ///< that are not among those of the run's folder
-  std::vector<BlindProcess> lost;              ///< whose report is gone or empty
+  std::vector<diagnose::BlindProcess> lost;    ///< whose report is gone or empty
 };
 
 /// `known`: the reports of the run's folder. `exe_of` names the program of a process, where that was seen.
@@ -62,11 +62,11 @@ class Watch {
   /// The processes without the shim: `child`, started from `program`, and those in which scan() found CUDA.
   /// Where nothing was recorded, also those that no preload reaches (static, setuid): CUDA may have been used
   /// there.
-  std::vector<BlindProcess> blind(pid_t child, const std::filesystem::path& program,
-                                  bool nothing_recorded) const;
+  std::vector<diagnose::BlindProcess> blind(pid_t child, const std::filesystem::path& program,
+                                            bool nothing_recorded) const;
   /// Processes that asked the driver for its version and left none of `reports`. `program` is `child`'s.
-  std::vector<IdleProcess> idle(pid_t child, const std::filesystem::path& program,
-                                const std::vector<std::filesystem::path>& reports) const;
+  std::vector<diagnose::IdleProcess> idle(pid_t child, const std::filesystem::path& program,
+                                          const std::vector<std::filesystem::path>& reports) const;
   /// What processes said of their reports, in the order in which they did.
   const std::vector<Announced>& announced() const noexcept { return announced_; }
   /// The program of a process; empty where it was not seen.
@@ -105,10 +105,10 @@ class Watch {
   std::vector<Announced> announced_;
   std::map<pid_t, int> asked_;  ///< what the driver answered, as cuDriverGetVersion counts
   std::map<pid_t, Seen> seen_;
-  std::map<pid_t, BlindProcess> blind_;        ///< use CUDA without the shim
-  std::map<pid_t, Silent> silent_;             ///< have the shim and a driver
-  std::map<pid_t, BlindProcess> unreachable_;  ///< whose loader does not take LD_PRELOAD
-  std::map<pid_t, BlindProcess> cleared_;      ///< whose environment does not name the shim
+  std::map<pid_t, diagnose::BlindProcess> blind_;        ///< use CUDA without the shim
+  std::map<pid_t, Silent> silent_;                       ///< have the shim and a driver
+  std::map<pid_t, diagnose::BlindProcess> unreachable_;  ///< whose loader does not take LD_PRELOAD
+  std::map<pid_t, diagnose::BlindProcess> cleared_;      ///< whose environment does not name the shim
 };
 
 /// Processes below `root`, it excluded.

@@ -3,6 +3,8 @@
 #include "analyzer/say/shell.h"
 
 namespace kshim::say {
+using data::ArchList;
+
 namespace {
 
 using image::Arch;
@@ -135,12 +137,13 @@ std::string arch_list(const BuildPlan& plan, ArchList style) {
     if (!notation.takes(plan, row)) continue;
     const std::string number = sm_name(row.arch).substr(3);
     // nvcc has no compute_21: code for 2.1 is made from compute_20.
-    out.push_back(expand(row.sass && row.ptx ? notation.both
-                         : row.sass          ? notation.sass
-                                             : notation.ptx,
-                         {{"n", number}, {"v", number == "21" ? "20" : number}, {"d", dotted(row.arch)}}));
+    out.push_back(
+        core::expand(row.sass && row.ptx ? notation.both
+                     : row.sass          ? notation.sass
+                                         : notation.ptx,
+                     {{"n", number}, {"v", number == "21" ? "20" : number}, {"d", dotted(row.arch)}}));
   }
-  return join(out, notation.separator);
+  return core::join(out, notation.separator);
 }
 
 }  // namespace kshim::say

@@ -5,6 +5,11 @@
 #include "analyzer/diagnose/program.h"
 
 namespace kshim::say {
+using core::contains;
+using core::expand;
+using core::join;
+using core::shell_quote;
+
 namespace {
 
 constexpr std::string_view kIfDone = " && ";
@@ -183,11 +188,11 @@ Action action_of(std::string_view pattern, std::string text) {
 
 }  // namespace
 
-Command command_of(std::string_view pattern, const TemplateWords& words, const std::string* failed,
+Command command_of(std::string_view pattern, const core::TemplateWords& words, const std::string* failed,
                    Holes holes) {
   Command out;
   std::string_view program = failed != nullptr ? *failed : std::string_view();
-  if (holes == Holes::drop && expand_filled(pattern, words).empty()) return out;
+  if (holes == Holes::drop && core::expand_filled(pattern, words).empty()) return out;
   const auto filled = [&](std::string_view text) {
     const std::size_t at = program.empty() ? text.npos : text.find(diagnose::kProgramWord);
     if (at == text.npos) return expand(text, words);
@@ -251,7 +256,7 @@ Command steps_of(const Build& build) {
 
 /// How an installer is started: "pip install", and with what says for which environment.
 std::string start_of(std::string_view tool, std::string_view action, const Shell& shell) {
-  const PythonEnvironment& python = shell.python;
+  const owner::PythonEnvironment& python = shell.python;
   if (shell.windows && !shell.interpreter.empty() && !python.known() && tool != "conda")
     return fmt::format("{} -m pip {}", shell.interpreter, action);
   if (!python.known() || (tool == "conda" && !python.conda)) return fmt::format("{} {}", tool, action);
@@ -311,13 +316,13 @@ struct Printer {
 
   /// A=1, or as PowerShell has it.
   std::string set(const std::vector<Variable>& variables, std::string_view separator) const {
-    return join(mapped(variables,
-                       [&](const Variable& each) {
-                         if (!shell.windows) return fmt::format("{}={}", each.name, each.value);
-                         const std::string value = unquoted(each.value);
-                         const char quote = value.find_first_of("$`\"") == value.npos ? '"' : '\'';
-                         return fmt::format("$env:{} = {}{}{}", each.name, quote, value, quote);
-                       }),
+    return join(core::mapped(variables,
+                             [&](const Variable& each) {
+                               if (!shell.windows) return fmt::format("{}={}", each.name, each.value);
+                               const std::string value = unquoted(each.value);
+                               const char quote = value.find_first_of("$`\"") == value.npos ? '"' : '\'';
+                               return fmt::format("$env:{} = {}{}{}", each.name, quote, value, quote);
+                             }),
                 separator);
   }
 };
@@ -327,7 +332,7 @@ struct Printer {
 Command command_of(Build build) {
   const std::string_view pattern =
       build.pattern.empty() ? build.recipe->command : std::string_view(build.pattern);
-  Command out{{}, steps_of(build).needs, asks_for(pattern, "program")};
+  Command out{{}, steps_of(build).needs, core::asks_for(pattern, "program")};
   // It lies where Linux has it.
   if (!build.toolkit.empty() || contains(build.recipe->command, "{toolkit}"))
     out.needs |= need::system | need::linux;
@@ -335,9 +340,10 @@ Command command_of(Build build) {
   return out;
 }
 
-std::string_view pip_install(Pip how) {
-  return how == Pip::here ? "pip install --no-build-isolation --no-cache-dir --force-reinstall --no-deps"
-                          : "pip install --no-cache-dir --force-reinstall --no-deps";
+std::string_view pip_install(data::Pip how) {
+  return how == data::Pip::here
+             ? "pip install --no-build-isolation --no-cache-dir --force-reinstall --no-deps"
+             : "pip install --no-cache-dir --force-reinstall --no-deps";
 }
 
 std::string text_of(const Command& command, const Shell& shell) {
@@ -364,14 +370,14 @@ std::string text_of(const Command& command, const Shell& shell) {
 }
 
 std::string text_of(const Command& command) {
-  static const PythonEnvironment unknown;
+  static const owner::PythonEnvironment unknown;
   return text_of(command, {unknown});
 }
 
 std::string driver_release(std::string_view of_linux, bool windows) {
   if (!windows) return std::string(of_linux);
-  const auto& rows = knowledge().windows_drivers;
-  const auto row = std::ranges::find(rows, of_linux, &WindowsDriverRow::of_linux);
+  const auto& rows = data::knowledge().windows_drivers;
+  const auto row = std::ranges::find(rows, of_linux, &data::WindowsDriverRow::of_linux);
   // Both systems count branches alike, and releases each by itself.
   return std::string(row != rows.end() ? row->of_windows : of_linux.substr(0, of_linux.find('.')));
 }

@@ -12,15 +12,15 @@ namespace kshim::say {
 enum class Holes : std::uint8_t { drop, keep };
 /// A command of the tables with its words filled in, and `program`, where it is given, for PROGRAM. Only the
 /// pattern tells what its steps are; what is filled in does not. Holes::drop: empty where a word is.
-Command command_of(std::string_view pattern, const TemplateWords& words = {},
+Command command_of(std::string_view pattern, const core::TemplateWords& words = {},
                    const std::string* program = nullptr, Holes holes = Holes::drop);
 Command command_of(Build build);
 /// `pip install` with the options that rebuild a package.
-std::string_view pip_install(Pip how);
+std::string_view pip_install(data::Pip how);
 
 /// Where the commands of a fix run.
 struct Shell {
-  const PythonEnvironment& python;
+  const owner::PythonEnvironment& python;
   bool windows = false;
   std::string interpreter = {};  ///< of Windows: what starts Python, where the program brings its own
 };
@@ -39,7 +39,7 @@ std::string title_of(const UpdateDriver& driver, bool windows);
 
 /// "-gencode arch=compute_75,code=sm_75 ...", "75-real;90", "7.5;9.0+PTX": as the build system wants to be
 /// told. Empty where it has no word for any of it.
-std::string arch_list(const BuildPlan& plan, ArchList style);
+std::string arch_list(const BuildPlan& plan, data::ArchList style);
 /// "12.0f".
 std::string dotted(image::Arch arch);
 

@@ -64,7 +64,7 @@ struct PlannedArch {
 
 /// The architectures that a build is to have. A plan never names what its toolkit cannot build.
 struct BuildPlan {
-  const ToolkitRow* toolkit = nullptr;
+  const data::ToolkitRow* toolkit = nullptr;
   std::vector<PlannedArch> archs;         ///< ascending
   std::vector<image::Candidate> dropped;  ///< what the file has and this toolkit cannot build
   bool by_ptx = false;                    ///< the device is served by compiling PTX at load
@@ -72,7 +72,7 @@ struct BuildPlan {
 
 /// A build system compiles for the architectures of a plan. Texts are quoted for the shell.
 struct Build {
-  const RecipeRow* recipe = nullptr;
+  const data::RecipeRow* recipe = nullptr;
   BuildPlan plan;
   std::string pattern = {};  ///< in place of the recipe's own
   std::string toolkit = {};  ///< the folder of one that is not at hand; empty: the one that is

@@ -14,6 +14,8 @@
 #include "kshim/files/open_file.h"
 
 namespace kshim::verbs {
+using input::Report;
+
 namespace {
 
 constexpr std::size_t kMaxPackages = 1000;
@@ -52,7 +54,7 @@ bool still_runs(const Report& report) {
 }
 
 /// By the shim's own writer, so that it is redacted as the rest of the report is.
-std::string line_of(const PackageRecord& package, std::uint64_t seq, std::uint64_t t) {
+std::string line_of(const input::PackageRecord& package, std::uint64_t seq, std::uint64_t t) {
   using report::Field;
   const auto text = [](std::string_view value) { return value.empty() ? std::string_view() : value; };
   std::array<char, 65536> storage;
@@ -68,7 +70,7 @@ std::string line_of(const PackageRecord& package, std::uint64_t seq, std::uint64
   return std::string(record.finish());
 }
 
-std::string line_of(const Ending& ending, std::uint64_t seq, std::uint64_t t) {
+std::string line_of(const diagnose::Ending& ending, std::uint64_t seq, std::uint64_t t) {
   using report::Field;
   const auto number = [](const std::optional<int>& value) {
     return value ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
@@ -82,7 +84,7 @@ std::string line_of(const Ending& ending, std::uint64_t seq, std::uint64_t t) {
 
 /// Whether it is the report of the program that the caller ran: of several, because it ran another one in its
 /// place, the last. Another container's process may have the same number.
-bool is_of_program(const Report& report, const RunFacts& run) {
+bool is_of_program(const Report& report, const diagnose::RunFacts& run) {
   std::error_code error;
   return run.pid != 0 && static_cast<long>(report.process.pid) == run.pid &&
          std::filesystem::equivalent(report.path, run.last_report, error);
@@ -107,11 +109,11 @@ bool write_all(int fd, const std::string& text) {
 
 }  // namespace
 
-void add_records(const Scene& scene) {
+void add_records(const diagnose::Scene& scene) {
   const Report& report = scene.report;
   if (still_runs(report)) return;
-  std::vector<PackageRecord> rows;
-  for (const ObjectRecord& object : report.objects) {
+  std::vector<input::PackageRecord> rows;
+  for (const input::ObjectRecord& object : report.objects) {
     if (rows.size() >= kMaxPackages) break;
     if (scene.index.package(object.id) != nullptr || scene.files.find(object) == nullptr) continue;
     if (auto package = package_of(scene, object); package && !package->name.empty())
@@ -135,7 +137,7 @@ void add_records(const Scene& scene) {
       good = write_all(fd, line_of(rows[i], ++tail->seq, tail->t));
     report::hide(nullptr);
     if (good && exit) good = write_all(fd, line_of(scene.run.ending, ++tail->seq, tail->t));
-    if (!good) log_debug(sanitize(report.path) + ": records could not be added");
+    if (!good) core::log_debug(core::sanitize(report.path) + ": records could not be added");
   }
 }
 

@@ -9,6 +9,6 @@ namespace kshim::verbs {
 /// Appends a `package` record for each object of the scene's report whose very file lies here and belongs to
 /// a package, and an `exit` record where it is the report of the program that the caller ran. Nothing is
 /// written to the report of a process that still runs, and nothing twice.
-void add_records(const Scene& scene);
+void add_records(const diagnose::Scene& scene);
 
 }  // namespace kshim::verbs

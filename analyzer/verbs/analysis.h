@@ -78,10 +78,10 @@ struct Analysis {
   std::vector<DeviceSummary> devices;
   std::vector<ProcessSummary> processes;
   std::vector<RunSummary> runs;
-  std::vector<Finding> findings;   ///< most severe and most certain first
-  std::vector<FleetPlan> fleet;    ///< of files that lack code for one of several GPUs
-  std::vector<std::string> notes;  ///< torn lines, unreadable files, what was assumed
-  std::vector<BlindProcess> blind;
+  std::vector<core::Finding> findings;   ///< most severe and most certain first
+  std::vector<advise::FleetPlan> fleet;  ///< of files that lack code for one of several GPUs
+  std::vector<std::string> notes;        ///< torn lines, unreadable files, what was assumed
+  std::vector<diagnose::BlindProcess> blind;
   std::vector<std::string> mapped;  ///< Verdict::idle: names of the CUDA libraries that were loaded, sorted
   std::optional<int> exit_status;   ///< of the program; of several, the first that failed
   std::optional<int> term_signal;
@@ -99,31 +99,31 @@ struct Analysis {
 };
 
 /// Reads reports and folders of them. What cannot be read becomes a note.
-Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const AnalysisOptions& options,
-                 const RunFacts& run = {});
+Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders,
+                 const diagnose::AnalysisOptions& options, const diagnose::RunFacts& run = {});
 
 /// Judges reports that were read, each by itself: what is said of one does not depend on the others. Files,
 /// packages and advice that they share are looked up once. For one thread.
 class EachReport {
  public:
-  explicit EachReport(const AnalysisOptions& options);
+  explicit EachReport(const diagnose::AnalysisOptions& options);
   ~EachReport();
   EachReport(const EachReport&) = delete;
   EachReport& operator=(const EachReport&) = delete;
   /// `duration`: AnalysisOptions::duration, for this report.
-  Analysis judge(const Report& report, AnalysisOptions::Duration duration = {});
+  Analysis judge(const input::Report& report, diagnose::AnalysisOptions::Duration duration = {});
   /// Of the reports judged lately.
-  ObjectFiles& files();
+  input::ObjectFiles& files();
 
  private:
   struct Known;
-  AnalysisOptions options_;
-  RunFacts run_;  ///< nothing
+  diagnose::AnalysisOptions options_;
+  diagnose::RunFacts run_;  ///< nothing
   std::unique_ptr<Known> known_;
   std::size_t reports_ = 0;
 };
 
 /// Severity::none where there is no finding.
-Severity worst(const Analysis& analysis);
+core::Severity worst(const Analysis& analysis);
 
 }  // namespace kshim::verbs

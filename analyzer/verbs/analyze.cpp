@@ -16,14 +16,24 @@
 #include "kshim/report/trusted_folder.h"
 
 namespace kshim::verbs {
+using advise::AdviceCache;
+using core::Cause;
+using core::Finding;
+using core::Severity;
+using diagnose::AnalysisOptions;
+using diagnose::RunFacts;
+using input::ObjectFiles;
+using input::Report;
+
 namespace {
 
 /// Whether nothing was found in it for the GPU, when it was asked for.
-bool is_refused(const Report& report, const ModuleRecord& module) {
+bool is_refused(const Report& report, const input::ModuleRecord& module) {
   constexpr int kNoImage = 209;
-  return std::ranges::any_of(report.failures, [&](const FailureRecord& failure) {
-    return failure.module == module.id &&
-           std::ranges::any_of(failure.layers, [](const Layer& layer) { return layer.code == kNoImage; });
+  return std::ranges::any_of(report.failures, [&](const input::FailureRecord& failure) {
+    return failure.module == module.id && std::ranges::any_of(failure.layers, [](const input::Layer& layer) {
+             return layer.code == kNoImage;
+           });
   });
 }
 
@@ -31,7 +41,7 @@ bool used_any(const Report& report, const AnalysisOptions& options) {
   // With --assume-cc, what was refused was refused for another GPU.
   const bool all_refused = !options.assume_cc && !report.modules.empty() && report.coverage.empty() &&
                            (!report.end || report.end->modules <= report.modules.size()) &&
-                           std::ranges::all_of(report.modules, [&](const ModuleRecord& module) {
+                           std::ranges::all_of(report.modules, [&](const input::ModuleRecord& module) {
                              return module.result == 0 && is_refused(report, module);
                            });
   return !all_refused && (!report.modules.empty() || !report.failures.empty() || !report.coverage.empty() ||
@@ -46,8 +56,8 @@ class IdleProcesses {
     used_ = used_ || used_any(report, options_);
     initialized_ = initialized_ || report.driver.has_value();
     if (used_) return mapped_.clear();
-    for (const LibraryRecord& library : report.libraries)
-      if (const std::string_view name = basename_of(library.path);
+    for (const input::LibraryRecord& library : report.libraries)
+      if (const std::string_view name = core::basename_of(library.path);
           mapped_.size() < kMaxMapped && !name.starts_with("libcuda.so"))
         mapped_.emplace(name);
   }
@@ -105,11 +115,11 @@ class DeviceTable {
   explicit DeviceTable(std::vector<DeviceSummary>& out) : out_(out) {}
   /// `findings`: of this report.
   void add(const Report& report, const std::vector<Finding>& findings) {
-    for (const DeviceRecord& device : report.devices) {
+    for (const input::DeviceRecord& device : report.devices) {
       const auto named = std::ranges::count_if(findings, [&](const Finding& finding) {
         return finding.severity == Severity::error &&
-               std::ranges::any_of(finding.devices, [&](const Device& row) {
-                 return row.kind == Device::Kind::present && row.ordinal == device.ordinal;
+               std::ranges::any_of(finding.devices, [&](const core::Device& row) {
+                 return row.kind == core::Device::Kind::present && row.ordinal == device.ordinal;
                });
       });
       add(report, device, static_cast<unsigned>(named));
@@ -119,7 +129,7 @@ class DeviceTable {
   std::uint64_t left_out() const { return left_out_; }
 
  private:
-  void add(const Report& report, const DeviceRecord& device, unsigned findings) {
+  void add(const Report& report, const input::DeviceRecord& device, unsigned findings) {
     const std::string place = fmt::format("{}\n{}\n{}", report.process.host, device.ordinal, device.name);
     const std::string key =
         device.uuid.empty() ? place : fmt::format("{}\n{}", report.process.host, device.uuid);
@@ -140,7 +150,7 @@ class DeviceTable {
     // A report that knows no UUID speaks of the same GPU, where ordinal and name agree.
     known_.emplace(place, out_.size());
     const auto arch = image::parse_arch(device.compute_capability);
-    const DriverRecord driver = report.driver.value_or(DriverRecord());
+    const input::DriverRecord driver = report.driver.value_or(input::DriverRecord());
     out_.push_back({report.process.host, static_cast<unsigned>(device.ordinal),
                     device.name.substr(0, kMaxNameLength), arch ? std::optional(arch->cc) : std::nullopt,
                     device.uuid.substr(0, kMaxNameLength), device.pci.substr(0, kMaxNameLength),
@@ -203,7 +213,7 @@ void drop_answered_doubts(std::vector<Finding>& findings) {
   });
   std::erase_if(findings, [&](const Finding& finding) {
     return compiler && finding.cause == Cause::library_refuses && !finding.evidence.empty() &&
-           finding.evidence.back().id == EvidenceId::ended_silently;
+           finding.evidence.back().id == core::EvidenceId::ended_silently;
   });
   std::set<std::pair<std::string, std::string>> told;  // object and need
   for (const Finding& finding : findings) {
@@ -211,7 +221,7 @@ void drop_answered_doubts(std::vector<Finding>& findings) {
     if (about_images && !finding.object.empty()) told.emplace(finding.object, finding.need);
   }
   std::erase_if(findings, [&](const Finding& finding) {
-    return !finding.unread.empty() && finding.unread.size() < kMaxUnread &&
+    return !finding.unread.empty() && finding.unread.size() < diagnose::kMaxUnread &&
            std::ranges::all_of(finding.unread, [&](const std::string& path) {
              return told.count({path, finding.need}) != 0;
            });
@@ -253,7 +263,7 @@ class Reports : public Source {
   }
 
   void look_at(const Report& report) {
-    const ReportIndex index(report);
+    const input::ReportIndex index(report);
     files_.learn(report);
     const bool watched = !is_without_shim(report);
     if (auto blind = blind_by_bypass(report); blind && (watched || !is_known_blind(blind->pid))) {
@@ -264,7 +274,7 @@ class Reports : public Source {
     }
     const auto parent = initialized_.find(key_of(report, report.process.ppid));
     const bool child = parent != initialized_.end() && parent->second == program_of(report);
-    const Scene scene{report, index, files_, options_, run_, advised_, file_gaps_, child};
+    const diagnose::Scene scene{report, index, files_, options_, run_, advised_, file_gaps_, child};
     std::vector<Finding> findings;
     if (watched) findings = findings_of(scene);
     if (report.foreign)
@@ -287,7 +297,7 @@ class Reports : public Source {
 
   void judge_idle() {
     if (run_.ending.status.value_or(0) == 0) return;
-    for (const IdleProcess& process : run_.idle)
+    for (const diagnose::IdleProcess& process : run_.idle)
       if (auto finding = idle_driver(process, run_.first_simulated(), files_))
         table_.add(std::move(*finding), {});
   }
@@ -295,12 +305,12 @@ class Reports : public Source {
   /// What the driver refused where no shim saw it.
   void judge_driver_log() {
     for (const auto& [report, deciding] : witness_.unseen(files_)) {
-      const ReportIndex index(report);
-      const Scene scene{report, index, files_, options_, run_, advised_, file_gaps_, false};
+      const input::ReportIndex index(report);
+      const diagnose::Scene scene{report, index, files_, options_, run_, advised_, file_gaps_, false};
       for (Finding& finding : findings_of(scene)) {
         if (!is_image_cause(finding.cause) || finding.cause == Cause::latent_gap) continue;
         const bool ended_it = std::ranges::any_of(
-            finding.failures, [&](const ReportLine& at) { return deciding.contains(at.line); });
+            finding.failures, [&](const core::ReportLine& at) { return deciding.contains(at.line); });
         if (!ended_it || !ending_of(report, run_).failed()) finding.severity = Severity::info;
         finding.evidence.push_back(witness_.unseen_refusals(report, finding.count));
         table_.add(std::move(finding), {});
@@ -309,12 +319,12 @@ class Reports : public Source {
   }
 
   void judge_missing() {
-    for (const MissingLibrary& missing : run_.missing)
+    for (const diagnose::MissingLibrary& missing : run_.missing)
       if (missing.of_cuda)
         table_.add(missing_library(missing), std::nullopt);
       else
         notes_.add(missing.needed_by, fmt::format("the dynamic linker finds no {}", missing.name));
-    if (!run_.driverless.empty()) table_.add(no_driver(run_.driverless), std::nullopt);
+    if (!run_.driverless.empty()) table_.add(diagnose::no_driver(run_.driverless), std::nullopt);
   }
 
   void join() final {
@@ -333,9 +343,9 @@ class Reports : public Source {
                              [](const Finding& finding) { return finding.severity >= Severity::warning; }))
       out_.other = words_.other_failure();
   }
-  void sort() final { sort_findings(findings()); }
+  void sort() final { diagnose::sort_findings(findings()); }
   void plan() final { out_.fleet = fleet_plans(out_, options_, listed_, files_); }
-  const ForeignNames& foreign() const final { return foreign_; }
+  const advise::ForeignNames& foreign() const final { return foreign_; }
 
   ObjectFiles& files() { return files_; }
 
@@ -352,10 +362,10 @@ class Reports : public Source {
   }
 
   bool is_known_blind(long pid) const {
-    return std::ranges::any_of(out_.blind, [&](const BlindProcess& row) { return row.pid == pid; });
+    return std::ranges::any_of(out_.blind, [&](const diagnose::BlindProcess& row) { return row.pid == pid; });
   }
 
-  void note_ending(const Ending& ending) {
+  void note_ending(const diagnose::Ending& ending) {
     if (out_.failed() || !ending.known()) return;
     out_.exit_status = ending.status;
     out_.term_signal = ending.signal;
@@ -365,9 +375,9 @@ class Reports : public Source {
     bool any = false;
     for (Finding& finding : findings) {
       if (!finding.about) continue;
-      Facts at = *finding.about;
+      diagnose::Facts at = *finding.about;
       at.process.foreign = any = true;
-      finding.about = std::make_shared<const Facts>(std::move(at));
+      finding.about = std::make_shared<const diagnose::Facts>(std::move(at));
     }
     if (any) foreign_.add(report);
   }
@@ -397,7 +407,8 @@ class Reports : public Source {
     const auto told = [&](std::uint64_t bytes) {
       if (options_.progress && !again && bytes < file.bytes) options_.progress(done_ + bytes, total_);
     };
-    auto got = read_report(file.path, told, options_.keep_private ? HomePaths::hidden : HomePaths::own);
+    auto got = read_report(file.path, told,
+                           options_.keep_private ? input::HomePaths::hidden : input::HomePaths::own);
     if (const auto* why = std::get_if<std::string>(&got)) return notes_.add(file.path, *why);
     Report& report = std::get<Report>(got);
     if (options_.trust_reports) report.foreign = false;
@@ -407,7 +418,7 @@ class Reports : public Source {
                    "belongs to another user: kshim shows its findings but uses none of its paths or names in "
                    "commands "
                    "(--trust-reports lifts that)");
-      for (const ReportNote& note : report.notes) notes_.add(place_of(report, note), note.text);
+      for (const input::ReportNote& note : report.notes) notes_.add(place_of(report, note), note.text);
       if (report.driver && !report.devices.empty())
         initialized_.insert_or_assign(key_of(report, report.process.pid), program_of(report));
       if (not_initialized(report) && initialized_.count(key_of(report, report.process.ppid)) == 0) {
@@ -420,9 +431,9 @@ class Reports : public Source {
   }
 
   static bool not_initialized(const Report& report) {
-    return std::ranges::any_of(report.failures, [](const FailureRecord& failure) {
-      return std::ranges::any_of(failure.layers,
-                                 [](const Layer& layer) { return layer.code == kNotInitialized; });
+    return std::ranges::any_of(report.failures, [](const input::FailureRecord& failure) {
+      return std::ranges::any_of(
+          failure.layers, [](const input::Layer& layer) { return layer.code == core::kNotInitialized; });
     });
   }
 
@@ -440,7 +451,7 @@ class Reports : public Source {
   // succeeded.
   static std::uint64_t loads_of(const Report& report) {
     const auto good =
-        static_cast<std::uint64_t>(std::ranges::count(report.modules, 0, &ModuleRecord::result));
+        static_cast<std::uint64_t>(std::ranges::count(report.modules, 0, &input::ModuleRecord::result));
     if (good != report.modules.size() || !report.end) return good;
     return std::max(good, report.end->modules);
   }
@@ -457,9 +468,9 @@ class Reports : public Source {
   Analysis& out_;
   ObjectFiles& files_;
   FindingTable table_;
-  Advised advised_;
-  ForeignNames foreign_;
-  FileGaps file_gaps_;
+  diagnose::Advised advised_;
+  advise::ForeignNames foreign_;
+  diagnose::FileGaps file_gaps_;
   Processes processes_{out_};
   DeviceTable devices_{out_.devices};
   IdleProcesses idle_{options_};
@@ -523,7 +534,7 @@ void note_assumptions(const AnalysisOptions& options, std::vector<std::string>& 
   if (options.assume_driver) {
     notes.push_back(
         fmt::format("judged as if the driver were one for CUDA {}", name(*options.assume_driver)));
-    if (std::string said = newer_cuda_than_known(*options.assume_driver); !said.empty())
+    if (std::string said = data::newer_cuda_than_known(*options.assume_driver); !said.empty())
       notes.push_back(std::move(said));
   }
   if (options.assume_toolkit)
@@ -543,10 +554,10 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
   out.heard = run.heard;
   out.again = run.again;
   out.no_kernel_module = run.no_kernel_module;
-  if (const std::string site = run.no_kernel_module ? environment_of_program(run.started).site : "";
+  if (const std::string site = run.no_kernel_module ? owner::environment_of_program(run.started).site : "";
       !site.empty())
     out.has_jax = std::filesystem::exists(std::filesystem::path(site) / "jax");
-  if (out.failed()) out.last_words = last_words(redacted(run.words, report::Content::text));
+  if (out.failed()) out.last_words = last_words(core::redacted(run.words, report::Content::text));
   note_assumptions(options, out.notes);
   const std::vector<ReportFile> reports = find_report_files(reports_or_folders, out.notes);
   ObjectFiles files(options.root, options.patience);

@@ -11,6 +11,10 @@
 #include "analyzer/input/report/report_reader.h"
 
 namespace kshim::verbs {
+using diagnose::AnalysisOptions;
+using input::Alike;
+using input::Report;
+
 namespace {
 
 constexpr std::size_t kMaxReports = 64;                        // of a batch
@@ -69,7 +73,7 @@ class Stream {
     next_ = walk_.next();
     {
       std::vector<std::jthread> threads;
-      allow_threads(jobs - 1);
+      core::allow_threads(jobs - 1);
       try {
         while (threads.size() + 1 < jobs) threads.emplace_back([this] { work(); });
       } catch (const std::system_error&) {  // no more than these
@@ -127,12 +131,12 @@ class Stream {
     ++counts.reports;
     Alike alike;
     std::shared_ptr<const Judged> like;
-    auto read =
-        read_report(file.path, {}, HomePaths::hidden, [&](const Report& report, std::string_view lines) {
-          alike = alike_of(report, lines);
-          like = lines_.find(alike);
-          return like != nullptr;
-        });
+    auto read = read_report(file.path, {}, input::HomePaths::hidden,
+                            [&](const Report& report, std::string_view lines) {
+                              alike = alike_of(report, lines);
+                              like = lines_.find(alike);
+                              return like != nullptr;
+                            });
     if (const auto* report = std::get_if<Report>(&read); report != nullptr && report->linked)
       read = "is behind another user's symbolic link";
     if (const auto* why = std::get_if<std::string>(&read)) {
@@ -150,9 +154,9 @@ class Stream {
       Analysis analysis =
           judge.judge(report, shared ? AnalysisOptions::Duration(std::ref(durations)) : nullptr);
       analysis.facts = std::make_shared<const ReportFacts>(facts_of(report, analysis, file, judge.files()));
-      for (const ReportNote& note : report.notes)
+      for (const input::ReportNote& note : report.notes)
         analysis.notes.push_back(fmt::format("{}: {}", place_of(report, note), note.text));
-      const bool wrong = worst(analysis) == Severity::error || analysis.verdict == Verdict::failure;
+      const bool wrong = worst(analysis) == core::Severity::error || analysis.verdict == Verdict::failure;
       if (!shared) {
         counts.errors = counts.errors || wrong;
         return maker_.line(analysis);
@@ -174,8 +178,8 @@ class Stream {
 
   /// Whether the line depends on which program it was.
   static bool needs_program(const Report& report, const Analysis& analysis) {
-    return std::ranges::any_of(analysis.findings, [&](const Finding& finding) {
-      return report.foreign || std::ranges::any_of(finding.fixes, &Fix::names_program);
+    return std::ranges::any_of(analysis.findings, [&](const core::Finding& finding) {
+      return report.foreign || std::ranges::any_of(finding.fixes, &core::Fix::names_program);
     });
   }
 

@@ -16,7 +16,7 @@ struct EachCounts {
 /// together, in one thread at a time. Memory does not grow with the number of reports. `jobs`: threads; 0:
 /// one a core, eight at most.
 EachCounts analyze_each(const std::vector<std::filesystem::path>& reports_or_folders,
-                        const AnalysisOptions& options, unsigned jobs, const LineMaker& maker,
+                        const diagnose::AnalysisOptions& options, unsigned jobs, const LineMaker& maker,
                         const std::function<void(std::string_view)>& write, std::vector<std::string>& notes);
 
 }  // namespace kshim::verbs

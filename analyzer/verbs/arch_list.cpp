@@ -15,7 +15,7 @@ using image::Suffix;
 
 constexpr std::size_t kMaxFileLength = 64U << 10;
 
-std::string ticked(std::string_view text) { return fmt::format("`{}`", sanitize(text)); }
+std::string ticked(std::string_view text) { return fmt::format("`{}`", core::sanitize(text)); }
 
 /// Cuts `tail` off the end.
 bool take_end(std::string_view& text, std::string_view tail) {
@@ -133,14 +133,14 @@ class Parser {
     const Arch arch = parse(item);
     if (item.starts_with("compute_")) return add(ImageKind::ptx, arch);
     if (item.starts_with("lto_")) return add(ImageKind::ltoir, arch);
-    if (item.starts_with("sm") || contains(item, '.')) return add(ImageKind::cubin, arch);
+    if (item.starts_with("sm") || core::contains(item, '.')) return add(ImageKind::cubin, arch);
     add_both(arch);
   }
 
   Arch parse(std::string_view text) { return parse(text, text); }
   Arch parse(std::string_view text, std::string_view item) {
     for (const std::string_view word : {"all", "all-major", "native", "common", "off"})
-      if (to_lower(item) == word)
+      if (core::to_lower(item) == word)
         refuse(here(item), fmt::format("{} is another list with each compiler and machine: a file cannot be "
                                        "held to it; name the architectures",
                                        ticked(item)));
@@ -192,7 +192,7 @@ std::string TextOrigin::text() const {
 }
 
 void refuse(const TextOrigin& at, std::string_view what) {
-  throw UserError(fmt::format("{}: {}", at.text(), what));
+  throw core::UserError(fmt::format("{}: {}", at.text(), what));
 }
 
 ArchList parse_arch_list(std::string_view text, const TextOrigin& origin) {
@@ -206,7 +206,7 @@ ArchList parse_arch_list(std::string_view text, const TextOrigin& origin) {
     std::string name(text.substr(begin + 1));
     std::erase_if(name, [](char c) { return c == '{' || c == '}'; });
     // A message shows what it could not read: no variable that may hold a secret is one.
-    if (!contains(name, "CUDA") || !contains(name, "ARCH"))
+    if (!core::contains(name, "CUDA") || !core::contains(name, "ARCH"))
       refuse(origin,
              fmt::format("{}: only variables with CUDA and ARCH in their names are read, such as $CUDAARCHS",
                          ticked(name)));
@@ -241,7 +241,7 @@ std::string to_text(const ArchList& list) {
     return entry.kind == ImageKind::cubin ||
            (entry.kind == ImageKind::ptx && has(ImageKind::cubin, entry.arch));
   });
-  if (!torch) return join(names_of(list), " ");
+  if (!torch) return core::join(names_of(list), " ");
   std::string out;
   for (const Entry& entry : list) {
     if (entry.kind != ImageKind::cubin) continue;

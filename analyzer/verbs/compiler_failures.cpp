@@ -11,6 +11,12 @@
 #include "kshim/report/trusted_folder.h"
 
 namespace kshim::verbs {
+using core::contains;
+using core::EvidenceId;
+using diagnose::CompilerFacts;
+using input::ProcessEntry;
+using input::Report;
+
 namespace {
 
 constexpr std::size_t kMaxFailures = 4096;
@@ -25,7 +31,7 @@ bool is_between(std::string_view program) {
 
 // What a process has loaded code of.
 std::string software_of(const Report& report) {
-  for (const ObjectRecord& object : report.objects) {
+  for (const input::ObjectRecord& object : report.objects) {
     if (contains(object.path, "/triton/")) return "triton";
     if (contains(object.path, "/cuda/tile/")) return "cuda-tile";
     if (contains(object.path, "/jaxlib/") || contains(object.path, "/jax_cuda")) return "jax";
@@ -34,13 +40,13 @@ std::string software_of(const Report& report) {
 }
 
 // The first of what was asked for that the compiler's release does not know; else any of them.
-image::Arch refused_arch(const CompilerRecord& record, const CompilerFacts& facts) {
+image::Arch refused_arch(const input::CompilerRecord& record, const CompilerFacts& facts) {
   image::Arch first;
-  const ToolkitRow* row = find_toolkit(facts.version);
+  const data::ToolkitRow* row = data::find_toolkit(facts.version);
   for (const std::string& name : record.asked) {
     const auto arch = image::parse_arch(name);
     if (!arch) continue;
-    if (row != nullptr && !compiles_for(facts.name, *row, *arch)) return *arch;
+    if (row != nullptr && !diagnose::compiles_for(facts.name, *row, *arch)) return *arch;
     if (first.cc.major == 0) first = *arch;
   }
   return first;
@@ -53,7 +59,7 @@ std::string version_text(const CompilerFacts& facts) {
 }  // namespace
 
 void CompilerFailures::note(const Report& report, std::optional<std::uint32_t> process) {
-  const ProcessRecord& here = report.process;
+  const input::ProcessRecord& here = report.process;
   if (std::string software = software_of(report); !software.empty() && software_.size() < kMaxProcesses)
     software_.try_emplace({here.host, here.pid, here.start}, std::move(software));
   if (!report.compiler || failures_.size() == kMaxFailures) return;
@@ -72,7 +78,7 @@ void CompilerFailures::judge(FindingTable& findings) {
     for (const ProcessEntry& parent : failure.report.compiler->parent)
       above.emplace(failure.report.process.host, parent.pid, parent.start);
   for (const Failure& failure : failures_) {
-    const ProcessRecord& process = failure.report.process;
+    const input::ProcessRecord& process = failure.report.process;
     if (above.count({process.host, process.pid, process.start}) != 0) continue;
     if (auto finding = finding_of(failure)) findings.add(std::move(*finding), failure.process);
   }
@@ -82,7 +88,7 @@ void CompilerFailures::judge(FindingTable& findings) {
 const ProcessEntry* CompilerFailures::starter_of(const Report& report) {
   const std::vector<ProcessEntry>& parents = report.compiler->parent;
   const auto starter = std::ranges::find_if(
-      parents, [](const ProcessEntry& parent) { return !is_between(basename_of(parent.exe)); });
+      parents, [](const ProcessEntry& parent) { return !is_between(core::basename_of(parent.exe)); });
   if (parents.empty()) return nullptr;
   return starter == parents.end() ? &parents.front() : &*starter;
 }
@@ -97,7 +103,7 @@ std::string CompilerFailures::software_above(const Report& report) const {
 
 // What decides which program is taken; empty where nothing does.
 std::string CompilerFailures::selecting_variable(const Report& report, const std::string& software) const {
-  const CompilerRecord& compiler = *report.compiler;
+  const input::CompilerRecord& compiler = *report.compiler;
   const auto names_it = [&](const char* variable) {
     const auto set = report.process.env.find(variable);
     return set != report.process.env.end() && set->second == compiler.path;
@@ -119,12 +125,13 @@ void CompilerFailures::find_other(const Report& report, CompilerFacts& facts) co
   const std::string plain = facts.name.substr(0, facts.name.find('-'));
   constexpr unsigned kFirstOfTriton35 = 13;
   const auto& owner = files_.packages().of(facts.path);
-  const bool old_triton = owner && owner->name == "triton" && compare_releases(owner->version, "3.5") < 0;
-  for (const CompilerProgram& program :
-       find_compilers(Machine(options_.root, own_environment()), plain, packages)) {
+  const bool old_triton =
+      owner && owner->name == "triton" && data::compare_releases(owner->version, "3.5") < 0;
+  for (const input::CompilerProgram& program :
+       find_compilers(input::Machine(options_.root, input::own_environment()), plain, packages)) {
     CompilerFacts other = facts;
     other.version = program.version;
-    const ToolkitRow* row = find_toolkit(program.version);
+    const data::ToolkitRow* row = data::find_toolkit(program.version);
     if (program.path == facts.path || row == nullptr || refused_by_program(other)) continue;
     // To select a compiler is to run it.
     struct stat status {};
@@ -141,9 +148,9 @@ void CompilerFailures::find_other(const Report& report, CompilerFacts& facts) co
   }
 }
 
-std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
+std::optional<core::Finding> CompilerFailures::finding_of(const Failure& failure) {
   const Report& report = failure.report;
-  const CompilerRecord& record = *report.compiler;
+  const input::CompilerRecord& record = *report.compiler;
   CompilerFacts facts;
   facts.name = record.program;
   facts.path = record.path;
@@ -157,25 +164,26 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
   facts.selects = selecting_variable(report, software);
   find_other(report, facts);
 
-  Finding out;
-  out.cause = Cause::nvrtc_arch_unsupported;
+  core::Finding out;
+  out.cause = core::Cause::nvrtc_arch_unsupported;
   const bool went_well = run_.ending.known() && !run_.ending.failed();
-  out.severity = went_well ? Severity::info : row_of(out.cause).severity;
+  out.severity = went_well ? core::Severity::info : row_of(out.cause).severity;
   out.confidence = match->confidence;
-  out.near = Near::call;
+  out.near = core::Near::call;
   out.object = record.path;
   if (const auto& package = files_.packages().of(record.path))
-    out.package = package_name(record_of(*package, 0));
+    out.package = diagnose::package_name(diagnose::record_of(*package, 0));
   if (facts.asked.cc.major != 0) out.need = sm_name(facts.asked);
-  const ToolkitRow* row = find_toolkit(facts.version);
-  const bool by_isa = row != nullptr && (out.need.empty() || compiles_for(facts.name, *row, facts.asked));
+  const data::ToolkitRow* row = data::find_toolkit(facts.version);
+  const bool by_isa =
+      row != nullptr && (out.need.empty() || diagnose::compiles_for(facts.name, *row, facts.asked));
   out.headline = by_isa ? fmt::format("{} does not read PTX of ISA {}", version_text(facts),
                                       image::to_name(facts.input_isa).view())
                         : fmt::format("{} does not compile for {}", version_text(facts), out.need);
   if (row != nullptr)
-    out.have = mapped(is_tile_compiler(facts.name) ? row->tile_targets : row->targets,
-                      [](image::Arch arch) { return sm_name(arch); });
-  const ReportLine line = location(report, record.line);
+    out.have = core::mapped(diagnose::is_tile_compiler(facts.name) ? row->tile_targets : row->targets,
+                            [](image::Arch arch) { return sm_name(arch); });
+  const core::ReportLine line = diagnose::location(report, record.line);
   out.failures.push_back(line);
   out.evidence.push_back({EvidenceId::compiler_ended,
                           fmt::format("{} ended with status {}.", record.path, record.status),
@@ -198,15 +206,15 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
          fmt::format("{} of CUDA {} is on this machine and takes it.", facts.other, version),
          {},
          {{"path", facts.other}, {"version", version}}});
-  Facts at;
+  diagnose::Facts at;
   at.cause = out.cause;
   at.file.path = out.object;
-  if (!known_project(out.package.name).empty()) at.package.name = out.package.name;
+  if (!data::known_project(out.package.name).empty()) at.package.name = out.package.name;
   at.package.version = out.package.version;
   at.package.software = software;
-  at.process.python = by != nullptr && basename_of(by->exe).starts_with("python");
+  at.process.python = by != nullptr && core::basename_of(by->exe).starts_with("python");
   at.call.compiler = std::move(facts);
-  if (!report.foreign) out.about = std::make_shared<const Facts>(std::move(at));
+  if (!report.foreign) out.about = std::make_shared<const diagnose::Facts>(std::move(at));
   return out;
 }
 

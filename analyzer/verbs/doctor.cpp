@@ -5,22 +5,25 @@
 #include "analyzer/verbs/scan.h"
 
 namespace kshim::verbs {
+using input::Machine;
+using input::MachineFacts;
+
 namespace {
 
 std::vector<image::Arch> gpus_known(const MachineFacts& facts) {
   std::vector<image::Arch> out;
-  for (const Gpu& gpu : facts.gpus) {
+  for (const input::Gpu& gpu : facts.gpus) {
     const image::Arch arch{gpu.cc.value_or(image::ComputeCapability{}), image::Suffix::none};
-    if (gpu.cc && !contains(out, arch)) out.push_back(arch);
+    if (gpu.cc && !core::contains(out, arch)) out.push_back(arch);
   }
   return out;
 }
 
 /// The Python environment whose modules a process has mapped; else that of its program.
-std::string environment_in(const Machine& machine, const RunningProcess& process) {
+std::string environment_in(const Machine& machine, const input::RunningProcess& process) {
   for (const std::string& path : process.mapped)
     if (const std::size_t at = path.find("/lib/python3");
-        at != std::string::npos && at != 0 && contains(path, "/site-packages/"))
+        at != std::string::npos && at != 0 && core::contains(path, "/site-packages/"))
       return path.substr(0, at);
   return environment_of(machine, process.program);
 }
@@ -39,9 +42,9 @@ Scan scan_packages(const Machine& machine, const MachineFacts& facts) {
 /// The newest CUDA that the driver of a process serves: its library's where that says so. Forward
 /// compatibility is a newer one than the kernel module's.
 image::Version driver_of(const MachineFacts& facts) {
-  for (const Library& library : facts.libraries)
+  for (const input::Library& library : facts.libraries)
     if (library.name == "libcuda.so.1")
-      if (const auto* row = toolkit_of_branch(branch_of(library.version))) return row->version;
+      if (const auto* row = data::toolkit_of_branch(data::branch_of(library.version))) return row->version;
   return facts.driver.cuda;
 }
 
@@ -50,7 +53,7 @@ image::Version driver_of(const MachineFacts& facts) {
 Examination examine(const Machine& machine, const std::string& program) {
   Examination out;
   MachineFacts& facts = out.machine;
-  const Loader loader(machine);
+  const input::Loader loader(machine);
   facts.system = look_at_system(machine, loader);
   facts.place = look_at_place(machine);
   find_gpus(machine, loader, facts);
@@ -62,29 +65,30 @@ Examination examine(const Machine& machine, const std::string& program) {
   facts.compilers = find_compilers(machine, facts.pythons);
   facts.preloads = find_preloads(machine);
   if (!program.empty())
-    facts.program = look_at_program(
-        machine, loader,
-        environment == program && !environment.empty() ? join_path(environment, "bin/python") : program);
-  check_driver(loader, facts);
-  check_place(machine, facts);
-  check_toolkits(machine, facts);
-  check_libraries(machine, loader, facts);
-  check_program(facts);
-  std::ranges::stable_sort(facts.checks, std::greater(), &Check::severity);
+    facts.program = look_at_program(machine, loader,
+                                    environment == program && !environment.empty()
+                                        ? input::join_path(environment, "bin/python")
+                                        : program);
+  diagnose::check_driver(loader, facts);
+  diagnose::check_place(machine, facts);
+  diagnose::check_toolkits(machine, facts);
+  diagnose::check_libraries(machine, loader, facts);
+  diagnose::check_program(facts);
+  std::ranges::stable_sort(facts.checks, std::greater(), &input::Check::severity);
   return out;
 }
 
-Examination examine(const LiveProcess& process, ScanRequest request) {
+Examination examine(const input::LiveProcess& process, ScanRequest request) {
   Examination out;
   MachineFacts& facts = out.machine;
   const Machine& machine = process.machine();
-  const Loader loader(machine);
+  const input::Loader loader(machine);
   facts.process = process.facts();
   facts.system = look_at_system(machine, loader);
   facts.place = look_at_place(machine);
   // A container has no driver of its own, and maybe not all of the GPUs.
-  const Machine host = this_machine();
-  find_gpus(host, Loader(host), facts);
+  const Machine host = input::this_machine();
+  find_gpus(host, input::Loader(host), facts);
   facts.toolkits = find_toolkits(machine);
   facts.pythons = find_pythons(machine, environment_in(machine, *facts.process));
   facts.libraries = mapped_libraries(machine, *facts.process);
@@ -94,10 +98,10 @@ Examination examine(const LiveProcess& process, ScanRequest request) {
   request.root = process.root();
   out.packages = scan(process.code_files(), request);
   for (const ScannedObject& object : out.packages.objects) facts.process->with_code.push_back(object.path);
-  check_driver(loader, facts);
-  check_place(machine, facts);
-  check_process(machine, loader, facts);
-  std::ranges::stable_sort(facts.checks, std::greater(), &Check::severity);
+  diagnose::check_driver(loader, facts);
+  diagnose::check_place(machine, facts);
+  diagnose::check_process(machine, loader, facts);
+  std::ranges::stable_sort(facts.checks, std::greater(), &input::Check::severity);
   out.packages.paths = {fmt::format("process {}", facts.process->pid), facts.process->program};
   out.packages.process = facts.process;
   out.packages.checks = facts.checks;

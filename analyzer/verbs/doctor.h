@@ -9,15 +9,15 @@
 namespace kshim::verbs {
 
 struct Examination {
-  MachineFacts machine;
+  input::MachineFacts machine;
   Scan packages;  ///< of one Python environment; empty where there is none
 };
 
 /// `program` is empty where none is named. An environment, or an interpreter or script in one, has its
 /// packages looked at, and no others.
-Examination examine(const Machine& machine, const std::string& program);
+Examination examine(const input::Machine& machine, const std::string& program);
 /// The same of a process: the libraries and the device code are those that it has mapped, judged as `request`
 /// says or, where it names no targets, for the GPUs of this machine.
-Examination examine(const LiveProcess& process, ScanRequest request);
+Examination examine(const input::LiveProcess& process, ScanRequest request);
 
 }  // namespace kshim::verbs

@@ -10,6 +10,10 @@
 #include "analyzer/input/report/report_index.h"
 
 namespace kshim::verbs {
+using input::FailureRecord;
+using input::ObjectRecord;
+using input::Report;
+
 namespace {
 
 constexpr int kNoBinary = 209;
@@ -18,10 +22,10 @@ constexpr std::size_t kMaxInjected = 256;
 
 /// Whether the code by itself is about device code. Programs ask for names that need not be there.
 bool is_about_images(int code) {
-  Facts facts;
+  diagnose::Facts facts;
   facts.call.codes = {code};
-  const Cause cause = diagnosis_of(facts).cause;
-  return is_image_cause(cause) && cause != Cause::kernel_missing_from_image;
+  const core::Cause cause = diagnosis_of(facts).cause;
+  return is_image_cause(cause) && cause != core::Cause::kernel_missing_from_image;
 }
 
 /// "GPU ISA 75" is 7.5, "120" is 12.0.
@@ -112,13 +116,14 @@ class LogReader {
 std::vector<Refusal> refusals_in(std::string_view log) {
   LogReader reader;
   std::uint32_t number = 0;
-  for (const std::string& line : split(log, "\n"))
-    reader.line(redacted(line, report::Content::text), ++number);
+  for (const std::string& line : core::split(log, "\n"))
+    reader.line(core::redacted(line, report::Content::text), ++number);
   return reader.take();
 }
 
 bool is_without_shim(const Report& report) {
-  return std::ranges::any_of(report.bypasses, [](const BypassRecord& row) { return row.how == "absent"; });
+  return std::ranges::any_of(report.bypasses,
+                             [](const input::BypassRecord& row) { return row.how == "absent"; });
 }
 
 namespace {
@@ -126,14 +131,15 @@ namespace {
 std::vector<Refusal> refusals_in(const Report& report) {
   LogReader reader;
   for (const FailureRecord& failure : report.failures)
-    for (const std::string& line : split(failure.driver_log, "\n"))
+    for (const std::string& line : core::split(failure.driver_log, "\n"))
       reader.line(line, failure.line, failure.count);
   return reader.take();
 }
 
 }  // namespace
 
-DriverWitness::DriverWitness(const RunFacts& run) : run_(run), refusals_(refusals_in(run.driver_log)) {}
+DriverWitness::DriverWitness(const diagnose::RunFacts& run)
+    : run_(run), refusals_(refusals_in(run.driver_log)) {}
 
 void DriverWitness::learn(const Report& report) {
   if (!driver_ && report.driver) driver_ = report.driver;
@@ -147,14 +153,14 @@ void DriverWitness::learn(const Report& report) {
   seen.shim = seen.shim || shim;
   for (const FailureRecord& failure : report.failures) {
     process_of_thread_.try_emplace(static_cast<long>(failure.tid), pid);
-    for (const Layer& layer : failure.layers) seen.codes.insert(layer.code);
+    for (const input::Layer& layer : failure.layers) seen.codes.insert(layer.code);
   }
   if (!shim)
     for (const Refusal& refusal : refusals_in(report)) seen.codes.insert(refusal.code);
-  for (const ModuleRecord& module : report.modules)
+  for (const input::ModuleRecord& module : report.modules)
     if (module.result != 0) seen.codes.insert(static_cast<int>(module.result));
   if (!report.gaps.empty()) seen.codes.insert(kNoBinary);
-  for (const BypassRecord& bypass : report.bypasses) seen.past_it.push_back(bypass.path);
+  for (const input::BypassRecord& bypass : report.bypasses) seen.past_it.push_back(bypass.path);
   codes_.insert(seen.codes.begin(), seen.codes.end());
 }
 
@@ -165,7 +171,7 @@ FailureRecord& DriverWitness::add(const Refusal& refusal, UnseenProcess& to) con
     report.driver = driver_;
     report.devices = devices_;
     if (report.devices.empty() && refusal.gpu) {
-      DeviceRecord& device = report.devices.emplace_back();
+      input::DeviceRecord& device = report.devices.emplace_back();
       device.name = "a GPU";
       device.compute_capability = name(*refusal.gpu);
     }
@@ -180,16 +186,16 @@ FailureRecord& DriverWitness::add(const Refusal& refusal, UnseenProcess& to) con
   failure.tid = static_cast<std::uint64_t>(refusal.thread);
   failure.driver_log = refusal.said;
   if (refusal.last) to.deciding.insert(refusal.line);
-  const auto device = std::ranges::find_if(report.devices, [&](const DeviceRecord& row) {
+  const auto device = std::ranges::find_if(report.devices, [&](const input::DeviceRecord& row) {
     return !refusal.gpu || row.compute_capability == name(*refusal.gpu);
   });
   if (device != report.devices.end()) failure.device = device->ordinal;
   return failure;
 }
 
-std::vector<UnseenProcess> DriverWitness::unseen(ObjectFiles& files) const {
+std::vector<UnseenProcess> DriverWitness::unseen(input::ObjectFiles& files) const {
   const auto has_code = [&](const ObjectRecord& object) {
-    const ObjectFile* file = files.find(object);
+    const device_code::ObjectFile* file = files.find(object);
     return file != nullptr && !file->image_counts().empty();
   };
   std::map<long, UnseenProcess> out;
@@ -213,7 +219,7 @@ std::vector<UnseenProcess> DriverWitness::unseen(ObjectFiles& files) const {
       for (const std::string& path :
            process == processes_.end() ? std::vector{exe} : process->second.past_it) {
         if (path.empty()) continue;
-        ObjectRecord object = object_record(path, build_id_of(path));
+        ObjectRecord object = input::object_record(path, device_code::build_id_of(path));
         object.id = report.objects.size();
         if (has_code(object)) report.objects.push_back(std::move(object));
       }
@@ -235,11 +241,12 @@ std::vector<UnseenProcess> DriverWitness::unseen(ObjectFiles& files) const {
       failure.native = source->native;
       failure.python = source->python;
       failure.python_main = source->python_main;
-      for (const NativeFrame& frame : failure.native) {
+      for (const input::NativeFrame& frame : failure.native) {
         if (frame.object.empty()) continue;
         const auto known = std::ranges::find(unseen.report.objects, frame.object, &ObjectRecord::path);
-        ObjectRecord object =
-            known != unseen.report.objects.end() ? *known : object_record(frame.object, frame.build_id);
+        ObjectRecord object = known != unseen.report.objects.end()
+                                  ? *known
+                                  : input::object_record(frame.object, frame.build_id);
         if (known == unseen.report.objects.end()) {
           object.id = unseen.report.objects.size();
           if (!has_code(object)) continue;
@@ -254,17 +261,17 @@ std::vector<UnseenProcess> DriverWitness::unseen(ObjectFiles& files) const {
   return all;
 }
 
-Evidence DriverWitness::unseen_refusals(const Report& report, std::uint64_t count) const {
+core::Evidence DriverWitness::unseen_refusals(const Report& report, std::uint64_t count) const {
   const std::string& exe = report.process.exe;
   const auto process = processes_.find(static_cast<long>(report.process.pid));
   const bool has_shim = process != processes_.end() && process->second.shim;
-  return {
-      EvidenceId::driver_log,
-      fmt::format("The driver's log says that it refused {} in process {}{}, and libkshim.so {}.",
-                  counted(count, "call"), report.process.pid, exe.empty() ? "" : fmt::format(" ({})", exe),
-                  has_shim ? "did not see that" : "was not in it"),
-      {},
-      {{"pid", std::to_string(report.process.pid)}, {"exe", exe}, {"count", std::to_string(count)}}};
+  return {core::EvidenceId::driver_log,
+          fmt::format("The driver's log says that it refused {} in process {}{}, and libkshim.so {}.",
+                      core::counted(count, "call"), report.process.pid,
+                      exe.empty() ? "" : fmt::format(" ({})", exe),
+                      has_shim ? "did not see that" : "was not in it"),
+          {},
+          {{"pid", std::to_string(report.process.pid)}, {"exe", exe}, {"count", std::to_string(count)}}};
 }
 
 }  // namespace kshim::verbs

@@ -26,22 +26,22 @@ struct Refusal {
 std::vector<Refusal> refusals_in(std::string_view log);
 
 /// Whether a report is of libkshim-injection.so, which sees no call.
-bool is_without_shim(const Report& report);
+bool is_without_shim(const input::Report& report);
 
 struct UnseenProcess {
-  Report report;
+  input::Report report;
   std::set<std::uint64_t> deciding;  ///< lines of the refusals that no other one of their thread follows
 };
 
 class DriverWitness {
  public:
-  explicit DriverWitness(const RunFacts& run);
+  explicit DriverWitness(const diagnose::RunFacts& run);
   /// What a shim saw of it.
-  void learn(const Report& report);
+  void learn(const input::Report& report);
   /// A report for each process with refusals that no shim saw.
-  std::vector<UnseenProcess> unseen(ObjectFiles& files) const;
+  std::vector<UnseenProcess> unseen(input::ObjectFiles& files) const;
   /// How often the driver refused in the process of such a report, and that no shim saw it.
-  Evidence unseen_refusals(const Report& report, std::uint64_t count) const;
+  core::Evidence unseen_refusals(const input::Report& report, std::uint64_t count) const;
 
  private:
   struct Seen {
@@ -50,16 +50,16 @@ class DriverWitness {
     bool shim = false;
     bool knows(int code) const { return codes.contains(code); }
   };
-  FailureRecord& add(const Refusal& refusal, UnseenProcess& to) const;
+  input::FailureRecord& add(const Refusal& refusal, UnseenProcess& to) const;
 
-  const RunFacts& run_;
+  const diagnose::RunFacts& run_;
   std::vector<Refusal> refusals_;
-  std::vector<Report> injected_;  ///< of libkshim-injection.so
+  std::vector<input::Report> injected_;  ///< of libkshim-injection.so
   std::map<long, Seen> processes_;
   std::map<long, long> process_of_thread_;
   std::set<int> codes_;  ///< of all processes
-  std::optional<DriverRecord> driver_;
-  std::vector<DeviceRecord> devices_;
+  std::optional<input::DriverRecord> driver_;
+  std::vector<input::DeviceRecord> devices_;
   std::string host_;
 };
 

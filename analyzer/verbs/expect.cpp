@@ -7,6 +7,10 @@
 #include "analyzer/core/text.h"
 
 namespace kshim::verbs {
+using core::basename_of;
+using core::enumerate;
+using core::Finding;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -14,24 +18,25 @@ using image::ImageKind;
 
 ArchList list_of(const ScannedObject& object) {
   std::set<Entry> out;
-  for (const ImageCount& row : object.images) out.insert({row.candidate.kind, row.candidate.arch});
+  for (const device_code::ImageCount& row : object.images)
+    out.insert({row.candidate.kind, row.candidate.arch});
   return {out.begin(), out.end()};
 }
 
 template <class File>
 bool matches(const Rule& rule, const File& file) {
   const std::string& path = file.member.empty() ? file.path : file.member;
-  const bool whole = contains(rule.pattern, '/');
+  const bool whole = core::contains(rule.pattern, '/');
   return ::fnmatch(rule.pattern.c_str(), whole ? path.c_str() : std::string(basename_of(path)).c_str(), 0) ==
          0;
 }
 
 Finding unmet(std::string headline, std::string advice, const std::string& source) {
   Finding finding;
-  finding.cause = Cause::unmet_expectation;
+  finding.cause = core::Cause::unmet_expectation;
   finding.confidence = 1;
   finding.headline = std::move(headline);
-  finding.evidence.push_back({EvidenceId::expected,
+  finding.evidence.push_back({core::EvidenceId::expected,
                               fmt::format("The expected architectures come from {}.", source),
                               {},
                               {{"source", source}}});
@@ -57,7 +62,7 @@ std::vector<ArchList> wanted_of(const Rule& rule) {
 }
 
 bool has_floor(const ScannedObject& object, image::ComputeCapability floor) {
-  return std::ranges::any_of(object.images, [&](const ImageCount& row) {
+  return std::ranges::any_of(object.images, [&](const device_code::ImageCount& row) {
     return row.candidate.kind == ImageKind::ptx && row.candidate.arch.suffix == image::Suffix::none &&
            row.candidate.arch.cc <= floor;
   });
@@ -72,7 +77,7 @@ Expected judge_object(const ScannedObject& object, const Rule& rule) {
   std::set<Entry> asked;
   for (const ArchList& choices : wanted_of(rule)) {
     asked.insert(choices.begin(), choices.end());
-    if (!std::ranges::any_of(choices, has)) out.missing.push_back(join(names_of(choices), " or "));
+    if (!std::ranges::any_of(choices, has)) out.missing.push_back(core::join(names_of(choices), " or "));
   }
   if (rule.ptx_floor && !has_floor(object, *rule.ptx_floor))
     out.missing.push_back(fmt::format("PTX for GPUs from {} on", name(*rule.ptx_floor)));
@@ -146,7 +151,7 @@ void hold_files(Scan& scan, const Expectation& expectation) {
 void hold_paths(Scan& scan, const std::string& source, const std::vector<fs::path>& paths) {
   for (const fs::path& path : paths) {
     const std::string name = path.string();
-    const bool unread = contains(mapped(scan.notes, &ReadNote::place), name);
+    const bool unread = core::contains(core::mapped(scan.notes, &input::ReadNote::place), name);
     std::error_code error;
     const bool folder = fs::is_directory(path, error);
     if (unread && !folder) continue;  // said, and fails by itself
@@ -177,8 +182,8 @@ void hold_budget(Scan& scan, const std::vector<Limit>& budget, const std::string
     scan.budget.push_back({name, std::string(limit.text()), bytes, limit.bytes});
     if (bytes <= limit.bytes) return;
     add(name,
-        fmt::format("{} takes {}, {} more than its budget of {}", basename_of(name), size_text(bytes),
-                    size_text(bytes - limit.bytes), size_text(limit.bytes)),
+        fmt::format("{} takes {}, {} more than its budget of {}", basename_of(name), core::size_text(bytes),
+                    core::size_text(bytes - limit.bytes), core::size_text(limit.bytes)),
         fmt::format("Build for fewer architectures (the table below says what takes most), or raise the "
                     "budget of {}.",
                     source));

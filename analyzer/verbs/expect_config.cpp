@@ -8,6 +8,8 @@
 #include "analyzer/verbs/expect.h"
 
 namespace kshim::verbs {
+using core::sanitize;
+
 namespace {
 
 constexpr std::size_t kMaxConfigLength = 1U << 20;
@@ -35,8 +37,8 @@ class Config {
   template <class Visit>
   void each(const toml::table& table, std::initializer_list<std::string_view> keys, Visit&& visit) {
     for (const auto& [key, value] : table) {
-      if (!contains(keys, key.str())) {
-        const std::string near = nearest(key.str(), {keys.begin(), keys.end()});
+      if (!core::contains(keys, key.str())) {
+        const std::string near = core::nearest(key.str(), {keys.begin(), keys.end()});
         refuse(at(key.source()), fmt::format("`{}` is no key of kshim's; {}", sanitize(key.str()),
                                              near.empty() ? fmt::format("there are {}", fmt::join(keys, ", "))
                                                           : fmt::format("did you mean `{}`?", near)));
@@ -187,7 +189,7 @@ toml::table parse(const std::string& path) {
   return std::move(result).table();
 }
 
-bool is_pyproject(const std::string& path) { return basename_of(path) == "pyproject.toml"; }
+bool is_pyproject(const std::string& path) { return core::basename_of(path) == "pyproject.toml"; }
 
 }  // namespace
 
@@ -211,7 +213,7 @@ std::string find_config() {
 }
 
 Limit parse_limit(std::string_view of, std::string_view size, const TextOrigin& origin) {
-  const auto bytes = parse_size(size);
+  const auto bytes = core::parse_size(size);
   if (!bytes || *bytes == 0)
     refuse(origin, fmt::format("`{}` is no size; write 50M, 1.5G or 300MiB", sanitize(size)));
   if (of != "file" && of != "wheel")

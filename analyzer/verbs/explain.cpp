@@ -9,6 +9,8 @@
 #include "analyzer/verbs/pipeline.h"
 
 namespace kshim::verbs {
+using input::LogFacts;
+
 namespace {
 
 // What a person pastes; a log is longer, and common words mean less in it.
@@ -19,27 +21,27 @@ constexpr double kUnsure = 0.6;  // what else it can be is worth saying
 
 void add_meaning(Explanation& out, int code, std::string note) {
   const CudaError* error = find_cuda_error(code);
-  if (error == nullptr || contains(mapped(out.meanings, &Meaning::code), code)) return;
+  if (error == nullptr || core::contains(core::mapped(out.meanings, &Meaning::code), code)) return;
   const auto text = [](const char* name) { return std::string(name != nullptr ? name : ""); };
   out.meanings.push_back(
       {code, text(error->driver_name), text(error->runtime_name), error->message, std::move(note)});
 }
 
-void add_also(Explanation& out, int code, Cause first) {
-  if (first == Cause::unknown) {
-    Facts bare;
+void add_also(Explanation& out, int code, core::Cause first) {
+  if (first == core::Cause::unknown) {
+    diagnose::Facts bare;
     bare.call.codes = {code};
-    const Diagnosis usual = diagnosis_of(bare);
-    if (usual.cause != Cause::unknown)
+    const diagnose::Diagnosis usual = diagnosis_of(bare);
+    if (usual.cause != core::Cause::unknown)
       out.also.push_back({usual.cause, std::string(row_of(usual.cause).when)});
   }
-  for (const OtherCauseRow& row : other_causes()) {
+  for (const data::OtherCauseRow& row : data::other_causes()) {
     if (row.code == code && row.cause != first) out.also.push_back({row.cause, std::string(row.when)});
   }
 }
 
 void add_facts(const LogFacts& clues, std::vector<std::string>& out) {
-  for (const DeviceMention& device : clues.devices) out.push_back(text_of(device_of(device)));
+  for (const input::DeviceMention& device : clues.devices) out.push_back(text_of(device_of(device)));
   if (!clues.kernel_module.empty() || clues.driver.known()) {
     out.push_back(fmt::format("driver {}{}", clues.kernel_module,
                               !clues.driver.known()         ? std::string()
@@ -47,15 +49,16 @@ void add_facts(const LogFacts& clues, std::vector<std::string>& out) {
                                                             : fmt::format(" (CUDA {})", name(clues.driver))));
   }
   if (clues.toolkit.known()) out.push_back(fmt::format("CUDA {}", name(clues.toolkit)));
-  for (const PackageMention& package : clues.packages) {
+  for (const input::PackageMention& package : clues.packages) {
     if (package.version.empty()) continue;
     out.push_back(fmt::format("{} {}{}{}", package.written, package.version,
                               package.variant.empty() ? "" : "+", package.variant));
   }
-  for (const ImageList& list : clues.lists) {
+  for (const input::ImageList& list : clues.lists) {
     const auto archs =
-        mapped(list.images, [](const image::Candidate& image) { return name(image.kind, image.arch); });
-    out.push_back(fmt::format("{}: {}", list.owner.empty() ? "built for" : list.owner, join(archs, " ")));
+        core::mapped(list.images, [](const image::Candidate& image) { return name(image.kind, image.arch); });
+    out.push_back(
+        fmt::format("{}: {}", list.owner.empty() ? "built for" : list.owner, core::join(archs, " ")));
   }
   for (const auto& [key, value] : clues.env) out.push_back(fmt::format("{}={}", key, value));
   out.resize(std::min(out.size(), kMaxFacts));
@@ -64,7 +67,7 @@ void add_facts(const LogFacts& clues, std::vector<std::string>& out) {
 void apply(const ExplainRequest& options, LogFacts& clues, Explanation& out) {
   if (options.assume_cc) {
     clues.devices.clear();
-    DeviceMention& device = clues.devices.emplace_back();
+    input::DeviceMention& device = clues.devices.emplace_back();
     device.cc = *options.assume_cc;
     out.notes.push_back(fmt::format("assuming compute capability {}", name(*options.assume_cc)));
   }
@@ -83,7 +86,7 @@ void apply(const ExplainRequest& options, LogFacts& clues, Explanation& out) {
 /// What a log shows that fails.
 class Log final : public Source {
  public:
-  Log(const LogFacts& clues, const Judgment& judgment, Explanation& out)
+  Log(const LogFacts& clues, const diagnose::Judgment& judgment, Explanation& out)
       : Source(out.findings),
         clues_(clues),
         judgment_(judgment),
@@ -93,7 +96,7 @@ class Log final : public Source {
   void judge() override { findings().push_back(log_finding(clues_, judgment_, log_)); }
 
   const LogFacts& clues_;
-  const Judgment& judgment_;
+  const diagnose::Judgment& judgment_;
   std::string log_;
 };
 
@@ -103,7 +106,7 @@ void explain_clues(LogFacts clues, const ExplainRequest& options, Explanation& o
   if (clues.cut_lines != 0)
     out.notes.push_back(fmt::format("{} overlong lines were truncated", clues.cut_lines));
   out.windows = clues.of_windows();
-  const Judgment judgment = judge(clues, clues.lines <= kBrief);
+  const diagnose::Judgment judgment = diagnose::judge(clues, clues.lines <= kBrief);
   if (judgment.hit != nullptr) {
     out.line = judgment.hit->line;
     out.quote = judgment.hit->quote;
@@ -124,7 +127,7 @@ void explain_clues(LogFacts clues, const ExplainRequest& options, Explanation& o
   if (judgment.suspect.confidence > 0) {
     Log log(clues, judgment, out);
     conclude(log);
-    out.next = next_steps(clues, judgment);
+    out.next = advise::next_steps(clues, judgment);
     if (judgment.death != nullptr) {
       out.line = judgment.death->line;
       out.quote = judgment.death->quote;
@@ -144,24 +147,25 @@ void explain_clues(LogFacts clues, const ExplainRequest& options, Explanation& o
   out.line = out.other->line;
   out.quote = out.other->quote;
   out.part = out.other->part;
-  const Fix& remedy = out.other->remedy;
+  const core::Fix& remedy = out.other->remedy;
   out.notes.push_back(fmt::format("not a CUDA failure: {}", out.other->what));
   out.notes.push_back(remedy.commands.empty()
                           ? remedy.title
-                          : fmt::format("{}: {}", remedy.title, join(remedy.commands, "; ")));
+                          : fmt::format("{}: {}", remedy.title, core::join(remedy.commands, "; ")));
 }
 
 /// A number or a name has no line to quote.
 void drop_deciding_line(Explanation& out) {
-  for (Finding& finding : out.findings)
-    std::erase_if(finding.evidence, [](const Evidence& row) { return row.id == EvidenceId::deciding_line; });
+  for (core::Finding& finding : out.findings)
+    std::erase_if(finding.evidence,
+                  [](const core::Evidence& row) { return row.id == core::EvidenceId::deciding_line; });
 }
 
 void explain_number(int number, const ExplainRequest& options, Explanation& out) {
   const CudaError* error = find_cuda_error(number);
-  const OldCode* old = find_old_code(number);
+  const input::OldCode* old = input::find_old_code(number);
   // As a message, so that one path judges all.
-  LogParser miner(true);
+  input::LogParser miner(true);
   const CudaError* meant = old != nullptr ? find_cuda_error(old->now) : error;
   if (meant != nullptr && meant->code != 0) miner.line(name_of(*meant));
   if (error != nullptr)
@@ -177,13 +181,13 @@ void explain_number(int number, const ExplainRequest& options, Explanation& out)
   out.recognized = true;
   // Two meanings: neither is sure.
   if (error != nullptr && old != nullptr) {
-    for (Finding& finding : out.findings) finding.confidence = std::min(finding.confidence, 0.5);
+    for (core::Finding& finding : out.findings) finding.confidence = std::min(finding.confidence, 0.5);
   }
   drop_deciding_line(out);
 }
 
 bool looks_like_a_name(std::string_view text) {
-  return text.size() > 3 && std::ranges::all_of(text, [](char c) { return is_alnum(c) || c == '_'; });
+  return text.size() > 3 && std::ranges::all_of(text, [](char c) { return core::is_alnum(c) || c == '_'; });
 }
 
 }  // namespace
@@ -195,16 +199,16 @@ std::string_view to_name(Asked asked) {
 
 Explanation explain_text(std::string_view text, const ExplainRequest& options) {
   Explanation out;
-  text = trim(text);
-  out.subject = plain_line(text.substr(0, std::min<std::size_t>(text.size(), 400)));
-  if (const auto number = bare_number(text)) {
+  text = core::trim(text);
+  out.subject = input::plain_line(text.substr(0, std::min<std::size_t>(text.size(), 400)));
+  if (const auto number = input::bare_number(text)) {
     out.asked = Asked::number;
     explain_number(*number, options, out);
     return out;
   }
-  LogParser miner(true);
+  input::LogParser miner(true);
   if (looks_like_a_name(text)) {
-    const NamedError named = find_by_name(text);
+    const input::NamedError named = input::find_by_name(text);
     if (named.error != nullptr) {
       out.asked = Asked::name;
       add_meaning(out, named.error->code, {});
@@ -217,9 +221,9 @@ Explanation explain_text(std::string_view text, const ExplainRequest& options) {
       drop_deciding_line(out);
       return out;
     }
-    out.nearest = nearest_names(text, 3);
+    out.nearest = input::nearest_names(text, 3);
   }
-  LogText lines([&](std::string_view line) { miner.line(line); }, true);
+  input::LogText lines([&](std::string_view line) { miner.line(line); }, true);
   lines.take(text);
   lines.finish();
   explain_clues(miner.take(), options, out);
@@ -231,8 +235,8 @@ Explanation explain_log(std::istream& in, const std::string& name_text, const Ex
   Explanation out;
   out.asked = Asked::log;
   out.subject = name_text;
-  LogParser miner;
-  LogText text([&](std::string_view line) { miner.line(line); });
+  input::LogParser miner;
+  input::LogText text([&](std::string_view line) { miner.line(line); });
   std::string chunk(kChunk, '\0');
   std::uint64_t done = 0;
   while (in.read(chunk.data(), static_cast<std::streamsize>(chunk.size())), in.gcount() > 0) {

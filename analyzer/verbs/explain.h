@@ -29,7 +29,7 @@ struct Meaning {
 
 /// What the error can also stand for, and what would show it.
 struct Possibility {
-  Cause cause = Cause::unknown;
+  core::Cause cause = core::Cause::unknown;
   std::string when;
 };
 
@@ -42,11 +42,11 @@ struct Explanation {
   std::vector<Meaning> meanings;  ///< several where a number had another meaning before CUDA 10.1
   std::uint64_t line = 0;         ///< of a log: the line that decided; 0 = none
   std::string quote;              ///< that line
-  TextPart part;                  ///< of it, what decided
-  std::vector<Finding> findings;
+  core::TextPart part;            ///< of it, what decided
+  std::vector<core::Finding> findings;
   std::vector<Possibility> also;
   std::optional<OtherAnswer> other;  ///< where nothing of CUDA's failed: what did
-  std::vector<NextStep> next;
+  std::vector<advise::NextStep> next;
   std::vector<std::string> facts;  ///< what was read beside the failure, each a clause
   std::vector<std::string> notes;
   std::vector<std::string> nearest;  ///< names that are like one that is none

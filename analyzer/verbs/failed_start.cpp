@@ -12,41 +12,43 @@ namespace {
 namespace fs = std::filesystem;
 
 std::map<std::string, std::string> environment_with(std::string_view search_path) {
-  auto out = own_environment();
+  auto out = input::own_environment();
   out.insert_or_assign("LD_LIBRARY_PATH", std::string(search_path));
   return out;
 }
 
 // Where CUDA's libraries lie without the linker being told: toolkits, wheels, conda.
-std::vector<std::string> other_folders(const Machine& machine) {
+std::vector<std::string> other_folders(const input::Machine& machine) {
   std::vector<std::string> out;
-  for (const Toolkit& toolkit : find_toolkits(machine)) {
+  for (const input::Toolkit& toolkit : find_toolkits(machine)) {
     for (const char* below : {"lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"})
-      out.push_back(join_path(toolkit.folder, below));
+      out.push_back(input::join_path(toolkit.folder, below));
   }
-  for (const Python& python : find_pythons(machine))
+  for (const input::Python& python : find_pythons(machine))
     out.insert(out.end(), python.library_folders.begin(), python.library_folders.end());
   if (const std::string_view conda = machine.env("CONDA_PREFIX"); !conda.empty())
-    out.push_back(join_path(conda, "lib"));
+    out.push_back(input::join_path(conda, "lib"));
   return out;
 }
 
 }  // namespace
 
-std::vector<MissingLibrary> missing_at_start(const fs::path& program, std::string_view search_path) {
+std::vector<diagnose::MissingLibrary> missing_at_start(const fs::path& program,
+                                                       std::string_view search_path) {
   std::error_code error;
   const fs::path path = fs::absolute(program, error);
   if (error) return {};
-  const Machine machine("/", environment_with(search_path));
-  const Program found = look_at_program(machine, Loader(machine), path.string());
-  std::vector<MissingLibrary> out;
-  for (const Missing& missing : found.missing)
-    out.push_back({path.string(), missing.name, missing.needed_by, {}, is_cuda_library(missing.name)});
+  const input::Machine machine("/", environment_with(search_path));
+  const input::Program found = look_at_program(machine, input::Loader(machine), path.string());
+  std::vector<diagnose::MissingLibrary> out;
+  for (const input::Missing& missing : found.missing)
+    out.push_back({path.string(), missing.name, missing.needed_by, {}, input::is_cuda_library(missing.name)});
   if (out.empty()) return out;
   const std::vector<std::string> folders = other_folders(machine);
-  for (MissingLibrary& missing : out) {
+  for (diagnose::MissingLibrary& missing : out) {
     for (const std::string& folder : folders) {
-      if (missing.of_cuda && missing.folder.empty() && machine.is_file(join_path(folder, missing.name)))
+      if (missing.of_cuda && missing.folder.empty() &&
+          machine.is_file(input::join_path(folder, missing.name)))
         missing.folder = folder;
     }
   }
@@ -54,11 +56,11 @@ std::vector<MissingLibrary> missing_at_start(const fs::path& program, std::strin
 }
 
 bool lacks_driver(const fs::path& program, std::string_view search_path) {
-  const Machine machine("/", environment_with(search_path));
-  if (Loader(machine).find("libcuda.so.1")) return false;
-  const auto opened = MappedFile::open(program);
-  const auto* file = std::get_if<MappedFile>(&opened);
-  return file != nullptr && !find_device_code(file->bytes()).images.empty();
+  const input::Machine machine("/", environment_with(search_path));
+  if (input::Loader(machine).find("libcuda.so.1")) return false;
+  const auto opened = device_code::MappedFile::open(program);
+  const auto* file = std::get_if<device_code::MappedFile>(&opened);
+  return file != nullptr && !device_code::find_device_code(file->bytes()).images.empty();
 }
 
 namespace {
@@ -72,10 +74,10 @@ std::string absolute(const std::string& path, const std::string& folder) {
 }
 
 /// "a, b and 2 more": empty where no file was loaded in that way.
-std::string files_loaded(const Report& report, std::string_view how) {
+std::string files_loaded(const input::Report& report, std::string_view how) {
   std::vector<std::string> names;
   std::size_t more = 0;
-  for (const BypassRecord& bypass : report.bypasses) {
+  for (const input::BypassRecord& bypass : report.bypasses) {
     if (bypass.how != how) continue;
     const std::string path = absolute(bypass.path, report.process.cwd);
     if (names.size() < kMaxFiles)
@@ -84,17 +86,18 @@ std::string files_loaded(const Report& report, std::string_view how) {
       ++more;
   }
   if (more != 0) names.push_back(fmt::format("{} more", more));
-  return enumerate(names);
+  return core::enumerate(names);
 }
 
 }  // namespace
 
-std::optional<BlindProcess> blind_by_bypass(const Report& report) {
+std::optional<diagnose::BlindProcess> blind_by_bypass(const input::Report& report) {
   std::string reason;
   if (const std::string files = files_loaded(report, "deepbind"); !files.empty()) {
     reason = fmt::format("what {} asked of CUDA went past libkshim.so: loaded with RTLD_DEEPBIND", files);
     const auto audit = report.process.env.find("LD_AUDIT");
-    const bool audited = audit != report.process.env.end() && contains(audit->second, "libkshim-audit.so");
+    const bool audited =
+        audit != report.process.env.end() && core::contains(audit->second, "libkshim-audit.so");
     reason +=
         audited ? ", and not bound by calls that `kshim run --audit` sees" : " (try `kshim run --audit`)";
   }
@@ -114,7 +117,7 @@ std::optional<BlindProcess> blind_by_bypass(const Report& report) {
   if (!files_loaded(report, "absent").empty())
     reason = "libkshim.so was not in it: libkshim-injection.so recorded what the driver's error log says";
   if (reason.empty()) return std::nullopt;
-  return BlindProcess{
+  return diagnose::BlindProcess{
       .pid = static_cast<long>(report.process.pid), .exe = report.process.exe, .reason = std::move(reason)};
 }
 

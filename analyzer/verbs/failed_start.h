@@ -10,8 +10,8 @@ namespace kshim::verbs {
 
 /// The libraries that the linker does not find for `program`, or for what that is linked to. `search_path`:
 /// LD_LIBRARY_PATH as the program had it.
-std::vector<MissingLibrary> missing_at_start(const std::filesystem::path& program,
-                                             std::string_view search_path);
+std::vector<diagnose::MissingLibrary> missing_at_start(const std::filesystem::path& program,
+                                                       std::string_view search_path);
 
 /// Whether the program has device code and this machine no libcuda.so.1: what fails then fails for want of
 /// the driver, as in a container that was started without its GPU.
@@ -20,6 +20,6 @@ bool lacks_driver(const std::filesystem::path& program, std::string_view search_
 // What the shim itself says it could not see.
 
 /// The process of a report in which files went past the shim; nullopt where none did.
-std::optional<BlindProcess> blind_by_bypass(const Report& report);
+std::optional<diagnose::BlindProcess> blind_by_bypass(const input::Report& report);
 
 }  // namespace kshim::verbs

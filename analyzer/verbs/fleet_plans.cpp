@@ -5,6 +5,11 @@
 #include "analyzer/diagnose/scene.h"
 
 namespace kshim::verbs {
+using advise::FleetPlan;
+using core::Finding;
+using device_code::ImageCount;
+using diagnose::TargetVerdict;
+
 namespace {
 
 using image::ComputeCapability;
@@ -13,7 +18,7 @@ constexpr std::size_t kMaxListed = 4096;
 constexpr std::size_t kMaxPlans = 256;
 constexpr std::size_t kMaxBreaks = 256;
 
-std::vector<ComputeCapability> fleet_of(const Analysis& analysis, const AnalysisOptions& options) {
+std::vector<ComputeCapability> fleet_of(const Analysis& analysis, const diagnose::AnalysisOptions& options) {
   std::set<ComputeCapability> out;
   for (const image::Arch& target : options.targets) out.insert(target.cc);
   if (out.empty()) {
@@ -44,14 +49,14 @@ std::vector<File> files_of(const Analysis& analysis) {
   return out;
 }
 
-std::vector<ImageCount> images_of(const File& file, const ListedImages& listed, ObjectFiles& files) {
-  ObjectRecord object;
+std::vector<ImageCount> images_of(const File& file, const ListedImages& listed, input::ObjectFiles& files) {
+  input::ObjectRecord object;
   object.path = file.path;
   object.build_id = file.build_id;
-  if (const ObjectFile* found = files.find(object)) return found->image_counts();
+  if (const device_code::ObjectFile* found = files.find(object)) return found->image_counts();
   if (const auto* rows = listed.find(file.path, file.build_id)) return *rows;
   std::vector<ImageCount> out;
-  for (const ImageVerdict& row : file.first->images)
+  for (const core::ImageVerdict& row : file.first->images)
     if (row.candidate.kind != image::ImageKind::ltoir) out.push_back({row.candidate, row.count, 0});
   return out;
 }
@@ -69,26 +74,26 @@ void add_breaks(const Analysis& analysis, FleetPlan& plan) {
 }  // namespace
 
 bool is_for_fleet(const Finding& finding) {
-  if (!has_trait(finding.cause, cause_trait::arch_list) || finding.object.empty()) return false;
+  if (!has_trait(finding.cause, core::cause_trait::arch_list) || finding.object.empty()) return false;
   // Nobody but NVIDIA builds its libraries, nor the objects of its archives.
   for (std::string_view path = finding.object;; path = path.substr(0, path.rfind('!'))) {
-    if (find_vendor_library(path) != nullptr) return false;
+    if (data::find_vendor_library(path) != nullptr) return false;
     if (path.rfind('!') == std::string_view::npos) return true;
   }
 }
 
-void ListedImages::add(const Report& report, const std::vector<Finding>& findings) {
+void ListedImages::add(const input::Report& report, const std::vector<Finding>& findings) {
   std::set<std::pair<std::string, std::string>> wanted;
   for (const Finding& finding : findings)
     if (is_for_fleet(finding)) wanted.emplace(finding.object, finding.build_id);
   if (wanted.empty()) return;
-  for (const ObjectRecord& row : report.objects) {
+  for (const input::ObjectRecord& row : report.objects) {
     const std::pair key(row.path, row.build_id);
     if (!row.images || images_.size() == kMaxListed || wanted.count(key) == 0 || images_.count(key) != 0)
       continue;
     std::vector<ImageCount>& out = images_[key];
-    for (const ImageEntry& image : *row.images) {
-      const auto candidate = candidate_of(image.arch, image.isa);
+    for (const input::ImageEntry& image : *row.images) {
+      const auto candidate = diagnose::candidate_of(image.arch, image.isa);
       if (candidate && candidate->kind != image::ImageKind::ltoir && out.size() < 256)
         out.push_back({*candidate, image.count, image.bytes});
     }
@@ -101,15 +106,15 @@ const std::vector<ImageCount>* ListedImages::find(const std::string& path,
   return found == images_.end() || found->second.empty() ? nullptr : &found->second;
 }
 
-std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const AnalysisOptions& options,
-                                   const ListedImages& listed, ObjectFiles& files) {
+std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const diagnose::AnalysisOptions& options,
+                                   const ListedImages& listed, input::ObjectFiles& files) {
   std::vector<FleetPlan> out;
   const std::vector<ComputeCapability> gpus = fleet_of(analysis, options);
   if (gpus.empty()) return out;
   for (const File& file : files_of(analysis)) {
     if (out.size() == kMaxPlans) break;
-    auto plan =
-        plan_fleet({gpus, {file.lacking.begin(), file.lacking.end()}, images_of(file, listed, files)});
+    auto plan = advise::plan_fleet(
+        {gpus, {file.lacking.begin(), file.lacking.end()}, images_of(file, listed, files)});
     if (!plan) continue;
     plan->object = file.path;
     plan->build_id = file.build_id;
@@ -126,7 +131,7 @@ using image::ComputeCapability;
 /// The lowest that the code begins at which a target lacks; none where nothing is known of it.
 std::optional<ComputeCapability> floor_of(const Finding& finding) {
   std::optional<ComputeCapability> out;
-  for (const ImageVerdict& image : finding.images)
+  for (const core::ImageVerdict& image : finding.images)
     if (image.candidate.kind == image::ImageKind::cubin || image.candidate.kind == image::ImageKind::ptx)
       out = std::min(out.value_or(image.candidate.arch.cc), image.candidate.arch.cc);
   return out;
@@ -145,7 +150,7 @@ bool is_for_newer(const Scan& scan, const ScannedObject& object, const Finding& 
                   ComputeCapability cc) {
   const auto floor = floor_of(finding);
   if (!floor || *floor <= cc) return false;
-  if (finding.cause == Cause::arch_specific_image || runs_on(object, cc)) return true;
+  if (finding.cause == core::Cause::arch_specific_image || runs_on(object, cc)) return true;
   return !object.package.empty() && std::ranges::any_of(scan.objects, [&](const ScannedObject& other) {
     return other.package == object.package && other.modules > object.modules && runs_on(other, cc);
   });
@@ -153,7 +158,7 @@ bool is_for_newer(const Scan& scan, const ScannedObject& object, const Finding& 
 
 /// Thousands of loose images are a program's, which picks one by GPU.
 bool is_for_plan(const Finding& finding) {
-  return finding.severity != Severity::info && !finding.need.empty() && finding.other_objects.empty() &&
+  return finding.severity != core::Severity::info && !finding.need.empty() && finding.other_objects.empty() &&
          is_for_fleet(finding);
 }
 
@@ -178,7 +183,7 @@ void note_code_for_newer_gpus(Scan& scan) {
     const bool newer = std::ranges::any_of(object.targets, [&](const TargetVerdict& verdict) {
       return verdict.for_newer && sm_name(verdict.target.cc) == finding.need;
     });
-    if (newer && finding.cause != Cause::arch_specific_image)
+    if (newer && finding.cause != core::Cause::arch_specific_image)
       finding.remarks.push_back(
           fmt::format("What lacks it begins at {}, beside code for older GPUs: its source may need {}.",
                       name(*floor_of(finding)), name(*floor_of(finding))));
@@ -197,7 +202,7 @@ std::vector<FleetPlan> fleet_plans(const Scan& scan) {
     const auto [at, first] = place.try_emplace(object->second, lacking.size());
     if (first) lacking.push_back({object->second, {}, {}});
     Lacking& row = lacking[at->second];
-    for (const Device& device : finding.devices)
+    for (const core::Device& device : finding.devices)
       for (const TargetVerdict& verdict : object->second->targets) {
         if (verdict.target.cc != device.cc) continue;
         if (!verdict.for_newer)
@@ -213,8 +218,8 @@ std::vector<FleetPlan> fleet_plans(const Scan& scan) {
     if (targets.empty()) continue;
     std::vector<ComputeCapability> gpus;
     for (const image::Arch& target : scan.targets)
-      if (!contains(left_out, target.cc)) gpus.push_back(target.cc);
-    auto plan = plan_fleet({std::move(gpus), std::move(targets), object->images});
+      if (!core::contains(left_out, target.cc)) gpus.push_back(target.cc);
+    auto plan = advise::plan_fleet({std::move(gpus), std::move(targets), object->images});
     if (!plan) continue;
     plan->object = object->name();
     plan->build_id = object->build_id;

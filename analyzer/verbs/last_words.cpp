@@ -34,7 +34,7 @@ LastWords last_words(std::string_view text) {
   std::vector<std::string_view> lines;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    if (const std::string_view line = text.substr(at, end - at); !trim(line).empty())
+    if (const std::string_view line = text.substr(at, end - at); !core::trim(line).empty())
       lines.push_back(without_prefix(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line));
     at = end + 1;
   }
@@ -57,7 +57,7 @@ LastWords last_words(std::string_view text) {
       out.exception = true;
       first = i;
       // Its words stand on the next line: `  what():  ...`, the message of a panic.
-      const bool more = !contains(line, "ssertion") && i + 1 < lines.size();
+      const bool more = !core::contains(line, "ssertion") && i + 1 < lines.size();
       static const RE2 kWhat(R"(^\s*what\(\):\s*)");
       if (more && (RE2::PartialMatch(lines[i + 1], kWhat) || RE2::PartialMatch(line, kPanic))) first = i + 1;
     }
@@ -66,7 +66,7 @@ LastWords last_words(std::string_view text) {
     out.exception = false;
     first = begin;
   }
-  out.line = trim(lines[first]);
+  out.line = core::trim(lines[first]);
   // A message may go on below: what is said there is of the exception, too.
   for (std::size_t i = first; i < lines.size() && !out.about_gpu; ++i) out.about_gpu = is_about_gpu(lines[i]);
   return out;

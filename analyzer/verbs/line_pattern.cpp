@@ -88,16 +88,16 @@ void put_marks(Analysis& analysis, ReportFacts& facts, const std::string& report
   process.run = mark_text(kRunId);
   if (process.failures == 0) process.sample = mark(kSample);
   for (RunSummary& run : analysis.runs) run.run = mark_text(kRunId);
-  for (Finding& finding : analysis.findings) {
-    for (SeenIn& seen : finding.processes) {
+  for (core::Finding& finding : analysis.findings) {
+    for (core::SeenIn& seen : finding.processes) {
       seen.run = mark_text(kRunId);
       seen.host = mark_text(kHost);
       if (seen.rank) seen.rank = mark(kRank);
       seen.pid = static_cast<long>(mark(kPid));
     }
-    for (Evidence& row : finding.evidence)
+    for (core::Evidence& row : finding.evidence)
       if (row.at.file == report) row.at.file = mark_text(kReport);
-    for (ReportLine& row : finding.failures)
+    for (core::ReportLine& row : finding.failures)
       if (row.file == report) row.file = mark_text(kReport);
   }
   facts.time = mark_text(kTime);
@@ -146,11 +146,11 @@ LinePattern::LinePattern(const Analysis& analysis, const Durations& durations, c
   rest_ = text.substr(begin);
 }
 
-std::string LinePattern::fill(const Report& report, const ReportFile& file, const Alike& own,
+std::string LinePattern::fill(const input::Report& report, const ReportFile& file, const input::Alike& own,
                               const LineMaker& maker) const {
   ReportFacts facts;
   identify(report, file, facts);
-  const ProcessRecord& process = report.process;
+  const input::ProcessRecord& process = report.process;
   std::vector<std::string> values(kGpus + 2 * own.gpus.size() + loads_);
   values[kReport] = to_json(report.path);
   values[kHost] = to_json(process.host);

@@ -30,7 +30,7 @@ class LinePattern {
   /// `analysis`: of a report that was judged with `durations`, and its facts.
   LinePattern(const Analysis& analysis, const Durations& durations, const LineMaker& maker);
   /// The line of a process that is like it. `report`: its process record at least.
-  std::string fill(const Report& report, const ReportFile& file, const Alike& own,
+  std::string fill(const input::Report& report, const ReportFile& file, const input::Alike& own,
                    const LineMaker& maker) const;
   std::size_t weight() const;
 

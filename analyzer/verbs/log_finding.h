@@ -7,9 +7,10 @@
 namespace kshim::verbs {
 
 /// `log`: its name, for the places of lines; empty where it has none.
-Finding log_finding(const LogFacts& clues, const Judgment& judgment, const std::string& log);
+core::Finding log_finding(const input::LogFacts& clues, const diagnose::Judgment& judgment,
+                          const std::string& log);
 /// Of a GPU that a log names.
-Device device_of(const DeviceMention& clue);
+core::Device device_of(const input::DeviceMention& clue);
 /// The driver's name for it, where it has one.
 const char* name_of(const CudaError& error);
 

@@ -15,61 +15,62 @@ namespace kshim::verbs {
 namespace {
 
 std::string_view title_of(std::string_view distribution) {
-  const InstallerRow* row = find_installer(distribution, "pip");
+  const data::InstallerRow* row = data::find_installer(distribution, "pip");
   return row != nullptr ? row->title : distribution;
 }
 
 /// The distribution that brought the file: by RECORD, else by the name of the file.
 std::string owner_of(const std::string& file) {
   if (file.empty()) return {};
-  Finder finder;
+  owner::Finder finder;
   if (const auto& package = finder.of(file); package && package->manager == "pip") return package->name;
-  const BuildRow* build = find_build("", file);
+  const data::BuildRow* build = data::find_build("", file);
   return build == nullptr ? std::string() : std::string(build->distribution);
 }
 
 /// An extension and what it is built on, of two releases: what its metadata asks for decides, else its newest
 /// release. nullopt where the environment is not at hand.
-std::optional<FixDraft> match_extension(const OtherFailure& other, const PythonEnvironment& environment) {
-  const std::vector<Distribution> there = distributions_in(environment);
-  const Distribution* owner = find_distribution(there, owner_of(other.file));
-  const Distribution* base = find_distribution(there, other.row->built_on);
+std::optional<advise::FixDraft> match_extension(const input::OtherFailure& other,
+                                                const owner::PythonEnvironment& environment) {
+  const std::vector<owner::Distribution> there = distributions_in(environment);
+  const owner::Distribution* owner = owner::find_distribution(there, owner_of(other.file));
+  const owner::Distribution* base = owner::find_distribution(there, other.row->built_on);
   if (owner == nullptr || base == nullptr) return std::nullopt;
-  TemplateWords words = {{"owner", shell_quote(owner->name)},
-                         {"version", owner->version},
-                         {"base", std::string(title_of(base->name))},
-                         {"base_version", base->version},
-                         {"base_package", base->name}};
-  const ProjectName project(base->name);
+  core::TemplateWords words = {{"owner", core::shell_quote(owner->name)},
+                               {"version", owner->version},
+                               {"base", std::string(title_of(base->name))},
+                               {"base_version", base->version},
+                               {"base_package", base->name}};
+  const data::ProjectName project(base->name);
   const auto asked = [&](std::string_view range) {
     words.emplace_back("range", range);
-    return fix_of("match-extension/asked", words);
+    return advise::fix_of("match-extension/asked", words);
   };
-  for (const Demand& demand : owner->demands)
-    if (demand.project == project && exclude_each_other(demand.range, "==" + base->version))
+  for (const owner::Demand& demand : owner->demands)
+    if (demand.project == project && owner::exclude_each_other(demand.range, "==" + base->version))
       return asked(demand.range);
-  const std::string distribution = wheel_name(owner->name).distribution;
-  const ReleaseNeedRow* own = nullptr;
-  const ReleaseNeedRow* fitting = nullptr;
-  for (const ReleaseNeedRow& row : release_needs()) {
+  const std::string distribution = data::wheel_name(owner->name).distribution;
+  const data::ReleaseNeedRow* own = nullptr;
+  const data::ReleaseNeedRow* fitting = nullptr;
+  for (const data::ReleaseNeedRow& row : data::release_needs()) {
     if (row.distribution != distribution || row.package != base->name) continue;
-    if (is_within(owner->version, row.first, row.last)) own = &row;
-    if (!exclude_each_other(row.range, "==" + base->version)) fitting = &row;
+    if (data::is_within(owner->version, row.first, row.last)) own = &row;
+    if (!owner::exclude_each_other(row.range, "==" + base->version)) fitting = &row;
   }
   if (fitting != nullptr && fitting != own) {
     words.emplace_back("release", fitting->last);
-    return fix_of("match-extension/fitting", words);
+    return advise::fix_of("match-extension/fitting", words);
   }
   if (own != nullptr && own != fitting) return asked(own->range);
-  return fix_of("match-extension/newest", words);
+  return advise::fix_of("match-extension/newest", words);
 }
 
 }  // namespace
 
 // As far as it depends on what stands beside it.
-OtherAnswer other_answer(const LogFacts& clues, const OtherFailure& other,
-                         const PythonEnvironment& environment) {
-  Facts at;
+OtherAnswer other_answer(const input::LogFacts& clues, const input::OtherFailure& other,
+                         const owner::PythonEnvironment& environment) {
+  diagnose::Facts at;
   if (!clues.devices.empty()) at.gpu.cc = clues.devices.front().cc;
   at.driver.cuda = clues.driver;
   at.images.toolkit = clues.toolkit;
@@ -77,30 +78,31 @@ OtherAnswer other_answer(const LogFacts& clues, const OtherFailure& other,
   at.process.windows = clues.of_windows();
   at.package.platform = at.process.windows ? "windows x86_64" : "";
   at.process.interpreter = clues.has("portable") ? R"(.\python_embeded\python.exe -s)" : "";
-  at.process.python_env = environment.known() ? environment : python_environment(other.file, {}, false);
-  FixDrafts fixes(1);
-  FixDraft& fix = fixes.front();
-  std::optional<FixDraft> matched;
+  at.process.python_env =
+      environment.known() ? environment : owner::python_environment(other.file, {}, false);
+  advise::FixDrafts fixes(1);
+  advise::FixDraft& fix = fixes.front();
+  std::optional<advise::FixDraft> matched;
   if (!other.row->built_on.empty()) matched = match_extension(other, at.process.python_env);
   if (matched) {
     fix = std::move(*matched);
   } else {
     std::string pip = owner_of(other.file);
-    for (const SoftwareRow& row : software())
-      if (pip.empty() && contains(other.software, row.package) && row.package != other.row->built_on &&
+    for (const data::SoftwareRow& row : data::software())
+      if (pip.empty() && core::contains(other.software, row.package) && row.package != other.row->built_on &&
           !row.pip.empty())
         pip = row.pip;
-    const TemplateWords words = {{"torch_index", torch_index(at)},
-                                 {"pip", pip.empty() ? "PACKAGE" : shell_quote(pip)}};
-    fix.kind = FixKind::environment;
-    fix.title = expand(other.row->remedy, words);
+    const core::TemplateWords words = {{"torch_index", advise::torch_index(at)},
+                                       {"pip", pip.empty() ? "PACKAGE" : core::shell_quote(pip)}};
+    fix.kind = core::FixKind::environment;
+    fix.title = core::expand(other.row->remedy, words);
     if (!other.row->command.empty()) {
       fix.title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(fix.title.front())));
-      fix.steps = commands_of(other.row->command, words);
+      fix.steps = advise::commands_of(other.row->command, words);
     }
   }
-  if (at.process.windows) keep_for_windows(at, fixes);
-  Advice advice = printed(at, {std::move(fixes), {}, {}});
+  if (at.process.windows) advise::keep_for_windows(at, fixes);
+  advise::Advice advice = advise::printed(at, {std::move(fixes), {}, {}});
   return {other.line, other.quote, other.part, std::string(other.row->what), std::move(advice.fixes.front())};
 }
 

@@ -10,14 +10,14 @@ namespace kshim::verbs {
 struct OtherAnswer {
   std::uint64_t line = 0;
   std::string quote;
-  TextPart part;
+  core::TextPart part;
   std::string what;  ///< a clause
-  Fix remedy;
+  core::Fix remedy;
 };
 
 /// `environment`: of the program that failed, where it is known. The package of a file that the line names is
 /// the one whose RECORD lists it.
-OtherAnswer other_answer(const LogFacts& clues, const OtherFailure& other,
-                         const PythonEnvironment& environment = {});
+OtherAnswer other_answer(const input::LogFacts& clues, const input::OtherFailure& other,
+                         const owner::PythonEnvironment& environment = {});
 
 }  // namespace kshim::verbs

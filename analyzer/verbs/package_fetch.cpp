@@ -19,6 +19,10 @@
 #include "kshim/report/hmac.h"
 
 namespace kshim::verbs {
+using core::sanitize;
+using core::UserError;
+namespace exit_status = core::exit_status;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -78,17 +82,18 @@ std::string uv_platform(const std::string& platform) {
 std::vector<std::string> companions_of(std::string_view metadata) {
   static const RE2 kNeeds(R"(Requires-Dist: ([\w.-]+)(\[[^\]]*\])? ?\(?([=<>!~][^;)]*)?\)?\s*(;.*)?)");
   std::vector<std::string> out;
-  for (const std::string& line : split(metadata.substr(0, metadata.find("\n\n")), "\n")) {
+  for (const std::string& line : core::split(metadata.substr(0, metadata.find("\n\n")), "\n")) {
     std::string name;
     std::string extra;
     std::string version;
     std::string marker;
-    if (!RE2::FullMatch(std::string(trim(line)), kNeeds, &name, &extra, &version, &marker) ||
-        contains(marker, "extra"))
+    if (!RE2::FullMatch(std::string(core::trim(line)), kNeeds, &name, &extra, &version, &marker) ||
+        core::contains(marker, "extra"))
       continue;
-    const ProjectName project(name);
-    if (project.is_nvidias() || project.normal() == "cuda-toolkit" || !wheel_name(name).distribution.empty())
-      out.push_back(name + extra + std::string(trim(version)));
+    const data::ProjectName project(name);
+    if (project.is_nvidias() || project.normal() == "cuda-toolkit" ||
+        !data::wheel_name(name).distribution.empty())
+      out.push_back(name + extra + std::string(core::trim(version)));
   }
   return out;
 }
@@ -111,16 +116,16 @@ Fetched described(const fs::path& path) {
           take((entry.path() / file).string(), *text);
     return out;
   }
-  const auto opened = MappedFile::open(path);
-  if (!std::holds_alternative<MappedFile>(opened)) return out;
-  ContainerVisitor visitor;
+  const auto opened = device_code::MappedFile::open(path);
+  if (!std::holds_alternative<device_code::MappedFile>(opened)) return out;
+  input::ContainerVisitor visitor;
   visitor.wants = [](std::string_view name, std::uint64_t size) {
     return size <= kMost && (name.ends_with(".dist-info/METADATA") || name.ends_with(".dist-info/RECORD"));
   };
-  visitor.visit = [&](const Member& member) { take(member.name, text_of(member.bytes)); };
-  ContainerLimits limits;
+  visitor.visit = [&](const input::Member& member) { take(member.name, text_of(member.bytes)); };
+  input::ContainerLimits limits;
   limits.depth = 0;
-  each_member(std::get<MappedFile>(opened).bytes(), out.name, limits, visitor);
+  each_member(std::get<device_code::MappedFile>(opened).bytes(), out.name, limits, visitor);
   return out;
 }
 
@@ -157,7 +162,7 @@ class InterruptsIgnored {
 
 [[noreturn]] void refuse_size(const FetchRequest& request, std::uint64_t most) {
   throw UserError(fmt::format("{}: its wheel is larger than {}, which --max-download allows",
-                              sanitize(request.requirement), size_text(most)),
+                              sanitize(request.requirement), core::size_text(most)),
                   exit_status::kNoInput);
 }
 
@@ -227,7 +232,7 @@ bool is_requirement(const std::string& word, bool asked) {
   std::string rest;
   if (!RE2::FullMatch(word, kRequirement, &name, &rest) || fs::exists(word, error)) return false;
   // A folder that is not there, "dist" or "build", is no package by that name.
-  return asked || !rest.empty() || knows_wheels_of(wheel_name(name).distribution);
+  return asked || !rest.empty() || data::knows_wheels_of(data::wheel_name(name).distribution);
 }
 
 bool has_pip(const std::string& interpreter) {
@@ -275,7 +280,8 @@ Fetched fetch_wheel(const FetchRequest& request, const core::TemporaryFolder& fo
 
 std::string question_of(const FetchRequest& request) {
   constexpr std::size_t kMost = std::size_t{64} << 10;
-  std::string out = join({request.requirement, request.interpreter, request.python, request.platform}, "\n");
+  std::string out =
+      core::join({request.requirement, request.interpreter, request.python, request.platform}, "\n");
   std::vector<std::string> settings;
   std::vector<fs::path> files = {"/etc/pip.conf", "/etc/uv/uv.toml", "uv.toml", "pyproject.toml"};
   for (char** each = environ; *each != nullptr; ++each) {
@@ -297,25 +303,25 @@ std::string question_of(const FetchRequest& request) {
 TableAnswer answer_by_table(const FetchRequest& request) {
   const std::string_view asked = request.requirement;
   const std::size_t mark = asked.find("==");
-  const WheelName wheel = wheel_name(asked.substr(0, asked.find_first_of("[=")));
-  const std::string_view platform = contains(request.platform, "aarch64") ? "linux aarch64"
-                                    : request.platform.starts_with("win") ? "windows x86_64"
-                                                                          : kLinux;
+  const data::WheelName wheel = data::wheel_name(asked.substr(0, asked.find_first_of("[=")));
+  const std::string_view platform = core::contains(request.platform, "aarch64") ? "linux aarch64"
+                                    : request.platform.starts_with("win")       ? "windows x86_64"
+                                                                                : data::kLinux;
   TableAnswer out;
   if (mark != std::string_view::npos) {
     out.release = asked.substr(mark + 2);
   } else {
-    for (const WheelRow& row : wheels())
+    for (const data::WheelRow& row : data::wheels())
       if (row.distribution == wheel.distribution && row.platform == platform &&
-          (out.release.empty() || compare_releases(row.last, out.release) > 0))
+          (out.release.empty() || data::compare_releases(row.last, out.release) > 0))
         out.release = row.last;
   }
-  out.row = find_wheel(wheel.distribution, out.release, wheel.variant, platform);
+  out.row = data::find_wheel(wheel.distribution, out.release, wheel.variant, platform);
   if (out.row == nullptr) return out;
   out.basis = basis_of(*out.row, out.release);
   out.date = out.row->date;
   if (out.date.empty())
-    for (const SourceRow& source : sources())
+    for (const data::SourceRow& source : data::sources())
       if (out.date.empty() && source.id == out.row->sources.substr(0, out.row->sources.find(' ')))
         out.date = source.date;
   return out;
@@ -341,8 +347,8 @@ std::vector<std::string> releases_of(const FetchRequest& request, std::size_t mo
   std::string versions;
   std::vector<std::string> releases;
   if (status == 0 && RE2::FullMatch(text, kVersions, &versions))
-    for (const std::string& each : split(versions, ","))
-      if (releases.size() < most) releases.emplace_back(trim(each));
+    for (const std::string& each : core::split(versions, ","))
+      if (releases.size() < most) releases.emplace_back(core::trim(each));
   if (releases.empty())
     throw UserError(fmt::format("{}: {} -m pip lists no releases with a wheel", sanitize(request.requirement),
                                 request.interpreter),

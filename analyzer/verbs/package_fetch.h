@@ -39,9 +39,9 @@ std::string question_of(const FetchRequest& request);
 
 /// What the tables know of a package that cannot be fetched.
 struct TableAnswer {
-  const WheelRow* row = nullptr;  ///< nullptr: nothing
-  std::string release;            ///< that was asked for, else the newest that the tables have
-  Basis basis = Basis::documented;
+  const data::WheelRow* row = nullptr;  ///< nullptr: nothing
+  std::string release;                  ///< that was asked for, else the newest that the tables have
+  data::Basis basis = data::Basis::documented;
   std::string date;  ///< when that was looked at
 };
 TableAnswer answer_by_table(const FetchRequest& request);

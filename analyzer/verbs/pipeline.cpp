@@ -3,8 +3,8 @@
 
 namespace kshim::verbs {
 
-const ForeignNames& Source::foreign() const {
-  static const ForeignNames none;
+const advise::ForeignNames& Source::foreign() const {
+  static const advise::ForeignNames none;
   return none;
 }
 
@@ -26,7 +26,7 @@ void conclude(Source& source) {
   advise_on(source.findings(), source.foreign(), source.given());
 
   // Take away fixes that the first fix of an earlier finding makes needless, and advice that contradicts it.
-  settle(source.findings());
+  advise::settle(source.findings());
 
   // Find the shortest list of architectures for each file that lacks code for several GPUs.
   source.plan();

@@ -11,12 +11,12 @@ namespace kshim::verbs {
 /// Where findings come from: reports, files or a log.
 class Source {
  public:
-  explicit Source(std::vector<Finding>& findings) : findings_(findings) {}
+  explicit Source(std::vector<core::Finding>& findings) : findings_(findings) {}
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
   virtual ~Source() = default;
 
-  std::vector<Finding>& findings() { return findings_; }
+  std::vector<core::Finding>& findings() { return findings_; }
   /// Reads the input and judges each part of it by itself. What says the same becomes one finding.
   virtual void judge() = 0;
   /// Judges what needs all of the input.
@@ -24,12 +24,12 @@ class Source {
   virtual void sort() {}
   virtual void plan() {}
   /// Names that reports of other users give: they stand in no command.
-  virtual const ForeignNames& foreign() const;
+  virtual const advise::ForeignNames& foreign() const;
   /// Advice for what was known before; nullptr: there is none.
-  virtual AdviceCache* given() const { return nullptr; }
+  virtual advise::AdviceCache* given() const { return nullptr; }
 
  private:
-  std::vector<Finding>& findings_;
+  std::vector<core::Finding>& findings_;
 };
 
 void conclude(Source& source);

@@ -5,6 +5,10 @@
 #include "analyzer/diagnose/about.h"
 
 namespace kshim::verbs {
+using core::Finding;
+using core::join;
+using input::Report;
+
 namespace {
 
 constexpr std::size_t kMaxProcesses = 65536;
@@ -21,15 +25,15 @@ RunMember member_of(const ProcessSummary& process) {
 
 std::string gpus_of(const Report& report) {
   std::set<image::ComputeCapability> out;
-  for (const DeviceRecord& device : report.devices) {
+  for (const input::DeviceRecord& device : report.devices) {
     if (const auto arch = image::parse_arch(device.compute_capability)) out.insert(arch->cc);
   }
-  return join(mapped(out, [](image::ComputeCapability cc) { return name(cc); }), ", ");
+  return join(core::mapped(out, [](image::ComputeCapability cc) { return name(cc); }), ", ");
 }
 
 std::string some_of(const std::set<std::string>& names, std::string_view noun) {
   constexpr std::size_t kNamed = 3;
-  if (names.size() <= kNamed) return enumerate({names.begin(), names.end()});
+  if (names.size() <= kNamed) return core::enumerate({names.begin(), names.end()});
   return fmt::format("{} {}", grouped_number(names.size()), noun);
 }
 
@@ -49,17 +53,18 @@ std::size_t weight_of(const Finding& finding) {
   std::size_t out = sizeof(finding) + finding.object.size() + finding.headline.size() +
                     finding.failed_kernel.size() + weight_of(finding.kernels) + weight_of(finding.have) +
                     weight_of(finding.remarks);
-  for (const Evidence& row : finding.evidence) {
+  for (const core::Evidence& row : finding.evidence) {
     out += sizeof(row) + row.text.size() + row.at.file.size();
     for (const auto& [name, value] : row.arguments) out += sizeof(value) + name.size() + value.size();
   }
-  for (const ReportLine& row : finding.failures) out += sizeof(row) + row.file.size();
-  for (const Device& row : finding.devices) out += sizeof(row) + row.name.size();
-  for (const Place& row : finding.where)
+  for (const core::ReportLine& row : finding.failures) out += sizeof(row) + row.file.size();
+  for (const core::Device& row : finding.devices) out += sizeof(row) + row.name.size();
+  for (const core::Place& row : finding.where)
     out += sizeof(row) + row.file.size() + row.function.size() + row.object.size();
   // What its fixes depend on is little beside the images.
-  if (finding.about) out += sizeof(Facts) + finding.about->images.list.size() * sizeof(ImageFact);
-  return out + finding.images.size() * sizeof(ImageVerdict);
+  if (finding.about)
+    out += sizeof(diagnose::Facts) + finding.about->images.list.size() * sizeof(diagnose::ImageFact);
+  return out + finding.images.size() * sizeof(core::ImageVerdict);
 }
 
 constexpr std::size_t kMaxHosts = 4;
@@ -80,7 +85,7 @@ std::set<std::string_view> hosts_of(const std::vector<RunMember>& members) {
 
 std::string on_hosts(const std::set<std::string_view>& hosts) {
   if (hosts.size() > kMaxHosts) return fmt::format("on {} hosts", grouped_number(hosts.size()));
-  return "on " + enumerate({hosts.begin(), hosts.end()});
+  return "on " + core::enumerate({hosts.begin(), hosts.end()});
 }
 
 // Hosts in the order of the numbers on them.
@@ -141,11 +146,11 @@ std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t 
   process.failures = static_cast<unsigned>(report.failures.size());
   process.modules = static_cast<unsigned>(std::min<std::uint64_t>(loads, ~0U));
   process.complete = report.end.has_value();
-  process.lost = saturated(report.end ? report.end->dropped : 0, report.missing);
+  process.lost = diagnose::saturated(report.end ? report.end->dropped : 0, report.missing);
   process.damaged = report.missing != 0;
   process.sample = report.failures.empty() ? report.process.sample.value_or(1) : 1;
   process.compiler = report.compiler && !report.driver;
-  process.ending = ending_of(report);
+  process.ending = diagnose::ending_of(report);
   const std::size_t weight =
       sizeof(process) + bytes + process.report.size() + process.host.size() + process.exe.size();
   if (facts_.size() == kMaxProcesses || weight_ + weight > kMaxText) {
@@ -237,7 +242,7 @@ void Processes::describe(const FindingTable::Row& row, Finding& finding) {
     if (runs_.size() > 1)
       text = fmt::format("{}: {}", run.id.empty() ? "without a run" : "run " + run.id.substr(0, 40), text);
     parts.push_back(std::move(text));
-    if (some.size() < all.size() && finding.severity >= Severity::warning && runs_.size() == 1)
+    if (some.size() < all.size() && finding.severity >= core::Severity::warning && runs_.size() == 1)
       tell_apart(run, seen, finding);
   }
   finding.seen_in = join(parts, "; ");
@@ -246,17 +251,17 @@ void Processes::describe(const FindingTable::Row& row, Finding& finding) {
 
 void FindingTable::add(Finding&& finding, std::optional<std::uint32_t> process) {
   const std::uint64_t count = finding.count;
-  std::string key = key_of(finding);
+  std::string key = diagnose::key_of(finding);
   if (const auto found = by_key_.find(key); found != by_key_.end()) {
     Row& row = rows_[found->second];
     weight_ -= row.weight;
-    merge(row.finding, std::move(finding));
+    diagnose::merge(row.finding, std::move(finding));
     row.weight = weight_of(row.finding);
     weight_ += row.weight;
     see(row, process, count);
     return;
   }
-  const bool error = finding.severity == Severity::error;
+  const bool error = finding.severity == core::Severity::error;
   const std::size_t weight = weight_of(finding);
   const bool full = error ? rows_.size() - quiet_ >= kMaxErrors : quiet_ >= kMaxQuiet;
   if (full || weight_ + weight > kMaxText) {
@@ -273,7 +278,7 @@ void FindingTable::add(Finding&& finding, std::optional<std::uint32_t> process) 
 void FindingTable::see(Row& row, std::optional<std::uint32_t> process, std::uint64_t count) {
   if (!process) return;
   if (!row.seen.empty() && row.seen.back().process == *process) {
-    row.seen.back().count = saturated(row.seen.back().count, count);
+    row.seen.back().count = diagnose::saturated(row.seen.back().count, count);
     return;
   }
   ++row.processes;
@@ -341,7 +346,7 @@ std::string members_text(const std::vector<RunMember>& some, const std::vector<R
   }
   std::string out = fmt::format("{} {}", nouns, join(parts, ", "));
   if (hosts_left != 0)
-    out += fmt::format(" and {} on {}", grouped_number(left), counted(hosts_left, "more host"));
+    out += fmt::format(" and {} on {}", grouped_number(left), core::counted(hosts_left, "more host"));
   return out + share;
 }
 
@@ -360,7 +365,7 @@ void NoteList::add(std::string place, std::string text) {
 void NoteList::take(std::vector<std::string>& out) {
   for (Row& row : rows_) {
     std::string note = row.place + ": " + row.text;
-    if (row.more != 0) note += fmt::format(" (and so of {})", counted(row.more, "more file"));
+    if (row.more != 0) note += fmt::format(" (and so of {})", core::counted(row.more, "more file"));
     out.push_back(std::move(note));
   }
   if (others_ != 0) out.push_back(fmt::format("{} more notes were left out", others_));

@@ -18,10 +18,10 @@ struct Sighting {
 /// ranks with a hundred findings each are no square of them.
 class FindingTable {
  public:
-  void add(Finding&& finding, std::optional<std::uint32_t> process);
+  void add(core::Finding&& finding, std::optional<std::uint32_t> process);
 
   struct Row {
-    Finding finding;
+    core::Finding finding;
     std::vector<Sighting> seen;   ///< by process, ascending
     std::uint64_t processes = 0;  ///< of `seen` and of those that had no room there
     std::size_t weight = 0;       ///< bytes of its texts
@@ -42,10 +42,10 @@ class FindingTable {
 };
 
 /// The run that a report belongs to; empty where nothing says so.
-std::string run_id(const Report& report);
+std::string run_id(const input::Report& report);
 /// Fills in what tells a process from others: its report, host, number, program. The size of the arguments in
 /// bytes.
-std::size_t identify(const Report& report, ProcessSummary& process);
+std::size_t identify(const input::Report& report, ProcessSummary& process);
 
 class Processes {
  public:
@@ -53,11 +53,11 @@ class Processes {
 
   /// The process's place in Analysis::processes; nullopt where there is no room for it, and it is only
   /// counted.
-  std::optional<std::uint32_t> add(const Report& report, std::uint64_t loads);
+  std::optional<std::uint32_t> add(const input::Report& report, std::uint64_t loads);
   /// Fills Analysis::runs.
   void summarize_runs();
   /// In which processes the finding of the row was seen, and what tells them from the others.
-  void describe(const FindingTable::Row& row, Finding& finding);
+  void describe(const FindingTable::Row& row, core::Finding& finding);
   std::uint64_t left_out() const { return left_out_; }
 
  private:
@@ -71,8 +71,8 @@ class Processes {
     std::string id;
     std::vector<std::uint32_t> processes;
   };
-  std::uint32_t run_of(const Report& report);
-  void tell_apart(const Run& run, const std::vector<bool>& seen, Finding& finding) const;
+  std::uint32_t run_of(const input::Report& report);
+  void tell_apart(const Run& run, const std::vector<bool>& seen, core::Finding& finding) const;
 
   Analysis& out_;
   std::vector<Facts> facts_;  ///< beside Analysis::processes

@@ -24,22 +24,32 @@
 #include "analyzer/verbs/log_finding.h"
 
 namespace kshim::verbs {
+using core::Cause;
+using core::contains;
+using core::Evidence;
+using core::EvidenceId;
+using core::Finding;
+using core::Severity;
+using core::to_lower;
+using diagnose::Facts;
+using input::LogMatch;
+
 namespace {
 
 /// Below, words are a guess that accuses nobody.
 constexpr double kSaid = 0.5;
 constexpr int kNoDevice = 100;
 
-LogFacts facts_in(std::string_view text) {
-  LogParser parser;
-  LogText lines([&](std::string_view line) { parser.line(line); }, true);
+input::LogFacts facts_in(std::string_view text) {
+  input::LogParser parser;
+  input::LogText lines([&](std::string_view line) { parser.line(line); }, true);
   lines.take(text);
   lines.finish();
   return parser.take();
 }
 
 /// A file of an installed Python package, which tells the environment.
-std::string installed_file(const Report& report) {
+std::string installed_file(const input::Report& report) {
   const auto is_installed = [](const auto& row) {
     return contains(row.path, "/site-packages/") || contains(row.path, "/dist-packages/");
   };
@@ -51,7 +61,7 @@ std::string installed_file(const Report& report) {
 
 /// "cublas" of libcublasLt.so.13, "cudnn" of libcudnn_ops.so.9.
 std::string family_of(std::string_view path) {
-  std::string name = to_lower(basename_of(path));
+  std::string name = to_lower(core::basename_of(path));
   name = name.substr(0, name.find_first_of("._-"));
   if (name.starts_with("lib")) name.erase(0, 3);
   if (name.ends_with("lt")) name.resize(name.size() - 2);
@@ -80,7 +90,7 @@ bool is_by_ending(const Finding& finding) {
 }
 
 /// Of simulated GPUs, where no driver is: what of it the lines ask for. Empty: nothing is named.
-std::string asks_for_module(std::string_view words, const PythonEnvironment& environment) {
+std::string asks_for_module(std::string_view words, const owner::PythonEnvironment& environment) {
   static const RE2 kFile(R"((/dev/nvidia[\w-]*|/proc/driver/nvidia)[^\n]*)");
   static const RE2 kProgram(
       R"((?i)(nvidia-smi)[^\n]*(?:not found|no such file|fail|could ?n[o']t|unable|error|returned))");
@@ -144,7 +154,7 @@ void quote(const Finding& said, Finding& known) {
 }
 
 /// What a machine without the driver's kernel module says of GPUs that are simulated.
-bool is_of_driver(const Judgment& judgment) {
+bool is_of_driver(const diagnose::Judgment& judgment) {
   const Cause cause = judgment.suspect.cause;
   return cause == Cause::no_device || cause == Cause::library_not_found || cause == Cause::driver_mismatch ||
          cause == Cause::unknown;
@@ -152,18 +162,18 @@ bool is_of_driver(const Judgment& judgment) {
 
 }  // namespace
 
-void ProgramWords::learn(const Report& report) {
+void ProgramWords::learn(const input::Report& report) {
   if (run_.words.empty() || report.foreign) return;
-  for (const FailureRecord& failure : report.failures)
-    for (const Layer& layer : failure.layers) codes_.insert(layer.code);
+  for (const input::FailureRecord& failure : report.failures)
+    for (const input::Layer& layer : failure.layers) codes_.insert(layer.code);
   const bool failed = ending_of(report, run_).failed();
   if (!devices_.empty() && (failed_ || !failed || report.devices.empty())) return;
   failed_ = failed;
   devices_.clear();
-  for (const DeviceRecord& row : report.devices) {
+  for (const input::DeviceRecord& row : report.devices) {
     const auto arch = image::parse_arch(row.compute_capability);
     if (!arch) continue;
-    DeviceMention& device = devices_.emplace_back();
+    input::DeviceMention& device = devices_.emplace_back();
     device.cc = arch->cc;
     constexpr std::string_view kSimulated = " (simulated)";
     device.name = row.name;
@@ -176,10 +186,11 @@ void ProgramWords::learn(const Report& report) {
     kernel_module_ = report.driver->kernel_module;
   }
   env_ = report.process.env;
-  for (const LibraryRecord& library : report.libraries) mapped_.insert(normal_path(library.path));
+  for (const input::LibraryRecord& library : report.libraries)
+    mapped_.insert(owner::normal_path(library.path));
   if (std::string file = installed_file(report); !file.empty())
-    python_env_ = python_environment(file, {}, false);
-  program_ = command_line_of(report.process);
+    python_env_ = owner::python_environment(file, {}, false);
+  program_ = diagnose::command_line_of(report.process);
 }
 
 // Of NVIDIA's wheels, where the library lies that is called missing; of one without a name, those from which
@@ -195,61 +206,61 @@ std::string ProgramWords::unsearched_folder(const LogMatch& hit) const {
                                [&](const std::string& path) { return path.starts_with(folder + "/"); });
   });
   // Where none is searched, the program did not look there at all.
-  return folders.size() == all ? std::string() : join(folders, ":");
+  return folders.size() == all ? std::string() : core::join(folders, ":");
 }
 
 // The CUDA of what asked for a library: by its package's name (mxnet-cu112), else by what it has loaded.
 unsigned ProgramWords::cuda_of_asking() const {
-  if (const auto place = site_path(installed_file_in(run_.words)); place) {
+  if (const auto place = owner::site_path(installed_file_in(run_.words)); place) {
     const std::string module = place->relative.substr(0, place->relative.find('/'));
-    for (const Distribution& each : distributions_in(python_env_)) {
-      const std::string name = ProjectName(each.name).normal();
+    for (const owner::Distribution& each : distributions_in(python_env_)) {
+      const std::string name = data::ProjectName(each.name).normal();
       const std::size_t word = name.rfind("-cu");
-      if (word == std::string::npos || !is_variant_of(name, normal_name(module))) continue;
-      if (const image::Version cuda = cuda_of(std::string_view(name).substr(word + 1)); cuda.known())
+      if (word == std::string::npos || !data::is_variant_of(name, data::normal_name(module))) continue;
+      if (const image::Version cuda = advise::cuda_of(std::string_view(name).substr(word + 1)); cuda.known())
         return cuda.major;
     }
   }
   static const RE2 kNumbered(R"(/lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.(\d+))");
   for (const std::string& path : mapped_)
     if (std::string major; RE2::PartialMatch(path, kNumbered, &major))
-      return first_number<unsigned>(major).value_or(0);
+      return core::first_number<unsigned>(major).value_or(0);
   return 0;
 }
 
 // The library that says that it refuses the GPU, where it is loaded and its file has nothing for the GPU:
 // that file is what refuses.
-bool ProgramWords::add_refusing_file(const LogMatch& line, ObjectFiles& files, Finding& said,
+bool ProgramWords::add_refusing_file(const LogMatch& line, input::ObjectFiles& files, Finding& said,
                                      Facts& at) const {
   if (!at.gpu.cc && devices_.size() != 1) return false;
   const image::ComputeCapability cc = at.gpu.cc ? *at.gpu.cc : devices_.front().cc;
   const std::string words = to_lower(line.quote);
   for (const std::string& path : mapped_) {
     const std::string family = family_of(path);
-    if (family.size() < 4 || find_vendor_library(path) == nullptr || !contains(words, family)) continue;
-    const ObjectRecord object = object_record(path, build_id_of(path));
-    const ObjectFile* file = files.find(object);
+    if (family.size() < 4 || data::find_vendor_library(path) == nullptr || !contains(words, family)) continue;
+    const input::ObjectRecord object = input::object_record(path, device_code::build_id_of(path));
+    const device_code::ObjectFile* file = files.find(object);
     if (file == nullptr || file->image_counts().empty()) continue;
-    std::vector<ImageFact> list;
+    std::vector<diagnose::ImageFact> list;
     bool fits = false;
-    for (const ImageCount& row : file->image_counts()) {
+    for (const device_code::ImageCount& row : file->image_counts()) {
       fits = fits || image::judge(row.candidate, {cc, driver_, {}}).fits;
       list.push_back({.candidate = row.candidate, .count = row.count});
     }
     if (fits) {
-      const auto gap = FileGaps().find(object, *file, cc, driver_);
+      const auto gap = diagnose::FileGaps().find(object, *file, cc, driver_);
       if (gap == nullptr || !serves_by_helpers(gap->modules)) continue;
       list = gap->images;
     }
     at.gpu.cc = cc;
     at.driver.cuda = driver_;
     at.images.list = std::move(list);
-    at.images.scope = ImageScope::file;
-    at.images.source = std::make_shared<const ImageSource>();
+    at.images.scope = diagnose::ImageScope::file;
+    at.images.source = std::make_shared<const diagnose::ImageSource>();
     at.file.path = path;
-    at.file.origin = Origin::installed;
+    at.file.origin = diagnose::Origin::installed;
     at.call.message.clear();  // the file says more than the message
-    Finder finder;
+    owner::Finder finder;
     if (const auto& package = finder.of(path); package) {
       said.package = package_name(*package);
       at.package.name = package->name;
@@ -261,7 +272,7 @@ bool ProgramWords::add_refusing_file(const LogMatch& line, ObjectFiles& files, F
     said.cause = at.cause = Cause::library_refuses;
     said.object = path;
     said.need = sm_name(cc);
-    said.headline = fmt::format("{} refuses {}: it has no code for this GPU", basename_of(path),
+    said.headline = fmt::format("{} refuses {}: it has no code for this GPU", core::basename_of(path),
                                 said.devices.empty() ? name(cc) : text_of(said.devices.front()));
     constexpr double kFileAndWords = 0.95;
     said.confidence = kFileAndWords;
@@ -272,14 +283,14 @@ bool ProgramWords::add_refusing_file(const LogMatch& line, ObjectFiles& files, F
   return false;
 }
 
-void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& findings) {
+void ProgramWords::judge(bool used, input::ObjectFiles& files, std::vector<Finding>& findings) {
   const bool failed = run_.ending.failed();
   if (run_.words.empty() || (!failed && used)) return;
   if (python_env_.prefix.empty())
     if (const std::string file = installed_file_in(run_.words); !file.empty())
-      python_env_ = python_environment(file, {}, false);
-  if (python_env_.prefix.empty()) python_env_ = environment_of_program(run_.started);
-  LogFacts clues = facts_in(run_.words);
+      python_env_ = owner::python_environment(file, {}, false);
+  if (python_env_.prefix.empty()) python_env_ = owner::environment_of_program(run_.started);
+  input::LogFacts clues = facts_in(run_.words);
   const LastWords last = last_words(run_.words);
   // "undefined symbol: _ZN3c10..." of fbgemm_gpu_py.so is a failure that has nothing to do with a GPU.
   const bool of_another = clues.hits.empty() && !clues.others.empty();
@@ -301,10 +312,10 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
   if (!kernel_module_.empty()) clues.kernel_module = kernel_module_;
   clues.shows.emplace("posix");
   for (const auto& [name, value] : env_) clues.env.try_emplace(name, value);
-  for (PackageMention& package : clues.packages)
+  for (input::PackageMention& package : clues.packages)
     for (const auto& [name, version] : python_env_.installed)
       if (package.version.empty() && name == package.name) package.version = version;
-  const Judgment judgment = diagnose::judge(clues, false);
+  const diagnose::Judgment judgment = diagnose::judge(clues, false);
   if (judgment.hit == nullptr) return;
   if (run_.no_kernel_module && is_of_driver(judgment)) {
     needs_module_ = asks_for_module(run_.words, python_env_);
@@ -315,7 +326,7 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
   if (judgment.suspect.cause == Cause::no_device && !devices_.empty() && !codes_.contains(kNoDevice)) return;
   if (judgment.suspect.cause == Cause::no_device && !failed) {
     // It looked for GPUs by way of a runtime that the driver is too old for.
-    for (const IdleProcess& process : run_.idle)
+    for (const diagnose::IdleProcess& process : run_.idle)
       if (auto finding = idle_driver(process, run_.first_simulated(), files)) {
         finding->severity = Severity::warning;
         finding->evidence.push_back(said_in(*judgment.hit));
@@ -329,7 +340,7 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
                       (is_image_cause(judgment.suspect.cause) || code_has(code, code_trait::not_found));
   const auto gap = std::ranges::find_if(findings, [&](const Finding& known) {
     return thrown && code != 0 && known.cause == Cause::latent_gap && !known.object.empty() &&
-           !is_hypothetical(known);
+           !diagnose::is_hypothetical(known);
   });
   Finding said = log_finding(clues, judgment, {});
   Facts refusing = *said.about;
@@ -338,11 +349,11 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
   if (judgment.suspect.confidence < kSaid && gap == findings.end() && !by_file) return;
   for (Evidence& row : said.evidence)
     if (row.id == EvidenceId::deciding_line) row = said_in(*judgment.hit);
-  for (Device& device : said.devices) {
+  for (core::Device& device : said.devices) {
     if (devices_.empty()) break;
-    device.kind = Device::Kind::present;
+    device.kind = core::Device::Kind::present;
     device.simulated = simulated_;
-    for (const DeviceMention& row : devices_)
+    for (const input::DeviceMention& row : devices_)
       if (row.cc == device.cc && row.name == device.name && row.ordinals.front() >= 0)
         device.ordinal = static_cast<std::uint64_t>(row.ordinals.front());
   }
@@ -355,9 +366,10 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
   if (!failed) {
     // Programs go on without: on the CPU.
     if (is_of_no_error(judgment.hit->quote)) return;
-    if (!has_trait(said.cause, cause_trait::optional)) return;
-    said.severity = std::min(
-        said.severity, has_trait(said.cause, cause_trait::handled) ? Severity::info : Severity::warning);
+    if (!has_trait(said.cause, core::cause_trait::optional)) return;
+    said.severity =
+        std::min(said.severity,
+                 has_trait(said.cause, core::cause_trait::handled) ? Severity::info : Severity::warning);
   }
   Finding* same = nullptr;
   Finding* better = nullptr;
@@ -402,7 +414,7 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
   if (said.cause == Cause::library_not_found && same == nullptr)
     if (std::string folder = unsearched_folder(*judgment.hit); !folder.empty()) {
       const std::string name = group(*judgment.hit, "lib");
-      at.process.missing = MissingLibrary{{}, name, {}, std::move(folder), true};
+      at.process.missing = diagnose::MissingLibrary{{}, name, {}, std::move(folder), true};
     }
   if (same != nullptr) {
     take_files(*same, said, at);
@@ -418,7 +430,7 @@ void ProgramWords::judge(bool used, ObjectFiles& files, std::vector<Finding>& fi
     if (gap->about) {
       Facts facts = *gap->about;
       facts.call.codes = {code};
-      const Diagnosis diagnosis = diagnosis_of(facts);
+      const diagnose::Diagnosis diagnosis = diagnosis_of(facts);
       if (is_image_cause(diagnosis.cause)) {
         constexpr double kThrown = 0.75;
         said.cause = diagnosis.cause;

@@ -12,34 +12,35 @@ namespace kshim::verbs {
 
 class ProgramWords {
  public:
-  explicit ProgramWords(const RunFacts& run) : run_(run) {}
+  explicit ProgramWords(const diagnose::RunFacts& run) : run_(run) {}
 
   /// What a report knows, and a line need not say: GPUs, driver, environment.
-  void learn(const Report& report);
+  void learn(const input::Report& report);
   /// Adds what was said to the findings. `used`: a process used a kernel.
-  void judge(bool used, ObjectFiles& files, std::vector<Finding>& findings);
+  void judge(bool used, input::ObjectFiles& files, std::vector<core::Finding>& findings);
   /// Analysis::needs_module.
   const std::string& needs_module() const { return needs_module_; }
   /// What ended a program that people take for CUDA's failure.
   const std::optional<OtherAnswer>& other_failure() const { return other_failure_; }
 
  private:
-  const RunFacts& run_;
+  const diagnose::RunFacts& run_;
   bool failed_ = false;  ///< the process whose facts these are
-  std::vector<DeviceMention> devices_;
+  std::vector<input::DeviceMention> devices_;
   bool simulated_ = false;
   image::Version driver_;
   std::string kernel_module_;
   std::map<std::string, std::string> env_;
-  PythonEnvironment python_env_;
+  owner::PythonEnvironment python_env_;
   std::string program_;
   std::set<int> codes_;  ///< that calls of any process returned
   std::string needs_module_;
   std::optional<OtherAnswer> other_failure_;
   std::set<std::string> mapped_;  ///< CUDA libraries that were loaded
-  std::string unsearched_folder(const LogMatch& hit) const;
+  std::string unsearched_folder(const input::LogMatch& hit) const;
   unsigned cuda_of_asking() const;
-  bool add_refusing_file(const LogMatch& line, ObjectFiles& files, Finding& said, Facts& at) const;
+  bool add_refusing_file(const input::LogMatch& line, input::ObjectFiles& files, core::Finding& said,
+                         diagnose::Facts& at) const;
 };
 
 }  // namespace kshim::verbs

@@ -6,18 +6,21 @@
 #include "analyzer/input/report/report_index.h"
 
 namespace kshim::verbs {
+using input::ModuleRecord;
+using input::Report;
+
 namespace {
 
 /// What the report says of its job; earlier shims wrote the variables of SLURM alone.
-std::string first_set(const ProcessRecord& process, const char* key, const char* variable) {
+std::string first_set(const input::ProcessRecord& process, const char* key, const char* variable) {
   if (const auto row = process.job.find(key); row != process.job.end()) return row->second;
   const auto row = process.env.find(variable);
   return row != process.env.end() ? row->second : std::string();
 }
 
-std::vector<ImageEntry> entries_of(const ObjectFile& file) {
-  std::vector<ImageEntry> out;
-  for (const ImageCount& image : file.image_counts()) {
+std::vector<input::ImageEntry> entries_of(const device_code::ObjectFile& file) {
+  std::vector<input::ImageEntry> out;
+  for (const device_code::ImageCount& image : file.image_counts()) {
     const image::Candidate& of = image.candidate;
     out.push_back(
         {std::string(image::to_name(of.kind)), std::string(image::to_name(of.kind, of.arch).view()),
@@ -29,17 +32,17 @@ std::vector<ImageEntry> entries_of(const ObjectFile& file) {
 
 class Reader {
  public:
-  Reader(const Report& report, const Analysis& analysis, ObjectFiles& files, ReportFacts& out)
+  Reader(const Report& report, const Analysis& analysis, input::ObjectFiles& files, ReportFacts& out)
       : report_(report), analysis_(analysis), index_(report), files_(files), out_(out) {}
 
   void read() {
-    for (const ObjectRecord& object : report_.objects) add(object);
+    for (const input::ObjectRecord& object : report_.objects) add(object);
     add_loads();
     for (std::size_t number = 0; number < analysis_.findings.size(); ++number)
-      for (const ReportLine& failure : analysis_.findings[number].failures)
+      for (const core::ReportLine& failure : analysis_.findings[number].failures)
         explained_.emplace(failure.line, number);
-    for (const FailureRecord& failure : report_.failures) add(failure);
-    for (const CoverageRecord& kernel : report_.coverage) {
+    for (const input::FailureRecord& failure : report_.failures) add(failure);
+    for (const input::CoverageRecord& kernel : report_.coverage) {
       const ModuleRecord* module = index_.module(kernel.module);
       out_.kernels.push_back({kernel.kernel, place(kernel.object),
                               module != nullptr ? module->content_hash : std::string(), kernel.launches});
@@ -48,16 +51,16 @@ class Reader {
 
  private:
   std::optional<std::size_t> place(std::optional<std::uint64_t> id) const {
-    const ObjectRecord* object = index_.object(id);
+    const input::ObjectRecord* object = index_.object(id);
     if (object == nullptr) return std::nullopt;
     return static_cast<std::size_t>(object - report_.objects.data());
   }
 
-  void add(const ObjectRecord& object) {
+  void add(const input::ObjectRecord& object) {
     ReportedFile file{object.path, object.build_id, {}, object.images};
-    if (const ObjectFile* found = file.images ? nullptr : files_.find(object); found != nullptr)
+    if (const device_code::ObjectFile* found = file.images ? nullptr : files_.find(object); found != nullptr)
       file.images = entries_of(*found);
-    if (const PackageRecord* package = index_.package(object.id))
+    if (const input::PackageRecord* package = index_.package(object.id))
       file.package = {package->name, package->version, package->manager};
     else if (const auto found = files_.package(object))
       file.package = {found->name, found->version, found->manager};
@@ -89,12 +92,12 @@ class Reader {
     return at->second;
   }
 
-  void add(const FailureRecord& failure) {
+  void add(const input::FailureRecord& failure) {
     const ModuleRecord* module = index_.module(failure.module);
-    const DeviceRecord* device = index_.device(failure.device);
+    const input::DeviceRecord* device = index_.device(failure.device);
     const auto finding = explained_.find(failure.line);
-    const Layer layer = failure.layers.empty() ? Layer() : failure.layers.front();
-    const PythonFrame frame = failure.python.empty() ? PythonFrame() : failure.python.front();
+    const input::Layer layer = failure.layers.empty() ? input::Layer() : failure.layers.front();
+    const input::PythonFrame frame = failure.python.empty() ? input::PythonFrame() : failure.python.front();
     out_.failures.push_back(
         {.id = failure.id,
          .finding = finding == explained_.end() ? std::nullopt : std::optional(finding->second),
@@ -113,8 +116,8 @@ class Reader {
 
   const Report& report_;
   const Analysis& analysis_;
-  const ReportIndex index_;
-  ObjectFiles& files_;
+  const input::ReportIndex index_;
+  input::ObjectFiles& files_;
   ReportFacts& out_;
   std::map<std::uint64_t, std::size_t> explained_;  ///< lines of failures
   std::map<std::tuple<std::optional<std::size_t>, std::string, std::uint64_t, bool>, std::size_t> by_key_;
@@ -128,7 +131,7 @@ std::uint64_t microseconds(double ms) {
 }
 
 void identify(const Report& report, const ReportFile& file, ReportFacts& out) {
-  const ProcessRecord& process = report.process;
+  const input::ProcessRecord& process = report.process;
   out.time = process.time;
   out.start = process.start;
   out.ppid = process.ppid;
@@ -143,7 +146,7 @@ void identify(const Report& report, const ReportFile& file, ReportFacts& out) {
 }
 
 ReportFacts facts_of(const Report& report, const Analysis& analysis, const ReportFile& file,
-                     ObjectFiles& files) {
+                     input::ObjectFiles& files) {
   ReportFacts out;
   identify(report, file, out);
   out.hidden = report.process.hidden;

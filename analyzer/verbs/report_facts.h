@@ -12,8 +12,8 @@ namespace kshim::verbs {
 struct ReportedFile {
   std::string path;
   std::string build_id;
-  PackageName package;
-  std::optional<std::vector<ImageEntry>> images;  ///< those that the report lists, else the file's
+  core::PackageName package;
+  std::optional<std::vector<input::ImageEntry>> images;  ///< those that the report lists, else the file's
 };
 
 /// The loads of one file with one result.
@@ -71,14 +71,15 @@ struct ReportFacts {
   std::vector<std::size_t> load_of;  ///< which of them each module of the report is part of
   std::vector<ReportedFailure> failures;
   std::vector<ReportedKernel> kernels;
-  std::vector<ReportNote> damage;
+  std::vector<input::ReportNote> damage;
 };
 
 /// Of a report that was judged with `of`.
-ReportFacts facts_of(const Report& report, const Analysis& analysis, const ReportFile& file, ObjectFiles& of);
+ReportFacts facts_of(const input::Report& report, const Analysis& analysis, const ReportFile& file,
+                     input::ObjectFiles& of);
 
 /// The part that is the process' own, whatever the others are.
-void identify(const Report& report, const ReportFile& file, ReportFacts& out);
+void identify(const input::Report& report, const ReportFile& file, ReportFacts& out);
 
 std::uint64_t microseconds(double ms);
 

@@ -50,7 +50,7 @@ std::string json_start(const fs::path& path) {
   return first.substr(begin).starts_with('{') ? first.substr(begin, first.find('\n', begin) - begin) : "";
 }
 
-bool is_report(const fs::path& path) { return contains(json_start(path), "kshim-report/"); }
+bool is_report(const fs::path& path) { return core::contains(json_start(path), "kshim-report/"); }
 
 bool holds_reports(const fs::path& path) {
   constexpr unsigned kTried = 20;

@@ -20,6 +20,18 @@
 #include "analyzer/verbs/scan_parts.h"
 
 namespace kshim::verbs {
+using core::Finding;
+using input::ContainerLimits;
+using input::ContainerVisitor;
+using input::DataKind;
+using input::file_kind;
+using input::FileKind;
+using input::ImageLayer;
+using input::Input;
+using input::Inputs;
+using input::Member;
+using input::ReadNote;
+
 namespace {
 
 /// Whether `part` is of `file`, and not of what was inflated.
@@ -64,7 +76,7 @@ constexpr std::uint64_t kMinOfThread = std::uint64_t{1} << 20;
 /// How far the shares of one file are.
 struct Reading {
   explicit Reading(std::uint64_t size) : budget(ContainerLimits{}.of(size)) {}
-  ByteBudget budget;  ///< of the layers of an image, and of the shares of a zip
+  input::ByteBudget budget;  ///< of the layers of an image, and of the shares of a zip
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<unsigned> ended{0};  ///< shares
 };
@@ -73,9 +85,9 @@ struct Task {
   std::size_t input = 0;
   unsigned shares = 1;
   bool first_share = true;
-  std::shared_ptr<MemberQueue> queue = {};  ///< where there is more than one share
-  std::shared_ptr<Reading> reading = {};    ///< the same for all shares
-  const ImageLayer* layer = nullptr;        ///< only this, of an archive of images
+  std::shared_ptr<input::MemberQueue> queue = {};  ///< where there is more than one share
+  std::shared_ptr<Reading> reading = {};           ///< the same for all shares
+  const ImageLayer* layer = nullptr;               ///< only this, of an archive of images
 };
 
 struct Found {
@@ -84,8 +96,8 @@ struct Found {
   std::vector<ReadNote> notes;
   std::vector<UnreadFile> unread;
   std::vector<ScannedImage> images;
-  std::map<std::string, PackageName> packages;  ///< by the prefix of the members that they own
-  bool any_read = false;                        ///< a file or member was looked into, whatever was in it
+  std::map<std::string, core::PackageName> packages;  ///< by the prefix of the members that they own
+  bool any_read = false;  ///< a file or member was looked into, whatever was in it
   bool named_unread = false;
   bool no_memory = false;
   LayerFound layer;  ///< of Task::layer
@@ -104,7 +116,7 @@ class Scanner {
     found_.resize(tasks_.size());  // what open() noted stays
     std::vector<std::jthread> threads;
     threads.reserve(workers());
-    allow_threads(workers());
+    core::allow_threads(workers());
     void* const room = ::mmap(nullptr, kRoom, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     try {
       while (threads.size() < workers())
@@ -167,17 +179,17 @@ class Scanner {
       }
       const bool zip = input.path.extension() == ".whl" || input.path.extension() == ".zip";
       const unsigned shares = zip && input.bytes > kWorthSharing ? jobs_ : 1;
-      const auto queue = shares > 1 ? std::make_shared<MemberQueue>() : nullptr;
+      const auto queue = shares > 1 ? std::make_shared<input::MemberQueue>() : nullptr;
       const auto reading = std::make_shared<Reading>(input.bytes);
       for (unsigned share = 0; share < shares; ++share)
         tasks_.push_back({index, shares, share == 0, queue, reading});
     }
   }
 
-  void plan_layers(std::size_t index, const ImageArchive& archive) {
+  void plan_layers(std::size_t index, const input::ImageArchive& archive) {
     std::vector<const ImageLayer*> layers;
     // One that several images have, or one image several times, is read once.
-    for (const ContainerImage& image : archive.images())
+    for (const input::ContainerImage& image : archive.images())
       for (const ImageLayer& layer : image.layers)
         if (task_of_.emplace(std::pair(index, layer.bytes.data()), 0).second) layers.push_back(&layer);
     std::ranges::stable_sort(
@@ -211,7 +223,7 @@ class Scanner {
 
   void note_no_memory(std::size_t index) {
     const Input& input = inputs_.files[tasks_[index].input];
-    found_[index].notes.push_back({input.shown(), no_memory_clause()});
+    found_[index].notes.push_back({input.shown(), core::no_memory_clause()});
     found_[index].named_unread = found_[index].named_unread || input.named;
   }
 
@@ -248,12 +260,12 @@ class Scanner {
         if (options_.progress) options_.progress(done_.load(std::memory_order_relaxed), total_);
   }
 
-  static void add_images(const std::string& name, const ImageArchive& archive, Found& out,
+  static void add_images(const std::string& name, const input::ImageArchive& archive, Found& out,
                          const std::function<const LayerFound*(const ImageLayer&)>& found) {
     const auto& images = archive.images();
     for (std::size_t number = 0; number < images.size(); ++number) {
-      const ContainerImage& image = images[number];
-      std::vector<const LayerFound*> layers = mapped(image.layers, found);
+      const input::ContainerImage& image = images[number];
+      std::vector<const LayerFound*> layers = core::mapped(image.layers, found);
       MergedLayers merged = merge_layers(layers);
       std::ranges::move(merged.unread, std::back_inserter(out.unread));
       out.images.push_back(
@@ -272,23 +284,24 @@ class Scanner {
   void look_at(const Input& input, const Task& task, Found& out) {
     const std::string name = input.shown();
     if (task.layer != nullptr) return look_into_layer(name, *task.layer, task, out, out.layer);
-    if (!input.named && unpacked_name(name).size() != name.size() && has_plain_name(name)) return;
-    std::array<std::byte, kFirstBytes> buffer;
+    if (!input.named && input::unpacked_name(name).size() != name.size() && input::has_plain_name(name))
+      return;
+    std::array<std::byte, input::kFirstBytes> buffer;
     std::string note;
-    const Bytes first = read_first(input.path, buffer, note);
+    const Bytes first = input::read_first(input.path, buffer, note);
     FileKind kind = file_kind(first, name, input.bytes);
     if (input.named && kind == FileKind::plain) kind = FileKind::data;  // searched all the same
     // Only a zip has shares.
-    if (!task.first_share && container_kind(first, name) != ContainerKind::zip) return;
+    if (!task.first_share && input::container_kind(first, name) != input::ContainerKind::zip) return;
     if (!may_hold_code(kind)) {
       if (input.named && note.empty())
         note = first.empty() ? "is empty" : "is neither a file that can hold device code nor an archive";
     } else if (!(kind == FileKind::container && !input.named && look_into_images(input, task, out))) {
-      auto opened = MappedFile::open(input.path);
+      auto opened = device_code::MappedFile::open(input.path);
       if (auto* why = std::get_if<std::string>(&opened)) {
         note = *why;
       } else {
-        const auto& file = std::get<MappedFile>(opened);
+        const auto& file = std::get<device_code::MappedFile>(opened);
         look_into(name, file.bytes(), kind, input.named, task, out);
         if (file.has_shrunk()) {
           out.objects.clear();  // what was read is not what any file has
@@ -325,7 +338,7 @@ class Scanner {
     visitor.visit = [&](const Member& member) {
       ScannedObject object;
       object.path = name;
-      object.member = image_path(member.name);
+      object.member = input::image_path(member.name);
       from = examine(std::move(object), member.bytes, kind_of(member), sink);
     };
     visitor.look_behind = [&](const Member&) { return std::exchange(from, UINT64_MAX); };
@@ -341,7 +354,7 @@ class Scanner {
     bool named = false;  ///< the file, or the archive around it
   };
 
-  static Bytes first_of(Bytes part) { return part.first(std::min(part.size(), kFirstBytes)); }
+  static Bytes first_of(Bytes part) { return part.first(std::min(part.size(), input::kFirstBytes)); }
   static FileKind kind_of(const Member& member) {
     return file_kind(first_of(member.bytes), member.name, member.bytes.size());
   }
@@ -352,7 +365,7 @@ class Scanner {
     if (!may_hold_code(kind)) return bytes.size();
     const std::string name = object.name();
     UnreadFile here{object.path, object.member, {}, bytes.size()};
-    DataKind data = kind == FileKind::data ? data_kind(first_of(bytes), name) : DataKind();
+    DataKind data = kind == FileKind::data ? input::data_kind(first_of(bytes), name) : DataKind();
     if (!sink.named && data.contents == DataKind::Contents::packed) {
       here.kind = std::move(data.name);
       sink.unread.push_back(std::move(here));
@@ -363,12 +376,12 @@ class Scanner {
     if (result) sink.take(std::move(*result));
     if (kind == FileKind::device_code) {
       sink.any_read = true;
-      const std::uint64_t end = end_of_elf(bytes);
+      const std::uint64_t end = device_code::end_of_elf(bytes);
       const Bytes behind = bytes.subspan(static_cast<std::size_t>(end));
       if (!may_hold_code(file_kind(first_of(behind), {}, behind.size()))) return bytes.size();
       here.kind = "data behind a program";
       here.bytes = behind.size();
-      if (!code && behind.size() >= kFirstBytes) sink.unread.push_back(std::move(here));
+      if (!code && behind.size() >= input::kFirstBytes) sink.unread.push_back(std::move(here));
       return end;
     }
     const bool open = data.contents == DataKind::Contents::open;
@@ -390,7 +403,7 @@ class Scanner {
                  Found& out) {
     ContainerVisitor visitor = visitor_of(name, bytes, task, out);
     visitor.queue = task.queue.get();
-    ByteBudget budget(std::min(kMostOfArchive, ContainerLimits{}.of(bytes.size())));
+    input::ByteBudget budget(std::min(kMostOfArchive, ContainerLimits{}.of(bytes.size())));
     if (!named) {
       const auto is_end = [&](std::string_view ending) { return name.ends_with(ending); };
       if (std::ranges::none_of(kPackages, is_end)) visitor.budget = &budget;
@@ -408,7 +421,7 @@ class Scanner {
       from = member.bytes.size();
       if (is_conda_index(member.name)) {
         out.packages[member.name.substr(0, member.name.size() - kCondaIndex.size())] =
-            package_name(package_of_conda_index(text_of(member.bytes)));
+            package_name(owner::package_of_conda_index(text_of(member.bytes)));
         return;
       }
       ScannedObject object;
@@ -442,21 +455,21 @@ class Scanner {
     }
   }
 
-  static PackageName conda_package(const Found& found, std::string_view member) {
+  static core::PackageName conda_package(const Found& found, std::string_view member) {
     for (const auto& [prefix, package] : found.packages)
       if (member.starts_with(prefix)) return package;
     return {};
   }
 
   // Of "a.zip!b-1.0-py3-none-any.whl!b.so" the wheel's.
-  static PackageName package_of(std::string_view path, std::string_view member) {
+  static core::PackageName package_of(std::string_view path, std::string_view member) {
     for (std::size_t end = member.rfind('!'); end != std::string_view::npos;
          end = end == 0 ? end - 1 : member.rfind('!', end - 1)) {
       const std::string_view outer = member.substr(0, end);
-      const Package package = package_of_archive(outer.substr(outer.rfind('!') + 1));
+      const owner::Package package = owner::package_of_archive(outer.substr(outer.rfind('!') + 1));
       if (!package.name.empty()) return package_name(package);
     }
-    return package_name(package_of_archive(path));
+    return package_name(owner::package_of_archive(path));
   }
 
   static bool is_conda_index(std::string_view member) {
@@ -471,7 +484,7 @@ class Scanner {
 
   ContainerVisitor visitor_of(const std::string& name, Bytes bytes, const Task& task, Found& out) {
     ContainerVisitor visitor;
-    visitor.member_memory = std::max(memory_limit() / 2 / jobs_ / kSharesOfThread, kMinOfThread);
+    visitor.member_memory = std::max(core::memory_limit() / 2 / jobs_ / kSharesOfThread, kMinOfThread);
     // Each share has its own mapping; of this one, about what stays mapped.
     const auto mapped = std::make_shared<std::uint64_t>(0);
     visitor.passed = [this, bytes, &task, mapped](Bytes passed) {
@@ -490,7 +503,7 @@ class Scanner {
       const std::uint64_t before = task.reading->bytes.load();
       if (task.shares == 1 && done > before) advance(task, done - before);
     };
-    visitor.wants = [](std::string_view member, std::uint64_t) { return !has_plain_name(member); };
+    visitor.wants = [](std::string_view member, std::uint64_t) { return !input::has_plain_name(member); };
     visitor.wants_content = begins_like_code;
     visitor.damaged = [&name, &out](std::string_view member, std::uint64_t offset, const std::string& what) {
       out.notes.push_back({fmt::format("{}{}{}", name, member.empty() ? "" : "!", member),
@@ -515,9 +528,9 @@ class Scanner {
   const Inputs& inputs_;
   const ScanRequest& options_;
   unsigned jobs_;
-  std::vector<Task> tasks_;                   ///< each taken by one thread
-  std::vector<Found> found_;                  ///< by task; the first is of all
-  std::map<std::size_t, OpenImages> images_;  ///< by input
+  std::vector<Task> tasks_;                          ///< each taken by one thread
+  std::vector<Found> found_;                         ///< by task; the first is of all
+  std::map<std::size_t, input::OpenImages> images_;  ///< by input
   std::map<std::pair<std::size_t, const std::byte*>, std::size_t>
       task_of_;  ///< by input and bytes of a layer
   std::atomic<std::size_t> next_{0};
@@ -539,9 +552,9 @@ void sort_findings(Scan& scan) {
   }
   // What was asked for comes first, and then a driver that does not know the GPU: no file makes up for it.
   const auto rank = [](const Finding& finding) {
-    return finding.cause == Cause::unmet_expectation                          ? 0
-           : finding.object.empty() && finding.cause == Cause::driver_too_old ? 1
-                                                                              : 2;
+    return finding.cause == core::Cause::unmet_expectation                          ? 0
+           : finding.object.empty() && finding.cause == core::Cause::driver_too_old ? 1
+                                                                                    : 2;
   };
   std::ranges::stable_sort(scan.findings, std::less(), rank);
   const auto files = std::ranges::find(scan.findings, 2, rank);
@@ -580,9 +593,9 @@ void sort_unread(Scan& scan) {
 void note_newer(Scan& scan) {
   image::Version isa;
   for (const ScannedObject& object : scan.objects)
-    for (const ImageCount& image : object.images)
+    for (const device_code::ImageCount& image : object.images)
       if (image.candidate.kind == image::ImageKind::ptx) isa = std::max(isa, image.candidate.isa);
-  scan.newer = {newer_cuda_than_known(scan.driver), newer_ptx_than_known(isa)};
+  scan.newer = {data::newer_cuda_than_known(scan.driver), data::newer_ptx_than_known(isa)};
   std::erase(scan.newer, "");
 }
 
@@ -631,7 +644,7 @@ void Files::judge() {
     const fs::file_status status = fs::status(path, error);
     out.named_unread = out.named_unread || !fs::exists(status) || fs::is_other(status);
   }
-  Finder packages(options.root);
+  owner::Finder packages(options.root);
   std::mutex one_at_a_time;
   ScanRequest with_owner = options;
   with_owner.owner = [&](const std::string& path) -> Owner {
@@ -639,14 +652,14 @@ void Files::judge() {
     if (options.root != "/") {
       const fs::path below = fs::path(path).lexically_relative(options.root);
       const bool inside = !below.empty() && *below.begin() != "..";
-      return {
-          packages.in_root((inside ? below : fs::path(path).relative_path()).string()).value_or(Package()),
-          {}};
+      return {packages.in_root((inside ? below : fs::path(path).relative_path()).string())
+                  .value_or(owner::Package()),
+              {}};
     }
     const std::string absolute = fs::absolute(path).string();
     const auto& package = packages.of(absolute);
     if (!package) return {};
-    return {*package, python_environment(absolute, package->environment, package->manager == "conda")};
+    return {*package, owner::python_environment(absolute, package->environment, package->manager == "conda")};
   };
   Scanner scanner(inputs, with_owner);
   scanner.run();
@@ -692,7 +705,7 @@ Scan scan(Inputs inputs, const std::vector<fs::path>& paths, const ScanRequest& 
 }  // namespace
 
 Scan scan(const std::vector<fs::path>& paths, const ScanRequest& options) {
-  return scan(list_inputs(paths), paths, options);
+  return scan(input::list_inputs(paths), paths, options);
 }
 
 Scan scan(Inputs inputs, const ScanRequest& options) { return scan(std::move(inputs), {}, options); }

@@ -14,8 +14,8 @@ namespace kshim::verbs {
 
 /// The package of a file, and the Python that it is installed for.
 struct Owner {
-  Package package;  ///< without a name where none is known
-  PythonEnvironment python;
+  owner::Package package;  ///< without a name where none is known
+  owner::PythonEnvironment python;
 };
 
 struct Expectation;
@@ -88,18 +88,18 @@ struct ScannedObject {
   std::string build_id;
   std::string sha256;  ///< with ScanRequest::sha256
   std::string format;  ///< "ELF x86-64", "PE x86-64", "fatbin", "cubin", "PTX", "LTO-IR"
-  PackageName package;
+  core::PackageName package;
   bool requested = false;   ///< the package was, by name, not as what another one needs
   std::uint64_t bytes = 0;  ///< of the file or member
   std::uint64_t fatbins = 0;
   std::uint64_t modules = 0;
   std::uint64_t kernel_modules = 0;  ///< of those, with kernels that a driver is to load
-  std::vector<ImageCount> images;
+  std::vector<device_code::ImageCount> images;
   std::optional<std::vector<ScannedKernel>> kernels;  ///< with ScanRequest::kernels
-  image::Version runtime;              ///< major version of the CUDA runtime that it runs with, where known
-  std::vector<TargetVerdict> targets;  ///< in the order of ScanRequest::targets
-  std::vector<ModuleSize> largest;     ///< modules, the largest first; the first few
-  std::optional<Expected> expected;    ///< where the file is held to a list
+  image::Version runtime;  ///< major version of the CUDA runtime that it runs with, where known
+  std::vector<diagnose::TargetVerdict> targets;  ///< in the order of ScanRequest::targets
+  std::vector<ModuleSize> largest;               ///< modules, the largest first; the first few
+  std::optional<Expected> expected;              ///< where the file is held to a list
   std::string name() const { return member.empty() ? path : path + "!" + member; }
 };
 
@@ -125,18 +125,18 @@ struct Scan {
   std::vector<std::string> paths;  ///< that were named
   std::vector<image::Arch> targets;
   image::Version driver;
-  std::vector<ScannedObject> objects;     ///< with device code only, by name
-  std::vector<Finding> findings;          ///< most severe first; Finding::object is ScannedObject::name()
-  std::vector<FleetPlan> fleet;           ///< of files that lack code for a target
-  std::vector<std::string> companions;    ///< packages with kernels that a fetched wheel needs, unread
-  std::vector<ScannedImage> images;       ///< of containers
-  std::vector<ReadNote> notes;            ///< what could not be read, and where
-  std::vector<UnreadFile> unread;         ///< of kinds that are not read, by kind and name
-  std::optional<RunningProcess> process;  ///< whose mapped files they are
-  std::vector<Check> checks;              ///< what is wrong with it, besides its files
-  std::vector<std::string> newer;         ///< what the answer depends on and the tables do not have yet
-  std::uint64_t files = 0;                ///< looked at
-  std::uint64_t bytes = 0;                ///< of those
+  std::vector<ScannedObject> objects;    ///< with device code only, by name
+  std::vector<core::Finding> findings;   ///< most severe first; Finding::object is ScannedObject::name()
+  std::vector<advise::FleetPlan> fleet;  ///< of files that lack code for a target
+  std::vector<std::string> companions;   ///< packages with kernels that a fetched wheel needs, unread
+  std::vector<ScannedImage> images;      ///< of containers
+  std::vector<input::ReadNote> notes;    ///< what could not be read, and where
+  std::vector<UnreadFile> unread;        ///< of kinds that are not read, by kind and name
+  std::optional<input::RunningProcess> process;  ///< whose mapped files they are
+  std::vector<input::Check> checks;              ///< what is wrong with it, besides its files
+  std::vector<std::string> newer;  ///< what the answer depends on and the tables do not have yet
+  std::uint64_t files = 0;         ///< looked at
+  std::uint64_t bytes = 0;         ///< of those
   std::map<std::string, std::uint64_t> file_bytes;  ///< of each, by ScannedObject::path; no folders
   std::uint64_t duplicates = 0;                     ///< other names of files already counted
   bool nothing_readable = false;
@@ -151,11 +151,11 @@ struct Scan {
 };
 
 /// Scan::notes, and one for each kind of Scan::unread.
-std::vector<ReadNote> all_notes(const Scan& scan);
+std::vector<input::ReadNote> all_notes(const Scan& scan);
 
 /// Files, folders, archives, wheels, Python environments. What cannot be read becomes a note.
 Scan scan(const std::vector<std::filesystem::path>& paths, const ScanRequest& options);
 /// Files that were chosen already.
-Scan scan(Inputs inputs, const ScanRequest& options);
+Scan scan(input::Inputs inputs, const ScanRequest& options);
 
 }  // namespace kshim::verbs

@@ -6,13 +6,19 @@
 #include "analyzer/verbs/scan_parts.h"
 
 namespace kshim::verbs {
+using core::Cause;
+using core::Finding;
+using core::Severity;
+using diagnose::Facts;
+using diagnose::TargetVerdict;
+
 namespace {
 
 constexpr std::size_t kByThemselves = 4;
 
-void add_images(const std::vector<ImageVerdict>& more,
-                std::map<std::pair<std::string, std::string>, ImageVerdict>& images) {
-  for (const ImageVerdict& row : more) {
+void add_images(const std::vector<core::ImageVerdict>& more,
+                std::map<std::pair<std::string, std::string>, core::ImageVerdict>& images) {
+  for (const core::ImageVerdict& row : more) {
     const auto [at, first] = images.try_emplace({row.kind, row.arch}, row);
     if (!first) at->second.count += row.count;
   }
@@ -23,7 +29,7 @@ bool is_named_after_its_gpus(const Finding& finding) {
   const auto names = [&](std::string_view have) {
     const std::string_view number = have.substr(have.find('_') + 1);
     if (number.empty()) return false;
-    const bool plain = is_digit(number.back());
+    const bool plain = core::is_digit(number.back());
     for (std::size_t at = finding.object.find(number); at != std::string::npos;
          at = finding.object.find(number, at + 1)) {
       const std::string_view before = std::string_view(finding.object).substr(0, at);
@@ -39,7 +45,7 @@ bool is_named_after_its_gpus(const Finding& finding) {
 }
 
 bool knows(image::Version driver, image::ComputeCapability cc) {
-  const GpuRow* gpu = find_gpu(cc);
+  const data::GpuRow* gpu = data::find_gpu(cc);
   return !driver.known() || gpu == nullptr || driver >= gpu->first_toolkit;
 }
 
@@ -50,7 +56,7 @@ bool serves(image::Version driver, image::Version runtime) {
 /// The library that a file is a copy of, of any version: libcupti.so of libcupti.so.2026.2.0; of others their
 /// name.
 std::string_view file_of(const ScannedObject& object) {
-  const std::string_view name = basename_of(object.member.empty() ? object.path : object.member);
+  const std::string_view name = core::basename_of(object.member.empty() ? object.path : object.member);
   const std::size_t so = name.find(".so");
   return so == std::string_view::npos ? name : name.substr(0, so + 3);
 }
@@ -92,7 +98,7 @@ void set_headline(const ScannedObject& object, Finding& finding) {
   for (const TargetVerdict& verdict : object.targets) {
     const std::uint64_t lacking = object.kernels ? verdict.kernels_lacking.value_or(0) : verdict.lacking;
     const bool here = std::ranges::any_of(
-        finding.devices, [&](const Device& device) { return device.cc == verdict.target.cc; });
+        finding.devices, [&](const core::Device& device) { return device.cc == verdict.target.cc; });
     if (!here || lacking <= most) continue;
     most = lacking;
   }
@@ -143,14 +149,14 @@ std::vector<Finding> LooseFindings::take() && {
     }
     const std::string files =
         finding.package.empty()
-            ? fmt::format("{{file}} and {}", counted(finding.other_objects.size(), "other file"))
+            ? fmt::format("{{file}} and {}", core::counted(finding.other_objects.size(), "other file"))
             : fmt::format("{} files of {}", finding.count, finding.package.label());
     finding.headline =
         finding.need.empty() || finding.have.empty()
             ? fmt::format(
                   "{}: {}", files,
                   finding.headline.empty() ? std::string(row_of(finding.cause).headline) : finding.headline)
-            : fmt::format("{} have no code for {{gpu}}: built for {}", files, enumerate(finding.have));
+            : fmt::format("{} have no code for {{gpu}}: built for {}", files, core::enumerate(finding.have));
     out.push_back(std::move(finding));
   }
   return out;
@@ -189,7 +195,7 @@ void excuse_files_for_other_gpus(Scan& scan) {
     finding.about.reset();
     finding.remarks.push_back(
         twin    ? fmt::format("Another {} of {} has all its code for this GPU: this copy is for others.",
-                              basename_of(finding.object), finding.package.label())
+                              core::basename_of(finding.object), finding.package.label())
         : named ? "Its name says that it is for other GPUs."
                 : fmt::format("Other files of {} have code where this one has none: it is for other GPUs.",
                               finding.package.label()));
@@ -212,7 +218,8 @@ Groups of_one_file(const std::vector<Finding>& findings) {
   for (const std::vector<std::size_t>& group : alike) {
     std::map<std::string, std::vector<std::size_t>> by_gist;
     for (const std::size_t i : group)
-      by_gist[findings[i].about ? gist_of(advise_on(*findings[i].about)) : std::string()].push_back(i);
+      by_gist[findings[i].about ? gist_of(advise::advise_on(*findings[i].about)) : std::string()].push_back(
+          i);
     for (auto& [gist, same] : by_gist)
       if (same.size() > 1) out.push_back(std::move(same));
   }
@@ -246,19 +253,19 @@ void add_old_driver_findings(Scan& scan) {
   for (const ScannedObject& object : scan.objects) {
     if (serves(scan.driver, object.runtime)) continue;
     Facts facts;
-    facts.call.codes = {kInsufficientDriver};
+    facts.call.codes = {core::kInsufficientDriver};
     facts.driver.cuda = scan.driver;
     facts.driver.runtime = object.runtime;
-    const Diagnosis diagnosis = diagnosis_of(facts);
+    const diagnose::Diagnosis diagnosis = diagnosis_of(facts);
     Finding finding;
     finding.cause = diagnosis.cause;
     finding.severity = Severity::error;
     finding.confidence = diagnosis.match.confidence;
     finding.object = object.name();
     finding.package = object.package;
-    finding.evidence.push_back({EvidenceId::rule, diagnosis.match.because + ".", {finding.object}});
+    finding.evidence.push_back({core::EvidenceId::rule, diagnosis.match.because + ".", {finding.object}});
     Facts at = facts_about(finding, std::move(facts));
-    at.call.code = kInsufficientDriver;
+    at.call.code = core::kInsufficientDriver;
     at.package.name = object.package.name;
     at.package.version = object.package.version;
     at.package.manager = object.package.installer;
@@ -293,7 +300,7 @@ void merge_gpus_of_files(Scan& scan) {
     bool differ = false;
     for (const std::size_t i : std::span(group).subspan(1)) {
       differ = differ || findings[i].headline != sum.headline;
-      merge_gpus(sum, std::move(findings[i]));
+      diagnose::merge_gpus(sum, std::move(findings[i]));
     }
     const auto object = objects.find(sum.object);
     if (differ && sum.cause == Cause::latent_gap && object != objects.end())

@@ -41,16 +41,17 @@ bool is_package_file(std::string_view path) {
 
 }  // namespace
 
-void visit_layer(ContainerVisitor& visitor, LayerFound& out) {
+void visit_layer(input::ContainerVisitor& visitor, LayerFound& out) {
   visitor.entry = [&out](std::string_view entry, bool folder) { out.names.add(entry, folder); };
   visitor.wants = [wants = visitor.wants](std::string_view member, std::uint64_t size) {
-    return wants(member, size) || is_package_file(image_path(member));
+    return wants(member, size) || is_package_file(input::image_path(member));
   };
   visitor.wants_content = [wants = visitor.wants_content](std::string_view member, Bytes first) {
-    return wants(member, first) || is_package_file(image_path(member));
+    return wants(member, first) || is_package_file(input::image_path(member));
   };
-  visitor.visit = [&out, visit = visitor.visit, left = kMaxPackageBytes](const Member& member) mutable {
-    const std::string path = image_path(member.name);
+  visitor.visit = [&out, visit = visitor.visit,
+                   left = kMaxPackageBytes](const input::Member& member) mutable {
+    const std::string path = input::image_path(member.name);
     if (!is_package_file(path)) return visit(member);
     if (member.bytes.size() > left) return;
     left -= member.bytes.size();
@@ -59,7 +60,7 @@ void visit_layer(ContainerVisitor& visitor, LayerFound& out) {
 }
 
 MergedLayers merge_layers(const std::vector<const LayerFound*>& layers) {
-  const TemporaryFolder root;
+  const core::TemporaryFolder root;
   MergedLayers merged;
   std::vector<ObjectResult>& out = merged.objects;
   for (std::size_t at = 0; at < layers.size(); ++at) {
@@ -73,17 +74,17 @@ MergedLayers merge_layers(const std::vector<const LayerFound*>& layers) {
       if (!hidden(file_of(file.member))) merged.unread.push_back(file);
     for (const PackageFile& file : layers[at]->packages) {
       if (hidden(file.path)) continue;
-      if (is_os_release(file.path)) merged.system = pretty_name(file.text);
+      if (is_os_release(file.path)) merged.system = input::pretty_name(file.text);
       if (!root.path().empty()) write_below(root.path(), file.path, file.text);
     }
   }
   if (out.empty() || root.path().empty()) return merged;
-  Finder finder(root.path());
+  owner::Finder finder(root.path());
   for (ObjectResult& object : out) {
     const auto package = finder.in_root(std::string(file_of(object.object.member)));
     if (!package) continue;
     object.object.package = package_name(*package);
-    for (Finding& finding : object.findings) finding.package = object.object.package;
+    for (core::Finding& finding : object.findings) finding.package = object.object.package;
   }
   return merged;
 }

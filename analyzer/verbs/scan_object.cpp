@@ -9,6 +9,21 @@
 #include "kshim/report/hmac.h"
 
 namespace kshim::verbs {
+using core::Cause;
+using core::EvidenceId;
+using core::Finding;
+using core::Severity;
+using device_code::Damage;
+using device_code::DeviceCode;
+using device_code::HostFormat;
+using diagnose::ByDesign;
+using diagnose::Facts;
+using diagnose::ImageFact;
+using diagnose::KernelTable;
+using diagnose::KernelUse;
+using diagnose::TargetVerdict;
+using input::FileKind;
+
 namespace {
 
 std::string format_of(const DeviceCode& code, Bytes bytes, FileKind kind) {
@@ -30,7 +45,7 @@ std::vector<ScannedKernel> list_kernels(const KernelTable& table) {
   std::vector<ScannedKernel> out;
   out.reserve(table.kernels.size());
   for (const auto& [name, coverage] : table.kernels) {
-    ScannedKernel kernel{name, demangle(name), {}};
+    ScannedKernel kernel{name, core::demangle(name), {}};
     std::vector<KernelUse> uses = coverage.uses;
     // Cubins first, each kind by architecture.
     std::ranges::sort(uses, {}, [&](const KernelUse& use) {
@@ -74,7 +89,7 @@ bool is_of_device_code(const DeviceCode& code) {
          std::ranges::any_of(code.damage, [](const Damage& each) { return each.of != Damage::Of::host; });
 }
 
-ReadNote note_of(const ScannedObject& object, const Damage& damage) {
+input::ReadNote note_of(const ScannedObject& object, const Damage& damage) {
   return {object.name(), fmt::format("at offset {}, {}", damage.offset, damage.what)};
 }
 
@@ -84,9 +99,9 @@ using image::Suffix;
 // The images of the modules that lack something, each kind of image once.
 std::vector<ImageFact> images_of(const DeviceCode& code, const std::vector<std::uint32_t>& modules) {
   std::vector<ImageFact> out;
-  const auto add = [&](const CodeImage& image) {
+  const auto add = [&](const device_code::CodeImage& image) {
     const auto at = std::ranges::find_if(
-        out, [&](const ImageFact& row) { return same_program(row.candidate, image.candidate); });
+        out, [&](const ImageFact& row) { return device_code::same_program(row.candidate, image.candidate); });
     if (at != out.end()) {
       ++at->count;
       return;
@@ -104,7 +119,7 @@ std::string by_design_text(ByDesign by_design, const std::string& file) {
     case ByDesign::no:
       break;
     case ByDesign::probing_library: {
-      const auto& library = *find_probing_library(file);
+      const auto& library = *data::find_probing_library(file);
       return fmt::format("That is how {}* is made: it {}.", library.prefix, library.habit);
     }
     case ByDesign::loaded_by_choice:
@@ -156,23 +171,23 @@ void set_about(const ObjectFacts& at, const Facts& facts, Finding& finding) {
   input.file.path = std::move(place.object);
   input.file.archive = std::move(place.archive);
   input.file.bare = at.code.host == HostFormat::none;
-  input.file.relocatable =
-      std::ranges::any_of(at.code.images, [](const CodeImage& image) { return image.relocatable; });
+  input.file.relocatable = std::ranges::any_of(
+      at.code.images, [](const device_code::CodeImage& image) { return image.relocatable; });
   input.file.shared_library = at.shared_library;
   if (finding.cause == Cause::latent_gap && !at.object.images.empty())
-    input.images.have = mapped(at.object.images, &ImageCount::candidate);
+    input.images.have = core::mapped(at.object.images, &device_code::ImageCount::candidate);
   complete_file(at.object.path, at.object.member.empty() ? at.object.path : std::string(), input);
-  Package package = at.owner.package;
+  owner::Package package = at.owner.package;
   if (package.name.empty()) {
     package.name = at.object.package.name;
     package.version = at.object.package.version;
     package.manager = at.object.package.installer;
   }
   if (!package.name.empty()) {
-    const PackageRecord owner = record_of(package, 0);
+    const input::PackageRecord owner = diagnose::record_of(package, 0);
     set_package(owner, &owner, input);
   }
-  if (at.object.path.ends_with(".whl")) input.file.origin = Origin::python_extension;
+  if (at.object.path.ends_with(".whl")) input.file.origin = diagnose::Origin::python_extension;
   for (std::size_t i = 0; i < at.coverage.targets.size(); ++i)
     if (at.coverage.targets[i].target.cc == facts.gpu.cc)
       input.file.linked_library = at.coverage.makers[i].library;
@@ -210,12 +225,12 @@ Finding start(const ObjectFacts& at, Cause cause, Severity severity) {
 void describe(const Facts& facts, const TargetVerdict& verdict, Finding& finding) {
   describe_images(facts, finding);
   finding.need = sm_name(verdict.target.cc);
-  finding.devices = {target_device(verdict.target.cc)};
+  finding.devices = {core::target_device(verdict.target.cc)};
 }
 
 // Nothing in the file runs on the target: the cause is that of a failure to come.
 Finding whole_file(const ObjectFacts& at, const TargetVerdict& verdict, const Facts& facts) {
-  const Diagnosis diagnosis = diagnosis_of(facts);
+  const diagnose::Diagnosis diagnosis = diagnosis_of(facts);
   Finding finding = start(at, diagnosis.cause == Cause::unknown ? Cause::no_image_for_arch : diagnosis.cause,
                           Severity::error);
   finding.confidence = 0.97;
@@ -225,7 +240,7 @@ Finding whole_file(const ObjectFacts& at, const TargetVerdict& verdict, const Fa
 }
 
 std::string runs(std::uint64_t count, std::string_view word) {
-  return fmt::format("{} {}", counted(count, word), count == 1 ? "runs" : "run");
+  return fmt::format("{} {}", core::counted(count, word), count == 1 ? "runs" : "run");
 }
 
 // Static libraries of NVIDIA have code for every GPU: a file whose own kernels all lack it is not `none`.
@@ -271,11 +286,11 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
   facts.gpu.cc = verdict.target.cc;
   facts.driver.cuda = driver;
   facts.driver.runtime = at.coverage.runtime;
-  const Missed missed =
-      missed_modules(at.object.name(), at.code, at.coverage.lacking[target], verdict.sass + verdict.jit);
+  const diagnose::Missed missed = diagnose::missed_modules(
+      at.object.name(), at.code, at.coverage.lacking[target], verdict.sass + verdict.jit);
   facts.images.list =
       images_of(at.code, missed.modules.empty() ? at.coverage.lacking[target] : missed.modules);
-  facts.images.scope = ImageScope::module;
+  facts.images.scope = diagnose::ImageScope::module;
   facts.images.toolkit = at.coverage.makers[target].toolkit;
   for (ImageFact& image : facts.images.list) image.toolkit = facts.images.toolkit;
   std::optional<Finding> finding;
@@ -291,7 +306,7 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
     const bool lacking = at.kernels != nullptr ? !kernels.empty() : verdict.lacking != 0;
     if (!lacking) return std::nullopt;
     if (facts.images.list.empty())  // every module is served, but by an image without the kernel
-      for (const ImageCount& row : at.object.images)
+      for (const device_code::ImageCount& row : at.object.images)
         facts.images.list.push_back(
             {.candidate = row.candidate, .count = row.count, .has_kernel = {}, .toolkit = {}});
     finding = part_of_file(at, verdict, facts, at.kernels != nullptr ? &kernels : nullptr);
@@ -302,7 +317,7 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
       return finding;
     }
   }
-  for (const std::string& name : kernels) finding->kernels.push_back(demangle(name));
+  for (const std::string& name : kernels) finding->kernels.push_back(core::demangle(name));
   finding->kernels_complete = at.kernels != nullptr && at.kernels->complete;
   set_about(at, facts, *finding);
   return finding;
@@ -313,7 +328,7 @@ Finding damage(const ObjectFacts& at, std::vector<std::string> clauses) {
   Finding finding = start(at, Cause::invalid_image, Severity::error);
   finding.confidence = 0.9;
   finding.count = clauses.size();
-  finding.headline = fmt::format("{}: device code in it is damaged", basename_of(finding.object));
+  finding.headline = fmt::format("{}: device code in it is damaged", core::basename_of(finding.object));
   const std::size_t more = clauses.size() > kNamed ? clauses.size() - kNamed : 0;
   clauses.resize(clauses.size() - more);
   for (std::string& clause : clauses)
@@ -325,7 +340,7 @@ Finding damage(const ObjectFacts& at, std::vector<std::string> clauses) {
   return finding;
 }
 
-Finding finding_of(const GpuRow& gpu, image::Version driver) {
+Finding finding_of(const data::GpuRow& gpu, image::Version driver) {
   const std::string target = sm_name(gpu.cc);
   const std::string first = name(gpu.first_toolkit);
   Finding finding;
@@ -334,7 +349,7 @@ Finding finding_of(const GpuRow& gpu, image::Version driver) {
   finding.confidence = 0.97;
   finding.headline = fmt::format("a driver for CUDA {} does not serve {}: CUDA {} is the first that knows it",
                                  name(driver), target, first);
-  finding.devices = {target_device(gpu.cc)};
+  finding.devices = {core::target_device(gpu.cc)};
   finding.need = target;
   finding.evidence.push_back({EvidenceId::first_toolkit,
                               fmt::format("CUDA {} is the first toolkit that builds for {}, and the driver "
@@ -352,11 +367,12 @@ Finding finding_of(const GpuRow& gpu, image::Version driver) {
 
 }  // namespace
 
-std::vector<std::string> ScannedKernel::archs() const { return mapped(images, &KernelNeeds::arch); }
+std::vector<std::string> ScannedKernel::archs() const { return core::mapped(images, &KernelNeeds::arch); }
 
 std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const ScanRequest& options,
                                         FileKind kind) {
-  DeviceCode code = kind == FileKind::data ? search_device_code(bytes) : find_device_code(bytes);
+  DeviceCode code =
+      kind == FileKind::data ? device_code::search_device_code(bytes) : device_code::find_device_code(bytes);
   if (code.images.empty() && code.damage.empty()) return std::nullopt;
   if (!is_of_device_code(code)) {
     ObjectResult result;
@@ -370,8 +386,8 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
                             .offset = code.images[0].offset,
                             .parts = {}});
   KernelTable table;
-  const auto facts = code.host == HostFormat::elf ? elf_facts(bytes) : std::nullopt;
-  const FileCoverage coverage =
+  const auto facts = code.host == HostFormat::elf ? device_code::elf_facts(bytes) : std::nullopt;
+  const diagnose::FileCoverage coverage =
       cover(code, options.targets, options.driver, options.kernels ? &table : nullptr,
             facts ? facts->needed : std::vector<std::string>());
   object.build_id = code.build_id;
@@ -413,7 +429,7 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
 
 std::string gap_headline(std::uint64_t part, std::uint64_t all, std::string_view word, bool at_most) {
   return fmt::format("{{file}}: {}{} of {} {} no code for {{gpu}}", at_most ? "up to " : "", part,
-                     counted(all, word), part == 1 ? "has" : "have");
+                     core::counted(all, word), part == 1 ? "has" : "have");
 }
 
 std::vector<Finding> findings_of(ObjectFacts at, image::Version driver) {
@@ -435,7 +451,7 @@ std::vector<Finding> old_driver_findings(const std::vector<image::Arch>& targets
   if (!driver.known()) return out;
   std::set<image::ComputeCapability> told;
   for (const image::Arch& target : targets) {
-    const GpuRow* gpu = find_gpu(target.cc);
+    const data::GpuRow* gpu = data::find_gpu(target.cc);
     if (gpu != nullptr && driver < gpu->first_toolkit && told.insert(target.cc).second)
       out.push_back(finding_of(*gpu, driver));
   }

@@ -11,8 +11,9 @@ namespace kshim::verbs {
 /// What a scan says of one file, or one member of an archive.
 struct ObjectResult {
   ScannedObject object;
-  std::vector<Finding> findings;
-  std::vector<ReadNote> notes;   ///< what could not be judged: damage of the file, images of unknown kinds
+  std::vector<core::Finding> findings;
+  std::vector<input::ReadNote>
+      notes;                     ///< what could not be judged: damage of the file, images of unknown kinds
   bool loose = false;            ///< an image, or several, without a host file around them
   bool has_device_code = false;  ///< else nothing says that the damaged file holds any: there are only notes
 };
@@ -20,14 +21,14 @@ struct ObjectResult {
 /// nullopt for bytes without device code, and without damage to any. `object` brings path, member and
 /// package. `kind`: FileKind::data is searched.
 std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const ScanRequest& options,
-                                        FileKind kind = FileKind::device_code);
+                                        input::FileKind kind = input::FileKind::device_code);
 
 struct ObjectFacts {
   ScannedObject& object;  ///< TargetVerdict::picks is set
-  const DeviceCode& code;
-  const FileCoverage& coverage;
+  const device_code::DeviceCode& code;
+  const diagnose::FileCoverage& coverage;
   const Owner& owner;
-  const KernelTable* kernels = nullptr;  ///< with --kernels
+  const diagnose::KernelTable* kernels = nullptr;  ///< with --kernels
   bool shared_library = false;
 };
 
@@ -35,25 +36,26 @@ struct ObjectFacts {
 std::string gap_headline(std::uint64_t part, std::uint64_t all, std::string_view word, bool at_most = false);
 
 /// One finding a target at most, and one for damage.
-std::vector<Finding> findings_of(ObjectFacts facts, image::Version driver);
+std::vector<core::Finding> findings_of(ObjectFacts facts, image::Version driver);
 
 /// Targets that the driver named with --driver does not know, whatever the files hold: one error a compute
 /// capability that came after it; none for an unknown driver.
-std::vector<Finding> old_driver_findings(const std::vector<image::Arch>& targets, image::Version driver);
+std::vector<core::Finding> old_driver_findings(const std::vector<image::Arch>& targets,
+                                               image::Version driver);
 
 /// Findings about loose images (flashinfer-cubin has 16,000 cubins): those of one package with the same cause
 /// and target become one, which names the other files. A few stay as they are.
 class LooseFindings {
  public:
-  void add(Finding finding);
+  void add(core::Finding finding);
   void add(LooseFindings other);
-  std::vector<Finding> take() &&;
+  std::vector<core::Finding> take() &&;
 
  private:
   struct Group {
-    std::vector<Finding> first;  ///< by the names of their files
+    std::vector<core::Finding> first;  ///< by the names of their files
     std::vector<std::string> others;
-    std::map<std::pair<std::string, std::string>, ImageVerdict> images;  ///< of the others
+    std::map<std::pair<std::string, std::string>, core::ImageVerdict> images;  ///< of the others
   };
   std::map<std::string, Group> groups_;
 };
@@ -85,13 +87,13 @@ struct PackageFile {
 
 /// What one layer holds.
 struct LayerFound {
-  LayerNames names;
+  input::LayerNames names;
   std::vector<ObjectResult> objects;  ///< ScannedObject::member is the path in the image
   std::vector<UnreadFile> unread;     ///< UnreadFile::member alike
   std::vector<PackageFile> packages;
 };
 /// Makes the visitor of a layer's tar keep names and package files in `out`, and visit the others.
-void visit_layer(ContainerVisitor& visitor, LayerFound& out);
+void visit_layer(input::ContainerVisitor& visitor, LayerFound& out);
 struct MergedLayers {
   std::vector<ObjectResult> objects;  ///< that the image shows, with their packages
   std::vector<UnreadFile> unread;     ///< alike

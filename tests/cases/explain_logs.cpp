@@ -12,6 +12,8 @@
 int main() {
   using namespace kshim;
   using namespace kshim::render;
+  using namespace kshim::verbs;
+  using namespace kshim::data;
   load_knowledge("");
   std::string log;
   for (std::string line; std::getline(std::cin, line);) {

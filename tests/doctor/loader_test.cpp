@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analyzer/input/machine/facts.h"
+#include "tests/support/command_names.h"
 
 namespace {
 

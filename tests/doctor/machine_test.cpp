@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/command_names.h"
+
 namespace {
 
 using namespace kshim::test;

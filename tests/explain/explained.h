@@ -5,6 +5,7 @@
 #include <string>
 
 #include "analyzer/verbs/explain.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 

@@ -8,6 +8,7 @@
 #include "analyzer/input/log/miner.h"
 #include "analyzer/render/render.h"
 #include "analyzer/verbs/explain.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -7,6 +7,7 @@
 #include "analyzer/input/log/miner.h"
 #include "analyzer/verbs/explain.h"
 #include "tests/explain/explained.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

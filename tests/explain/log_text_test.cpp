@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/command_names.h"
+
 namespace kshim::test {
 namespace {
 

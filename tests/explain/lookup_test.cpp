@@ -9,6 +9,7 @@
 #include "analyzer/data/gpu_names.h"
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/verbs/explain.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

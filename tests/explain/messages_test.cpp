@@ -11,6 +11,7 @@
 #include "analyzer/input/log/fact_reader.h"
 #include "analyzer/input/log/miner.h"
 #include "analyzer/verbs/explain.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -16,6 +16,7 @@
 #include "analyzer/render/render.h"
 #include "analyzer/verbs/explain.h"
 #include "kshim/base/cuda_error.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

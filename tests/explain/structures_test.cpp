@@ -9,6 +9,7 @@
 #include "analyzer/diagnose/facts.h"
 #include "analyzer/render/render.h"
 #include "tests/explain/explained.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -3,6 +3,7 @@
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/file_kind.h"
 #include "fuzz_target.h"
+#include "tests/support/command_names.h"
 
 using namespace kshim;
 using namespace kshim::test;

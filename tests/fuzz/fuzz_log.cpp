@@ -12,6 +12,9 @@
 
 using namespace kshim;
 using namespace kshim::render;
+using namespace kshim::verbs;
+using namespace kshim::input;
+using namespace kshim::core;
 
 namespace {
 

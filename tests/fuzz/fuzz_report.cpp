@@ -15,6 +15,7 @@
 #include "analyzer/verbs/analysis.h"
 #include "fuzz_target.h"
 #include "kshim/base/hash.h"
+#include "tests/support/command_names.h"
 
 using namespace kshim;
 using namespace kshim::test;

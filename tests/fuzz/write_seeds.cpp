@@ -12,6 +12,7 @@
 #include "cubin_builder.h"
 #include "fatbin_builder.h"
 #include "packed_payload.h"
+#include "tests/support/command_names.h"
 #include "tests/unit/analyzer/device_code_fixture.h"
 #include "tests/unit/source/line_fixture.h"
 

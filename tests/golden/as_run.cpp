@@ -11,6 +11,7 @@
 
 #include "analyzer/render/render.h"
 #include "analyzer/verbs/analysis.h"
+#include "tests/support/command_names.h"
 
 int main(int argc, char** argv) {
   using namespace kshim::test;

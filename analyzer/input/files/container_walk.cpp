@@ -40,9 +40,9 @@ void thin_member(Walk& walk, const ContainerPlace& place, const Candidate& candi
   const auto type = std::filesystem::status(path, error).type();
   if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found)
     return note("is not a regular file with contents");
-  const auto file = MappedFile::open(path);
+  const auto file = device_code::MappedFile::open(path);
   if (const auto* clause = std::get_if<std::string>(&file)) return note(*clause);
-  const Bytes bytes = std::get<MappedFile>(file).bytes();
+  const Bytes bytes = std::get<device_code::MappedFile>(file).bytes();
   if (member.origin == 0) {
     if (bytes.size() > walk.limits.member_bytes) return note("is larger than what is read of one member");
     return walk.member(place, candidate, bytes);
@@ -237,7 +237,7 @@ bool Walk::stream_entry(Stream& stream, Candidate member, Buffer& buffer, const 
   std::string_view inner = place.prefix.empty() ? std::string_view(path) : place.prefix;
   if (stream.is_raw()) {  // one file: of the stream's name
     if (inner.ends_with('!')) inner.remove_suffix(1);
-    inner = unpacked_name(basename_of(inner.substr(inner.rfind('!') + 1)));
+    inner = unpacked_name(core::basename_of(inner.substr(inner.rfind('!') + 1)));
     member.name = inner;
     // Else the entry is these bytes once more.
     if (!stream.compressed())

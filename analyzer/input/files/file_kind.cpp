@@ -185,7 +185,8 @@ bool is_text(Bytes first) {
 bool is_tensor(std::string_view name) {
   const std::size_t slash = name.rfind('/');
   return slash != std::string_view::npos && slash + 1 < name.size() &&
-         name.substr(0, slash).ends_with("/data") && std::ranges::all_of(name.substr(slash + 1), is_digit);
+         name.substr(0, slash).ends_with("/data") &&
+         std::ranges::all_of(name.substr(slash + 1), core::is_digit);
 }
 
 }  // namespace
@@ -234,7 +235,7 @@ bool has_plain_name(std::string_view name) noexcept {
 DataKind data_kind(Bytes first, std::string_view name) {
   for (const Known& known : kKnown)
     if (has(first, known.magic)) return {known.name, known.contents};
-  const std::string_view file = basename_of(name.substr(name.rfind('!') + 1));
+  const std::string_view file = core::basename_of(name.substr(name.rfind('!') + 1));
   const std::size_t dot = file.rfind('.');
   constexpr std::size_t kLongest = 16;
   const std::string_view ending =

@@ -6,6 +6,10 @@
 #include "analyzer/input/files/container.h"
 
 namespace kshim::input {
+using core::part_of;
+using core::string_at;
+using device_code::MappedFile;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -33,7 +37,7 @@ std::string platform_of(const Json& json) {
 std::string blob_name(std::string_view digest) {
   const std::size_t colon = digest.find(':');
   const auto plain = [](std::string_view text) {
-    return !text.empty() && std::ranges::all_of(text, is_alnum);
+    return !text.empty() && std::ranges::all_of(text, core::is_alnum);
   };
   if (colon == std::string_view::npos || !plain(digest.substr(0, colon)) || !plain(digest.substr(colon + 1)))
     return {};
@@ -44,7 +48,7 @@ std::uint64_t hash_of(std::string_view path) { return std::hash<std::string_view
 
 bool is_hash(std::string_view name) {
   constexpr std::size_t kDigits = 64;
-  return name.size() >= kDigits && std::ranges::all_of(name.substr(0, kDigits), is_hex);
+  return name.size() >= kDigits && std::ranges::all_of(name.substr(0, kDigits), core::is_hex);
 }
 
 /// The images of an index or manifest may name blobs that are there or not.

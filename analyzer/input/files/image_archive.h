@@ -36,7 +36,7 @@ class ImageArchive {
  private:
   using Find = std::function<Bytes(std::string_view name)>;
   bool read(const Find& find);
-  std::map<std::string, MappedFile, std::less<>> files_;  ///< of a folder
+  std::map<std::string, device_code::MappedFile, std::less<>> files_;  ///< of a folder
   std::vector<ContainerImage> images_;
   std::vector<std::string> notes_;
   friend class ManifestReader;
@@ -69,7 +69,7 @@ std::string image_path(std::string_view name);
 /// An archive or folder of images, with what its bytes lie in.
 struct OpenImages {
   std::vector<UnnamedFile> kept;
-  std::vector<MappedFile> files;
+  std::vector<device_code::MappedFile> files;
   ImageArchive archive;
 };
 /// nullopt for an input that holds none. An archive that is compressed as a whole is unpacked into a file

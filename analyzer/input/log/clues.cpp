@@ -9,6 +9,8 @@
 #include "analyzer/data/wheels.h"
 
 namespace kshim::input {
+using data::SoftwareRow;
+
 namespace {
 
 // Everything that uses PyTorch names it: where another package stands beside it, that one is meant.
@@ -45,14 +47,14 @@ std::string package_of_path(const std::string& path) {
 }
 
 // Frames that only pass a call on: an extension stands above them.
-bool is_plumbing(const Place& frame) {
+bool is_plumbing(const core::Place& frame) {
   static const RE2 kPlumbing(
       R"([/\\]torch[/\\](?:autograd[/\\]function|_ops|_library[/\\]\w+|_dynamo[/\\]\w+|_compile|nn[/\\]modules[/\\]module|utils[/\\]_contextlib|utils[/\\]checkpoint|amp[/\\]autocast_mode)\.py$)");
   return RE2::PartialMatch(frame.file, kPlumbing);
 }
 
 // The package of the innermost frame that does something; empty where the frames show none.
-std::string package_of_frames(const std::vector<Place>& frames) {
+std::string package_of_frames(const std::vector<core::Place>& frames) {
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
     if (!is_plumbing(*frame)) return package_of_path(frame->file);
   return {};
@@ -70,7 +72,7 @@ bool is_of_no_package(const LogMatch& hit) {
 }
 
 const SoftwareRow* row_of(std::string_view package) {
-  return first_row(software(), [&](const SoftwareRow& row) { return row.package == package; });
+  return data::first_row(data::software(), [&](const SoftwareRow& row) { return row.package == package; });
 }
 
 // "Ignore the above" stands right below what it is about.
@@ -99,7 +101,7 @@ std::string PackageMention::known_as() const {
   const bool of_pip = std::all_of(written.begin(), written.end(), [](unsigned char letter) {
     return std::islower(letter) != 0 || std::isdigit(letter) != 0 || letter == '-' || letter == '_';
   });
-  return of_pip && knows_wheels_of(wheel_name(written).distribution) ? written : name;
+  return of_pip && data::knows_wheels_of(data::wheel_name(written).distribution) ? written : name;
 }
 
 std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::uint64_t line) {
@@ -132,7 +134,7 @@ std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::
 }
 
 std::string software_of(std::string_view name) {
-  const SoftwareRow* row = first_row(software(), [&](const SoftwareRow& each) {
+  const SoftwareRow* row = data::first_row(data::software(), [&](const SoftwareRow& each) {
     return RE2::FullMatch({name.data(), name.size()}, fmt::format("(?i)(?:{})", each.pattern));
   });
   return row == nullptr ? std::string() : std::string(row->package);
@@ -157,8 +159,9 @@ const PackageMention* find_package(const LogFacts& clues, std::string_view name)
 std::string package_that_called(const LogFacts& clues, const LogMatch& hit) {
   const std::string name = package_of_frames(hit.frames);
   if (!name.empty() && name != kCarrier && !name.ends_with(".py")) {
-    const std::string project = wheel_name(name).distribution;  // of the folder paddle: paddlepaddle-gpu
-    return knows_wheels_of(project) ? project : name;
+    const std::string project =
+        data::wheel_name(name).distribution;  // of the folder paddle: paddlepaddle-gpu
+    return data::knows_wheels_of(project) ? project : name;
   }
   if (is_of_no_package(hit)) return {};
   // Else the only one that the log names beside PyTorch and what comes with it.
@@ -252,7 +255,7 @@ image::ComputeCapability minimum_of(const LogFacts& clues, std::string_view pack
   return out;
 }
 
-std::string survived(const Course& course, const LogMatch& hit, Cause cause) {
+std::string survived(const Course& course, const LogMatch& hit, core::Cause cause) {
   if (hit.goes_on) return "The line says itself that the program goes on without it";
   if (hit.thrown) return {};
   const auto near = std::find_if(course.goes_on.begin(), course.goes_on.end(), [&](std::uint64_t line) {
@@ -264,7 +267,7 @@ std::string survived(const Course& course, const LogMatch& hit, Cause cause) {
     return fmt::format("The program came to its end: line {}: {}", course.last_finished,
                        course.last_finished_quote);
   // After other failures, steps that go on being printed may count results that nobody computed.
-  if (has_trait(cause, cause_trait::optional) && course.last_works > hit.line)
+  if (has_trait(cause, core::cause_trait::optional) && course.last_works > hit.line)
     return fmt::format("The program went on: line {}: {}", course.last_works, course.last_works_quote);
   return {};
 }

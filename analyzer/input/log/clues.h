@@ -16,7 +16,7 @@ struct LogMatch;
 struct Death {
   std::uint64_t line = 0;
   std::string quote;
-  std::vector<Place> frames;  ///< outermost first
+  std::vector<core::Place> frames;  ///< outermost first
 };
 
 struct Course {
@@ -30,7 +30,7 @@ struct Course {
 };
 
 /// Why the failing line was survived, as a sentence; empty where nothing says so.
-std::string survived(const Course& course, const LogMatch& hit, Cause cause);
+std::string survived(const Course& course, const LogMatch& hit, core::Cause cause);
 /// The line that says that the program goes on without the GPU after the failing one, or with it; 0 = none.
 std::uint64_t on_cpu_after(const Course& course, const LogMatch& hit);
 /// What ended the program after a line that it had survived; nullptr for none.
@@ -41,13 +41,13 @@ struct LogMatch {
   std::uint64_t line = 0;  ///< number in the log, from 1
   std::size_t column = 0;  ///< where in the line
   std::string quote;       ///< the line, cleaned, cut
-  TextPart part;           ///< what matched, in the quote
+  core::TextPart part;     ///< what matched, in the quote
   std::string id;    ///< of the row of the table messages; empty for CUDA's own names, messages and numbers
   std::string who;   ///< the library or program that prints it; empty as above
   int code = 0;      ///< CUDA's of today, 0 = none
   int old_code = 0;  ///< as it stood there, where that is a number of before CUDA 10.1
   std::string as_written;  ///< the name as it stood there, where the headers have another
-  Cause cause = Cause::unknown;
+  core::Cause cause = core::Cause::unknown;
   double confidence = 0;  ///< 0: by the code alone
   std::string tells;
   bool brief = false;         ///< words that count only in what a person typed
@@ -58,9 +58,9 @@ struct LogMatch {
   bool thrown = false;        ///< an exception, or the end of the program
   bool calls_native = false;  ///< the source line of the innermost frame calls a compiled module
   std::vector<std::string> software;  ///< packages that the line names (the table software)
-  std::string project;        ///< whose source file or assertion the line names (project_in); empty: no one's
-  std::string speaker;        ///< the program that the line's prefix names
-  std::vector<Place> frames;  ///< of the Python traceback that ends here, outermost first
+  std::string project;  ///< whose source file or assertion the line names (project_in); empty: no one's
+  std::string speaker;  ///< the program that the line's prefix names
+  std::vector<core::Place> frames;            ///< of the Python traceback that ends here, outermost first
   std::map<std::string, std::string> groups;  ///< named groups of the row
 };
 
@@ -75,8 +75,8 @@ inline std::string group(const LogMatch& hit, const char* key) { return group(hi
 struct OtherFailure {
   std::uint64_t line = 0;
   std::string quote;
-  TextPart part;
-  const NotCudaRow* row = nullptr;
+  core::TextPart part;
+  const data::NotCudaRow* row = nullptr;
   std::string file;                   ///< that the line names
   std::vector<std::string> software;  ///< packages that the line names
 };
@@ -121,7 +121,7 @@ struct PackageMention {
 
 /// A line's word for the program at work: the command that was typed, or the folder where.
 struct ProgramMention {
-  ClueKind by = ClueKind::command;
+  data::ClueKind by = data::ClueKind::command;
   std::string name;
   std::uint64_t line = 0;
 };

@@ -9,6 +9,12 @@
 #include "analyzer/data/knowledge_file.h"
 
 namespace kshim::input {
+using data::Answer;
+using data::ClueKind;
+using data::GpuName;
+using data::gpus_named_in;
+using data::knowledge;
+
 namespace {
 
 using image::ComputeCapability;
@@ -25,7 +31,7 @@ constexpr std::size_t kMaxOrdinals = 256;
 
 // The name, and perhaps its version and local version: torch==2.9.1+cu128, "PyTorch version: 2.9.1", "cuDNN
 // >= 9.11", and the columns of a list.
-std::string software_pattern(const SoftwareRow& row) {
+std::string software_pattern(const data::SoftwareRow& row) {
   return fmt::format(
       R"((?:^|[^\w.])({})(?:(?: wheel| version| is| aarch64| \(?source\)?)?(?::? \(`?\w+\.__version__`?\))?(?:[ =:@>(v*`|-]{{0,6}}| {{7,60}})(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
       row.pattern);
@@ -38,7 +44,7 @@ struct AnswerPatterns {
 const std::vector<std::unique_ptr<AnswerPatterns>>& answer_patterns() {
   static const auto kPatterns = [] {
     std::vector<std::unique_ptr<AnswerPatterns>> out;
-    for (const AnswerRow& row : answers())
+    for (const data::AnswerRow& row : data::answers())
       out.push_back(std::unique_ptr<AnswerPatterns>(
           new AnswerPatterns{RE2(std::string(row.question)), RE2(std::string(row.answer))}));
     return out;
@@ -52,7 +58,7 @@ void add_new(const std::string& item, std::vector<std::string>& items) {
 
 // GPUs before Kepler have no row in the table, but logs still mention them.
 bool is_known(ComputeCapability cc) {
-  return find_gpu(cc) != nullptr || cc.major == 1 || (cc.major == 2 && cc.minor < 2);
+  return data::find_gpu(cc) != nullptr || cc.major == 1 || (cc.major == 2 && cc.minor < 2);
 }
 
 RE2::Options without_case() {
@@ -65,7 +71,7 @@ RE2::Options without_case() {
 }  // namespace
 
 FactPatterns::FactPatterns(PatternSet& patterns) : first(patterns.size()) {
-  patterns.add(gpu_name_pattern());
+  patterns.add(data::gpu_name_pattern());
   first_clue = patterns.size();
   for (const auto& row : knowledge().clues) patterns.add(row.pattern);
   first_software = patterns.size();
@@ -92,7 +98,7 @@ void FactReader::set_toolkit(Version version) {
 
 // Uses "CUDA 11.4" from free text only if no program printed a version, and not if it means the driver's.
 void FactReader::say_toolkit(Version version, std::string_view text) {
-  const ToolkitRow* row = toolkit_at_most(version);
+  const data::ToolkitRow* row = data::toolkit_at_most(version);
   const auto says = [&](std::string_view words) { return text.find(words) != std::string_view::npos; };
   const bool of_driver = (version == clues_.driver && says("CUDA Version")) ||
                          says(std::string(to_name(version).view()) + " native");
@@ -434,7 +440,7 @@ void FactReader::take(int index, const std::string& text) {
     add_software(index, text);
     return;
   }
-  const ClueRow& row = knowledge().clues[static_cast<std::size_t>(index - own_.first_clue)];
+  const data::ClueRow& row = knowledge().clues[static_cast<std::size_t>(index - own_.first_clue)];
   const ClueKind kind = row.kind;
   const bool may_ask =
       kind == ClueKind::cc || kind == ClueKind::driver_module || kind == ClueKind::toolkit_said;
@@ -442,7 +448,8 @@ void FactReader::take(int index, const std::string& text) {
   if (!fact.empty()) take_clue(row, index, fact, text);
 }
 
-void FactReader::take_clue(const ClueRow& row, int index, const std::string& fact, const std::string& text) {
+void FactReader::take_clue(const data::ClueRow& row, int index, const std::string& fact,
+                           const std::string& text) {
   constexpr auto kCubin = image::ImageKind::cubin;
   switch (row.kind) {
     case ClueKind::cc:
@@ -592,7 +599,7 @@ void FactReader::note_works(int pattern, const std::string& name, const std::str
 }
 
 // A step that changed nothing, by its own sentence or by the heading above it.
-void FactReader::note_tried(const ClueRow& row, const std::string& text) {
+void FactReader::note_tried(const data::ClueRow& row, const std::string& text) {
   static const RE2 kUseless(
       R"((?i)\b(?:same (?:error|issue|problem|result|message|thing|failure)|no (?:luck|change|difference|effect|success)|(?:did|does|do)(?: not|n'?t) (?:help|work|fix|change|solve|make)|still (?:the same|fail|get|happen|crash|no\b|occur|see|there|not)|without success|to no avail|nothing (?:changed|helped|work)|(?:error|problem|message|issue) (?:is still|persist|stay|remain)|makes? no difference|not solve|not help)|\b(?:the )?same$)");
   if (lists_tries_ || RE2::PartialMatch(text, kUseless))
@@ -649,7 +656,7 @@ void FactReader::set_module(std::string fact) {
   if (RE2::FullMatch(fact, kOfWindows, &hundreds, &rest, &minor)) fact = hundreds + rest + '.' + minor;
   unsigned branch = 0;
   std::from_chars(fact.data(), fact.data() + fact.size(), branch);
-  const ToolkitRow* row = toolkit_of_branch(branch);
+  const data::ToolkitRow* row = data::toolkit_of_branch(branch);
   if (row == nullptr && fact.find('.') == std::string::npos) return;
   clues_.kernel_module = std::move(fact);
   if (row == nullptr || clues_.driver.known()) return;
@@ -666,7 +673,7 @@ bool FactReader::is_source(const std::string& text) const {
 void FactReader::add_frame(const std::vector<std::string>& groups) {
   if (groups.size() < 4) return;
   native_ = false;
-  Place place;
+  core::Place place;
   place.file = groups[1];
   std::from_chars(groups[2].data(), groups[2].data() + groups[2].size(), place.line);
   place.function = groups[3];
@@ -729,7 +736,7 @@ bool is_requirement(std::string_view before, std::string_view after) {
 // "(11.8)" behind the words for what built it is CUDA's version and no release of the package.
 bool is_toolkit_of_build(std::string_view before, std::string_view whole, Version version) {
   static const RE2 kBuilt(R"(.*\b(?:compiled?|built|build)(?: with| against| for)?\s*)", without_case());
-  const ToolkitRow* row = toolkit_at_most(version);
+  const data::ToolkitRow* row = data::toolkit_at_most(version);
   return whole.find('(') != std::string_view::npos && row != nullptr && row->version == version &&
          RE2::FullMatch({before.data(), before.size()}, kBuilt);
 }
@@ -768,7 +775,7 @@ void FactReader::end_line(const std::string& text) {
 }
 
 void FactReader::take_answer(int row, const std::string& fact) {
-  switch (answers()[static_cast<std::size_t>(row)].kind) {
+  switch (data::answers()[static_cast<std::size_t>(row)].kind) {
     case Answer::cc2:
       return add_device(capability_in(fact));
     case Answer::arch_list:

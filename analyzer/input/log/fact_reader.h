@@ -48,7 +48,7 @@ class FactReader {
   /// What the line says of the packages that it names.
   void end_line(const std::string& text);
   /// The Python traceback as it stands.
-  const std::vector<Place>& traceback() const { return traceback_; }
+  const std::vector<core::Place>& traceback() const { return traceback_; }
   /// Whether a line is the source that Python prints below a frame: the words of code are no message.
   bool is_source(const std::string& text) const;
   void set_speaker(std::string name) { speaker_ = std::move(name); }
@@ -58,7 +58,7 @@ class FactReader {
 
  private:
   void take_answer(int row, const std::string& fact);
-  void take_clue(const ClueRow& row, int index, const std::string& fact, const std::string& text);
+  void take_clue(const data::ClueRow& row, int index, const std::string& fact, const std::string& text);
   std::string fact_there(int pattern, const std::string& text) const;
   void add_device(std::optional<image::ComputeCapability> cc, std::string name = {},
                   DeviceRole role = DeviceRole::none, std::optional<int> ordinal = std::nullopt);
@@ -73,9 +73,9 @@ class FactReader {
   void add_option(const std::vector<std::string>& groups);
   void add_frame(const std::vector<std::string>& groups);
   void add_env(const std::string& fact);
-  void note_program(ClueKind by, std::string name);
+  void note_program(data::ClueKind by, std::string name);
   void note_works(int pattern, const std::string& name, const std::string& text);
-  void note_tried(const ClueRow& row, const std::string& text);
+  void note_tried(const data::ClueRow& row, const std::string& text);
   void note_solution(const std::string& text);
   void add_number(int pattern, const std::string& text);
   void set_memory(const std::string& text);
@@ -91,7 +91,7 @@ class FactReader {
   std::string file_;   ///< heading of the images that follow
   std::string major_;  ///< of a compute capability whose minor number follows
   std::vector<std::string> software_;
-  std::vector<Place> traceback_;
+  std::vector<core::Place> traceback_;
   std::string before_frame_;  ///< what stood before `File "...", line N` in the last frame's line
   std::uint64_t frame_line_ = 0;
   std::string speaker_;

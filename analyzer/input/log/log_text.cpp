@@ -128,14 +128,14 @@ void LogText::split(std::string_view text) {
     const std::size_t end = text.find(newline_);
     if (rest_.size() < kMaxKeptLength) rest_.append(text.substr(0, end));
     if (end == std::string_view::npos) return;
-    line_(redacted(rest_, report::Content::text));
+    line_(core::redacted(rest_, report::Content::text));
     rest_.clear();
     text.remove_prefix(end + 1);
   }
 }
 
 void LogText::finish() {
-  if (!rest_.empty()) line_(redacted(rest_, report::Content::text));
+  if (!rest_.empty()) line_(core::redacted(rest_, report::Content::text));
   rest_.clear();
 }
 

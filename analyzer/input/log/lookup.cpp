@@ -25,8 +25,8 @@ std::string folded(std::string_view name) {
 std::string words_alone(std::string_view text) {
   std::string out;
   for (const char letter : text) {
-    if (is_alnum(letter))
-      out += to_lower(letter);
+    if (core::is_alnum(letter))
+      out += core::to_lower(letter);
     else if (!out.empty() && out.back() != ' ')
       out += ' ';
   }
@@ -79,7 +79,7 @@ std::vector<Near> near_names(std::string_view name) {
   const std::size_t limit = key.size() / 4;
   std::vector<Near> out;
   each_name([&](const CudaError& error, const char* known) {
-    const std::size_t far = edit_distance(key, folded(known), limit);
+    const std::size_t far = core::edit_distance(key, folded(known), limit);
     if (far <= limit) out.push_back({known, error.code, far});
   });
   std::stable_sort(out.begin(), out.end(),
@@ -107,7 +107,7 @@ std::string header_name(const CudaError& error) {
 }  // namespace
 
 const OldCode* find_old_code(int number) {
-  for (const OldCode& row : old_codes())
+  for (const OldCode& row : data::old_codes())
     if (row.old == number) return &row;
   return nullptr;
 }
@@ -152,7 +152,7 @@ NamedError find_by_name(std::string_view name) {
         return {error, is(error->driver_name) || is(error->runtime_name) ? "" : known, false};
     }
   }
-  for (const ErrorNameRow& other : error_names()) {
+  for (const data::ErrorNameRow& other : data::error_names()) {
     if (folded(other.name) != key) continue;
     const CudaError* error = find_cuda_error(other.code);
     return {error, header_name(*error), false};
@@ -177,7 +177,7 @@ std::string message_pattern() {
     if (out.size() > 1) out += '|';
     bool gap = false;
     for (const char letter : text) {
-      if (!is_alnum(letter)) {
+      if (!core::is_alnum(letter)) {
         gap = true;
         continue;
       }

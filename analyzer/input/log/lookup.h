@@ -7,7 +7,7 @@
 
 namespace kshim::input {
 
-using OldCode = OldCodeRow;
+using OldCode = data::OldCodeRow;
 /// nullptr for a number that was the same before CUDA 10.1, or none.
 const OldCode* find_old_code(int number);
 

@@ -7,6 +7,9 @@
 #include "analyzer/input/log/lookup.h"
 
 namespace kshim::input {
+using data::MessageScope;
+using data::Sign;
+
 namespace {
 
 // What is kept of a log; the first of each kind decides, so what comes later is worth less and less.
@@ -74,7 +77,7 @@ bool is_title(std::string_view line) {
   constexpr std::array kKinds = {"bug", "issue", "question", "help", "usage", "installation", "title"};
   return line.size() > begin + word.size() && word.size() <= 12 &&
          std::ranges::any_of(kKinds, [&](std::string_view kind) {
-           return std::ranges::equal(kind, word, [](char a, char b) { return a == to_lower(b); });
+           return std::ranges::equal(kind, word, [](char a, char b) { return a == core::to_lower(b); });
          });
 }
 
@@ -95,7 +98,7 @@ std::string without_bold(const std::string& text) {
 
 struct Cut {
   std::string text;
-  TextPart part;
+  core::TextPart part;
 };
 
 // Of a long line, what stands around the part.
@@ -144,7 +147,7 @@ std::vector<std::string> wrapped(const std::string& text) {
 }  // namespace
 
 struct Vocabulary {
-  const Knowledge& tables = knowledge();
+  const data::Knowledge& tables = data::knowledge();
   PatternSet patterns;
   FactPatterns facts{patterns};
   int first_message = 0;
@@ -290,12 +293,12 @@ struct LogParser::State {
   /// Whether the traceback above names a file of a package that is all about CUDA.
   bool is_in_cuda_code() const {
     static const RE2 kToken(std::string("(?i)").append(kCudaTokenPattern));
-    return std::ranges::any_of(facts.traceback(),
-                               [](const Place& frame) { return RE2::PartialMatch(frame.file, kToken); });
+    return std::ranges::any_of(
+        facts.traceback(), [](const core::Place& frame) { return RE2::PartialMatch(frame.file, kToken); });
   }
 
   void message(int index, const std::string& text) {
-    const MessageRow& row = row_of(words.tables.messages, index - words.first_message);
+    const data::MessageRow& row = row_of(words.tables.messages, index - words.first_message);
     const bool by_anybody = row.confidence > 0 && row.who == kAnyProgram && !has(words.cuda_token);
     if (by_anybody && !has(words.gpu_word) && !is_in_cuda_code()) return;
     LogMatch hit;
@@ -439,7 +442,7 @@ struct LogParser::State {
   }
 
   void other(int index, const std::string& text) {
-    const NotCudaRow& row = row_of(words.tables.not_cuda, index - words.first_other);
+    const data::NotCudaRow& row = row_of(words.tables.not_cuda, index - words.first_other);
     if (clues.others.size() >= kMaxOthers) return;
     Cut quoted = cut(shown, patterns.groups(index, text).front());
     std::string file = group(patterns.named_groups(index, text), "file");

@@ -9,6 +9,8 @@
 #include "analyzer/input/log/clues.h"
 
 namespace kshim::input {
+using core::to_lower;
+
 namespace {
 
 // `words` has a blank before and behind each.
@@ -69,7 +71,7 @@ std::string name_of_image(std::string_view image) {
   return std::string(image.substr(0, image.find(':')));
 }
 
-const ProgramMention* last_before(const LogFacts& clues, ClueKind by, std::uint64_t line) {
+const ProgramMention* last_before(const LogFacts& clues, data::ClueKind by, std::uint64_t line) {
   const ProgramMention* out = nullptr;
   for (const ProgramMention& each : clues.programs)
     if (each.by == by && (out == nullptr || each.line <= line)) out = &each;
@@ -108,7 +110,7 @@ std::string program_of_word(std::string_view word) {
 
 std::string project_of_path(std::string path) {
   std::ranges::replace(path, '\\', '/');
-  std::vector<std::string> parts = split(path, "/");
+  std::vector<std::string> parts = core::split(path, "/");
   // A script in the folder where it was started says nothing.
   if (parts.size() > 1 && parts.back().find('.') != std::string::npos &&
       program_of_word(parts.back()).empty())
@@ -140,7 +142,7 @@ std::string project_in(const std::string& line) {
   if (RE2::PartialMatch(line, kAssertion, &name)) return name;
   if (!RE2::PartialMatch(line, kSource, &path)) return {};
   std::ranges::replace(path, '\\', '/');
-  const std::vector<std::string> parts = split(path, "/");
+  const std::vector<std::string> parts = core::split(path, "/");
   if (std::ranges::any_of(parts, [](const std::string& part) { return is_one(kOfOthers, part); })) return {};
   std::size_t at = parts.size();
   const auto conda = std::ranges::find(parts, "conda-bld");
@@ -161,10 +163,10 @@ std::string project_in(const std::string& line) {
 std::string program_around(const LogFacts& clues, const LogMatch& hit) {
   if (!hit.speaker.empty()) return hit.speaker;
   if (std::string name = name_of_image(clues.container_image); !name.empty()) return name;
-  for (const Place& frame : hit.frames)
-    if (owner_of_python(frame.file, frame.function) == FrameOwner::user)
+  for (const core::Place& frame : hit.frames)
+    if (data::owner_of_python(frame.file, frame.function) == data::FrameOwner::user)
       if (std::string name = project_of_path(frame.file); !name.empty()) return name;
-  const ProgramMention* folder = last_before(clues, ClueKind::folder, hit.line);
+  const ProgramMention* folder = last_before(clues, data::ClueKind::folder, hit.line);
   return folder == nullptr ? std::string() : folder->name;
 }
 
@@ -173,7 +175,8 @@ std::string program_at_work(const LogFacts& clues, const LogMatch& hit) {
   if (!hit.speaker.empty()) return hit.speaker;
   if (!hit.frames.empty())
     if (std::string name = package_that_called(clues, hit); !name.empty()) return name;
-  if (const ProgramMention* command = last_before(clues, ClueKind::command, hit.line)) return command->name;
+  if (const ProgramMention* command = last_before(clues, data::ClueKind::command, hit.line))
+    return command->name;
   return program_around(clues, hit);
 }
 

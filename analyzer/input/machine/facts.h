@@ -27,7 +27,7 @@ class Loader {
 
   /// For a library that `by` (a file, or empty: a program without search paths of its own) asks for.
   std::optional<FoundFile> find(std::string_view name, const std::string& by = {},
-                                const ElfFacts* asking = nullptr) const;
+                                const device_code::ElfFacts* asking = nullptr) const;
   /// Every folder of LD_LIBRARY_PATH and of the machine's own where there is a file of that name, as find()
   /// would come by them.
   std::vector<FoundFile> all(std::string_view name) const;
@@ -132,7 +132,7 @@ struct Preload {
 };
 
 struct Check {
-  Severity severity = Severity::info;
+  core::Severity severity = core::Severity::info;
   std::string id;    ///< "stub-driver"
   std::string text;  ///< a sentence
   std::string advice;

@@ -7,6 +7,8 @@
 #include "analyzer/input/machine/facts.h"
 
 namespace kshim::input {
+using core::trim;
+
 namespace {
 
 constexpr std::size_t kPciList = std::size_t{8} << 20;  // pci.ids has 1.5 MB
@@ -14,7 +16,7 @@ constexpr std::string_view kVendor = "0x10de";          // NVIDIA, in PCI's list
 
 /// "Model: \t\t NVIDIA A100" in /proc/driver/nvidia/gpus/*/information.
 std::string field(std::string_view text, std::string_view name) {
-  for (const std::string& line : split(text, "\n")) {
+  for (const std::string& line : core::split(text, "\n")) {
     if (line.substr(0, name.size()) == name && line.size() > name.size() && line[name.size()] == ':')
       return std::string(trim(std::string_view(line).substr(name.size() + 1)));
   }
@@ -26,9 +28,9 @@ std::string version_of_module(const Machine& machine) {
   std::string text(trim(machine.read("/sys/module/nvidia/version")));
   if (!text.empty()) return text;
   for (const std::string& word :
-       split(field(machine.read("/proc/driver/nvidia/version"), "NVRM version"), " \t")) {
+       core::split(field(machine.read("/proc/driver/nvidia/version"), "NVRM version"), " \t")) {
     const bool number = word.find_first_not_of("0123456789.") == std::string::npos;
-    if (number && contains(word, '.')) return word;
+    if (number && core::contains(word, '.')) return word;
   }
   return {};
 }
@@ -98,7 +100,7 @@ MachineEnvironment look_at_place(const Machine& machine) {
   MachineEnvironment place;
   const std::string init = machine.read("/proc/1/cgroup");
   place.container = machine.exists("/.dockerenv") || machine.exists("/run/.containerenv") ||
-                    contains(init, "docker") || contains(init, "kubepods") ||
+                    core::contains(init, "docker") || core::contains(init, "kubepods") ||
                     machine.has_env("NVIDIA_VISIBLE_DEVICES");
   place.wsl =
       machine.exists("/dev/dxg") || machine.read("/proc/version").find("microsoft") != std::string::npos;
@@ -134,12 +136,12 @@ void find_gpus(const Machine& machine, const Loader& loader, MachineFacts& facts
     facts.gpus = gpus_of_proc(machine);
     if (!answers.error.empty())
       facts.checks.push_back(
-          {Severity::error, "nvml", "libnvidia-ml.so.1 " + answers.error,
+          {core::Severity::error, "nvml", "libnvidia-ml.so.1 " + answers.error,
            "restart the machine, or reload the kernel module, after a driver was updated"});
   }
   if (facts.gpus.empty()) facts.gpus = gpus_of_bus(machine, facts.place);
   for (Gpu& gpu : facts.gpus) {
-    const auto named = gpu.cc ? std::vector<GpuName>() : gpus_named_in(gpu.name);
+    const auto named = gpu.cc ? std::vector<data::GpuName>() : data::gpus_named_in(gpu.name);
     if (named.empty() || std::ranges::any_of(named, [&](const auto& each) { return each.cc != named[0].cc; }))
       continue;
     gpu.cc = named.front().cc;
@@ -148,12 +150,12 @@ void find_gpus(const Machine& machine, const Loader& loader, MachineFacts& facts
   if (has_instances(machine))
     for (Gpu& gpu : facts.gpus) gpu.mig = true;
   if (!facts.driver.cuda.known() && !facts.driver.kernel_module.empty()) {
-    if (const auto* row = toolkit_of_branch(branch_of(facts.driver.kernel_module))) {
+    if (const auto* row = data::toolkit_of_branch(data::branch_of(facts.driver.kernel_module))) {
       facts.driver.cuda = row->version;
       facts.driver.asked = "the table of toolkits";
     }
   }
-  if (const auto* row = toolkit_at_most(facts.driver.cuda); facts.driver.cuda.known() && row != nullptr)
+  if (const auto* row = data::toolkit_at_most(facts.driver.cuda); facts.driver.cuda.known() && row != nullptr)
     facts.driver.isa = row->isa;
 }
 

@@ -82,14 +82,14 @@ std::map<std::string, std::string> read_cache(std::string_view bytes) {
 }
 
 Loader::Loader(const Machine& machine) : machine_(machine) {
-  for (const std::string& folder : split(machine.env("LD_LIBRARY_PATH"), ":;"))
+  for (const std::string& folder : core::split(machine.env("LD_LIBRARY_PATH"), ":;"))
     if (folder.substr(0, 1) == "/") library_path_.push_back(folder);
   cache_ = read_cache(machine.read("/etc/ld.so.cache"));
 }
 
 // A file of another word size is passed over, as the linker does.
 bool Loader::fits(std::string_view path) const {
-  const auto file = elf_facts(machine_.at(path));
+  const auto file = device_code::elf_facts(machine_.at(path));
   return file.has_value() && file->same_class;
 }
 
@@ -109,8 +109,8 @@ std::string Loader::expand(std::string text, const std::string& by) const {
 }
 
 std::optional<FoundFile> Loader::find(std::string_view name, const std::string& by,
-                                      const ElfFacts* asking) const {
-  if (contains(name, '/')) {
+                                      const device_code::ElfFacts* asking) const {
+  if (core::contains(name, '/')) {
     const std::size_t slash = name.rfind('/');
     return in_folder(name.substr(0, slash), name.substr(slash + 1), "its path");
   }

@@ -11,6 +11,11 @@
 #include "kshim/files/open_file.h"
 
 namespace kshim::input {
+using core::basename_of;
+using core::contains;
+using core::split;
+using device_code::elf_facts;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -48,7 +53,7 @@ constexpr std::size_t kMaxFiles = 2000;  // of one program's libraries
 
 struct Open {
   std::string path;
-  ElfFacts file;
+  device_code::ElfFacts file;
 };
 
 /// Everything that is loaded before the program's own code runs, breadth first as the linker does it.
@@ -84,7 +89,7 @@ bool Machine::has_env(std::string_view name) const { return environment_.count(s
 
 std::string Machine::real(std::string_view path) const {
   if (path.substr(0, 1) != "/" || contains(path, '\0')) return {};
-  const auto below = resolve_in(root_, path);
+  const auto below = owner::resolve_in(root_, path);
   return below ? ("/" / *below).string() : std::string();
 }
 
@@ -160,7 +165,7 @@ std::string pretty_name(std::string_view os_release) {
   for (const std::string& line : split(os_release, "\n")) {
     constexpr std::string_view kKey = "PRETTY_NAME=";
     if (!line.starts_with(kKey)) continue;
-    std::string_view value = trim(std::string_view(line).substr(kKey.size()));
+    std::string_view value = core::trim(std::string_view(line).substr(kKey.size()));
     if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front())
       value = value.substr(1, value.size() - 2);
     return std::string(value);
@@ -191,7 +196,7 @@ std::string version_in_name(std::string_view path) {
 
 bool is_cuda_library(std::string_view name) {
   return name.starts_with("libcuda.so") || name.starts_with("libnvidia-ml.so") ||
-         (contains(name, ".so") && find_vendor_library(name) != nullptr);
+         (contains(name, ".so") && data::find_vendor_library(name) != nullptr);
 }
 
 std::vector<Library> find_libraries(const Machine& machine, const Loader& loader) {
@@ -252,15 +257,15 @@ Program look_at_program(const Machine& machine, const Loader& loader, const std:
     program.path = name;
     return program;
   }
-  const auto executable = follow_scripts(
+  const auto executable = device_code::follow_scripts(
       program.path, program.chain,
       [&](const std::string& path) {
-        return machine.is_file(path) ? inspect(machine.at(path)) : std::nullopt;
+        return machine.is_file(path) ? device_code::inspect(machine.at(path)) : std::nullopt;
       },
       [&](const std::string& name_in_path) { return in_path(machine, name_in_path); });
   program.found = executable.has_value();
   if (!program.found) return program;
-  program.elf = executable->kind == Executable::Kind::elf;
+  program.elf = executable->kind == device_code::Executable::Kind::elf;
   const auto file = elf_facts(machine.at(program.path));
   program.library = program.elf && file && file->same_class && file->is_library;
   if (!program.library) program.blind = blind_reason(*executable);

@@ -7,6 +7,8 @@
 #include "analyzer/input/machine/facts.h"
 
 namespace kshim::input {
+using device_code::ProcessAnswer;
+
 namespace {
 
 using Json = nlohmann::json;
@@ -119,7 +121,7 @@ NvmlAnswers parsed(const std::string& text) {
 
 NvmlAnswers ask_nvml(const std::string& path, std::chrono::seconds patience) {
   const auto seconds = static_cast<std::uint64_t>(patience.count());
-  const ProcessAnswer answer = ask_in_own_process(
+  const ProcessAnswer answer = device_code::ask_in_own_process(
       [&](int) { return ask_here(path).dump(-1, ' ', false, Json::error_handler_t::replace); },
       {.cpu_seconds = seconds, .patience = patience});
   NvmlAnswers out;

@@ -28,9 +28,10 @@ std::string link_of(const std::string& path) {
 }
 
 int pid_of(std::string_view text) {
-  const auto pid = take_number<int>(text);
+  const auto pid = core::take_number<int>(text);
   if (!pid || *pid <= 0 || !text.empty())
-    throw UserError("--pid takes the number of one process, as `pgrep -f NAME` and `nvidia-smi` print it");
+    throw core::UserError(
+        "--pid takes the number of one process, as `pgrep -f NAME` and `nvidia-smi` print it");
   return *pid;
 }
 
@@ -44,7 +45,7 @@ std::string unescaped(std::string_view path) {
 
 std::string user_name(uid_t uid) {
   const struct passwd* entry = ::getpwuid(uid);
-  return entry != nullptr ? sanitize(entry->pw_name) : fmt::format("{}", uid);
+  return entry != nullptr ? core::sanitize(entry->pw_name) : fmt::format("{}", uid);
 }
 
 }  // namespace
@@ -57,7 +58,7 @@ LiveProcess::LiveProcess(std::string_view pid) {
   open_root();
   read_maps();
   std::map<std::string, std::string> variables;
-  for (const std::string& entry : split(read("environ"), std::string_view("\0", 1)))
+  for (const std::string& entry : core::split(read("environ"), std::string_view("\0", 1)))
     if (const std::size_t mark = entry.find('='); mark != std::string::npos)
       variables.emplace(entry.substr(0, mark), entry.substr(mark + 1));
   machine_.emplace(root_, std::move(variables));
@@ -80,7 +81,7 @@ void LiveProcess::refuse(int error) const {
     what = fmt::format("belongs to user {}: run kshim as that user or as root", user_name(status.st_uid));
   else
     what = fmt::format("cannot be read ({}): run kshim as root", std::generic_category().message(error));
-  throw UserError(fmt::format("process {} {}", facts_.pid, what), exit_status::kNoInput);
+  throw core::UserError(fmt::format("process {} {}", facts_.pid, what), core::exit_status::kNoInput);
 }
 
 std::string LiveProcess::read(const char* name) const {
@@ -114,14 +115,15 @@ void LiveProcess::read_maps() {
     const std::string stat = read("stat");
     const std::size_t state = stat.rfind(") ");
     const bool zombie = state != std::string::npos && stat.substr(state + 2, 1) == "Z";
-    throw UserError(fmt::format("process {} {}", facts_.pid,
-                                zombie ? "has ended, and its parent has not collected it"
-                                       : "has no memory of its own: it is a thread of the kernel, or it has "
-                                         "just ended"),
-                    exit_status::kNoInput);
+    throw core::UserError(
+        fmt::format("process {} {}", facts_.pid,
+                    zombie ? "has ended, and its parent has not collected it"
+                           : "has no memory of its own: it is a thread of the kernel, or it has "
+                             "just ended"),
+        core::exit_status::kNoInput);
   }
   std::set<std::string> seen;
-  for (const std::string& line : split(text, "\n")) {
+  for (const std::string& line : core::split(text, "\n")) {
     // 7f1c2000-7f1c3000 r-xp 00001000 08:02 135522 /usr/lib/libfoo.so
     const std::size_t slash = line.find(" /");
     if (slash == std::string::npos) continue;
@@ -143,7 +145,8 @@ Inputs LiveProcess::code_files() const {
   std::set<std::pair<dev_t, ino_t>> seen;
   for (const Mapping& mapping : mappings_) {
     // What a process keeps in shared memory or has unlinked at once is no library.
-    const bool library = contains(basename_of(mapping.path), ".so") || mapping.path == facts_.program;
+    const bool library =
+        core::contains(core::basename_of(mapping.path), ".so") || mapping.path == facts_.program;
     const fs::path file = mapping.deleted
                               ? fs::path(fmt::format("{}/map_files/{}", open_here(folder_), mapping.range))
                               : machine_->at(mapping.path);

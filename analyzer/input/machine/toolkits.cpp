@@ -7,14 +7,16 @@
 #include "kshim/image/compiler_program.h"
 
 namespace kshim::input {
+using core::contains;
+
 namespace {
 
 constexpr std::size_t kMaxWheels = 200;
 
 image::Version parse_version(std::string_view text) {
-  const auto major = take_number<std::uint16_t>(text);
+  const auto major = core::take_number<std::uint16_t>(text);
   if (!major || !text.starts_with('.')) return {};
-  const auto minor = first_number<std::uint16_t>(text.substr(1));
+  const auto minor = core::first_number<std::uint16_t>(text.substr(1));
   return minor ? image::Version{*major, *minor} : image::Version{};
 }
 
@@ -35,8 +37,8 @@ image::Version version_of_toolkit(const Machine& machine, const std::string& fol
     constexpr std::string_view kDefine = "#define CUDART_VERSION";
     const std::size_t at = header.find(kDefine);
     if (at == std::string::npos) continue;
-    const std::string_view rest = trim(std::string_view(header).substr(at + kDefine.size(), 32));
-    return image::Version::from_cuda_number(first_number<int>(rest).value_or(0));
+    const std::string_view rest = core::trim(std::string_view(header).substr(at + kDefine.size(), 32));
+    return image::Version::from_cuda_number(core::first_number<int>(rest).value_or(0));
   }
   return {};
 }
@@ -58,7 +60,7 @@ void look_into(const Machine& machine, const std::string& folder, Python& python
   constexpr std::string_view kInfo = ".dist-info";
   for (const std::string& name : machine.names(folder)) {
     if (!name.ends_with(kInfo) || python.wheels.size() == kMaxWheels) continue;
-    Package package;
+    owner::Package package;
     read_metadata(machine.read(join_path(join_path(folder, name), "METADATA")), package);
     if (is_cuda_wheel(package.name)) python.wheels.push_back({package.name, package.version});
   }
@@ -85,11 +87,11 @@ void describe(const Machine& machine, const std::string& prefix, Python& python)
   }
   if (!machine.is_file(config)) return;
   if (python.manager.empty()) python.manager = "venv";
-  for (const std::string& line : split(machine.read(config), "\n")) {
+  for (const std::string& line : core::split(machine.read(config), "\n")) {
     const std::size_t equals = line.find('=');
     if (equals == std::string::npos) continue;
-    const std::string_view key = trim(std::string_view(line).substr(0, equals));
-    const std::string_view value = trim(std::string_view(line).substr(equals + 1));
+    const std::string_view key = core::trim(std::string_view(line).substr(0, equals));
+    const std::string_view value = core::trim(std::string_view(line).substr(equals + 1));
     if (key == "uv") python.manager = "uv";
     if (key == "version" || key == "version_info") python.version = value;
   }
@@ -110,7 +112,7 @@ image::Version version_of_compiler(const std::filesystem::path& path) {
 }  // namespace
 
 std::string in_path(const Machine& machine, std::string_view name) {
-  for (const std::string& folder : split(machine.env("PATH"), ":")) {
+  for (const std::string& folder : core::split(machine.env("PATH"), ":")) {
     if (folder.substr(0, 1) != "/") continue;
     if (std::string path = join_path(folder, name); machine.is_executable(path)) return path;
   }
@@ -188,7 +190,7 @@ std::string environment_of(const Machine& machine, const std::string& name) {
   const std::string prefix = parent(parent(path));
   if (prefix == "/") return {};
   // An interpreter has packages of its own, also where nobody made an environment: the system's, pyenv's.
-  const bool interpreter = basename_of(path).starts_with("python") && machine.is_executable(path);
+  const bool interpreter = core::basename_of(path).starts_with("python") && machine.is_executable(path);
   return interpreter || is_one(prefix) ? prefix : std::string();
 }
 
@@ -254,7 +256,7 @@ std::vector<CompilerProgram> find_compilers(const Machine& machine, std::string_
                               "nvidia/cuda_nvcc/nvvm/bin", "triton/backends/nvidia/bin"})
       look_in(join_path(folder, below));
   };
-  for (const std::string& folder : split(machine.env("PATH"), ":"))
+  for (const std::string& folder : core::split(machine.env("PATH"), ":"))
     if (folder.starts_with('/')) look_in(folder);
   for (const Toolkit& toolkit : find_toolkits(machine)) {
     look_in(join_path(toolkit.folder, "bin"));

@@ -11,6 +11,8 @@
 #include "analyzer/input/report/report_index.h"
 
 namespace kshim::input {
+using core::contains;
+
 namespace {
 
 constexpr std::size_t kMaxValueLength = 64;
@@ -43,8 +45,8 @@ void put(std::string& out, const Report& report, std::string_view lines) {
     put(out, name);
     if (std::find(std::begin(kNumbers), std::end(kNumbers), name) == std::end(kNumbers)) put(out, value);
   }
-  out += basename_of(process.exe).starts_with("python") ? '1' : '0';
-  put(out, python_of_path(process.exe));
+  out += core::basename_of(process.exe).starts_with("python") ? '1' : '0';
+  put(out, data::python_of_path(process.exe));
   const std::string_view started = process.argv.empty() ? std::string_view() : process.argv.front();
   const bool plain = started.starts_with('/') && !contains(started, "//") && !contains(started, "/.");
   if (!plain && contains(started, '/')) put(out, program_of(process));
@@ -145,7 +147,7 @@ bool add_to(Compiled& compiled, std::string_view module, double ms) {
   const std::size_t at = module.find(kObject);
   if (at == std::string_view::npos) return false;
   std::string_view value = module.substr(at + kObject.size());
-  const auto object = take_number<std::uint64_t>(value);
+  const auto object = core::take_number<std::uint64_t>(value);
   if (object ? !value.starts_with(',') : !value.starts_with("null,")) return false;
   compiled[object.value_or(0)] += ms;
   return true;

@@ -19,7 +19,7 @@ constexpr std::uint64_t kMaxCode = 4096;
 bool is_renamed(std::string_view family) {
   const std::size_t dash = family.rfind('-');
   return dash != std::string_view::npos && family.size() - dash > 8 &&
-         std::ranges::all_of(family.substr(dash + 1), is_hex);
+         std::ranges::all_of(family.substr(dash + 1), core::is_hex);
 }
 
 void set_name(CudaLibrary& out) {
@@ -30,7 +30,7 @@ void set_name(CudaLibrary& out) {
   if (is_renamed(family)) return;
   out.family = family;
   const std::string_view rest = name.substr(mark + kShared.size());
-  if (rest.size() > 1) out.major = first_number<unsigned>(rest.substr(1)).value_or(out.major);
+  if (rest.size() > 1) out.major = core::first_number<unsigned>(rest.substr(1)).value_or(out.major);
 }
 
 std::size_t places_of(std::string_view version) {
@@ -49,7 +49,7 @@ void set_place(ObjectFiles& files, CudaLibrary& out) {
   out.real = files.real_path(out.path);
   if (out.real.empty()) return;
   out.folder = out.real.substr(0, std::max<std::size_t>(out.real.rfind('/'), 1));
-  const std::string_view name = basename_of(out.real);
+  const std::string_view name = core::basename_of(out.real);
   if (const std::size_t mark = name.find(".so."); mark != std::string_view::npos)
     take_longer(name.substr(mark + 4), out);
 }
@@ -58,7 +58,7 @@ void set_place(ObjectFiles& files, CudaLibrary& out) {
 std::optional<unsigned> cuda_of_package(std::string_view name) {
   const std::size_t mark = name.rfind("-cu");
   const auto major =
-      mark == std::string_view::npos ? std::nullopt : parse_number<unsigned>(name.substr(mark + 3));
+      mark == std::string_view::npos ? std::nullopt : core::parse_number<unsigned>(name.substr(mark + 3));
   return major == 0U ? std::nullopt : major;
 }
 
@@ -107,9 +107,9 @@ void set_cudnn(CudaLibrary& out) {
 }  // namespace
 
 CudnnFacts read_cudnn(const std::string& path, std::string_view build_id) {
-  const auto mapped = MappedFile::open(path);
-  const auto* file = std::get_if<MappedFile>(&mapped);
-  if (file == nullptr || (!build_id.empty() && build_id_of(path) != build_id)) return {};
+  const auto mapped = device_code::MappedFile::open(path);
+  const auto* file = std::get_if<device_code::MappedFile>(&mapped);
+  if (file == nullptr || (!build_id.empty() && device_code::build_id_of(path) != build_id)) return {};
   const auto elf = image::ElfReader::open(file->bytes());
   if (!elf) return {};
   CudnnFacts out;

@@ -120,7 +120,7 @@ void Fields::take(std::size_t index, element value) {
   static constexpr std::string_view kSmall[] = {"code",   "device", "ordinal", "rank",
                                                 "result", "signal", "status"};
   if (std::uint64_t number = 0; value.get(number) == SUCCESS && number > INT32_MAX &&
-                                contains(kSmall, report::kFieldShapes[first_ + index].name)) {
+                                core::contains(kSmall, report::kFieldShapes[first_ + index].name)) {
     nonsense_ = true;
     return;
   }
@@ -139,13 +139,13 @@ const element* Fields::find(Field field) const {
 
 std::string Fields::cut(std::string_view text, report::Content content) const {
   if (!home_.empty() && (text == "~" || text.starts_with("~/")) && text.size() <= kMaxTextLength)
-    return std::string(home_).append(redacted(text.substr(1), content));
-  if (text.size() <= kMaxTextLength) return redacted(text, content);
+    return std::string(home_).append(core::redacted(text.substr(1), content));
+  if (text.size() <= kMaxTextLength) return core::redacted(text, content);
   cut_ = true;
   std::size_t size = kMaxTextLength;
   while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
     --size;  // not inside a letter
-  return redacted(text.substr(0, size), content);
+  return core::redacted(text.substr(0, size), content);
 }
 
 void Fields::get(Field field, std::string& out) const {

@@ -203,7 +203,7 @@ void check_devices(Report& report) {
 void check_driver(Report& report) {
   if (!report.driver || report.driver->cuda_version.empty()) return;
   if (const auto cuda = image::parse_version(report.driver->cuda_version)) {
-    if (std::string said = newer_cuda_than_known(*cuda); !said.empty())
+    if (std::string said = data::newer_cuda_than_known(*cuda); !said.empty())
       report.notes.push_back({report.driver->line, "the driver: " + said});
     return;
   }

@@ -10,6 +10,10 @@
 #include "kshim/report/kept_image.h"
 
 namespace kshim::input {
+using data::CacheRow;
+using device_code::FileTime;
+using device_code::ObjectFile;
+
 namespace {
 
 template <class Map>
@@ -46,7 +50,8 @@ bool is_of_root(const std::filesystem::path& root, const std::string& path) {
 /// Where the file of a report lies below another root than ours.
 std::string below_root(const std::filesystem::path& root, const std::string& path) {
   if (!is_of_root(root, path)) return path;
-  return (root / resolve_in(root, path).value_or(std::filesystem::path(path).relative_path())).string();
+  return (root / owner::resolve_in(root, path).value_or(std::filesystem::path(path).relative_path()))
+      .string();
 }
 
 namespace fs = std::filesystem;
@@ -82,8 +87,8 @@ std::vector<fs::path> folders_of(const CacheRow& row, const CacheSearch::Environ
 }
 
 bool has_content(const std::string& path, std::uint64_t hash, std::uint64_t size) {
-  const auto opened = MappedFile::open(path);
-  const auto* file = std::get_if<MappedFile>(&opened);
+  const auto opened = device_code::MappedFile::open(path);
+  const auto* file = std::get_if<device_code::MappedFile>(&opened);
   if (file == nullptr || file->bytes().size() < size) return false;
   const Bytes bytes = file->bytes();
   const auto at = [&](std::uint64_t offset) {
@@ -99,7 +104,7 @@ std::variant<ObjectFile, std::string> open_kept(const fs::path& path, std::uint3
                                                 const ModuleRecord& module) {
   using image::BlobKind;
   const FileTime timed;
-  const auto hash = parse_number<std::uint64_t>(module.content_hash, 16);
+  const auto hash = core::parse_number<std::uint64_t>(module.content_hash, 16);
   const bool named = hash && std::ranges::any_of(std::array{BlobKind::cubin, BlobKind::ptx, BlobKind::fatbin},
                                                  [&](BlobKind kind) {
                                                    return report::KeptName(*hash, kind).view() == module.kept;
@@ -120,7 +125,7 @@ std::variant<ObjectFile, std::string> open_kept(const fs::path& path, std::uint3
 bool is_key(std::string_view folder) {
   constexpr std::size_t kShortest = 26;
   return folder.size() >= kShortest && std::ranges::all_of(folder, [](char letter) {
-           return is_alnum(letter) || letter == '_' || letter == '-';
+           return core::is_alnum(letter) || letter == '_' || letter == '-';
          });
 }
 
@@ -184,10 +189,11 @@ const PackageRecord* ReportIndex::package(std::uint64_t object) const { return l
 void ReportIndex::note_languages() {
   for (const FailureRecord& failure : report_.failures) {
     python_ = python_ || !failure.python.empty();
-    for (const PythonFrame& frame : failure.python) torch_ = torch_ || contains(frame.file, "/torch/");
+    for (const PythonFrame& frame : failure.python) torch_ = torch_ || core::contains(frame.file, "/torch/");
   }
   for (const ObjectRecord& object : report_.objects) {
-    torch_ = torch_ || basename_of(object.path).starts_with("libtorch") || contains(object.path, "/torch/");
+    torch_ = torch_ || core::basename_of(object.path).starts_with("libtorch") ||
+             core::contains(object.path, "/torch/");
   }
 }
 
@@ -236,7 +242,7 @@ void ObjectFiles::learn(const Report& report) {
     const auto known = places_.find(build_id);
     if (known == places_.end() && places_.size() >= kMaxBuildIds) return;
     std::vector<std::string>& paths = places_[build_id];
-    if (paths.size() < kMaxPaths && !contains(paths, path)) paths.push_back(path);
+    if (paths.size() < kMaxPaths && !core::contains(paths, path)) paths.push_back(path);
   };
   for (const ObjectRecord& row : report.objects) add(row.path, row.build_id);
   for (const LibraryRecord& row : report.libraries) add(row.path, row.build_id);
@@ -290,9 +296,10 @@ const ObjectFiles::Entry& ObjectFiles::entry(const std::string& path, const std:
     Entry added{ObjectFile::open(below_root(root_, path), build_id), {}};
     if (const auto* why = std::get_if<std::string>(&added.file)) added.why_not = *why;
     found = files_.emplace(std::move(key), std::move(added)).first;
-    if (logs_debug()) {
+    if (core::logs_debug()) {
       const std::string& why_not = found->second.why_not;
-      log_debug(sanitize(path) + ": " + (why_not.empty() ? "read beside the report" : sanitize(why_not)));
+      core::log_debug(core::sanitize(path) + ": " +
+                      (why_not.empty() ? "read beside the report" : core::sanitize(why_not)));
     }
   }
   return found->second;
@@ -336,7 +343,7 @@ const std::string& ObjectFiles::why_not(const ObjectRecord& object) {
 
 const std::string& ObjectFiles::elsewhere(const ObjectRecord& object) { return *place(object).second; }
 
-std::optional<Package> ObjectFiles::package(const ObjectRecord& object) {
+std::optional<owner::Package> ObjectFiles::package(const ObjectRecord& object) {
   if (object.path.empty()) return std::nullopt;
   const auto package_at = [&](const std::string& path) {
     return is_of_root(root_, path) ? packages_.in_root(std::filesystem::path(path).relative_path().string())
@@ -360,11 +367,12 @@ void ObjectFiles::read_sources(const ObjectRecord& object, const std::vector<std
   auto& known = sources_[Key(object.path, object.build_id)];
   std::vector<std::uint64_t> wanted;
   for (const std::uint64_t address : addresses) {
-    if (wanted.size() < kMaxAddresses && known.emplace(address, SourceFrames()).second)
+    if (wanted.size() < kMaxAddresses && known.emplace(address, device_code::SourceFrames()).second)
       wanted.push_back(address);
   }
   const std::string& other = elsewhere(object);
-  const HostFile file{below_root(root_, other.empty() ? object.path : other), object.build_id, root_};
+  const device_code::HostFile file{below_root(root_, other.empty() ? object.path : other), object.build_id,
+                                   root_};
   if (wanted.empty() || source_reads_ >= kMaxSourceReads || !(opened->has_dwarf() || has_debug_file(file)))
     return;
   ++source_reads_;
@@ -372,8 +380,8 @@ void ObjectFiles::read_sources(const ObjectRecord& object, const std::vector<std
   for (std::size_t i = 0; i < wanted.size(); ++i) known[wanted[i]] = std::move(frames[i]);
 }
 
-const SourceFrames& ObjectFiles::source_at(const ObjectRecord& object, std::uint64_t address) {
-  static const SourceFrames none;
+const device_code::SourceFrames& ObjectFiles::source_at(const ObjectRecord& object, std::uint64_t address) {
+  static const device_code::SourceFrames none;
   const auto file = sources_.find(Key(object.path, object.build_id));
   if (file == sources_.end()) return none;
   const auto at = file->second.find(address);
@@ -409,7 +417,7 @@ std::optional<CachedCode> CacheSearch::find(std::uint64_t hash, std::uint64_t si
 
 std::optional<CachedCode> CacheSearch::look_for(std::uint64_t hash, std::uint64_t size,
                                                 const Environment& environment) {
-  for (const CacheRow& row : caches()) {
+  for (const CacheRow& row : data::caches()) {
     for (const fs::path& folder : folders_of(row, environment)) {
       const auto& files = files_in(folder.string(), row);
       for (auto at = files.lower_bound(size); at != files.end() && at->first <= size + kMaxAround; ++at) {
@@ -425,7 +433,7 @@ std::optional<CachedCode> CacheSearch::look_for(std::uint64_t hash, std::uint64_
 }
 
 std::optional<CachedCode> CacheSearch::holding(const std::string& path, const Environment& environment) {
-  for (const CacheRow& row : caches()) {
+  for (const CacheRow& row : data::caches()) {
     for (const fs::path& folder : folders_of(row, environment)) {
       const std::string prefix = folder.lexically_normal().string() + "/";
       if (path.starts_with(prefix))

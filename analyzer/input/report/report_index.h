@@ -15,7 +15,7 @@ namespace kshim::input {
 // the report is of.
 
 struct CachedCode {
-  const CacheRow* cache = nullptr;
+  const data::CacheRow* cache = nullptr;
   std::string folder;  ///< of the cache
   std::string file;
   std::string entry;  ///< what to delete: the file, or the folder that belongs to the kernel
@@ -35,10 +35,10 @@ class CacheSearch {
   struct Known {
     std::string path;
     std::uint64_t size = 0;
-    const CacheRow* cache = nullptr;
+    const data::CacheRow* cache = nullptr;
     std::string folder;
   };
-  const std::multimap<std::uint64_t, Known>& files_in(const std::string& folder, const CacheRow& cache);
+  const std::multimap<std::uint64_t, Known>& files_in(const std::string& folder, const data::CacheRow& cache);
   std::optional<CachedCode> look_for(std::uint64_t hash, std::uint64_t size, const Environment& environment);
   std::map<std::string, std::multimap<std::uint64_t, Known>> folders_;
   std::map<std::uint64_t, std::optional<CachedCode>> answers_;
@@ -50,7 +50,7 @@ class CacheSearch {
 /// An image that the driver refused, which the shim has kept beside the report.
 struct KeptImage {
   std::string path;
-  std::optional<ObjectFile> file = {};
+  std::optional<device_code::ObjectFile> file = {};
   std::string why_not = {};  ///< a clause: why it cannot be used
 };
 
@@ -61,7 +61,7 @@ class ObjectFiles {
   /// files named in one user's reports may take `patience` of reading time in total, so that one report
   /// cannot take hours.
   explicit ObjectFiles(const std::filesystem::path& root = "/",
-                       FileTime::Clock::duration patience = std::chrono::hours(1))
+                       device_code::FileTime::Clock::duration patience = std::chrono::hours(1))
       : root_(root), patience_(patience), packages_(root) {}
   /// What follows is asked for this report. Remembers where else it has seen the files that it names, by
   /// build id.
@@ -75,7 +75,7 @@ class ObjectFiles {
   const std::string& left_out() const { return left_out_; }
   /// The very file of the record: by path and build id, else by build id where the report names another path.
   /// nullptr where there is none; why_not() then tells.
-  const ObjectFile* find(const ObjectRecord& object);
+  const device_code::ObjectFile* find(const ObjectRecord& object);
   /// The image that the module record names as kept; nullptr where it names none.
   const KeptImage* kept(const Report& report, const ModuleRecord& module);
   /// Why the file at the record's own path cannot be used, as a clause; empty where it can.
@@ -84,41 +84,42 @@ class ObjectFiles {
   const std::string& elsewhere(const ObjectRecord& object);
   /// The package that the file belongs to, where it is on this machine. If the file has changed since, only
   /// the name: the installed version is a different one.
-  std::optional<Package> package(const ObjectRecord& object);
-  Finder& packages() { return packages_; }
+  std::optional<owner::Package> package(const ObjectRecord& object);
+  owner::Finder& packages() { return packages_; }
   /// Where the links of a path lead; empty where there is no such file.
   const std::string& real_path(const std::string& path);
   /// Asks the file's DWARF for link-time addresses, together.
   void read_sources(const ObjectRecord& object, const std::vector<std::uint64_t>& addresses);
   /// What read_sources() found at an address, innermost function first; mostly empty.
-  const SourceFrames& source_at(const ObjectRecord& object, std::uint64_t address);
+  const device_code::SourceFrames& source_at(const ObjectRecord& object, std::uint64_t address);
   CacheSearch& caches() { return caches_; }
 
  private:
   struct Entry {
-    std::variant<ObjectFile, std::string> file;
+    std::variant<device_code::ObjectFile, std::string> file;
     std::string why_not;
   };
   using Key = std::pair<std::string, std::string>;  ///< path, build id
   const Entry& entry(const std::string& path, const std::string& build_id);
   /// The file, and where it lies if not at its own path.
-  std::pair<const ObjectFile*, const std::string*> place(const ObjectRecord& object);
+  std::pair<const device_code::ObjectFile*, const std::string*> place(const ObjectRecord& object);
   bool is_patient() const;
   void note_environments(const Report& report);
   std::filesystem::path root_;
-  FileTime::Clock::duration patience_;
-  std::map<std::uint32_t, FileTime::Clock::duration> spent_;  ///< by the owners of reports
-  FileTime::Clock::duration begin_ = FileTime::spent();       ///< of the report that was learned last
-  std::optional<std::uint32_t> owner_;                        ///< its owner
+  device_code::FileTime::Clock::duration patience_;
+  std::map<std::uint32_t, device_code::FileTime::Clock::duration> spent_;  ///< by the owners of reports
+  device_code::FileTime::Clock::duration begin_ =
+      device_code::FileTime::spent();   ///< of the report that was learned last
+  std::optional<std::uint32_t> owner_;  ///< its owner
   std::string left_out_;
   Entry late_{std::string(), {}};
   std::map<Key, Entry> files_;
   std::map<Key, KeptImage> kept_;                                     ///< by path and content hash
   std::unordered_map<std::string, std::vector<std::string>> places_;  ///< paths by build id
-  std::map<Key, std::map<std::uint64_t, SourceFrames>> sources_;
+  std::map<Key, std::map<std::uint64_t, device_code::SourceFrames>> sources_;
   std::size_t source_reads_ = 0;
   std::unordered_map<std::string, std::string> real_paths_;
-  Finder packages_;
+  owner::Finder packages_;
   CacheSearch caches_;
 };
 

@@ -39,7 +39,7 @@ std::string whole_escapes(std::string_view text) {
   constexpr std::size_t kEscape = 6;  // \\uXXXX
   const auto half = [&](std::size_t at) {
     if (text.size() - at < kEscape || text[at] != '\\' || text[at + 1] != 'u') return 0U;
-    return parse_number<unsigned>(text.substr(at + 2, kEscape - 2), 16).value_or(0);
+    return core::parse_number<unsigned>(text.substr(at + 2, kEscape - 2), 16).value_or(0);
   };
   const auto is_high = [](unsigned value) { return value >= 0xd800 && value < 0xdc00; };
   const auto is_low = [](unsigned value) { return value >= 0xdc00 && value < 0xe000; };
@@ -116,7 +116,7 @@ class LineReader {
       return parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
     };
     if (error == simdjson::UTF8_ERROR)
-      error = parse_repaired(utf8_of(text), "is not UTF-8 in places, which were replaced");
+      error = parse_repaired(core::utf8_of(text), "is not UTF-8 in places, which were replaced");
     if (error == simdjson::STRING_ERROR)
       error = parse_repaired(whole_escapes(text), "has escapes of half a character, which were replaced");
     simdjson::dom::object object;
@@ -326,7 +326,7 @@ std::variant<Report, std::string> read_report(const std::filesystem::path& path,
   } catch (const std::bad_alloc&) {
     report = Report();
     workspace.reset();
-    return no_memory_clause();
+    return core::no_memory_clause();
   }
   return report;
 }

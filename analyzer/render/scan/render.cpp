@@ -5,6 +5,12 @@
 #include "analyzer/render/finding_page.h"
 
 namespace kshim::render {
+using core::Finding;
+using device_code::ImageCount;
+using input::ReadNote;
+using verbs::Scan;
+using verbs::ScannedObject;
+
 namespace {
 
 void add_images(const std::vector<ImageCount>& more, std::vector<ImageCount>& images) {
@@ -21,7 +27,7 @@ void add_images(const std::vector<ImageCount>& more, std::vector<ImageCount>& im
   }
 }
 
-void add_verdict(const TargetVerdict& more, RowVerdict& sum) {
+void add_verdict(const diagnose::TargetVerdict& more, RowVerdict& sum) {
   const bool first_gap = sum.serves() && sum.lacking == 0;
   if (more.lacking != 0) sum.picks = first_gap ? more.picks : sum.picks && more.picks;
   sum.sass += more.sass;
@@ -74,7 +80,7 @@ std::vector<PlacedFinding> placed(const Scan& scan, const SourceRoot& root) {
   return out;
 }
 
-Json verdict_json(const TargetVerdict& from) {
+Json verdict_json(const diagnose::TargetVerdict& from) {
   Json out;
   KSHIM_JSON_FIELDS(target, sass, jit, lacking)
   const std::string_view verdict = to_name(outcome_of(from));
@@ -121,7 +127,7 @@ class Cases {
     Findings unmet;
     Findings rest;
     for (const Finding* finding : findings) {
-      if (finding->cause == Cause::unmet_expectation)
+      if (finding->cause == core::Cause::unmet_expectation)
         unmet.push_back(finding);
       else if (targets_of(*finding).empty())
         rest.push_back(finding);
@@ -131,7 +137,7 @@ class Cases {
       Findings of_target;
       for (const Finding* finding : findings)
         if (std::ranges::any_of(finding->devices,
-                                [&](const Device& device) { return device.cc == target.cc; }))
+                                [&](const core::Device& device) { return device.cc == target.cc; }))
           of_target.push_back(finding);
       suite.cases.push_back(judged(of_target, sm_name(target)));
     }
@@ -165,7 +171,7 @@ class Cases {
 
 }  // namespace
 
-Outcome outcome_of(const TargetVerdict& verdict) {
+Outcome outcome_of(const diagnose::TargetVerdict& verdict) {
   if (verdict.nothing_fits()) return Outcome::none;
   if (!verdict.serves()) return Outcome::part;
   if (verdict.jit != 0) return Outcome::jit;
@@ -209,13 +215,13 @@ std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution) {
 std::string render_sarif(const Scan& scan, Format, const RenderOptions&) {
   SarifRun run{.id = "kshim-scan/"};
   run.findings = placed(scan, run.root);
-  (scan.undecided() ? run.failures : run.notes) = mapped(all_notes(scan), &ReadNote::text);
+  (scan.undecided() ? run.failures : run.notes) = core::mapped(all_notes(scan), &ReadNote::text);
   return sarif_log(run);
 }
 
 std::string render_github(const Scan& scan, Format, const RenderOptions&) {
   const auto root = SourceRoot::of_process();
-  return github_commands(placed(scan, root), root, {}, mapped(all_notes(scan), &ReadNote::text));
+  return github_commands(placed(scan, root), root, {}, core::mapped(all_notes(scan), &ReadNote::text));
 }
 
 std::string rendered(const Scan& scan, Format format, const RenderOptions& options) {
@@ -229,14 +235,14 @@ std::string rendered(const Scan& scan, Format format, const RenderOptions& optio
   return {};
 }
 
-KSHIM_JSON(ScannedImage, path, name, platform, base, layers)
-KSHIM_JSON(UnreadFile, path, member, kind, bytes)
-KSHIM_JSON(BudgetUse, name, of, bytes, limit)
-KSHIM_JSON(Expected, list, source, reason, skipped, missing, surplus)
-KSHIM_JSON(ModuleSize, offset, images, stored, bytes, kernel)
+KSHIM_JSON(verbs::ScannedImage, path, name, platform, base, layers)
+KSHIM_JSON(verbs::UnreadFile, path, member, kind, bytes)
+KSHIM_JSON(verbs::BudgetUse, name, of, bytes, limit)
+KSHIM_JSON(verbs::Expected, list, source, reason, skipped, missing, surplus)
+KSHIM_JSON(verbs::ModuleSize, offset, images, stored, bytes, kernel)
 
 template <>
-inline Json to_json(const KernelNeeds& from) {
+inline Json to_json(const verbs::KernelNeeds& from) {
   Json out = {{"arch", from.arch}};
   for (const auto& [name, value] :
        {std::pair("registers", from.registers), std::pair("shared_bytes", from.shared_bytes),
@@ -247,7 +253,7 @@ inline Json to_json(const KernelNeeds& from) {
 }
 
 template <>
-inline Json to_json(const ScannedKernel& from) {
+inline Json to_json(const verbs::ScannedKernel& from) {
   return {{"name", from.name},
           {"demangled", from.demangled},
           {"archs", from.archs()},
@@ -273,7 +279,7 @@ std::string render_json(const Scan& from, Format format, const RenderOptions&) {
   out["unread_files"] = json_of(from.unread);
   if (!from.budget.empty()) out["budget"] = json_of(from.budget);
   out["unread"] = from.undecided();
-  out["notes"] = mapped(all_notes(from), &ReadNote::text);
+  out["notes"] = core::mapped(all_notes(from), &ReadNote::text);
   for (const std::string& note : from.newer) out["notes"].push_back(note);
   out["fleet"] = json_of(from.fleet);
   if (!from.companions.empty()) out["companions"] = from.companions;

@@ -13,7 +13,7 @@ namespace kshim::render {
 
 /// How one object does on one target, in a word; from best to worst.
 enum class Outcome : std::uint8_t { no_kernels, sass, jit, part, none };
-Outcome outcome_of(const TargetVerdict& verdict);
+Outcome outcome_of(const diagnose::TargetVerdict& verdict);
 /// Its word: ok, jit, part, none; empty where there are no kernels.
 constexpr std::string_view to_name(Outcome outcome) {
   constexpr std::string_view kNames[] = {"", "ok", "jit", "part", "none"};
@@ -21,7 +21,7 @@ constexpr std::string_view to_name(Outcome outcome) {
 }
 
 /// The sum over the objects of a row.
-struct RowVerdict : TargetVerdict {
+struct RowVerdict : diagnose::TargetVerdict {
   Outcome worst = Outcome::no_kernels;  ///< of any of them
   std::size_t files = 0;                ///< with kernels
   std::size_t files_none = 0;           ///< how many of them are Outcome::none
@@ -31,11 +31,11 @@ struct RowVerdict : TargetVerdict {
 
 /// Of a process, in both JSON documents.
 template <>
-inline Json to_json(const RunningProcess& from) {
+inline Json to_json(const input::RunningProcess& from) {
   return {{"pid", from.pid}, {"program", json_of(from.program)}, {"mapped", from.mapped.size()}};
 }
 template <>
-inline Json to_json(const Check& from) {
+inline Json to_json(const input::Check& from) {
   return {{"id", from.id},
           {"severity", to_name(from.severity)},
           {"text", from.text},
@@ -50,20 +50,20 @@ struct MatrixRow {
   std::size_t files = 1;
   bool requested = false;  ///< by name
   std::uint64_t modules = 0;
-  std::vector<ImageCount> images;
+  std::vector<device_code::ImageCount> images;
   std::vector<RowVerdict> targets;
 };
 
 /// Objects by themselves, or summed by distribution where that makes fewer lines.
-std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution);
+std::vector<MatrixRow> matrix_rows(const verbs::Scan& scan, bool by_distribution);
 
-void write_checks(const std::vector<Check>& checks, Document& to);
+void write_checks(const std::vector<input::Check>& checks, Document& to);
 /// Without what it takes in the file.
-Json image_json(const ImageCount& image);
-std::string rendered(const Scan& scan, Format format, const RenderOptions& options);
+Json image_json(const device_code::ImageCount& image);
+std::string rendered(const verbs::Scan& scan, Format format, const RenderOptions& options);
 
 #define KSHIM_FORMAT(id, writer) \
-  std::string render_##writer(const Scan& scan, Format format, const RenderOptions& options);
+  std::string render_##writer(const verbs::Scan& scan, Format format, const RenderOptions& options);
 #include "analyzer/core/formats.def"
 #undef KSHIM_FORMAT
 

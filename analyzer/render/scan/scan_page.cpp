@@ -5,6 +5,16 @@
 #include "analyzer/render/scan/render.h"
 
 namespace kshim::render {
+using core::counted;
+using core::join;
+using core::mapped;
+using core::shorten;
+using core::size_text;
+using core::Tone;
+using device_code::ImageCount;
+using verbs::ScannedKernel;
+using verbs::ScannedObject;
+
 namespace {
 
 struct SizeRow {
@@ -22,7 +32,7 @@ struct SizeTable {
 };
 
 /// The tables that have rows, each with `most` rows at most but the first, which has all.
-std::vector<SizeTable> size_tables(const Scan& scan, std::size_t most) {
+std::vector<SizeTable> size_tables(const verbs::Scan& scan, std::size_t most) {
   SizeTable archs{.what = "architecture"};
   SizeTable modules{.what = "module"};
   SizeTable kernels{.what = "kernel"};
@@ -37,14 +47,14 @@ std::vector<SizeTable> size_tables(const Scan& scan, std::size_t most) {
       sum.clear += row.bytes;
       sum.images += row.count;
     }
-    for (const ModuleSize& module : object.largest)
-      modules.rows.push_back({fmt::format("{}+{}", basename_of(object.name()), module.offset), module.stored,
-                              module.bytes, module.images, demangle(module.kernel)});
+    for (const verbs::ModuleSize& module : object.largest)
+      modules.rows.push_back({fmt::format("{}+{}", core::basename_of(object.name()), module.offset),
+                              module.stored, module.bytes, module.images, core::demangle(module.kernel)});
     if (!object.kernels) continue;
     for (const ScannedKernel& kernel : *object.kernels) {
       SizeRow& sum = by_kernel[kernel.name];
       if (sum.name.empty()) sum.name = kernel.demangled;
-      for (const KernelNeeds& image : kernel.images)
+      for (const verbs::KernelNeeds& image : kernel.images)
         sum.bytes += image.code_bytes, sum.images += image.code_bytes != 0;
     }
   }
@@ -149,7 +159,7 @@ Line verdict_cell(const RowVerdict& verdict, std::size_t files) {
 /// Numbers of findings by the file and the GPU that they are about.
 class FindingNumbers {
  public:
-  explicit FindingNumbers(const std::vector<Finding>& findings) : findings_(findings) {
+  explicit FindingNumbers(const std::vector<core::Finding>& findings) : findings_(findings) {
     for (std::size_t i = 0; i < findings.size(); ++i)
       for (std::string& target : targets_of(findings[i]))
         numbers_.try_emplace({findings[i].object, std::move(target)}, i + 1);
@@ -164,7 +174,7 @@ class FindingNumbers {
   }
 
  private:
-  const std::vector<Finding>& findings_;
+  const std::vector<core::Finding>& findings_;
   std::map<std::pair<std::string, std::string>, std::size_t> numbers_;
 };
 
@@ -184,7 +194,7 @@ struct ScanWriter {
     if (!scan_.sizes || !doc_.terminal()) kernels();
     budgets();
     totals();
-    auto notes = mapped(all_notes(scan_), [](const ReadNote& note) { return Note{note.text()}; });
+    auto notes = mapped(all_notes(scan_), [](const input::ReadNote& note) { return Note{note.text()}; });
     for (const std::string& note : scan_.newer) notes.push_back({note});
     if (!scan_.companions.empty())
       notes.push_back(
@@ -201,7 +211,7 @@ struct ScanWriter {
                : scan_.targets.empty() && !scan_.held ? "kshim scan"
                                                       : "kshim scan: ok",
                about());
-    const bool problems = std::ranges::any_of(scan_.findings, is_problem);
+    const bool problems = std::ranges::any_of(scan_.findings, core::is_problem);
     if (scan_.incomplete() && (!problems || scan_.objects.empty())) {
       // Never "ok": what was not read was not judged.
       doc_.say(Tone::warning, "incomplete:",
@@ -223,7 +233,7 @@ struct ScanWriter {
     } else if (!scan_.targets.empty() && !problems) {
       doc_.say(Tone::good, "ok:",
                fmt::format("{} with device code, no problem on {}", counted(scan_.objects.size(), "file"),
-                           enumerate(mapped(scan_.targets, name_of))));
+                           core::enumerate(mapped(scan_.targets, name_of))));
     }
   }
 
@@ -241,13 +251,13 @@ struct ScanWriter {
   void findings() {
     if (!doc_.brief()) return write_findings(scan_.findings, doc_);
     // The most severe come first; anything but a problem is left to --verbose.
-    const auto total = static_cast<std::size_t>(std::ranges::count_if(scan_.findings, is_problem));
+    const auto total = static_cast<std::size_t>(std::ranges::count_if(scan_.findings, core::is_problem));
     if (total == 0) return;
     if (total == 1) return write_answer(scan_.findings.front(), 1, {}, doc_);
     // Most findings of one scan are one finding about many files: a line each, and the first with all there
     // is to it.
     std::vector<std::pair<std::string_view, std::string>> lines;
-    for (const Finding& finding : std::span(scan_.findings).first(total))
+    for (const core::Finding& finding : std::span(scan_.findings).first(total))
       lines.emplace_back(kind_of(finding), title_of(finding));
     const std::size_t shown = scan_.held ? lines.size() : shown_of(lines.size(), kFindings);
     const std::size_t more = lines.size() - shown;
@@ -261,7 +271,7 @@ struct ScanWriter {
     std::vector<Row> table;
     for (const ScannedObject& object : scan_.objects) {
       if (!object.expected) continue;
-      const Expected& expected = *object.expected;
+      const verbs::Expected& expected = *object.expected;
       table.push_back({{code(object.name())},
                        marked(expected.met(), expected.skipped ? "left out" : expected.list),
                        {{join(expected.missing, ", ")}},
@@ -295,11 +305,11 @@ struct ScanWriter {
   void budgets() {
     // Of each budget, the one that comes nearest to it.
     std::map<std::string, double> most;
-    const auto share = [](const BudgetUse& use) {
+    const auto share = [](const verbs::BudgetUse& use) {
       return static_cast<double>(use.bytes) / static_cast<double>(use.limit);
     };
-    for (const BudgetUse& use : scan_.budget) most[use.of] = std::max(most[use.of], share(use));
-    for (const BudgetUse& use : scan_.budget)
+    for (const verbs::BudgetUse& use : scan_.budget) most[use.of] = std::max(most[use.of], share(use));
+    for (const verbs::BudgetUse& use : scan_.budget)
       if (!doc_.brief() || share(use) >= most[use.of])
         doc_.paragraph({{fmt::format("budget of {}: {} of {} ({}) {}", use.of, size_text(use.bytes),
                                      size_text(use.limit), share_text(use.bytes, use.limit), use.name)}});
@@ -440,7 +450,7 @@ struct ScanWriter {
         "{} ({}){}: {} with device code, {}, {}", counted(scan_.files, "file"), size_text(scan_.bytes),
         scan_.duplicates == 0 ? "" : fmt::format(" and {} to them", counted(scan_.duplicates, "link")),
         scan_.objects.size(), counted(fatbins, "fatbin"), counted(images, "image"))}});
-    for (const ScannedImage& image : scan_.images)
+    for (const verbs::ScannedImage& image : scan_.images)
       doc_.paragraph({{fmt::format(
           "{}: image {}{}{}, {}", image.path, image.name.empty() ? "without a name" : image.name,
           image.platform.empty() ? "" : " for " + image.platform,
@@ -471,7 +481,7 @@ struct ScanWriter {
         "ok = runs as SASS, jit = some or all is compiled from PTX at load, part = some kernels lack code, "
         "none = nothing runs, - = no kernels";
     if (ltoir) out += " (LTO-IR alone runs nothing)";
-    const auto picks = [](const TargetVerdict& verdict) {
+    const auto picks = [](const diagnose::TargetVerdict& verdict) {
       return verdict.picks && verdict.lacking != 0 && !verdict.nothing_fits();
     };
     if (std::ranges::any_of(scan_.objects, [&](const ScannedObject& object) {
@@ -483,7 +493,7 @@ struct ScanWriter {
     return out;
   }
 
-  const Scan& scan_;
+  const verbs::Scan& scan_;
   Document& doc_;
   std::vector<MatrixRow> rows_ = {};
   std::set<image::Arch> archs_ = {};
@@ -491,7 +501,7 @@ struct ScanWriter {
 
 }  // namespace
 
-std::string render_page(const Scan& scan, Format format, const RenderOptions& options) {
+std::string render_page(const verbs::Scan& scan, Format format, const RenderOptions& options) {
   return write_document(format, "kshim scan", options, {}, [&](Document& document) {
     ScanWriter{scan, document}.write();
   });

@@ -8,6 +8,7 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/core/text.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "analyzer/advise/advice.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 

@@ -16,6 +16,7 @@ using image::Version;
 inline constexpr Cause kCauses[] = {
 #define KSHIM_CAUSE(id, name, severity, traits, when, headline, title) Cause::id,
 #include "analyzer/core/causes.def"
+#include "tests/support/command_names.h"
 #undef KSHIM_CAUSE
 };
 inline constexpr Origin kOrigins[] = {Origin::program,   Origin::cmake,  Origin::python_extension,

@@ -17,6 +17,7 @@
 
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/program.h"
+#include "tests/support/command_names.h"
 #include "tests/unit/analyzer/advice_promises.h"
 #include "tests/unit/analyzer/advice_situations.h"
 

@@ -11,6 +11,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/reach.h"
 #include "analyzer/diagnose/program.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -7,6 +7,7 @@
 #include "analyzer/advise/fixes.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/knowledge_file.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

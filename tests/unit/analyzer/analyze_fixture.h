@@ -8,6 +8,7 @@
 
 #include "analyzer/verbs/analysis.h"
 #include "report_text.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 

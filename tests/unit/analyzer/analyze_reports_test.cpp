@@ -4,6 +4,7 @@
 
 #include "analyze_fixture.h"
 #include "analyzer/render/sentences.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

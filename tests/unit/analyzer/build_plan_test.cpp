@@ -12,6 +12,7 @@
 #include <string>
 
 #include "kshim/image/compute_capability.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

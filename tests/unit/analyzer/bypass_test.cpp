@@ -4,6 +4,7 @@
 
 #include "analyzer/verbs/driver_witness.h"
 #include "analyzer/verbs/failed_start.h"
+#include "tests/support/command_names.h"
 
 namespace {
 

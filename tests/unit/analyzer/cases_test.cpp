@@ -25,6 +25,7 @@ struct CaseRow {
 constexpr CaseRow kCases[] = {
 #define KSHIM_CASE(id, category, device, driver, images, codes) {id, category, device, driver, images, codes},
 #include "cases.def"
+#include "tests/support/command_names.h"
 #undef KSHIM_CASE
 };
 

@@ -6,6 +6,8 @@
 
 #include <numeric>
 
+#include "tests/support/command_names.h"
+
 namespace kshim::test {
 namespace {
 

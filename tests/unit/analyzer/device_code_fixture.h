@@ -9,6 +9,7 @@
 #include "analyzer/device_code/device_code.h"
 #include "cubin_builder.h"
 #include "fatbin_builder.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "device_code_fixture.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/command_names.h"
+
 namespace {
 
 using namespace kshim::test;

@@ -17,6 +17,7 @@
 #include "analyzer/verbs/doctor.h"
 #include "analyzer/verbs/scan.h"
 #include "tests/explain/explained.h"
+#include "tests/support/command_names.h"
 #include "tests/unit/analyzer/advice_situations.h"
 
 namespace kshim::test {

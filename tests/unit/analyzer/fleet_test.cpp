@@ -8,6 +8,7 @@
 #include "analyze_fixture.h"
 #include "analyzer/render/sentences.h"
 #include "kshim/image/select.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -9,6 +9,8 @@
 #include <set>
 #include <string>
 
+#include "tests/support/command_names.h"
+
 namespace kshim::test {
 namespace {
 

@@ -4,6 +4,7 @@
 
 #include "analyzer/diagnose/facts.h"
 #include "kshim/image/arch.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 

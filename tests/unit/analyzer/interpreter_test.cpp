@@ -6,6 +6,7 @@
 #include "analyzer/advise/fixes.h"
 #include "analyzer/owner/databases.h"
 #include "report_text.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -18,6 +18,7 @@
 #include "analyzer/data/gpu_names.h"
 #include "kshim/image/compute_capability.h"
 #include "kshim/image/select.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -15,6 +15,7 @@
 #include "analyzer/data/reach.h"
 #include "analyzer/data/wheels.h"
 #include "kshim/image/compute_capability.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

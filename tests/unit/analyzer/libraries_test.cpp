@@ -11,6 +11,7 @@
 #include "analyze_fixture.h"
 #include "analyzer/advise/advice.h"
 #include "analyzer/data/knowledge.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

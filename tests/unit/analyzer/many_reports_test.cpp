@@ -7,6 +7,7 @@
 #include "analyze_fixture.h"
 #include "analyzer/diagnose/merge.h"
 #include "analyzer/verbs/processes.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

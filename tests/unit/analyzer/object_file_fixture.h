@@ -11,6 +11,7 @@
 #include "analyzer/device_code/object_file.h"
 #include "device_code_fixture.h"
 #include "report_text.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 

@@ -6,6 +6,7 @@
 #include "analyze_fixture.h"
 #include "analyzer/diagnose/scene.h"
 #include "object_file_fixture.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "analyzer/diagnose/scene.h"
 #include "object_file_fixture.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -11,6 +11,7 @@
 #include "analyzer/advise/fixes.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "report_text.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -9,6 +9,7 @@
 #include "analyzer/input/report/fields.h"
 #include "analyzer/input/report/report_reader.h"
 #include "report_text.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 

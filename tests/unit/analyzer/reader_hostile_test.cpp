@@ -5,6 +5,7 @@
 
 #include "analyzer/input/report/record_parser.h"
 #include "read_report_fixture.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

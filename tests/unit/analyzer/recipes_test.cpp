@@ -13,6 +13,7 @@
 
 #include "analyzer/advise/fixes.h"
 #include "analyzer/data/knowledge.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

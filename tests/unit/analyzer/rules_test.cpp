@@ -7,6 +7,7 @@
 #include <set>
 
 #include "image_fact.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

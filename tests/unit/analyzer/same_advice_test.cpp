@@ -9,6 +9,7 @@
 #include "analyzer/verbs/explain.h"
 #include "analyzer/verbs/scan.h"
 #include "object_file_fixture.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

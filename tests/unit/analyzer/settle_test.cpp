@@ -8,6 +8,7 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/data/knowledge.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

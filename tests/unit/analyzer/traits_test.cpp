@@ -7,6 +7,7 @@
 #include "analyzer/core/finding.h"
 #include "analyzer/data/tables.h"
 #include "kshim/base/cuda_error.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

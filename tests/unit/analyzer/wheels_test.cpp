@@ -13,6 +13,7 @@
 
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/reach.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

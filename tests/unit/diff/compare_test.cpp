@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analyzer/compare/diff.h"
+#include "tests/support/command_names.h"
 namespace kshim::test {
 namespace {
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/compare/diff.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/compare/diff.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

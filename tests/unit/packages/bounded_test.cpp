@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "analyzer/owner/finder.h"
+#include "tests/support/command_names.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::test {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "analyzer/owner/databases.h"
+#include "tests/support/command_names.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::test {

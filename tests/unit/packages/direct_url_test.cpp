@@ -4,6 +4,7 @@
 #include <string>
 
 #include "analyzer/owner/databases.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

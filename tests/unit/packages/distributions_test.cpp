@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 namespace kshim::owner {
+using data::ProjectName;
+
 namespace {
 
 TEST(Distributions, SayWhatTheyAskFor) {

@@ -4,6 +4,7 @@
 
 #include "analyzer/owner/databases.h"
 #include "output_of.h"
+#include "tests/support/command_names.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::test {

@@ -8,6 +8,7 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/render/document.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyzer/verbs/analysis.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 

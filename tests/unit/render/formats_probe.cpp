@@ -8,6 +8,7 @@
 #include "analyzer/render/render.h"
 #include "analyzer/render/scan/render.h"
 #include "hostile.h"
+#include "tests/support/command_names.h"
 
 using namespace kshim::test;
 

@@ -9,6 +9,7 @@
 #include "analyzer/render/render.h"
 #include "analyzer/render/scan/render.h"
 #include "hostile.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "analyzer/cli/command.h"
 #include "analyzer/core/text.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -8,6 +8,7 @@
 #include "analyzer/verbs/analysis.h"
 #include "analyzer/verbs/scan.h"
 #include "each_string.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 

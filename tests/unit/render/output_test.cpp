@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "analyzer/core/user_error.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

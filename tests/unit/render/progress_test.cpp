@@ -10,6 +10,7 @@
 #include <string>
 
 #include "analyzer/cli/terminal.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "analyzer/verbs/analysis.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -7,6 +7,7 @@
 #include "analyzer/render/document.h"
 #include "analyzer/render/render.h"
 #include "analyzer/verbs/analysis.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analyzer/core/text.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "analyzer/run/watch.h"
+#include "tests/support/command_names.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::test {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "dynamic_elf.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/command_names.h"
+
 namespace kshim::test {
 namespace {
 

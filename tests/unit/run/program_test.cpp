@@ -9,6 +9,7 @@
 
 #include "analyzer/core/user_error.h"
 #include "analyzer/run/environment.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "analyzer/core/user_error.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

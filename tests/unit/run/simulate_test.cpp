@@ -6,6 +6,7 @@
 
 #include "analyzer/core/user_error.h"
 #include "analyzer/run/environment.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

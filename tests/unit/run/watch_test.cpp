@@ -11,6 +11,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "tests/support/command_names.h"
+
 namespace kshim::test {
 namespace {
 

@@ -15,6 +15,7 @@
 #include "analyzer/verbs/fleet_plans.h"
 #include "analyzer/verbs/scan_parts.h"
 #include "dynamic_elf.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -6,6 +6,7 @@
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/container_stream.h"
 #include "container_probe.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -13,6 +13,7 @@
 
 #include "analyzer/input/files/container.h"
 #include "container_fixture.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 

@@ -12,6 +12,7 @@
 #include "analyzer/input/files/container_buffer.h"
 #include "analyzer/input/files/container_walk.h"
 #include "container_probe.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "analyzer/input/files/file_kind.h"
 #include "container_probe.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

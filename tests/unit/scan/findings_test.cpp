@@ -13,6 +13,7 @@
 #include "analyzer/verbs/fleet_plans.h"
 #include "analyzer/verbs/scan_parts.h"
 #include "target_arch.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -14,6 +14,7 @@
 #include "container_fixture.h"
 #include "container_probe.h"
 #include "fatbin_builder.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

@@ -7,6 +7,7 @@
 #include "analyzer/diagnose/coverage.h"
 #include "analyzer/verbs/scan_parts.h"
 #include "target_arch.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

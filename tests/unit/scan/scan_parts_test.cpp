@@ -20,6 +20,7 @@
 #include "analyzer/render/scan/render.h"
 #include "analyzer/render/sentences.h"
 #include "kshim/image/cubin.h"
+#include "tests/support/command_names.h"
 
 namespace kshim::test {
 namespace {

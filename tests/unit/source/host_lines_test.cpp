@@ -9,6 +9,7 @@
 
 #include "analyzer/device_code/object_file.h"
 #include "analyzer/device_code/source_lines.h"
+#include "tests/support/command_names.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::test {

@@ -5,6 +5,7 @@
 
 #include "analyzer/device_code/source_lines.h"
 #include "line_fixture.h"
+#include "tests/support/command_names.h"
 #include "tests/unit/analyzer/object_file_fixture.h"
 
 namespace kshim::test {
