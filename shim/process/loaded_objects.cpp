@@ -308,7 +308,8 @@ void read_record(Index& index, const MapNode& node, bool first, Record& record, 
   record.object.elf = read_elf(node, name, &index.pages);
   LoadedElf& elf = record.object.elf;
   const LoadedElf cached = elf.through(index.pages);
-  const bool vdso = !first && (given.empty() || given.starts_with("linux-"));
+  // Not by its name, which may be empty after a library was closed.
+  const bool vdso = elf.low() != 0 && elf.low() == auxiliary_value(AT_SYSINFO_EHDR);
   record.permanent = first || vdso || is_shim(elf.base());
   if (elf.high() == 0) return;
   record.visible = !vdso;
@@ -397,6 +398,7 @@ Record* add(Index& index, const MapNode& node, bool first) noexcept {
   MapNode now = node;
   read_record(index, node, first, index.fresh, now);
   if (index.fresh.object.elf.high() == 0) return nullptr;
+  if (!index.fresh.permanent && !(index.fresh.visible && is_in_use(index, index.fresh, now))) return nullptr;
   std::uint64_t number = 0;
   Record* const room = make_room(index, node.address, number);
   if (room == nullptr) return nullptr;
@@ -406,7 +408,7 @@ Record* add(Index& index, const MapNode& node, bool first) noexcept {
   kept.object.mapping_id = index.last_load + number;
   index.blocks[number / Index::Block::kSize]->spans[number % Index::Block::kSize] = {kept.object.elf.low(),
                                                                                      kept.object.elf.high()};
-  return kept.permanent || (kept.visible && is_in_use(index, kept, now)) ? &kept : nullptr;
+  return &kept;
 }
 
 /// The checked record of a node, made where there is none. `next`: as is_current() has it.
