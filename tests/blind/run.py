@@ -109,11 +109,8 @@ class Past(e2e.Case):
 
     def test_a_large_library(self):
         """As Taichi's, which is opened with RTLD_DEEPBIND and has the driver's name 20 MB from its beginning."""
-        for _ in range(3):  # the search at the end of a process has 50 ms, which a loaded machine may give to others
-            analysis, done = self.run_host("deepbind", PLUGINS["large"], device="sm_90", status=0)
-            self.assertIn("cuInit: 0", done.stdout)
-            if analysis["verdict"] != "no-cuda":
-                break
+        analysis, done = self.run_host("deepbind", PLUGINS["large"], device="sm_90", status=0)
+        self.assertIn("cuInit: 0", done.stdout)
         self.assert_names(analysis, PLUGINS["large"], "RTLD_DEEPBIND")
 
     def test_a_driver_that_a_script_names(self):
