@@ -113,16 +113,15 @@ CauseCandidate judge_words(const LogFacts& clues, const LogMatch& hit, const Fac
     said.confidence = 0.3;  // what is too old would be there
   // "Minimum and Maximum cuda capability ... (8.0) - (12.0)" is no rule: code for 12.0 runs on 12.1. What is
   // judged is the list where there is one.
-  const bool range = hit.id == "torch_range";
-  if ((range || hit.id == "torch_not_compatible" || hit.id == "torch_needs_cuda") && serves_in_full(facts)) {
+  const bool by_torch = hit.id == "torch_not_compatible";
+  if (by_torch && serves_in_full(facts)) {
     harmless =
         fmt::format("the warning does not apply: the listed architectures include code that runs on {}",
                     name(*facts.gpu.cc));
     return {Cause::unknown, 0, {}};
   }
-  if (range) return {Cause::no_image_for_arch, facts.images.list.empty() ? kContradicted : 0.8, hit.tells};
   // Old releases looked for the exact architecture only: without their list, nobody knows.
-  if (hit.id == "torch_not_compatible" && facts.images.list.empty()) said.confidence = kContradicted;
+  if (by_torch && facts.images.list.empty()) said.confidence = kContradicted;
   if (hit.id == "ggml_never" && facts.gpu.cc &&
       cc_number(*facts.gpu.cc) > number_of(group(hit, "max100")) / 100) {
     return {
