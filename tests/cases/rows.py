@@ -2,7 +2,7 @@
 """Which rows of a table of messages.json or fixes.json no answer needs: python rows.py --logs EXPLAIN_LOGS [--table messages] [--without ID ...] [-v]
 
 Takes each row out in memory and asks again: the situations and threads of this folder, the ordinary lines, and the examples of
-messages_test.cpp. An answer is the first cause, its severity and its first fix. Prints each row with the number of answers that change: of cases, of
+messages_test.cpp. An answer is the first cause, its severity and its first fix; for tables other than messages, all of it. Prints each row with the number of answers that change: of cases, of
 ordinary lines, of examples; then those rows that can go together, taken out one after the other. --without takes rows out from the start."""
 import argparse
 import collections
@@ -65,7 +65,8 @@ class Asked:
             file.flush()
             done = subprocess.run([self.program], input="".join("\n".join(self.logs[i][2]) + "\n\x1e\n" for i in chosen), capture_output=True, encoding="utf-8",
                                   env={**os.environ, "HOME": "/nonexistent", "KSHIM_KNOWLEDGE": file.name}, check=True)
-        return dict(zip(chosen, (answer_of(json.loads(text)) for text in done.stdout.split("\x1e\n")[:-1]), strict=True))
+        whole = (lambda answer: (answer, None)) if self.table != "messages" else answer_of
+        return dict(zip(chosen, (whole(json.loads(text)) for text in done.stdout.split("\x1e\n")[:-1]), strict=True))
 
     def touched(self, row):
         """Of the logs, those that the row may have to do with."""

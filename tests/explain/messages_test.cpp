@@ -690,6 +690,23 @@ TEST(Messages, TextsOfAPattern) {
   EXPECT_EQ(required_texts("(?P<cc>ab)?(?:cd){0,2}e(?i)f"), (Texts{{"e"}, {"f"}}));
 }
 
+TEST(Messages, AnAlternativeMatchesForItsPattern) {
+  PatternSet set;
+  set.add(R"(first (?P<a>\d)|[]|]second|thi\|rd|(?:fou|fi)fth)");
+  set.add("none|second");
+  const auto matched = [&](std::string_view line) {
+    std::vector<int> found;
+    set.match(line, found);
+    return found;
+  };
+  EXPECT_EQ(matched("first 1"), (std::vector{0}));
+  EXPECT_EQ(matched("|second, and thi|rd"), (std::vector{0, 1}));
+  EXPECT_EQ(matched("a second"), (std::vector{1}));
+  EXPECT_EQ(matched("FIFTH"), (std::vector{0}));
+  EXPECT_EQ(matched("thi"), std::vector<int>());
+  EXPECT_EQ(set.named_groups(0, "first 7").at("a"), "7");
+}
+
 TEST(Messages, NoErrorIsWithoutAStep) {
   for (const Row& row : kRows) {
     const Explanation explanation = explained(row.text);

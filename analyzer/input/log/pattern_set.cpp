@@ -109,6 +109,33 @@ class LiteralExtractor {
   std::size_t at_ = 0;
 };
 
+/// "a|b(?:c|d)": a, b(?:c|d).
+std::vector<std::string_view> alternatives_of(std::string_view pattern) {
+  std::vector<std::string_view> out;
+  std::size_t from = 0;
+  int depth = 0;
+  bool in_class = false;
+  for (std::size_t at = 0; at < pattern.size(); ++at) {
+    const char c = pattern[at];
+    if (c == '\\') {
+      ++at;
+    } else if (in_class) {
+      in_class = c != ']';
+    } else if (c == '[') {
+      in_class = true;
+      if (pattern.substr(at + 1).starts_with('^')) ++at;
+      if (pattern.substr(at + 1).starts_with(']')) ++at;
+    } else if (c == '(' || c == ')') {
+      depth += c == '(' ? 1 : -1;
+    } else if (c == '|' && depth == 0) {
+      out.push_back(pattern.substr(from, at - from));
+      from = at + 1;
+    }
+  }
+  out.push_back(pattern.substr(from));
+  return out;
+}
+
 // Literals are looked up by their first two letters; a shorter one makes every line a candidate.
 constexpr std::size_t kPrefix = 2;
 
@@ -174,24 +201,33 @@ PatternSet::PatternSet() {
 }
 
 int PatternSet::add(std::string_view pattern) {
-  single_.push_back({std::string(pattern), nullptr});
-  return index_.add(required_texts(pattern));
+  const int index = size();
+  for (const std::string_view each : alternatives_of(pattern)) {
+    index_.add(required_texts(each));
+    alternatives_.push_back({std::string(each), index, nullptr});
+  }
+  single_.push_back({std::string(pattern), index, nullptr});
+  return index;
 }
 
-const RE2& PatternSet::single(int index) const {
-  Single& found = single_[static_cast<std::size_t>(index)];
-  if (!found.compiled) found.compiled = std::make_unique<RE2>(found.pattern, options_);
-  if (!found.compiled->ok())
-    throw std::logic_error("a pattern of kshim explain is wrong: " + found.pattern + ": " +
-                           found.compiled->error());
-  return *found.compiled;
+const RE2& PatternSet::compiled(Single& single) const {
+  if (!single.compiled) single.compiled = std::make_unique<RE2>(single.pattern, options_);
+  if (!single.compiled->ok())
+    throw std::logic_error("a pattern of kshim explain is wrong: " + single.pattern + ": " +
+                           single.compiled->error());
+  return *single.compiled;
 }
 
 void PatternSet::match(std::string_view line, std::vector<int>& found) const {
   lower_.resize(line.size());
   std::ranges::transform(line, lower_.begin(), lower);
-  index_.candidates(lower_, found);
-  std::erase_if(found, [&](int index) { return !RE2::PartialMatch(piece(line), single(index)); });
+  index_.candidates(lower_, candidates_);
+  found.clear();
+  for (const int candidate : candidates_) {
+    Single& each = alternatives_[static_cast<std::size_t>(candidate)];
+    if ((found.empty() || found.back() != each.of) && RE2::PartialMatch(piece(line), compiled(each)))
+      found.push_back(each.of);
+  }
 }
 
 std::string PatternSet::first_group(int index, std::string_view line) const {

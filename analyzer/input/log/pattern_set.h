@@ -80,12 +80,17 @@ class PatternSet {
   /// A pattern, compiled on first use: few logs have the literals of more than a handful.
   struct Single {
     std::string pattern;
+    int of = 0;  ///< an alternative: index of its pattern
     std::unique_ptr<RE2> compiled;
   };
-  const RE2& single(int index) const;
+  const RE2& compiled(Single& single) const;
+  const RE2& single(int index) const { return compiled(single_[static_cast<std::size_t>(index)]); }
   mutable std::vector<Single> single_;
-  mutable LiteralIndex index_;
-  mutable std::string lower_;  ///< the line at hand
+  /// What tells whether a pattern matches: of a long one, a line has the literals of one or two.
+  mutable std::vector<Single> alternatives_;
+  mutable LiteralIndex index_;  ///< of the alternatives
+  mutable std::string lower_;   ///< the line at hand
+  mutable std::vector<int> candidates_;
 };
 
 }  // namespace kshim::input
