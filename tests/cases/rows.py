@@ -96,7 +96,7 @@ def main():
         messages = {row["id"]: row for row in json.loads((ROOT / "knowledge/messages.json").read_text(encoding="utf-8"))["messages"]}
         for row in rows:
             if row["message"] not in by_message:
-                by_message[row["message"]] = asked.touched(messages[row["message"]]) if row["message"] in messages else []
+                by_message[row["message"]] = asked.touched(messages.get(row["message"], row))  # of a family: of all
             touched[id(row)] = by_message[row["message"]]
     left, useless = rows, []
     for row in rows:

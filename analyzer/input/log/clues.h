@@ -152,7 +152,6 @@ struct LogFacts {
   std::vector<OrdinalMention> ordinals;
   image::Version driver;      ///< newest CUDA version it serves; unknown = {0, 0}
   std::string kernel_module;  ///< "535.288.01"
-  std::uint64_t driver_line = 0;
   image::Version toolkit;
   image::Version ptx;               ///< that a line says the program's PTX has
   image::Version compiler_package;  ///< CUDA of conda's cuda-nvcc, which need not be that of the libraries

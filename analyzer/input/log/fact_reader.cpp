@@ -88,7 +88,6 @@ void FactReader::set_driver(Version version) {
   constexpr Version kFirstWithKepler{4, 2};  // "driver 4.10" is meant to be 410
   if (version < kFirstWithKepler) return;
   clues_.driver = version;
-  clues_.driver_line = clues_.lines;
 }
 
 void FactReader::set_toolkit(Version version) {
