@@ -579,9 +579,11 @@ constexpr Pass kPasses[] = {
     // What the tables have for a log's message, and what it lists as installed: both come first.
     {"message", Pass::all, [](const Making& of, AdviceDraft& to) { add_remedies(of.message, to); }},
     {"listing", Pass::all, [](const Making& of, AdviceDraft& to) { add_by_listing(of.at, to.fixes); }},
+    {"own-build", Pass::all, [](const Making& of, AdviceDraft& to) { use_own_command(of.at, to.fixes); }},
     // What cannot be done here goes or, where an installed package pins what it replaces, takes the owner
     // along; what is left says what it takes for granted.
     {"language", Pass::all, [](const Making& of, AdviceDraft& to) { keep_for_language(of.at, to.fixes); }},
+    {"conda", Pass::all, [](const Making& of, AdviceDraft& to) { keep_for_conda(of.at, to.fixes); }},
     {"host", Pass::all, [](const Making& of, AdviceDraft& to) { keep_for_host(of.at, to.fixes); }},
     {"tries", Pass::all, [](const Making& of, AdviceDraft& to) { order_by_tries(of.at, to.fixes); }},
     {"feasible", Pass::all, [](const Making& of, AdviceDraft& to) { keep_feasible(of.at, to.fixes); }},

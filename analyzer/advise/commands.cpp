@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "analyzer/advise/fixes.h"
+#include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
@@ -124,6 +125,39 @@ void keep_for_language(const diagnose::Facts& at, FixDrafts& fixes) {
       return (command.needs & say::need::python) != 0;
     };
     return std::erase_if(fix.steps, is_pythons) == 0 || !fix.steps.empty();
+  });
+}
+
+void keep_for_conda(const diagnose::Facts& at, FixDrafts& fixes) {
+  if (at.package.manager != "conda") return;
+  const data::WheelName own = wheel_of(at);
+  const data::InstallerRow* row = data::find_installer(own.distribution, "conda");
+  image::Version cuda = newest_cuda_for(at);
+  constexpr image::Version kOfToday{12, 9};  // most drivers run it
+  if (!at.driver.cuda.known() && kOfToday < cuda &&
+      builds_for(*data::toolkit_at_most(kOfToday), {*at.gpu.cc, image::Suffix::none}))
+    cuda = kOfToday;
+  for (FixDraft& fix : fixes) {
+    bool of_package = false;
+    const auto is_pips = [&](const say::Command& command) {
+      return std::ranges::any_of(command.steps, [&](const say::Step& step) {
+        const say::Install* install = std::get_if<say::Install>(&step.action);
+        if (install == nullptr) return std::holds_alternative<say::Remove>(step.action);
+        if (install->tool == "conda" || !install->environment.empty()) return false;
+        for (const say::Requirement& package : install->packages)
+          of_package = of_package || data::wheel_name(package.name).distribution == own.distribution;
+        return true;
+      });
+    };
+    if (std::erase_if(fix.steps, is_pips) == 0 || !of_package || !fix.steps.empty()) continue;
+    fix.steps = row != nullptr && cuda.known()
+                    ? commands_of(row->command, {{"cuda", name(cuda)}, {"major", std::to_string(cuda.major)}})
+                    : commands_of("conda update {package}",
+                                  {{"package", core::shell_quote(at.package.name.shown())}});
+  }
+  std::ranges::stable_partition(fixes, [](const FixDraft& fix) {
+    return !fix.steps.empty() ||
+           (fix.kind != core::FixKind::reinstall && fix.kind != core::FixKind::downgrade);
   });
 }
 

@@ -18,6 +18,9 @@ std::string removable_cache_entry(std::string_view path);
 /// comes last.
 void keep_for_language(const diagnose::Facts& at, FixDrafts& fixes);
 
+/// For what conda installed: conda's own step in place of pip's, and none where it has none.
+void keep_for_conda(const diagnose::Facts& at, FixDrafts& fixes);
+
 /// For a user of Windows: no command of Linux alone. The others are printed for PowerShell.
 void keep_for_windows(const diagnose::Facts& at, FixDrafts& fixes);
 

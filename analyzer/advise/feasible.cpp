@@ -2,6 +2,7 @@
 // What can be done here, and what a fix takes for granted: questions asked of its steps.
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
+#include "analyzer/owner/distributions.h"
 
 namespace kshim::advise {
 using core::Assumed;
@@ -92,6 +93,28 @@ bool is_feasible(const Facts& at, const FixDraft& fix) {
                                       : data::can_ever_run(at.gpu.cc, fix.cuda);
 }
 
+// pip takes what is there for done: "Requirement already satisfied".
+bool is_satisfied(const Facts& at, const Install& step) {
+  if (step.tool == "conda" || !step.environment.empty() || step.packages.empty() ||
+      std::ranges::any_of(step.words, [](std::string_view word) {
+        return word == "--upgrade" || word == "--force-reinstall" || word.starts_with("--no-binary");
+      }))
+    return false;
+  return std::ranges::all_of(step.packages, [&](const say::Requirement& package) {
+    const auto there = std::ranges::find_if(at.process.installed, [&](const auto& row) {
+      return data::ProjectName(row.first) == data::ProjectName(package.name);
+    });
+    return there != at.process.installed.end() && package.extras.empty() &&
+           (package.release.empty() || !owner::exclude_each_other(package.release, "==" + there->second));
+  });
+}
+
+bool is_void(const Facts& at, const FixDraft& fix) {
+  const auto steps = steps_of<Install>(fix);
+  return !steps.empty() && steps.size() == fix.steps.size() &&
+         std::ranges::all_of(steps, [&](const Install* step) { return is_satisfied(at, *step); });
+}
+
 bool depends_on(const Facts& at, const FixDraft& fix, Assumed what) {
   const bool chosen = fix.id == "install-build";  // for this GPU or driver
   switch (what) {
@@ -133,7 +156,7 @@ void keep_feasible(const Facts& at, FixDrafts& fixes) {
   for (FixDraft& fix : fixes)
     if (!fix.cuda.known() && fix.kind == FixKind::reinstall && !fix.steps.empty())
       fix.cuda = cuda_of(fix.steps.back());
-  std::erase_if(fixes, [&](const FixDraft& fix) { return !is_feasible(at, fix); });
+  std::erase_if(fixes, [&](const FixDraft& fix) { return !is_feasible(at, fix) || is_void(at, fix); });
   std::ranges::stable_partition(fixes, keeps_commands);
   // A driver that was too old for one build is not asked to run a newer one.
   if (at.cause == core::Cause::ptx_newer_than_driver && !at.driver.cuda.known())

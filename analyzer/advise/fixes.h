@@ -82,6 +82,10 @@ struct Remedies {
 Remedies remedies_of(const diagnose::Facts& at);
 /// Puts them beside the fixes of the cause.
 void add_remedies(Remedies remedies, AdviceDraft& advice);
+/// The newest CUDA that compiles for the GPU and that the driver runs; unknown where the GPU is not known.
+image::Version newest_cuda_for(const diagnose::Facts& at);
+/// The first fix, where it is a build, as the build command that the log shows, for this GPU.
+void use_own_command(const diagnose::Facts& at, FixDrafts& fixes);
 /// What the log lists as installed decides which side to change: that fix comes first.
 void add_by_listing(const diagnose::Facts& at, FixDrafts& fixes);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/fixes.h"
+#include "analyzer/advise/remedies.h"
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/program.h"
@@ -135,10 +136,17 @@ RecipeCommand command_for(say::Build build, std::string_view source, std::string
   return {command_of(std::move(build)), std::move(where)};
 }
 
+namespace {
+
+bool is_of(const data::WorkaroundRow& row, const Facts& at) {
+  return (at.package.name == row.package || at.package.software == row.package) && is_shown(row.when, at);
+}
+
+}  // namespace
+
 bool has_other_ways(const Facts& at) {
-  return std::ranges::any_of(data::workarounds(), [&](const data::WorkaroundRow& row) {
-    return at.package.name == row.package || at.package.software == row.package;
-  });
+  return std::ranges::any_of(data::workarounds(),
+                             [&](const data::WorkaroundRow& row) { return is_of(row, at); });
 }
 
 namespace {
@@ -171,11 +179,15 @@ bool add_other_ways(const Facts& at, FixDrafts& fixes) {
       {"unread",
        build.empty() ? "python -c 'import torch; print(torch.__version__)' says which that is; " : ""},
       {"cupy", cupy_for(at.driver.cuda)},
+      {"last_cuda", name(newest_cuda_for(at))},
+      {"torch_index", torch_index(at)},
       {"cuda", name(toolkit != nullptr ? toolkit->version : image::Version{})}};
   for (const data::WorkaroundRow& row : data::workarounds()) {
-    if (at.package.name != row.package && at.package.software != row.package) continue;
     const bool needs_cuda = core::asks_for(row.command, "cuda");
-    if (row.cause != at.cause || (needs_cuda && toolkit == nullptr)) continue;
+    const bool needs_drop = core::asks_for(row.title, "last_cuda");
+    if (!is_of(row, at) || row.cause != at.cause || (needs_cuda && toolkit == nullptr) ||
+        (needs_drop && last_before_dropped(at) == nullptr))
+      continue;
     fixes.push_back(fix_of_row(row, "workaround", words, &at.process.program));
   }
   return has_other_ways(at);

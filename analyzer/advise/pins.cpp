@@ -31,7 +31,7 @@ std::vector<Owner> objecting(const std::vector<Distribution>& there, const Requi
   return out;
 }
 
-unsigned major_of(std::string_view release) {
+unsigned major_in(std::string_view release) {
   const std::size_t digit = std::min(release.find_first_of("0123456789"), release.size());
   return core::first_number<unsigned>(release.substr(digit)).value_or(0);
 }
@@ -39,8 +39,8 @@ unsigned major_of(std::string_view release) {
 /// A library's major version is in the name of its file, which the owner links: another one does not serve
 /// it.
 bool changes_file(const Requirement& package, const Owner& owner) {
-  return ProjectName(package.name).is_nvidias() && major_of(owner.range) != 0 &&
-         (major_of(package.release) != major_of(owner.range));
+  return ProjectName(package.name).is_nvidias() && major_in(owner.range) != 0 &&
+         (major_in(package.release) != major_in(owner.range));
 }
 
 /// pip takes "name" for done where it is there, whatever its extras were.

@@ -364,6 +364,12 @@ void add_rebuild_fixes(const Facts& at, FixDrafts& fixes) {
   if (!at.gpu.cc) return;
   if (at.file.loose) return add_compiler_fix(at, fixes);
   if (at.package.released) return add_other_build_fix(at, fixes);
+  // Of another language, pip installs nothing, and what it would install is not what its user builds.
+  if (is_shown("not-python", at)) {
+    if (add_other_ways(at, fixes) && !fixes.empty()) return;
+    if (data::find_installer(wheel_of(at).distribution, "pip") != nullptr)
+      return add_other_build_fix(at, fixes);
+  }
   if (is_vendors(at)) return add_release_fix(at, fixes);
   if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
   add_extension_fix(at, fixes);

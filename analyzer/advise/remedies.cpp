@@ -68,16 +68,6 @@ unsigned cuda_major(const Facts& at) {
   return std::clamp(major, 11U, at.images.toolkit.known() ? 13U : 12U);
 }
 
-// The newest that compiles for the GPU and that the driver runs.
-std::string cuda_for_gpu(const Facts& at) {
-  image::Version out;
-  for (const ToolkitRow& row : data::toolkits())
-    if (at.gpu.cc && builds_for(row, {*at.gpu.cc, image::Suffix::none}) &&
-        data::can_run(at.gpu.cc, at.driver.cuda, row.version))
-      out = row.version;
-  return name(out);
-}
-
 // "below 5.0", "from 5.0", "below message" (what it asks for), "unknown"; empty: of all.
 bool is_of_gpu(std::string_view gpus, const Facts& at) {
   if (gpus.empty() || !at.gpu.cc) return gpus.empty() || gpus == "unknown";
@@ -134,7 +124,7 @@ std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
                          {"cmake_list", list_of(at, ArchList::numbers)},
                          {"torch_index", torch_index(at)},
                          {"library", shell_quote(at.file.path)},
-                         {"gpu_cuda", cuda_for_gpu(at)},
+                         {"gpu_cuda", name(newest_cuda_for(at))},
                          {"cu", fmt::format("{}", cuda_major(at))},
                          {"-cu", cuda_major(at) < 13 ? fmt::format("-cu{}", cuda_major(at)) : std::string()}};
   if (device)
@@ -176,6 +166,15 @@ bool installs(const FixDraft& fix) {
 }
 
 }  // namespace
+
+image::Version newest_cuda_for(const Facts& at) {
+  image::Version out;
+  for (const ToolkitRow& row : data::toolkits())
+    if (at.gpu.cc && builds_for(row, {*at.gpu.cc, image::Suffix::none}) &&
+        data::can_run(at.gpu.cc, at.driver.cuda, row.version))
+      out = row.version;
+  return out;
+}
 
 std::string torch_index(const Facts& at) {
   data::WheelName torch;
@@ -254,7 +253,9 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
   if (at.cause == Cause::library_not_found && said("library_wheel") && python && in_python &&
       (brought || (!has_own && !core::contains(pip, '[') &&
                    (at.call.message == "ld_missing" || at.call.message == "cudnn_load")))) {
-    FixDraft fix = fix_of("install-library-wheel", words);
+    const std::string wheel = at.call.said.at("library_wheel");
+    const bool there = at.process.installed.contains(wheel.substr(0, wheel.find_first_of("<>=!~")));
+    FixDraft fix = fix_of(there ? "load-installed-library" : "install-library-wheel", words);
     // PyTorch, TensorFlow and JAX look there by themselves.
     const std::string& site = at.process.python_env.site;
     if (!site.empty() && !brought)

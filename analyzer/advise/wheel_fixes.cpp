@@ -330,12 +330,18 @@ bool add_wheel_fix(const Facts& at, FixDrafts& fixes, std::string_view distribut
       return add_follower_fix(at, wheel, row.leader, fixes) && is_plain(wheel.version);
   // What loads a library of NVIDIA's was built for one CUDA: its own comes first.
   std::vector<std::string_view> own;
+  // What compiles at run time needs a compiler that knows the GPU.
+  const bool compiles = at.cause == core::Cause::nvrtc_arch_unsupported;
+  const auto is_own = [&](std::string_view variant) {
+    const data::ToolkitRow* toolkit = data::toolkit_at_most(cuda_of(variant));
+    return compiles ? toolkit != nullptr && builds_for(*toolkit, {*at.gpu.cc, image::Suffix::none})
+                    : is_vendors(at) && cuda_of(wheel.variant).known() &&
+                          cuda_of(variant).major == cuda_of(wheel.variant).major;
+  };
   for (const WheelRow& row : wheels())
-    if (is_vendors(at) && row.distribution == wheel.distribution && cuda_of(wheel.variant).known() &&
-        cuda_of(row.variant).major == cuda_of(wheel.variant).major)
-      own.push_back(row.variant);
+    if (row.distribution == wheel.distribution && is_own(row.variant)) own.push_back(row.variant);
   auto choice = choose_wheel(at, wheel, likely_driver(at), own);
-  if (!choice && !own.empty()) choice = choose_wheel(at, wheel, likely_driver(at));
+  if (!choice && !own.empty() && !compiles) choice = choose_wheel(at, wheel, likely_driver(at));
   // The same project under another name, with code for other GPUs.
   for (const data::SiblingRow& row : data::knowledge().siblings) {
     if (choice || row.distribution != wheel.distribution) continue;

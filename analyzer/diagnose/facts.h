@@ -188,6 +188,7 @@ struct Facts {
     std::string arch_variable;         ///< of that build, for its architectures
     bool arch_dots = false;            ///< with values such as 8.6
     bool arch_flags = false;           ///< with options of nvcc as its value
+    std::string build_command;         ///< as a log shows it, with architectures in it
     bool operator==(const Package&) const = default;
   } package;
 
@@ -203,6 +204,7 @@ struct Facts {
     std::string service;             ///< of docker compose, whose line failed
     std::vector<std::string> shows;  ///< what else a log shows: wsl, container, windows, jetson, restarted,
                                      ///< launched
+    std::map<std::string, std::string> installed;  ///< packages that pip says are there, with their releases
     std::vector<core::Assumed> unsaid;  ///< what a log does not say; of a report or a file: nothing
     bool ranked = false;                ///< a launcher started it as one of several
     bool parent_initialized = false;    ///< it was forked from one that had initialized CUDA

@@ -168,7 +168,7 @@ void say_memory(const LogFacts& clues, Facts& at) {
 
 // Another language's stack, and nothing of a Python environment beside it.
 bool is_of_another_language(const LogFacts& clues, const LogMatch* hit) {
-  constexpr std::array kLanguages = {"rust", "java", "node", "go", "dotnet", "julia"};
+  constexpr std::array kLanguages = {"rust", "java", "node", "go", "dotnet", "julia", "r"};
   return !clues.has("package-manager") && (hit == nullptr || hit->frames.empty()) &&
          std::ranges::any_of(kLanguages, [&](const char* each) { return clues.has(each); });
 }
@@ -222,8 +222,15 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
     std::from_chars(missing->major.data(), missing->major.data() + missing->major.size(), wanted);
     std::from_chars(listed.data(), listed.data() + listed.size(), there);
     const ToolkitRow* last = data::toolkit_at_most({static_cast<std::uint16_t>(wanted), 99});
-    if (missing->name == "cublas" && last != nullptr && last->version.major == wanted)
+    const bool numbered = missing->name == "cublas" || missing->name == "cudart" || missing->name == "nvrtc";
+    if (numbered && last != nullptr && last->version.major == wanted)
       at.call.said["cuda_packages"] = fmt::format("{}-{}", last->version.major, last->version.minor);
+    at.call.said["library_file"] = core::basename_of(at.file.path);
+    if (missing->name == "cudnn") {
+      const unsigned cuda = at.images.toolkit.known() ? at.images.toolkit.major : 12;
+      at.call.said["cudnn_major"] = missing->major;
+      at.call.said["cudnn_package"] = wanted < 9 ? "libcudnn8" : fmt::format("libcudnn9-cuda-{}", cuda);
+    }
     if (there == 0 || there == wanted) say_library_wheel(at, at.images.toolkit.major);
     if (there != 0 && there != wanted) at.call.said[there > wanted ? "newer_there" : "older_there"] = listed;
   }
@@ -351,7 +358,9 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   at.package.arch_variable = clues.arch_variable;
   at.package.arch_dots = clues.arch_dots;
   at.package.arch_flags = clues.arch_flags;
+  at.package.build_command = clues.build_command;
   at.process.container_image = clues.container_image;
+  at.process.installed = clues.installed;
   at.package.released =
       clues.has("released") && clues.build_system.empty() && (!clues.has("python") || clues.packages.empty());
   at.process.interpreter = clues.has("portable") ? R"(.\python_embeded\python.exe -s)" : "";
@@ -426,13 +435,14 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
     // "NCCL version 2.21.5+cuda11.8" is how NCCL names itself.
     const bool of_wheel = !package->variant.empty() && !package->variant.starts_with("cuda");
     const bool named = clues.has("python") && data::comes_by_pip(package->known_as());
-    if ((named || of_pip || of_wheel) && !package->from_source) {
+    if ((named || of_pip || of_wheel || package->of_conda) && !package->from_source) {
       at.package.name = package->known_as();
       at.file.origin = Origin::installed;
     }
+    if (package->of_conda) at.package.manager = "conda";
   }
   at.package.builds = clues.has("builds") || !clues.build_system.empty() || !clues.arch_variable.empty() ||
-                      at.package.from_source || !at.images.list.empty() ||
+                      !clues.build_command.empty() || at.package.from_source || !at.images.list.empty() ||
                       clues.env.contains("TORCH_CUDA_ARCH_LIST");
   // A program of a name that its makers build, alone in the log, though no package failed.
   if (package == nullptr && clues.packages.size() == 1 && is_released(clues.packages.front().name))

@@ -50,6 +50,9 @@ std::string values_of(const core::Finding& finding) {
         const image::Version version = about.call.compiler->version;
         const bool knows =
             first != nullptr && last != nullptr && !(version < first->version) && !(last->version < version);
+        // The headline of a log has the two.
+        if (core::contains(finding.headline, "does not compile for"))
+          return version.known() && !knows ? "it is of CUDA " + name(version) : std::string();
         if (version.known() && !knows && !compiler.empty())
           return fmt::format("{} against {} of CUDA {}", asked, compiler, name(about.call.compiler->version));
         return compiler.empty() ? asked : fmt::format("{} against {}", asked, compiler);

@@ -109,7 +109,8 @@ unsigned needs_of(std::string_view pattern, std::string_view program) {
   return out;
 }
 
-/// The words of arguments; a word that was filled in stays one where it was quoted.
+}  // namespace
+
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> out;
   for (std::size_t at = 0; at < text.size();) {
@@ -121,6 +122,8 @@ std::vector<std::string> words_of(std::string_view text) {
   return out;
 }
 
+namespace {
+
 std::vector<Variable> variables_of(std::string_view text) {
   std::vector<Variable> out;
   for (const std::string& word : words_of(text)) {
@@ -130,7 +133,8 @@ std::vector<Variable> variables_of(std::string_view text) {
   return out;
 }
 
-/// A word without its quotes.
+}  // namespace
+
 std::string unquoted(std::string_view word) {
   std::string out;
   for (std::size_t at = 0; at < word.size();) {
@@ -141,6 +145,8 @@ std::string unquoted(std::string_view word) {
   }
   return out;
 }
+
+namespace {
 
 Install install_of(const Verb& verb, std::string_view arguments) {
   Install out{verb.tool, verb.action, words_of(arguments)};

@@ -18,6 +18,11 @@ Command command_of(Build build);
 /// `pip install` with the options that rebuild a package.
 std::string_view pip_install(data::Pip how);
 
+/// The words of arguments; one that was quoted stays one.
+std::vector<std::string> words_of(std::string_view text);
+/// A word without its quotes.
+std::string unquoted(std::string_view word);
+
 /// Where the commands of a fix run.
 struct Shell {
   const owner::PythonEnvironment& python;

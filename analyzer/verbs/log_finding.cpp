@@ -141,6 +141,16 @@ Finding log_finding(const input::LogFacts& clues, const diagnose::Judgment& judg
     finding.headline =
         fmt::format("{} is missing{}", core::basename_of(finding.object), named ? " for {owner}" : "");
   }
+  if (finding.headline.empty() && finding.cause == Cause::nvrtc_arch_unsupported &&
+      finding.about->call.compiler) {
+    const diagnose::Facts& about = *finding.about;
+    const image::Arch asked = about.call.compiler->asked;
+    const bool named = !about.package.software.empty() || !about.package.project.empty();
+    const std::string target = asked.cc.major != 0 ? sm_name(asked) : about.gpu.cc ? "{gpu}" : "";
+    if (!target.empty())
+      finding.headline = fmt::format("{}{} does not compile for {}", named ? "{owner}: " : "",
+                                     about.call.compiler->name, target);
+  }
   // The list is of what works.
   if (finding.about->package.works) {
     finding.images.clear();

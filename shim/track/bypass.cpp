@@ -28,10 +28,10 @@ using report::RecordType;
 // Limits for one process: enough to name the files.
 constexpr std::size_t kMaxFiles = 16;
 constexpr std::size_t kMaxNames = 8;
-// What an exit may cost: guarded reads of tables (a few microseconds each; one large file does not use up what
-// there is for the others) and bytes that are searched for the driver's name, in all about 50 ms of work; and
-// time, which a loaded machine may give to others. Few files are searched: those with a look-up function that
-// is bound past the shim.
+// What an exit may cost: guarded reads of tables (a few microseconds each; one large file does not use up
+// what there is for the others) and bytes that are searched for the driver's name, in all about 50 ms of
+// work; and time, which a loaded machine may give to others. Few files are searched: those with a look-up
+// function that is bound past the shim.
 constexpr std::uint64_t kMaxTime = 500'000'000;  // nanoseconds
 constexpr std::size_t kMaxReads = 8192;
 constexpr std::size_t kMaxReadsOfFile = 1024;

@@ -25,6 +25,11 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"cuInit returned 3: initialization error", Cause::driver_mismatch, 3},
+    {"/x/.javacpp/cache/cuda-11.6-8.3-1.5.7-linux-x86_64.jar/libjnicudnn.so: libcudnn.so.8: cannot open "
+     "shared object "
+     "file",
+     Cause::library_not_found, 0},
     {"cudart_stub.cc:28] Could not find cuda drivers on your machine, GPU will not be used.",
      Cause::no_device, 0},
     {"ptxas fatal: Feature 'cvt with .e4m3x2' requires PTX ISA .version 8.1 or later", Cause::unknown, 0},

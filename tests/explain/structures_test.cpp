@@ -17,25 +17,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Finding first_of(const std::string& log) {
-  const Explanation explanation = explained(log);
-  EXPECT_FALSE(explanation.findings.empty()) << log;
-  return explanation.findings.empty() ? Finding{} : explanation.findings.front();
-}
-
-std::string first_command(const Finding& finding) {
-  return finding.fixes.empty() || finding.fixes.front().commands.empty()
-             ? std::string()
-             : finding.fixes.front().commands.front();
-}
-
-std::string all_commands(const Finding& finding) {
-  std::string out;
-  for (const Fix& fix : finding.fixes)
-    for (const std::string& command : fix.commands) out += command + "\n";
-  return out;
-}
-
 std::string page(const std::string& log) { return rendered(explained(log), Format::text, {.width = 100}); }
 
 std::size_t evidence(const Finding& finding, EvidenceId id) {

@@ -114,6 +114,8 @@ struct PackageMention {
   std::string variant;  ///< "cu128", of a local version
   std::uint64_t line = 0;
   bool from_source = false;  ///< the log calls it a build from source
+  bool past = false;         ///< of the release that worked, or that something was made with
+  bool of_conda = false;     ///< a row of conda's list, or of its environment file
 
   /// The name by which pip or a table of ours finds it.
   std::string known_as() const;
@@ -174,14 +176,16 @@ struct LogFacts {
   bool has(std::string_view word) const { return shows.contains(word); }
   std::map<std::string, std::string> libraries;  ///< NVIDIA's that are listed as there: cudnn, and its 9
   GpuMemory memory;
-  std::vector<std::string> cuda_wheels;      ///< that are listed: nvidia-nccl-cu12
-  std::vector<std::string> driver_releases;  ///< of files and packages: 570.124.06
-  bool rocm = false;                         ///< AMD's HIP is at work
-  std::string build_system;                  ///< make, cmake, meson, bazel, cargo, spack
+  std::map<std::string, std::string> installed;  ///< by pip's word: "Requirement already satisfied"
+  std::vector<std::string> cuda_wheels;          ///< that are listed: nvidia-nccl-cu12
+  std::vector<std::string> driver_releases;      ///< of files and packages: 570.124.06
+  bool rocm = false;                             ///< AMD's HIP is at work
+  std::string build_system;                      ///< make, cmake, meson, bazel, cargo, spack
   /// The variable by which the project's build is told its architectures, where a command line has it.
   std::string arch_variable;
-  bool arch_dots = false;   ///< with values such as 8.6
-  bool arch_flags = false;  ///< with options of nvcc as its value
+  bool arch_dots = false;     ///< with values such as 8.6
+  bool arch_flags = false;    ///< with options of nvcc as its value
+  std::string build_command;  ///< that somebody typed, with architectures in it
   std::uint64_t lines = 0;
   std::uint64_t bytes = 0;
   std::uint64_t cut_lines = 0;  ///< longer than what is looked at

@@ -227,6 +227,30 @@ void FactReader::add_numbers(const std::string& words, image::ImageKind kind, co
   }
 }
 
+// A row of `conda list` that is not pip's, and one of an environment.yml: "- cupy=12.1".
+bool is_of_conda(const std::string& text) {
+  static const RE2 kRow(
+      R"(^\W{0,2}[\w.-]+ {2,}\d[\w.]* {2,}(?:[\w.]*_\d+|\w*h[0-9a-f]{6,}\w*)(?: {2,}[\w./-]+)?\s*$)");
+  static const RE2 kSpec(R"(^\s*- (?:[\w-]+::)?[\w.-]+=\d[^=\s]*(?:=\S+)?\s*$)");
+  return (RE2::PartialMatch(text, kRow) && text.find("pypi") == std::string::npos) ||
+         RE2::PartialMatch(text, kSpec);
+}
+
+// "It worked with 2.4", "trained with 1.10": not the release that is there, which the line may name behind.
+bool is_of_the_past(std::string_view before) {
+  static const RE2 kPast(
+      R"((?i)\b(?:(?:works?|worked|working|ran|runs?|fine|ok|trained)\b[^.;]{0,30}\b(?:with|on|in|under|until|using|before)|(?:upgrad|updat|mov|switch|migrat|chang)\w+ (?:\w+ ){0,2}from)(?: (?:the|an?|version|release))* $)");
+  constexpr std::size_t kLongest = 200;
+  return before.size() <= kLongest && RE2::PartialMatch({before.data(), before.size()}, kPast);
+}
+
+// "yours is 2.8.0+cu128", "upgraded to 2.9".
+bool find_present(const std::string& behind, std::string& version, std::string& variant) {
+  static const RE2 kPresent(
+      R"((?i)\b(?:yours (?:is|are)|(?:upgrad|updat|mov|switch|migrat|chang)\w+ (?:\w+ ){0,3}to|since|now|but (?:with|in|on)|not with|fails? (?:with|on|in)) (?:(?:is|on|with|the|version|release|PyTorch|torch) )*v?(\d+\.\d+[\w.]*?)(?:(?: ?\(|\+)(cu\d+)\)?)?(?:\.?$|\.?[\s,;:)]))");
+  return RE2::PartialMatch(behind, kPresent, &version, &variant);
+}
+
 void FactReader::add_software(int pattern, const std::string& text) {
   const std::string name(
       knowledge().software[static_cast<std::size_t>(pattern - own_.first_software)].package);
@@ -267,10 +291,29 @@ void FactReader::add_software(int pattern, const std::string& text) {
     static const RE2 kConda(R"(\bconda\b|\bpy\d[\d.]*_|::|[^=]=\d)");
     const bool own = !groups[3].empty() || groups[0].find("version") != std::string::npos ||
                      !RE2::PartialMatch(text, kConda);
-    const std::string version = groups[2].substr(0, groups[2].find_last_not_of('.') + 1);
-    note_package({name, own && groups[1] == "pytorch" ? name : groups[1], version, groups[3], clues_.lines,
-                  from_source});
-    if (!groups[2].empty()) break;
+    PackageMention found{name,
+                         own && groups[1] == "pytorch" ? name : groups[1],
+                         groups[2].substr(0, groups[2].find_last_not_of('.') + 1),
+                         groups[3],
+                         clues_.lines,
+                         from_source};
+    if (!found.version.empty()) {
+      found.of_conda = is_of_conda(text);
+      const std::size_t at = before.size() + groups[0].find(groups[1]);
+      const std::string behind = text.substr(from);
+      static const RE2 kVariant(R"(^ ?\(?(cu\d{2,3})\b)");
+      if (found.variant.empty()) RE2::PartialMatch(behind, kVariant, &found.variant);
+      static const RE2 kWasFine(
+          R"((?i)^,? (?:it |all |everything )?(?:was |were |is )?(?:fine|ok|work(?:s|ed))\b)");
+      found.past =
+          is_of_the_past(std::string_view(text).substr(0, at)) || RE2::PartialMatch(behind, kWasFine);
+      if (found.past && find_present(behind, found.version, found.variant)) {
+        found.past = false;
+        clues_.works.erase(name);
+      }
+    }
+    note_package(found);
+    if (!groups[2].empty() && !found.past) break;
     --from;  // what stands behind the name may stand before the next
   }
 }
@@ -284,7 +327,7 @@ void FactReader::note_package(const PackageMention& package) {
   if (known == clues_.packages.end()) {
     if (clues_.packages.size() >= kMaxPackages) return;
     clues_.packages.push_back(package);
-  } else if (known->version.empty() && !package.version.empty()) {
+  } else if ((known->version.empty() || known->past) && !package.version.empty()) {
     const bool from_source = known->from_source;
     *known = package;
     known->from_source = known->from_source || from_source;
@@ -450,6 +493,7 @@ void FactReader::take(int index, const std::string& text) {
 void FactReader::take_clue(const data::ClueRow& row, int index, const std::string& fact,
                            const std::string& text) {
   constexpr auto kCubin = image::ImageKind::cubin;
+  note_build(row.kind, text);
   switch (row.kind) {
     case ClueKind::cc:
     case ClueKind::cc_found:
@@ -555,6 +599,8 @@ void FactReader::take_clue(const data::ClueRow& row, int index, const std::strin
       if (groups.size() > 2 && clues_.libraries.size() < kMaxEnv) clues_.libraries.emplace(fact, groups[2]);
       return;
     }
+    case ClueKind::installed:
+      return note_installed(patterns_.groups(index, text));
     case ClueKind::cuda_wheel:
       return add_new(fact, clues_.cuda_wheels);
     case ClueKind::driver_release:
@@ -597,6 +643,14 @@ void FactReader::note_works(int pattern, const std::string& name, const std::str
   if (works) clues_.works.insert(name);
 }
 
+// pip says which release is there: of what the table software knows as well.
+void FactReader::note_installed(const std::vector<std::string>& groups) {
+  if (groups.size() < 4 || clues_.installed.size() >= kMaxPackages) return;
+  clues_.installed.emplace(groups[1], groups[2]);
+  if (const std::string name = software_of(groups[1]); !name.empty())
+    note_package({name, groups[1], groups[2], groups[3], clues_.lines});
+}
+
 // A step that changed nothing, by its own sentence or by the heading above it.
 void FactReader::note_tried(const data::ClueRow& row, const std::string& text) {
   static const RE2 kUseless(
@@ -618,6 +672,24 @@ void FactReader::note_solution(const std::string& text) {
     found.variant = variant;
   }
   if (!found.version.empty()) clues_.solution = std::move(found);
+}
+
+// "$ cmake -B build -DCMAKE_CUDA_ARCHITECTURES=86": what was typed, and no line that a build prints of
+// itself.
+void FactReader::note_build(ClueKind kind, const std::string& text) {
+  constexpr std::array kOfBuild = {ClueKind::arch_list, ClueKind::arch_words, ClueKind::arch_option,
+                                   ClueKind::arch_flags, ClueKind::env};
+  static const RE2 kTyped(
+      R"(^\s*((?:[^$#>`]{0,120}[$#>] +|[^`]{0,120}`\$? ?|RUN +)?)((?:[A-Z_]\w*=(?:"[^"]*"|'[^']*'|\S*) +)*([\w./-]*nvcc|cmake|make|pip3?|python3?|cargo|\./configure) [^`]*))");
+  constexpr std::size_t kLongest = 400;
+  std::string prompt;
+  std::string command;
+  std::string program;
+  if (!core::contains(kOfBuild, kind) || text.size() > kLongest) return;
+  RE2::PartialMatch(text, kTyped, &prompt, &command, &program);
+  const bool printed = prompt.empty() && program.ends_with("nvcc");
+  const bool whole = text.ends_with(command) || prompt.find('`') != std::string::npos;
+  if (!command.empty() && !printed && whole) clues_.build_command = command;
 }
 
 void FactReader::note_program(ClueKind by, std::string name) {

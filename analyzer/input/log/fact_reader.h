@@ -73,6 +73,8 @@ class FactReader {
   void add_option(const std::vector<std::string>& groups);
   void add_frame(const std::vector<std::string>& groups);
   void add_env(const std::string& fact);
+  void note_installed(const std::vector<std::string>& groups);
+  void note_build(data::ClueKind kind, const std::string& text);
   void note_program(data::ClueKind by, std::string name);
   void note_works(int pattern, const std::string& name, const std::string& text);
   void note_tried(const data::ClueRow& row, const std::string& text);

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first fix is what an expert would do: by the packager at hand, in the words of the user's own build,
+// and nothing that is done already.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "analyzer/render/render.h"
+#include "tests/explain/explained.h"
+#include "tests/support/command_names.h"
+
+namespace kshim::test {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+Fix first_fix(const std::string& log) {
+  const Finding finding = first_of(log);
+  EXPECT_FALSE(finding.fixes.empty()) << log;
+  return finding.fixes.empty() ? Fix{} : finding.fixes.front();
+}
+
+std::string command_for(const std::string& log) { return first_command(first_of(log)); }
+std::string commands_for(const std::string& log) { return all_commands(first_of(log)); }
+
+const std::string kNoImage = "CUDA error: no kernel image is available for execution on the device\n";
+
+TEST(FirstFix, AnotherLanguageGetsNoCommandOfPip) {
+  const std::string logs[] = {
+      "Exception in thread \"main\" java.lang.RuntimeException: " + kNoImage +
+          "\tat org.nd4j.linalg.jcublas.ops.CudaExecutioner.exec(CudaExecutioner.java:21)\n"
+          "<artifactId>nd4j-cuda-10.2-platform</artifactId>\nRTX 3080\n",
+      "ai.djl.engine.EngineException: " + kNoImage +
+          "\tat ai.djl.pytorch.jni.PyTorchLibrary.moduleRunMethod(Native Method)\nRTX 5080\n",
+      "thread 'main' panicked at src/train.rs:41: Torch(\"" + kNoImage +
+          "LIBTORCH=/opt/libtorch-1.13.0+cu117\nRTX 5090\n",
+      "> library(torch)\nError: " + kNoImage + "R version 4.3.2 (2023-10-31)\nRTX 5070\n"};
+  for (const std::string& log : logs) {
+    EXPECT_THAT(commands_for(log), Not(ContainsRegex("pip install|setup.py|git clone"))) << log;
+    EXPECT_EQ(first_fix(log).kind, FixKind::reinstall) << log;
+  }
+  EXPECT_THAT(command_for("  File \"/v/lib/python3.11/site-packages/torch/nn/f.py\", line 2, in g\n"
+                          "RuntimeError: " +
+                          kNoImage + "torch 2.5.1+cu124, RTX 5080\n"),
+              HasSubstr("pip install"));
+}
+
+TEST(FirstFix, JuliasCudaIsSetByJulia) {
+  const std::string log =
+      "julia> CUDA.rand(9)\nERROR: " + kNoImage + " @ CUDA ~/.julia/packages/CUDA/T/lib/module.jl:40\n";
+  EXPECT_THAT(command_for(log + "Tesla V100\n"), HasSubstr("set_runtime_version!(v\"12.9\")"));
+  EXPECT_THAT(command_for(log + "RTX 5080\n"), Not(HasSubstr("set_runtime_version")));
+}
+
+TEST(FirstFix, AMissingLibraryOfAnotherLanguageIsTheSystems) {
+  EXPECT_THAT(command_for("Error: libcudart.so.12: cannot open shared object file: No such file\n"
+                          "    at Object.<anonymous> (/app/node_modules/onnxruntime-node/b.js:9:5)\n"),
+              HasSubstr("cuda-libraries-12"));
+  EXPECT_THAT(command_for("goroutine 1 [running]:\nlibcudnn.so.8: cannot open shared object file\n"),
+              HasSubstr("libcudnn8"));
+  EXPECT_THAT(
+      first_fix("Caused by: java.lang.UnsatisfiedLinkError: "
+                "/h/.javacpp/cache/cuda-11.8-8.6-1.5.8-linux-x86_64.jar/libjnicudnn.so: libcudnn.so.8: "
+                "cannot open shared object file\n")
+          .title,
+      HasSubstr("cuda-platform-redist:11.8-8.6-1.5.8"));
+}
+
+TEST(FirstFix, WhatCondaInstalledCondaChanges) {
+  const std::string list = "# packages in environment at /opt/miniconda3/envs/s:\n";
+  const std::string refused = "nvrtc: error: invalid value for --gpu-architecture (-arch)\nRTX 4090\n";
+  EXPECT_THAT(command_for(list + "cupy        10.6.0      py39hc3c280e_0    conda-forge\n" + refused),
+              HasSubstr("conda install"));
+  EXPECT_THAT(command_for("dependencies:\n  - cupy=11.6.0\n" + refused), HasSubstr("conda install"));
+  EXPECT_THAT(commands_for(list + "cupy        10.6.0      py39hc3c280e_0    conda-forge\n" + refused),
+              Not(HasSubstr("pip install")));
+  EXPECT_THAT(command_for(list + "pytorch     1.12.1      py3.9_cuda11.3_cudnn8.3.2_0    pytorch\n" +
+                          "RuntimeError: " + kNoImage + "NVIDIA H100\n"),
+              HasSubstr("conda install"));
+  EXPECT_THAT(command_for(list + "torch       2.1.0+cu118     pypi_0    pypi\nRuntimeError: " + kNoImage +
+                          "RTX 5090\n"),
+              HasSubstr("pip install"))
+      << "pip's";
+}
+
+TEST(FirstFix, TheUsersOwnBuildCommandIsCorrected) {
+  EXPECT_EQ(
+      command_for("$ cmake -B build -DGGML_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=86 && cmake --build build -j\n"
+                  "$ ./build/bin/sim\n" +
+                  kNoImage + "Tesla T4\n"),
+      "cmake -B build -DGGML_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=\"75\" && cmake --build build -j");
+  EXPECT_EQ(command_for("$ nvcc -O3 -arch=sm_86 -o heat heat.cu && ./heat\n" + kNoImage + "NVIDIA TITAN V\n"),
+            "nvcc -O3 -arch=sm_70 -o heat heat.cu");
+  EXPECT_EQ(command_for("$ make -j8 CUDA_ARCH_LIST=\"80 90\"\n$ ./solver\n" + kNoImage + "RTX A5000\n"),
+            "make -B -j8 CUDA_ARCH_LIST=\"86\"");
+  EXPECT_THAT(command_for("$ TORCH_CUDA_ARCH_LIST=\"8.0\" pip install --no-build-isolation ./fast\n"
+                          "  File \"/v/lib/python3.11/site-packages/fast/ops.py\", line 20, in f\n"
+                          "    return fast_cuda.fwd(q)\nRuntimeError: " +
+                          kNoImage + "RTX 4070, torch 2.5.1+cu124\n"),
+              ContainsRegex("^TORCH_CUDA_ARCH_LIST=\"8.9\" pip install .*\\./fast$"));
+}
+
+TEST(FirstFix, ABuildCommandThatIsNotTheUsersIsNotPrinted) {
+  // What a build prints of itself, what a shell would obey, and what is right already.
+  for (const char* command :
+       {"nvcc -arch=sm_86 -c heat.cu -o heat.o", "$ cmake -DCMAKE_CUDA_ARCHITECTURES=86 -DX=`id`",
+        "$ cmake -DCMAKE_CUDA_ARCHITECTURES=86 $(id)", "$ nvcc -arch=sm_75 -o heat heat.cu"})
+    EXPECT_NE(first_fix(std::string(command) + "\n$ ./heat\n" + kNoImage + "Tesla T4\n").title,
+              "Run your build command again, for sm_75")
+        << command;
+}
+
+TEST(FirstFix, WhatIsInstalledIsNotInstalledAgain) {
+  const Finding finding = first_of(
+      "Requirement already satisfied: torch in /usr/lib/python3/dist-packages (2.7.1+cu128)\n"
+      "  File \"/v/lib/python3.11/site-packages/xyz_cuda/ops.py\", line 2, in f\n"
+      "    out = xyz_cuda.forward(x)\nRuntimeError: " +
+      kNoImage + "RTX 5090 with CUDA capability sm_120\n");
+  ASSERT_FALSE(finding.fixes.empty());
+  EXPECT_NE(finding.fixes.front().id, "install-build");
+}
+
+TEST(FirstFix, TheReleaseOfThePastIsNotTheOneThatIsThere) {
+  const auto version = [](const std::string& line) {
+    return first_of("GPU: Tesla V100\n" + line + "\nRuntimeError: " + kNoImage).about->package.version;
+  };
+  EXPECT_EQ(version("It worked with PyTorch 2.4.1, then I upgraded to PyTorch 2.9.0 (cu130)."), "2.9.0");
+  EXPECT_EQ(version("UserWarning: Model was trained with torch 1.10.0+cu102, yours is 2.8.0+cu128. Bad "
+                    "things may happen"),
+            "2.8.0");
+  EXPECT_EQ(version("torch 2.7.1+cu118 was fine, since 2.8.0+cu128 it fails"), "2.8.0");
+  EXPECT_EQ(version("torch 2.8.0+cu128 fails here; it works with torch 2.7.1+cu118"), "2.8.0");
+  const auto driver = [](const std::string& line) {
+    return first_of(
+               line +
+               "\nRuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.\n")
+        .about->driver.module;
+  };
+  EXPECT_EQ(driver("After updating from driver 535.104 to 575.57 our jobs die"), "575.57");
+  EXPECT_EQ(driver("driver 535.104 of 2023"), "535.104");
+}
+
+TEST(FirstFix, AStartThatFailsInWslIsTheDriversOfWindows) {
+  const std::string wsl = "Linux pc 5.15.167.4-microsoft-standard-WSL2\n";
+  for (const char* line :
+       {"cuda: cuInit returned 3: initialization error\n",
+        "CUDA failure 500: named symbol not found ; GPU=-1 ; expr=cudaGetDeviceCount(&num);\n"}) {
+    const Fix fix = first_fix(wsl + line);
+    EXPECT_THAT(fix.title, HasSubstr("Windows")) << line;
+  }
+  EXPECT_THAT(first_fix("cuda: cuInit returned 3: initialization error\n").title, Not(HasSubstr("Windows")));
+}
+
+TEST(FirstFix, ACompilersHeadlineNamesItsOwner) {
+  const auto headline = [](const std::string& log) {
+    return rendered(explained(log), Format::text, {.width = 100});
+  };
+  const std::string refused = "nvrtc: error: invalid value for --gpu-architecture (-arch)\n";
+  EXPECT_THAT(headline("cupy-cuda12x 12.2.0, RTX 5070\nCompileException: " + refused),
+              HasSubstr("CuPy 12.2.0: NVRTC does not compile for RTX 5070"));
+  EXPECT_THAT(headline("triton==3.3.1\ntriton/compiler: ptxas fatal   : Value 'sm_121a' is not defined for "
+                       "option 'gpu-name'\n"),
+              HasSubstr("triton 3.3.1: ptxas does not compile for sm_121a"));
+  EXPECT_THAT(headline("nvcc fatal   : Unsupported gpu architecture 'compute_120'\n"),
+              HasSubstr("nvcc does not compile for sm_120"));
+}
+
+TEST(FirstFix, ABuildThatCompilesAtRunTimeHasACompilerForTheGpu) {
+  const std::string log =
+      "torch 1.10.0+cu102, RTX 4090\n  File \"/v/site-packages/torch/a.py\", line 3, in f\n"
+      "RuntimeError: nvrtc: error: invalid value for --gpu-architecture (-arch)\n";
+  EXPECT_THAT(command_for(log), ContainsRegex("whl/cu(118|12[0-9])")) << "11.1 does not know 8.9";
+}
+
+TEST(FirstFix, ACallThatReturnedANumberFailed) {
+  EXPECT_EQ(first_of("ERROR : cuModuleLoadDataEx -> Returned: 218\n").code, 218);
+  EXPECT_EQ(first_of("cuMemAlloc_v2 returned 2\n").code, 2);
+  EXPECT_THAT(explained("cuMemAlloc_v2 returned 0\n").findings, IsEmpty());
+}
+
+}  // namespace
+}  // namespace kshim::test
