@@ -118,6 +118,13 @@ class Owners(e2e.Case):
                 self.assertRegex(headline, owner)
                 self.holds(fix, said, wanted, never)
 
+    def test_what_pip_has_installed_is_not_installed_again(self):
+        missing = "ImportError: libcublas.so.12: cannot open shared object file"
+        there = "Requirement already satisfied: nvidia-cublas-cu12 in /v/lib/python3.11/site-packages (12.4.5.8)"
+        for lines, wanted in ((["$ pip install x", missing], "install-library-wheel"), ([there, missing], "load-installed-library")):
+            with self.subTest(lines):
+                self.assertEqual(self.explained(lines)[1]["id"], wanted)
+
     def test_the_step_is_one_that_its_person_can_take(self):
         for lines, wanted, who, never in STEPS:
             with self.subTest(lines):
