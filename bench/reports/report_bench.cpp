@@ -19,6 +19,8 @@
 
 using namespace kshim;
 using namespace kshim::verbs;
+using kshim::input::LineBuffer;
+using kshim::input::read_report;
 
 namespace {
 

@@ -21,6 +21,12 @@ namespace {
 
 using namespace kshim;
 using namespace kshim::verbs;
+using kshim::device_code::CodeImage;
+using kshim::device_code::DeviceCode;
+using kshim::device_code::find_device_code;
+using kshim::device_code::MappedFile;
+using kshim::diagnose::cover;
+using kshim::diagnose::KernelTable;
 using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 3;
 
