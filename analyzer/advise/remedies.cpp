@@ -60,12 +60,17 @@ std::string list_of(const Facts& at, ArchList style) {
   return plan ? arch_list(*plan, style) : style == ArchList::torch ? "X.Y" : "XY";
 }
 
-// Of NVIDIA's packages: of the program, else what the driver runs. From 13 on, most names have no number.
+// Of NVIDIA's packages: of the program, else what the driver runs; no newer one than builds for the GPU. From
+// 13 on, most names have no number.
 unsigned cuda_major(const Facts& at) {
   const unsigned major = at.images.toolkit.known() ? at.images.toolkit.major
                          : at.driver.cuda.known()  ? at.driver.cuda.major
                                                    : 12;
-  return std::clamp(major, 11U, at.images.toolkit.known() ? 13U : 12U);
+  unsigned newest = 0;
+  for (const ToolkitRow& row : data::toolkits())
+    if (!at.gpu.cc || builds_for(row, {*at.gpu.cc, image::Suffix::none}))
+      newest = std::max<unsigned>(newest, row.version.major);
+  return std::clamp(major, 11U, std::clamp(newest, 11U, at.images.toolkit.known() ? 13U : 12U));
 }
 
 // "below 5.0", "from 5.0", "below message" (what it asks for), "unknown"; empty: of all.

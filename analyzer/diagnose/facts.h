@@ -126,6 +126,7 @@ struct Facts {
     bool probing = false;        ///< a library known to try and go on made it
     bool went_on = false;        ///< no launch of this module failed, and the process lived on
     bool first = false;          ///< nothing had failed in the process before
+    bool by_runtime = false;     ///< libcudart.so made it, whose callers' failures are in the report
     bool of_collection = false;  ///< its file has a module for each GPU: many were refused, and others loaded
     std::optional<CompilerFacts> compiler;  ///< then `codes` is empty: its codes are not CUDA's
     std::string caller;                     ///< file that reports what `software` left behind

@@ -198,6 +198,10 @@ bool called_by_probing_library(const FailureRecord& failure) {
   return false;
 }
 
+bool called_by_shared_runtime(const FailureRecord& failure) {
+  return !failure.native.empty() && core::basename_of(failure.native.front().object).starts_with("libcudart");
+}
+
 bool launched_by_stub(const FailureRecord& failure, ObjectFiles& files) {
   return std::ranges::any_of(failure.native, [&](const NativeFrame& frame) {
     const std::string symbol = symbol_of(frame, files);

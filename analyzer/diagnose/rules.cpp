@@ -287,11 +287,13 @@ std::optional<Match> benign_probe(const Facts& facts) {
   // A program may look into its cache by loading the file that it would have made.
   if (facts.call.stage == "load" && facts.call.has(core::kFileNotFound) && facts.call.went_on)
     return Match{0.9, "The file that the call names is not there, and the program went on without it"};
-  // cuBLAS, linked in: the runtime loads what each of the file's modules has.
-  const bool refused = facts.call.stage == "load" ? about_images(facts) : facts.call.has(1);
+  // cuBLAS and cuDNN, linked in: before CUDA 11.7 the runtime loads each of the file's modules at its start,
+  // and looks up all of their kernels.
+  const bool refused = facts.call.stage == "query" ? facts.call.has(1) : about_images(facts);
   if (facts.call.of_collection && facts.call.went_on && refused)
     return Match{
-        0.9, "The file has modules for one GPU each, those for this GPU were loaded, and no launch failed"};
+        facts.call.by_runtime ? 0.98 : 0.9,
+        "The file has modules for one GPU each, those for this GPU were loaded, and no launch failed"};
   const bool asks = facts.call.stage == "load" || facts.call.stage == "lookup" || facts.call.stage == "query";
   // Asking what the GPU allows has refusals among its answers: cuBLAS tries cluster sizes (912), cuDNN of
   // CUDA 13.2 asks a driver of 13.0 for attributes that it does not know (1).

@@ -33,13 +33,13 @@ bool asked_by_another(const Scene& scene, const FailureRecord& failure) {
   });
 }
 
-// True for a probe: no launch of the library's code failed, and either the program continued or the file
-// does have something for this GPU.
 /// Whether many modules of the file were refused, and others of it have loaded.
 bool is_of_collection(const Scene& scene, const FailureRecord& failure, const InReport& subject) {
   constexpr std::ptrdiff_t kMany = 8;
   constexpr std::size_t kMostRead = 4096;
-  if ((failure.stage != "load" && failure.stage != "query") || subject.object == nullptr) return false;
+  const bool asks = failure.stage == "load" || failure.stage == "query" ||
+                    (failure.stage == "lookup" && subject.facts.call.by_runtime);
+  if (!asks || subject.object == nullptr) return false;
   const std::uint64_t id = subject.object->id;
   const std::span failures = std::span(scene.report.failures);
   const auto refused = std::ranges::count_if(
@@ -50,6 +50,8 @@ bool is_of_collection(const Scene& scene, const FailureRecord& failure, const In
          });
 }
 
+// True for a probe: no launch of the library's code failed, and either the program continued or the file
+// does have something for this GPU.
 bool went_on(const Scene& scene, const FailureRecord& failure, const InReport& subject) {
   const auto id_of = [](const auto* row) { return row != nullptr ? std::optional(row->id) : std::nullopt; };
   if (scene.index.launch_failed(id_of(subject.object), id_of(subject.module))) return false;
@@ -465,6 +467,7 @@ InReport subject_of(const Scene& scene, const FailureRecord& failure) {
   find_in_caches(scene, subject);
   subject.facts.call.for_variable = asks_for_variable(failure);
   subject.facts.call.probing = called_by_probing_library(failure);
+  subject.facts.call.by_runtime = called_by_shared_runtime(failure);
   subject.facts.call.went_on = went_on(scene, failure, subject);
   subject.facts.call.of_collection = is_of_collection(scene, failure, subject);
   subject.facts.process.parent_initialized = scene.parent_initialized;

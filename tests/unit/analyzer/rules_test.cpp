@@ -49,6 +49,12 @@ Facts at_stage(Facts at, std::string stage, bool probing, bool went_on) {
   at.call.went_on = went_on;
   return at;
 }
+Facts of_collection(Facts at, std::string stage, bool by_runtime, bool went_on = true) {
+  at = at_stage(std::move(at), std::move(stage), false, went_on);
+  at.call.of_collection = true;
+  at.call.by_runtime = by_runtime;
+  return at;
+}
 Facts asks_for_variable(Facts at, bool went_on) {
   at = at_stage(std::move(at), "lookup", false, went_on);
   at.call.for_variable = true;
@@ -262,6 +268,15 @@ const std::vector<RuleCase>& table() {
       // benign-probe
       {"cuSPARSELt tries and goes on", at_stage(facts({209}, "8.6", {"sm_90a"}), "load", true, true),
        Cause::benign_probe},
+      {"cuDNN linked in: a runtime before 11.7 loads all of its modules",
+       of_collection(facts({209}, "7.0", {"sm_35"}), "load", true), Cause::benign_probe},
+      {"and looks all of its kernels up",
+       of_collection(with_kernel(facts({500}, "7.0", {"sm_70", "sm_75"}), "ny"), "lookup", true),
+       Cause::benign_probe},
+      {"a static runtime does not say what it kept to itself",
+       of_collection(facts({209}, "7.0", {"sm_35"}), "load", false), Cause::no_image_for_arch},
+      {"a launch of the file failed", of_collection(facts({209}, "7.0", {"sm_35"}), "load", true, false),
+       Cause::no_image_for_arch},
       {"NCCL asks for attributes", at_stage(facts({209}, "8.6", {"sm_90"}), "query", true, true),
        Cause::benign_probe},
       {"cuBLAS asks which cluster sizes there are",
