@@ -96,6 +96,10 @@ OTHERS = [
     (["C:/Users" + "/bob/x.py", NO_CUDA], r"--index-url"),
     (["HIP error: invalid device function", "AMD Radeon RX 6700 XT (gfx1031)"], r"HSA_OVERRIDE_GFX_VERSION=10\.3\.0"),
     (["HIP error: invalid device function", "Radeon RX 580 (gfx803)"], r"rocminfo"),
+    (["GPU: gfx1030 AMD Radeon RX 6900 XT", "details: CUDA error 35 CUDA driver version is insufficient for CUDA runtime version", "Aborted (core dumped)"],
+     r"build for ROCm"),
+    (["rocminfo says gfx1101", "ggml_cuda_init: failed to initialize CUDA: no CUDA-capable device is detected"], r"build for ROCm"),
+    (["gfx1036 drives the screen, GPU 0: NVIDIA GeForce RTX 4070 computes", "CUDA error 35 CUDA driver version is insufficient"], r"(?!.*ROCm)nvidia-smi"),
     ([">>> ort.get_available_providers()", "['AzureExecutionProvider', 'CPUExecutionProvider']"], r"onnxruntime-gpu"),
 ]
 

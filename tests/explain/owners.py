@@ -60,6 +60,10 @@ NAMED = [
 
 # Log, first fix, its actor, never in a command or in a step of the user's.
 STEPS = [
+    # A compiler that works for the GPU at hand has no list of architectures.
+    (["RuntimeError: Internal Triton PTX codegen error:", "ptxas /tmp/compile-ptx-src-1, line 9; error : Feature '.bf16' requires .target sm_80 or higher"],
+     r"data type.*sm_80", "you", r"nvidia-smi"),
+    (["ptxas kernels.ptx, line 9; error : Feature '.bf16' requires .target sm_80 or higher"], r"list", "you", None),
     # What was tried is not proposed again.
     (["The NVIDIA driver on your system is too old (found version 11040).", "I updated the driver to 550, still the same message."], r"Check which driver", "you", None),
     (["What I tried:", "- reinstalled the NVIDIA driver", "The NVIDIA driver on your system is too old (found version 11040)."], r"Check which driver", "you", None),

@@ -547,7 +547,7 @@ void LogParser::line(std::string_view bytes) {
 LogFacts LogParser::take() {
   LogFacts& clues = state_->clues;
   if (!clues.devices.empty() || clues.driver.known())
-    clues.shows.erase("no-nvidia"), clues.shows.erase("rocm");
+    for (const char* each : {"no-nvidia", "rocm", "amd-gpu"}) clues.shows.erase(each);
   // "Built without CUDA", of a program that lists what it has for CUDA or has started it.
   std::erase_if(clues.others, [&](const OtherFailure& other) {
     const std::string_view unless = other.row->unless;
@@ -555,7 +555,7 @@ LogFacts LogParser::take() {
     return !unless.empty() && clues.shows.contains(unless);
   });
   // PyTorch for ROCm says CUDA where it means HIP: without one of NVIDIA's GPUs, no error is CUDA's.
-  if (clues.rocm && clues.devices.empty()) clues.hits.clear();
+  if ((clues.rocm && clues.devices.empty()) || clues.shows.contains("amd-gpu")) clues.hits.clear();
   if (!state_->says_cuda && clues.packages.empty())
     std::erase_if(clues.hits, [](const LogMatch& hit) { return hit.needs_cuda; });
   const auto is_vague = [](const LogMatch& hit) { return hit.vague; };
