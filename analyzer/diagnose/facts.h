@@ -118,15 +118,15 @@ struct Facts {
   } images;
 
   struct Call {
-    std::vector<int> codes;      ///< of every layer, innermost first; empty for a gap that nothing ran into
-    std::optional<int> code;     ///< of them, that of the finding
-    std::string stage;           ///< load, lookup, query, launch, init, other; empty as above
-    bool by_name = false;        ///< the program itself asked for the kernel, by a name that it holds as text
-    bool for_variable = false;   ///< it looks a variable of the device code up
-    bool probing = false;        ///< a library known to try and go on made it
-    bool went_on = false;        ///< no launch of this module failed, and the process lived on
-    bool first = false;          ///< nothing had failed in the process before
-    bool by_runtime = false;     ///< libcudart.so made it, whose callers' failures are in the report
+    std::vector<int> codes;     ///< of every layer, innermost first; empty for a gap that nothing ran into
+    std::optional<int> code;    ///< of them, that of the finding
+    std::string stage;          ///< load, lookup, query, launch, init, other; empty as above
+    bool by_name = false;       ///< the program itself asked for the kernel, by a name that it holds as text
+    bool for_variable = false;  ///< it looks a variable of the device code up
+    bool probing = false;       ///< a library known to try and go on made it
+    bool went_on = false;       ///< no launch of this module failed, and the process lived on
+    bool first = false;         ///< nothing had failed in the process before
+    bool kept_by_runtime = false;  ///< libcudart.so made it, and is not known to have failed by it
     bool of_collection = false;  ///< its file has a module for each GPU: many were refused, and others loaded
     std::optional<CompilerFacts> compiler;  ///< then `codes` is empty: its codes are not CUDA's
     std::string caller;                     ///< file that reports what `software` left behind

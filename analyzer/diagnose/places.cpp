@@ -198,8 +198,15 @@ bool called_by_probing_library(const FailureRecord& failure) {
   return false;
 }
 
-bool called_by_shared_runtime(const FailureRecord& failure) {
-  return !failure.native.empty() && core::basename_of(failure.native.front().object).starts_with("libcudart");
+std::optional<image::Version> calling_runtime(const FailureRecord& failure) {
+  constexpr std::string_view kMark = ".so.";
+  if (failure.native.empty()) return std::nullopt;
+  const std::string_view name = core::basename_of(failure.native.front().object);
+  const std::size_t mark = name.find(kMark);
+  if (!name.starts_with("libcudart") || mark == name.npos) return std::nullopt;
+  const std::string digits(name.substr(mark + kMark.size()));
+  const auto version = image::parse_version(contains(digits, '.') ? digits : digits + ".0");
+  return version ? std::optional(*version) : std::nullopt;
 }
 
 bool launched_by_stub(const FailureRecord& failure, ObjectFiles& files) {

@@ -12,9 +12,10 @@ std::vector<core::Place> own_places(const input::FailureRecord& failure, const i
                                     input::ObjectFiles& files);
 /// Whether the innermost frame outside CUDA itself belongs to a library that is known to try and go on.
 bool called_by_probing_library(const input::FailureRecord& failure);
-/// Whether libcudart.so made the call: what it does not handle is another failure in the report, its
-/// caller's.
-bool called_by_shared_runtime(const input::FailureRecord& failure);
+/// The release in the name of the libcudart.so that made the call; nullopt for any other caller. From 11.0
+/// on, what it does not handle is another failure in the report, its caller's.
+std::optional<image::Version> calling_runtime(const input::FailureRecord& failure);
+constexpr image::Version kFirstWatchedRuntime{11, 0};
 
 /// Whether the kernel's host stub is on the stack, as under <<<>>>: a launch, whatever call of it failed.
 bool launched_by_stub(const input::FailureRecord& failure, input::ObjectFiles& files);

@@ -123,8 +123,7 @@ bool is_asked_again(const Scene& scene, const FailureRecord& failure) {
   if (failure.layers.size() != 1 || failure.layers[0].code != kNoContext) return false;
   const std::string_view api = failure.layers[0].api;
   if (!api.starts_with("cuMemAllocAsync") && !api.starts_with("cuMemAllocFromPoolAsync")) return false;
-  return called_by_shared_runtime(failure) ||
-         ended_well(scene);  // a static runtime is not told from the program
+  return calling_runtime(failure) || ended_well(scene);  // a static runtime is not told from the program
 }
 
 constexpr std::size_t kNamed = 8;  // files; the rest is one sum

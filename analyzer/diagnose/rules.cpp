@@ -292,7 +292,7 @@ std::optional<Match> benign_probe(const Facts& facts) {
   const bool refused = facts.call.stage == "query" ? facts.call.has(1) : about_images(facts);
   if (facts.call.of_collection && facts.call.went_on && refused)
     return Match{
-        facts.call.by_runtime ? 0.98 : 0.9,
+        facts.call.kept_by_runtime ? 0.98 : 0.9,
         "The file has modules for one GPU each, those for this GPU were loaded, and no launch failed"};
   const bool asks = facts.call.stage == "load" || facts.call.stage == "lookup" || facts.call.stage == "query";
   // Asking what the GPU allows has refusals among its answers: cuBLAS tries cluster sizes (912), cuDNN of

@@ -38,7 +38,7 @@ bool is_of_collection(const Scene& scene, const FailureRecord& failure, const In
   constexpr std::ptrdiff_t kMany = 8;
   constexpr std::size_t kMostRead = 4096;
   const bool asks = failure.stage == "load" || failure.stage == "query" ||
-                    (failure.stage == "lookup" && subject.facts.call.by_runtime);
+                    (failure.stage == "lookup" && subject.facts.call.kept_by_runtime);
   if (!asks || subject.object == nullptr) return false;
   const std::uint64_t id = subject.object->id;
   const std::span failures = std::span(scene.report.failures);
@@ -467,7 +467,8 @@ InReport subject_of(const Scene& scene, const FailureRecord& failure) {
   find_in_caches(scene, subject);
   subject.facts.call.for_variable = asks_for_variable(failure);
   subject.facts.call.probing = called_by_probing_library(failure);
-  subject.facts.call.by_runtime = called_by_shared_runtime(failure);
+  if (const auto runtime = calling_runtime(failure))
+    subject.facts.call.kept_by_runtime = *runtime >= kFirstWatchedRuntime || ended_well(scene);
   subject.facts.call.went_on = went_on(scene, failure, subject);
   subject.facts.call.of_collection = is_of_collection(scene, failure, subject);
   subject.facts.process.parent_initialized = scene.parent_initialized;

@@ -52,7 +52,7 @@ Facts at_stage(Facts at, std::string stage, bool probing, bool went_on) {
 Facts of_collection(Facts at, std::string stage, bool by_runtime, bool went_on = true) {
   at = at_stage(std::move(at), std::move(stage), false, went_on);
   at.call.of_collection = true;
-  at.call.by_runtime = by_runtime;
+  at.call.kept_by_runtime = by_runtime;
   return at;
 }
 Facts asks_for_variable(Facts at, bool went_on) {
