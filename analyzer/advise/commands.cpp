@@ -134,8 +134,9 @@ void keep_for_conda(const diagnose::Facts& at, FixDrafts& fixes) {
   const data::InstallerRow* row = data::find_installer(own.distribution, "conda");
   image::Version cuda = newest_cuda_for(at);
   constexpr image::Version kOfToday{12, 9};  // most drivers run it
-  if (!at.driver.cuda.known() && kOfToday < cuda &&
-      builds_for(*data::toolkit_at_most(kOfToday), {*at.gpu.cc, image::Suffix::none}))
+  const data::ToolkitRow* of_today = data::toolkit_at_most(kOfToday);
+  if (!at.driver.cuda.known() && kOfToday < cuda && of_today != nullptr &&
+      builds_for(*of_today, {*at.gpu.cc, image::Suffix::none}))
     cuda = kOfToday;
   for (FixDraft& fix : fixes) {
     bool of_package = false;

@@ -16,6 +16,9 @@ BLACKWELL = ("NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compati
 
 # Log, headline, first fix, never in a command.
 NAMED = [
+    # A search that goes on is no failure: what is missing in the end is.
+    (["CUDA_SETUP: WARNING! libcudart.so not found in any environmental path. Searching in backup paths...", "bitsandbytes/libbitsandbytes_cuda118.so...",
+      "libcusparse.so.11: cannot open shared object file: No such file or directory"], r"libcusparse\.so\.11 is missing for bitsandbytes", r"library", None),
     # The prompt, the command line, a prefix of the line, a service, an image, a folder.
     (["user@box:~/llama.cpp$ ./build/bin/llama-cli -m 7b.gguf", "Device 0: Tesla P40, compute capability 6.1", NO_IMAGE], r"llama\.cpp", r"llama\.cpp.*for sm_61", None),
     (["ann@lab3:~/src/polyclip$ make run", "./bin/clip --gpu", NO_IMAGE, "GPU 0: NVIDIA GeForce GTX 1080"], "polyclip", "sm_61", "pip"),
