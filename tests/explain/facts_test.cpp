@@ -8,6 +8,7 @@
 #include "analyzer/input/log/miner.h"
 #include "analyzer/render/render.h"
 #include "analyzer/verbs/explain.h"
+#include "tests/explain/explained.h"
 #include "tests/support/command_names.h"
 
 namespace kshim::test {
@@ -162,6 +163,38 @@ TEST(Facts, ARequirementIsNoGpu) {
                  "Cuda capability is 3.5.\n"),
       "3.0 ");
   EXPECT_EQ(devices_of("GPU 0: compute capability 8.6\n"), "8.6 ");
+  for (const char* demand :
+       {"if torch.cuda.get_device_capability() >= (8, 0):", "you need an sm_80 GPU at least",
+        "compute capability between 5.0 and 9.0", "GPU too old: compute capability 7.0 expected",
+        "compute capability 3.5 and lower is deprecated", "compute capability > 3.0",
+        "capability >= (8, 0) is needed"})
+    EXPECT_EQ(devices_of(std::string(demand) + '\n'), "") << demand;
+  EXPECT_EQ(devices_of("requires compute capability 8.0 but your GPU has compute capability 7.5\n"), "7.5 ");
+  EXPECT_EQ(devices_of("torch.cuda.get_device_capability() -> (8, 6)\n"), "8.6 ");
+}
+
+TEST(Facts, WhatAFailingRunNamedAnswers) {
+  const std::string failed =
+      "RuntimeError: CUDA error: no kernel image is available for execution on the device\n";
+  const std::string first =
+      "torch 2.7.0+cu128 NVIDIA GeForce RTX 4090\nDriver Version: 470.82 CUDA Version: 11.4\n";
+  const std::string pause = "epoch 1\nepoch 2\nepoch 3\nepoch 4\n";
+  const std::string last =
+      "torch 2.4.1+cu121 NVIDIA GeForce RTX 5080\nDriver Version: 535.104 CUDA Version: 12.2\n";
+  const auto of = [&](const std::string& log) { return *first_of(log).about; };
+  EXPECT_EQ(of(first + pause + last + failed).gpu.cc, (image::ComputeCapability{12, 0}));
+  EXPECT_EQ(of(first + pause + last + failed).package.version, "2.4.1");
+  EXPECT_EQ(of(first + pause + last + failed).driver.module, "535.104");
+  EXPECT_EQ(of(last + pause + first + failed).gpu.cc, (image::ComputeCapability{8, 9}));
+  EXPECT_EQ(of(last + pause + first + failed).driver.cuda, (image::Version{11, 4}));
+  // What stands below the failure is another story, and a demand is no release that is there.
+  EXPECT_EQ(of(first + failed + pause + last).gpu.cc, (image::ComputeCapability{8, 9}));
+  EXPECT_EQ(of(first + failed + pause + last).driver.module, "470.82");
+  EXPECT_EQ(
+      find_package(clues_of(first + "xformers requires torch==2.5.1+cu124\n" + failed), "torch")->version,
+      "2.7.0");
+  // GPUs of one listing are of one machine.
+  EXPECT_EQ(of("GPU 0: Tesla P100\nGPU 1: NVIDIA A100\n" + failed).gpu.cc, (image::ComputeCapability{6, 0}));
 }
 
 TEST(Facts, TheCudaThatBuiltAPackageIsNotItsRelease) {

@@ -56,6 +56,8 @@ constexpr Row kRows[] = {
     {"CUDA compute cap 61 is not compatible with flash attention: requires 80", Cause::library_refuses, 0},
     {"ValueError: Your setup doesn't support bf16/gpu.", Cause::library_refuses, 0},
     {"RuntimeError: No available kernel. Aborting execution.", Cause::library_refuses, 0},
+    {"RuntimeError: torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or 8.9",
+     Cause::library_refuses, 0},
     {"Current region was compiled for:", Cause::no_image_for_arch, 0},
     {"ValueError: CUDA arch list doesn't contain 12.0", Cause::no_image_for_arch, 0},
     {"WARNING: Detected NVIDIA GB10 GPU, which may not yet be supported in this version of the container",

@@ -94,6 +94,20 @@ std::optional<int> ordinal_at(const LogFacts& clues, std::uint64_t line) {
   return best == nullptr ? std::nullopt : std::optional(best->ordinal);
 }
 
+// Of several runs, the last one up to the failing line: what is named there, and what stands right above it.
+void keep_last_run(std::uint64_t failing, std::vector<const DeviceMention*>& devices) {
+  constexpr std::uint64_t kTogether = 3;
+  std::uint64_t from = 0;
+  for (const DeviceMention* device : devices)
+    if (device->line <= failing) from = std::max(from, device->line);
+  if (from == 0) return;
+  for (bool more = true; std::exchange(more, false);)
+    for (const DeviceMention* device : devices)
+      if (device->line < from && device->line + kTogether >= from) from = device->line, more = true;
+  std::erase_if(devices,
+                [&](const DeviceMention* each) { return each->line < from || each->line > failing; });
+}
+
 }  // namespace
 
 // "cupy-cuda12x" tells more than "cupy"; "PyTorch" is no name of a package.
@@ -105,12 +119,6 @@ std::string PackageMention::known_as() const {
 }
 
 std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::uint64_t line) {
-  // A stated compute capability is more reliable than a GPU name.
-  const bool numbers =
-      std::ranges::any_of(clues.devices, [](const DeviceMention& device) { return !device.by_name; });
-  std::vector<const DeviceMention*> out;
-  for (const DeviceMention& device : clues.devices)
-    if (!numbers || !device.by_name) out.push_back(&device);
   if (const auto ordinal = ordinal_at(clues, line)) {
     const auto named = [&](const DeviceMention& device) {
       return std::ranges::find(device.ordinals, *ordinal) != device.ordinals.end();
@@ -118,6 +126,8 @@ std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::
     const auto found = std::ranges::find_if(clues.devices, named);
     if (found != clues.devices.end()) return {&*found};
   }
+  std::vector<const DeviceMention*> out;
+  for (const DeviceMention& device : clues.devices) out.push_back(&device);
   const auto has_role = [](DeviceRole role) {
     return [role](const DeviceMention* device) { return device->role == role; };
   };
@@ -125,6 +135,10 @@ std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::
     std::erase_if(out, std::not_fn(has_role(DeviceRole::fails)));
   else if (!std::ranges::all_of(out, has_role(DeviceRole::works)))
     std::erase_if(out, has_role(DeviceRole::works));
+  keep_last_run(line, out);
+  // A stated compute capability is more reliable than a GPU name.
+  const auto numbered = [](const DeviceMention* device) { return !device->by_name; };
+  if (std::ranges::any_of(out, numbered)) std::erase_if(out, std::not_fn(numbered));
   // Of several that nothing tells apart: the one that builds leave out first, an old one, else the newest.
   constexpr image::ComputeCapability kOld{7, 0};
   const auto older = [](const DeviceMention* a, const DeviceMention* b) { return a->cc < b->cc; };

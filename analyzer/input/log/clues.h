@@ -86,9 +86,9 @@ enum class DeviceRole { none, works, fails };
 
 struct DeviceMention {
   image::ComputeCapability cc;
-  std::string name;  ///< marketing name, where one stood there
-  std::uint64_t line = 0;
-  bool by_name = false;  ///< from the name alone
+  std::string name;        ///< marketing name, where one stood there
+  std::uint64_t line = 0;  ///< the last before anything failed, else the first
+  bool by_name = false;    ///< from the name alone
   DeviceRole role = DeviceRole::none;
   std::vector<int> ordinals;  ///< "GPU 1:"
 };
@@ -116,6 +116,7 @@ struct PackageMention {
   bool from_source = false;  ///< the log calls it a build from source
   bool past = false;         ///< of the release that worked, or that something was made with
   bool of_conda = false;     ///< a row of conda's list, or of its environment file
+  bool printed = false;      ///< with its variant or the word "version": what is there, by a program
 
   /// The name by which pip or a table of ours finds it.
   std::string known_as() const;
@@ -175,6 +176,7 @@ struct LogFacts {
   std::set<std::string, std::less<>> shows;  ///< words of rows of the table clues: "python", "wsl", "batch"
   bool has(std::string_view word) const { return shows.contains(word); }
   std::map<std::string, std::string> libraries;  ///< NVIDIA's that are listed as there: cudnn, and its 9
+  std::map<std::string, std::string> there;      ///< files that are shown to be there, and their folders
   GpuMemory memory;
   std::map<std::string, std::string> installed;  ///< by pip's word: "Requirement already satisfied"
   std::vector<std::string> cuda_wheels;          ///< that are listed: nvidia-nccl-cu12
@@ -199,8 +201,8 @@ std::vector<const DeviceMention*> suspected_devices(const LogFacts& clues, std::
 /// "dock: ./cuda/kernels.cu:147: ...: Assertion". Empty where the path does not tell.
 std::string project_in(const std::string& line);
 
-/// "ComfyUI" of ~/ComfyUI/comfy/ops.py, /srv/ComfyUI and C:\ComfyUI\venv\...: the project's folder of a
-/// path of a user. Empty where it has none.
+/// "ComfyUI" of ~/ComfyUI/comfy/ops.py and /srv/ComfyUI: the project's folder of a path of a user. Empty
+/// where it has none: /srv/trial/venv/... was made for an environment.
 std::string project_of_path(std::string path);
 /// The name of a program by its file, empty for tools that build, install and look: "hashmine" of ./hashmine.
 std::string program_of_word(std::string_view word);

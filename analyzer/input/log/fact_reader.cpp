@@ -86,13 +86,14 @@ bool FactPatterns::is_late(int pattern) const {
 
 void FactReader::set_driver(Version version) {
   constexpr Version kFirstWithKepler{4, 2};  // "driver 4.10" is meant to be 410
-  if (version < kFirstWithKepler) return;
+  if (version < kFirstWithKepler || (failed_ && clues_.driver.known())) return;
   clues_.driver = version;
+  driver_by_module_ = false;
 }
 
 void FactReader::set_toolkit(Version version) {
   constexpr Version kOldest{3, 0};  // "Runtime Version: 1.15" is another one's
-  if (!(version < kOldest)) clues_.toolkit = version;
+  if (!(version < kOldest) && !(failed_ && clues_.toolkit.known())) clues_.toolkit = version;
 }
 
 // Uses "CUDA 11.4" from free text only if no program printed a version, and not if it means the driver's.
@@ -143,6 +144,7 @@ void FactReader::add_device(std::optional<ComputeCapability> cc, std::string nam
     if (known.name.empty()) known.name = std::move(name_text);
     known.by_name = known.by_name && !name_text.empty();
     known.role = std::max(known.role, role);
+    if (!failed_) known.line = clues_.lines;
     if (ordinal && known.ordinals.size() < kMaxDevices) known.ordinals.push_back(*ordinal);
     return;
   }
@@ -298,6 +300,9 @@ void FactReader::add_software(int pattern, const std::string& text) {
                          clues_.lines,
                          from_source};
     if (!found.version.empty()) {
+      static const RE2 kAsks(R"((?i)[<>~!]=?|\b(?:requires?|needs?|depends)\b)");
+      found.printed = (!found.variant.empty() || groups[0].find("ersion") != std::string::npos) &&
+                      !RE2::PartialMatch(groups[0], kAsks) && !RE2::PartialMatch(before, kAsks);
       found.of_conda = is_of_conda(text);
       const std::size_t at = before.size() + groups[0].find(groups[1]);
       const std::string behind = text.substr(from);
@@ -327,7 +332,8 @@ void FactReader::note_package(const PackageMention& package) {
   if (known == clues_.packages.end()) {
     if (clues_.packages.size() >= kMaxPackages) return;
     clues_.packages.push_back(package);
-  } else if ((known->version.empty() || known->past) && !package.version.empty()) {
+  } else if ((known->version.empty() || known->past || (package.printed && !failed_)) &&
+             !package.version.empty()) {
     const bool from_source = known->from_source;
     *known = package;
     known->from_source = known->from_source || from_source;
@@ -484,9 +490,10 @@ void FactReader::take(int index, const std::string& text) {
   }
   const data::ClueRow& row = knowledge().clues[static_cast<std::size_t>(index - own_.first_clue)];
   const ClueKind kind = row.kind;
-  const bool may_ask =
-      kind == ClueKind::cc || kind == ClueKind::driver_module || kind == ClueKind::toolkit_said;
-  const std::string fact = may_ask ? fact_there(index, text) : patterns_.first_group(index, text);
+  constexpr std::array kMayAsk = {ClueKind::cc, ClueKind::cc2, ClueKind::sm, ClueKind::driver_module,
+                                  ClueKind::toolkit_said};
+  const std::string fact =
+      core::contains(kMayAsk, kind) ? fact_there(index, text) : patterns_.first_group(index, text);
   if (!fact.empty()) take_clue(row, index, fact, text);
 }
 
@@ -601,6 +608,11 @@ void FactReader::take_clue(const data::ClueRow& row, int index, const std::strin
     }
     case ClueKind::installed:
       return note_installed(patterns_.groups(index, text));
+    case ClueKind::listing:
+      listed_ = fact;
+      return;
+    case ClueKind::there:
+      return note_there(index, text);
     case ClueKind::cuda_wheel:
       return add_new(fact, clues_.cuda_wheels);
     case ClueKind::driver_release:
@@ -649,6 +661,26 @@ void FactReader::note_installed(const std::vector<std::string>& groups) {
   clues_.installed.emplace(groups[1], groups[2]);
   if (const std::string name = software_of(groups[1]); !name.empty())
     note_package({name, groups[1], groups[2], groups[3], clues_.lines});
+}
+
+// "ls /usr/local/cuda/lib64" and what stands below, "whereis nvcc": files that are there. What is said to be
+// missing is not.
+void FactReader::note_there(int pattern, const std::string& text) {
+  static const RE2 kMissing(
+      R"((?i)\b(?:cannot|can't|could ?n[o']t|not|no such|unable|fail\w*|missing|error|looking|search\w*)\b)");
+  const bool missing = RE2::PartialMatch(text, kMissing);
+  std::size_t from = 0;
+  for (auto groups = patterns_.next_groups(pattern, text, from); groups.size() > 1;
+       groups = patterns_.next_groups(pattern, text, from)) {
+    const std::size_t name = groups[1].rfind('/') + 1;
+    const std::string file = groups[1].substr(name);
+    const std::string folder = name == 0 ? listed_ : groups[1].substr(0, name - 1);
+    if (missing)
+      std::erase_if(clues_.there,
+                    [&](const auto& each) { return each.first == file && each.second == folder; });
+    else if (!folder.empty() && clues_.there.size() < kMaxPackages)
+      clues_.there.emplace(file, folder);
+  }
 }
 
 // A step that changed nothing, by its own sentence or by the heading above it.
@@ -719,7 +751,8 @@ void FactReader::add_number(int pattern, const std::string& text) {
 // Exact where the branch has a row; the CUDA version printed beside it says more and comes with another
 // pattern.
 void FactReader::set_module(std::string fact) {
-  if (!clues_.kernel_module.empty()) return;
+  // The first of a line, of the last line before a failure.
+  if (!clues_.kernel_module.empty() && (failed_ || module_line_ == clues_.lines)) return;
   static const RE2 kOfWindows(R"(\d{2}\.\d{1,2}\.\d*(\d)\.(\d{2})(\d{2}))");  // 31.0.15.3623 is 536.23
   std::string hundreds;
   std::string rest;
@@ -730,8 +763,10 @@ void FactReader::set_module(std::string fact) {
   const data::ToolkitRow* row = data::toolkit_of_branch(branch);
   if (row == nullptr && fact.find('.') == std::string::npos) return;
   clues_.kernel_module = std::move(fact);
-  if (row == nullptr || clues_.driver.known()) return;
+  module_line_ = clues_.lines;
+  if (row == nullptr || (clues_.driver.known() && !driver_by_module_)) return;
   set_driver(row->version);
+  driver_by_module_ = true;
 }
 
 bool FactReader::is_source(const std::string& text) const {
@@ -793,15 +828,19 @@ std::optional<ComputeCapability> known_cc(std::string_view text) {
 
 bool is_requirement(std::string_view before, std::string_view after) {
   static const RE2 kAfter(
-      R"(\)?\s*(?:\+|>=|cubins?\b|(?:or|and) (?:up|higher|above|newer|greater|later|better|more|over)\b|(?:is |are )?(?:the )?(?:required|minimum|needed)\b))",
+      R"(\)?\s*(?:GPUs? |devices? |cards? )?(?:\+|>=|cubins?\b|at least\b|expected\b|(?:or|and) (?:up|lower|below|older|higher|above|newer|greater|later|better|more|over)\b|(?:is |are )?(?:the )?(?:required|minimum|needed)\b))",
       without_case());
   static const RE2 kBefore(
-      R"(.*\b(?:minimum|at least|requires?|required|needs?|supports?)\b[^,;]{0,60}|.*\b(?:GPUs|devices|cards) (?:with|of|having)\b[^,;]{0,30}|(?:.*\b(?:kernels?|code|binary|library|was|is|were|are) |\W*)(?:compiled|built) (?:for|with) (?:CUDA )?(?:compute )?capabilit(?:y|ies):? |.*(?:>=? ?|< ?|\b(?:below|under|lower than|less than|older than) (?:sm_?)?))",
+      R"(.*\b(?:minimum|at least|requires?|required|needs?|supports?)\b[^,;]{0,60}|.*\b(?:GPUs|devices|cards) (?:with|of|having)\b[^,;]{0,30}|(?:.*\b(?:kernels?|code|binary|library|was|is|were|are) |\W*)(?:compiled|built) (?:for|with) (?:CUDA )?(?:compute )?capabilit(?:y|ies):? |.*(?:(?:^|[^=-])>=? ?\(?|< ?\(?|\b(?:between|below|under|lower than|less than|older than) (?:sm_?)?))",
       without_case());
+  // "requires 8.0, but your GPU has 7.5": what was asked for ends there.
+  static const RE2 kTurn(R"(.*\b(?:but|yours?|got|found|detected|current)\b)", without_case());
   constexpr std::size_t kReach = 100;
-  const std::string_view near = before.substr(before.size() - std::min(before.size(), kReach));
+  re2::StringPiece near(before.data(), before.size());
+  near.remove_prefix(near.size() - std::min(near.size(), kReach));
+  RE2::Consume(&near, kTurn);
   re2::StringPiece rest(after.data(), after.size());
-  return RE2::Consume(&rest, kAfter) || RE2::FullMatch({near.data(), near.size()}, kBefore);
+  return RE2::Consume(&rest, kAfter) || RE2::FullMatch(near, kBefore);
 }
 
 // "(11.8)" behind the words for what built it is CUDA's version and no release of the package.
@@ -813,6 +852,8 @@ bool is_toolkit_of_build(std::string_view before, std::string_view whole, Versio
 }
 
 void FactReader::begin_line(const std::string& text) {
+  failed_ = failed_ ||
+            std::ranges::any_of(clues_.hits, [](const LogMatch& hit) { return !hit.hint && !hit.brief; });
   software_.clear();
   speaker_.clear();
   line_packages_.clear();

@@ -74,6 +74,7 @@ class FactReader {
   void add_frame(const std::vector<std::string>& groups);
   void add_env(const std::string& fact);
   void note_installed(const std::vector<std::string>& groups);
+  void note_there(int pattern, const std::string& text);
   void note_build(data::ClueKind kind, const std::string& text);
   void note_program(data::ClueKind by, std::string name);
   void note_works(int pattern, const std::string& name, const std::string& text);
@@ -90,14 +91,18 @@ class FactReader {
   const PatternSet& patterns_;
   const FactPatterns& own_;
   LogFacts& clues_;
-  std::string file_;   ///< heading of the images that follow
-  std::string major_;  ///< of a compute capability whose minor number follows
+  std::string file_;    ///< heading of the images that follow
+  std::string listed_;  ///< the folder whose files a command before lists
+  std::string major_;   ///< of a compute capability whose minor number follows
   std::vector<std::string> software_;
   std::vector<core::Place> traceback_;
   std::string before_frame_;  ///< what stood before `File "...", line N` in the last frame's line
   std::uint64_t frame_line_ = 0;
+  std::uint64_t module_line_ = 0;
+  bool driver_by_module_ = false;  ///< no program printed the CUDA version that it serves
   std::string speaker_;
   bool native_ = false;
+  bool failed_ = false;       ///< a line before this one tells of a failure: what it ran with is named
   bool lists_tries_ = false;  ///< below "What I tried:"
   std::vector<PackageMention> line_packages_;
   int asked_ = -1;  ///< row of the table answers whose question stood in the line before

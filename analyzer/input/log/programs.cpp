@@ -24,7 +24,8 @@ constexpr std::string_view kPlaces =
     " . .. ~ home root usr opt tmp work workspace build mnt data local users projects repo repos git "
     "github app apps code dev project cmake software builds temp content kaggle working desktop "
     "documents downloads programs appdata ai scratch media storage volume nvme disk ssd public srv var "
-    "bin install notebooks miniconda3 anaconda3 conda venv .venv env envs windows system32 test tests "
+    "bin install notebooks miniconda3 anaconda3 miniconda anaconda miniforge3 mambaforge .pyenv conda "
+    "python_embeded venv .venv env envs windows system32 test tests "
     "cpp c++ python rust native ops modules extensions server backend model models scripts tools gpfs "
     "lustre ";
 constexpr std::string_view kFolders = " src csrc source sources include lib cuda kernels gpu core ";
@@ -123,6 +124,11 @@ std::string project_of_path(std::string path) {
         lower == "lib" || lower == "lib64")
       return {};
     if (lower.starts_with('<')) return {};  // "<stdin>"
+    // One of several environments, and a folder that was made for one, unless a table knows its name.
+    if (i != 0 && (to_lower(parts[i - 1]) == "envs" || to_lower(parts[i - 1]) == "versions")) continue;
+    if (i + 1 < parts.size() && is_one(" venv .venv env .env ", parts[i + 1]) &&
+        software_of(parts[i]).empty())
+      continue;
     const bool user =
         i != 0 && (to_lower(parts[i - 1]) == "home" || to_lower(parts[i - 1]) == "users") && i <= 2;
     if (user || lower.empty() || lower == "program files" || is_one(kPlaces, lower) ||
