@@ -51,6 +51,8 @@ bool is_shown(std::string_view when, const Facts& at) {
   return true;
 }
 
+bool has_windows_driver(const Facts& at) { return at.process.windows || contains(at.process.shows, "wsl"); }
+
 void add_plain_fixes(const Facts& at, FixDrafts& fixes) {
   // Uses the rows of this error code, or otherwise the rows that apply to every code of the cause.
   int code = at.call.code.value_or(0);
@@ -380,10 +382,11 @@ Facts completed(const Facts& given) {
 
 Advice printed(const Facts& at, AdviceDraft draft) {
   Advice out{{}, std::move(draft.dead_ends), std::move(draft.remarks)};
-  const say::Shell shell{at.process.python_env, at.process.windows, at.process.interpreter};
+  const say::Shell shell{at.process.python_env, at.process.windows, at.process.interpreter,
+                         is_shown("podman", at)};
   for (FixDraft& fix : draft.fixes) {
     for (const say::UpdateDriver* driver : steps_of<say::UpdateDriver>(fix))
-      fix.title = title_of(*driver, at.process.windows);
+      fix.title = title_of(*driver, has_windows_driver(at));
     if (fix.title.empty()) continue;  // a word that it needs is not known
     for (const Command& command : fix.steps) {
       fix.names_program = fix.names_program || command.names_program;

@@ -63,7 +63,7 @@ bool has_driver(const Facts& at, std::string_view of_linux) {
   const bool by_library = row == nullptr || data::compare_releases(row->driver, of_linux) >= 0;
   const bool by_module =
       at.driver.module.empty() ||
-      data::compare_releases(at.driver.module, say::driver_release(of_linux, at.process.windows)) >= 0;
+      data::compare_releases(at.driver.module, say::driver_release(of_linux, has_windows_driver(at))) >= 0;
   return (row != nullptr || !at.driver.module.empty()) && by_library && by_module;
 }
 
@@ -215,7 +215,7 @@ std::string driver_beyond(const Facts& at) {
   for (const ToolkitRow& row : data::toolkits()) {
     if (by_major ? row.version.major <= at.driver.cuda.major : !(at.driver.cuda < row.version)) continue;
     const std::string_view driver = by_major ? oldest_driver(at, row.version.major) : row.driver;
-    return driver.empty() ? std::string() : goal_of(driver_from(at, driver), at.process.windows);
+    return driver.empty() ? std::string() : goal_of(driver_from(at, driver), has_windows_driver(at));
   }
   return {};
 }

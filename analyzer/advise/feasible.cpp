@@ -93,6 +93,53 @@ bool is_feasible(const Facts& at, const FixDraft& fix) {
                                       : data::can_ever_run(at.gpu.cc, fix.cuda);
 }
 
+/// The first release on PyPI for a newer CUDA than the driver runs, of a project that has one of each release
+/// there; where the driver is not known, than that of the library that is missing, or 12.
+std::string_view first_beyond_driver(const Facts& at, std::string_view distribution) {
+  const auto asked = at.call.said.find("library_major");
+  const unsigned library =
+      at.call.said.contains("cuda_packages") ? core::first_number<unsigned>(asked->second).value_or(0) : 0;
+  const unsigned limit = at.driver.cuda.known() ? at.driver.cuda.major
+                         : library != 0         ? std::max(12U, library)
+                                                : 0;
+  if (limit == 0) return {};
+  const std::string platform = platform_of(at);
+  for (const data::WheelDefaultRow& row : data::wheel_defaults())
+    if (row.distribution == distribution && row.platform == platform &&
+        advise::cuda_of(row.variant).major > limit)
+      return row.first;
+  return {};
+}
+
+/// Of a release that is not named, pip takes the newest.
+void keep_for_driver(const Facts& at, Install& step) {
+  for (say::Requirement& package : step.packages) {
+    const auto beyond = first_beyond_driver(at, data::wheel_name(package.name).distribution);
+    if (!package.release.empty() || beyond.empty()) continue;
+    const std::string whole =
+        package.name + (package.extras.empty() ? "" : fmt::format("[{}]", package.extras));
+    package.release = fmt::format("<{}", beyond);
+    for (std::string& word : step.words)
+      if (say::unquoted(word) == whole) word = core::shell_quote(whole + package.release);
+  }
+}
+
+/// The first release with these extras is for a newer Python than this one, or for a newer CUDA.
+bool lacks_extras(const Facts& at, const say::Requirement& package) {
+  const data::FirstReleaseRow* first = data::first_row(data::first_releases(), [&](const auto& row) {
+    return row.package == fmt::format("{}[{}]", package.name, package.extras);
+  });
+  if (first == nullptr) return false;
+  const std::string distribution = data::wheel_name(package.name).distribution;
+  const std::string_view beyond = first_beyond_driver(at, distribution);
+  if (!beyond.empty() && data::compare_releases(beyond, first->first) <= 0) return true;
+  if (at.process.python_version.empty()) return false;
+  const data::PythonRow* here = data::find_python(distribution, at.process.python_version);
+  if (here != nullptr) return !data::is_within(first->first, "0", here->last);
+  const std::string_view oldest = data::oldest_python(distribution, first->first);
+  return !oldest.empty() && data::compare_releases(at.process.python_version, oldest) < 0;
+}
+
 // pip takes what is there for done: "Requirement already satisfied".
 bool is_satisfied(const Facts& at, const Install& step) {
   if (step.tool == "conda" || !step.environment.empty() || step.packages.empty() ||
@@ -111,6 +158,12 @@ bool is_satisfied(const Facts& at, const Install& step) {
 
 bool is_void(const Facts& at, const FixDraft& fix) {
   const auto steps = steps_of<Install>(fix);
+  // What is published today has no release for Python 2, and brings no extra to an older one.
+  for (const Install* step : steps)
+    if (step->tool != "conda" && step->environment.empty() &&
+        (at.process.python_version.starts_with("2.") ||
+         std::ranges::any_of(step->packages, [&](const auto& each) { return lacks_extras(at, each); })))
+      return true;
   return !steps.empty() && steps.size() == fix.steps.size() &&
          std::ranges::all_of(steps, [&](const Install* step) { return is_satisfied(at, *step); });
 }
@@ -154,6 +207,9 @@ void note_assumed(const Facts& at, FixDrafts& fixes) {
 
 void keep_feasible(const Facts& at, FixDrafts& fixes) {
   for (FixDraft& fix : fixes)
+    for (Install* step : steps_of<Install>(fix))
+      if (step->indexes.empty() && step->tool != "conda") keep_for_driver(at, *step);
+  for (FixDraft& fix : fixes)
     if (!fix.cuda.known() && fix.kind == FixKind::reinstall && !fix.steps.empty())
       fix.cuda = cuda_of(fix.steps.back());
   std::erase_if(fixes, [&](const FixDraft& fix) { return !is_feasible(at, fix) || is_void(at, fix); });
@@ -178,7 +234,7 @@ void keep_feasible(const Facts& at, FixDrafts& fixes) {
     if (!driver.empty())
       add_clause(fix.caveat,
                  fmt::format("it needs driver {} or newer, and yours is for CUDA {}",
-                             say::driver_release(driver, at.process.windows), name(at.driver.cuda)));
+                             say::driver_release(driver, has_windows_driver(at)), name(at.driver.cuda)));
   }
 }
 

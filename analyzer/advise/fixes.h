@@ -69,6 +69,8 @@ FixDraft fix_of(std::string_view id, const core::TemplateWords& words = {},
 
 /// Whether the log shows what a row's key `when` names; empty: it always does.
 bool is_shown(std::string_view when, const diagnose::Facts& at);
+/// Linux in WSL has the driver of Windows.
+bool has_windows_driver(const diagnose::Facts& at);
 
 /// What helps with the message of a log's deciding line.
 struct Remedies {

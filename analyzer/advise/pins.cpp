@@ -47,15 +47,17 @@ bool changes_file(const Requirement& package, const Owner& owner) {
 void install_newer(const std::vector<Distribution>& there, Install& step) {
   for (const Requirement& package : step.packages) {
     const Distribution* own = owner::find_distribution(there, package.name);
-    if (own == nullptr || !package.release.empty() || package.extras.empty()) continue;
+    if (own == nullptr || package.release.starts_with("==") || package.extras.empty()) continue;
     const std::vector<std::string> asked = core::split(package.extras, ",");
     const bool all = std::ranges::all_of(asked, [&](const std::string& extra) {
       return std::ranges::any_of(own->extras, [&](const std::string& each) {
         return ProjectName(each) == ProjectName(std::string(core::trim(extra)));
       });
     });
-    if (all) std::erase(step.words, "--upgrade");
-    if (!all && !core::contains(step.words, "--upgrade") && !core::contains(step.words, "--force-reinstall"))
+    const bool done =
+        all && (package.release.empty() || !owner::exclude_each_other(package.release, "==" + own->version));
+    if (done) std::erase(step.words, "--upgrade");
+    if (!done && !core::contains(step.words, "--upgrade") && !core::contains(step.words, "--force-reinstall"))
       step.words.insert(step.words.begin(), "--upgrade");
   }
 }

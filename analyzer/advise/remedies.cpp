@@ -7,6 +7,7 @@
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
+#include "analyzer/owner/distributions.h"
 
 namespace kshim::advise {
 using core::Cause;
@@ -145,7 +146,7 @@ std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
                            : "ctk_major",
                        major->second);
   if (has_gap(row.title, words) || has_gap(row.command, words)) return std::nullopt;
-  FixDraft fix = fix_of_row(row, row.message, words);
+  FixDraft fix = fix_of_row(row, row.message.substr(0, row.message.find(' ')), words);
   if (fix.title.empty()) return std::nullopt;
   const Run* configures =
       fix.steps.empty() ? nullptr : std::get_if<Run>(&fix.steps.front().steps.front().action);
@@ -158,7 +159,8 @@ std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
 // Of the row of this message, else of the family that its id begins with.
 bool is_for(const Remedy& row, std::string_view message) {
   constexpr std::string_view kFamily = "of_all_";
-  if (!row.message.starts_with(kFamily)) return row.message == message;
+  if (!row.message.starts_with(kFamily))
+    return core::contains(core::split(std::string(row.message), " "), message);
   // What is known of a package goes before what is said of a message.
   const bool has_own =
       row.package.empty() &&
@@ -255,11 +257,15 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
            (row.cuda.empty() || row.cuda == std::to_string(at.images.toolkit.major));
   });
   const bool in_python = at.process.python || at.process.python_env.known();
-  if (at.cause == Cause::library_not_found && said("library_wheel") && python && in_python &&
-      (brought || (!has_own && !core::contains(pip, '[') &&
-                   (at.call.message == "ld_missing" || at.call.message == "cudnn_load")))) {
-    const std::string wheel = at.call.said.at("library_wheel");
-    const bool there = at.process.installed.contains(wheel.substr(0, wheel.find_first_of("<>=!~")));
+  const bool plain = at.call.message == "ld_missing" || at.call.message == "cudnn_load";
+  const std::string wheel = said("library_wheel") ? at.call.said.at("library_wheel") : std::string();
+  const std::size_t name = std::min(wheel.find_first_of("<>=!~"), wheel.size());
+  const auto own_wheel = at.process.installed.find(wheel.substr(0, name));
+  const bool there =
+      own_wheel != at.process.installed.end() &&
+      (name == wheel.size() || !owner::exclude_each_other(wheel.substr(name), "==" + own_wheel->second));
+  if (at.cause == Cause::library_not_found && said("library_wheel") && python && (in_python || there) &&
+      (brought || (plain && (there || (!has_own && !core::contains(pip, '[')))))) {
     FixDraft fix = fix_of(there ? "load-installed-library" : "install-library-wheel", words);
     // PyTorch, TensorFlow and JAX look there by themselves.
     const std::string& site = at.process.python_env.site;
@@ -283,6 +289,7 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
     const bool installs_them = !fixes.empty() && installs(fixes.front()) && !fixes.front().steps.empty();
     fixes.insert(fixes.begin() + (installs_them ? 1 : 0), fix_of("update-asking-program", words));
   }
+  if (at.cause == Cause::library_not_found && said("folder")) put_first(fix_of("name-library-folder", words));
   if (at.cause == Cause::mixed_cuda_libraries && said("remove"))
     put_first(fix_of("remove-other-cuda", words));
   if (at.cause == Cause::driver_mismatch && said("releases") && is_shown("restarted", at))

@@ -84,7 +84,7 @@ std::string caveat_for(const Facts& at, const WheelChoice& choice, const WheelNa
   if (const std::string_view driver = oldest_driver(at, cuda.major); cuda.known() && !driver.empty()) {
     if (!at.driver.cuda.known())
       parts.push_back(
-          fmt::format("it needs driver {} or newer", say::driver_release(driver, at.process.windows)));
+          fmt::format("it needs driver {} or newer", say::driver_release(driver, has_windows_driver(at))));
   }
   const std::string_view oldest = data::oldest_python(wheel.distribution, choice.release);
   if (!at.process.python_version.empty() && !choice.same && !oldest.empty() &&

@@ -347,7 +347,7 @@ bool comes_from_index(std::string_view package) {
   const auto* row = first_row(software(), [&](const SoftwareRow& each) {
     return !each.pip.empty() && (each.package == package || each.pip == package);
   });
-  return row != nullptr || knows_wheels_of(distribution) || find_installer(distribution, "pip") != nullptr;
+  return row != nullptr || find_installer(distribution, "pip") != nullptr;
 }
 
 bool is_on_pypi(std::string_view package, std::string_view release) {

@@ -200,6 +200,18 @@ void say_library_wheel(Facts& at, unsigned cuda) {
 
 namespace {
 
+// The folder of a file that the log shows to be there: of that name, or of a longer one of its version. Where
+// the loader looks by itself, it is no answer.
+std::string folder_of(const LogFacts& clues, const std::string& file) {
+  for (auto each = clues.there.lower_bound(file); !file.empty() && each != clues.there.end(); ++each) {
+    if (!each->first.starts_with(file)) break;
+    const bool same = each->first.size() == file.size() || each->first[file.size()] == '.';
+    if (same && !each->second.starts_with("/usr/lib") && !each->second.starts_with("/lib"))
+      return each->second;
+  }
+  return {};
+}
+
 // Words that fixes may ask for: what the message names, and what is listed beside it.
 void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
   constexpr std::array kWords = {"want", "have", "variable", "needs", "symbol", "named"};
@@ -234,6 +246,10 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
     if (there == 0 || there == wanted) say_library_wheel(at, at.images.toolkit.major);
     if (there != 0 && there != wanted) at.call.said[there > wanted ? "newer_there" : "older_there"] = listed;
   }
+  if (std::string folder = folder_of(clues, std::string(core::basename_of(at.file.path))); !folder.empty())
+    at.call.said["folder"] = std::move(folder);
+  if (std::string folder = folder_of(clues, "nvcc"); folder.ends_with("/bin"))
+    at.call.said["toolkit_folder"] = folder.substr(0, folder.size() - 4);
   say_wheels(clues, at);
   if (is_ahead_of_its_driver(clues)) {
     at.call.said["module"] = clues.kernel_module;

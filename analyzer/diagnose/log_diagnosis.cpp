@@ -400,6 +400,16 @@ bool is_requirement(const LogFacts& clues, const Judgment& decided) {
          decided.suspect.confidence < kStrong;
 }
 
+// A file that is missing ends the program, whatever it complained of before; TensorFlow does without
+// TensorRT.
+bool is_aside_of(const Judgment& decided, const Judgment& missing) {
+  if (missing.suspect.cause != Cause::library_not_found || group(*missing.hit, "lib").empty()) return false;
+  const bool optional = group(*decided.hit, "lib").starts_with("libnvinfer") &&
+                        !group(*missing.hit, "lib").starts_with("libnvinfer");
+  return optional || (missing.hit->thrown && !decided.hit->thrown && decided.facts.call.codes.empty() &&
+                      decided.suspect.cause != Cause::library_not_found);
+}
+
 // "Unknown error" says nothing where a later message has a reason.
 bool is_bare(const Judgment& judged) {
   return judged.suspect.cause == Cause::unknown && !judged.facts.call.codes.empty() &&
@@ -499,8 +509,9 @@ class LineRanker {
     } else if (is_bare(*decided_) && judgment.suspect.cause != Cause::unknown &&
                judgment.suspect.confidence >= kStrong) {
       hint_ = std::exchange(*decided_, std::move(judgment));
-    } else if (is_requirement(clues_, *decided_) &&
-               (judgment.hit->thrown || !judgment.facts.call.codes.empty())) {
+    } else if (is_aside_of(*decided_, judgment) ||
+               (is_requirement(clues_, *decided_) &&
+                (judgment.hit->thrown || !judgment.facts.call.codes.empty()))) {
       hint_ = std::exchange(*decided_, std::move(judgment));
     } else if (judgment.suspect.cause == decided_->suspect.cause && decided_->suspect.confidence <= 0.6 &&
                judgment.suspect.confidence >= kStrong &&

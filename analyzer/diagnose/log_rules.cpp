@@ -266,13 +266,19 @@ MaybeCause compiler_of_another_release(const LogFacts& clues, const LogMatch& hi
 // The runtime finds no driver in a container that was not given its GPU, and calls it too old.
 MaybeCause container_without_gpu(const LogFacts& clues, const LogMatch& hit, const Facts&) {
   if (hit.code != 35) return std::nullopt;
-  if (clues.driver.known() && clues.toolkit.known()) {
+  // A driver's number of the host says nothing of a container that was not given its GPU.
+  const bool not_given = clues.has("container") && !clues.has("gpu-given") &&
+                         !(clues.has("in-container") && clues.driver.known());
+  const bool serves = clues.driver.known() && clues.toolkit.known() &&
+                      (clues.toolkit.major < 11 ? !(clues.driver < clues.toolkit)
+                                                : clues.driver.major >= clues.toolkit.major);
+  if (clues.driver.known() && clues.toolkit.known() && !(serves && not_given)) {
     if (clues.driver.major >= clues.toolkit.major) return std::nullopt;
     return CauseCandidate{Cause::driver_too_old, 0.9,
                           fmt::format("The driver is for CUDA {}, and the program was made with CUDA {}",
                                       name(clues.driver), name(clues.toolkit))};
   }
-  if (clues.driver.known()) return std::nullopt;
+  if (clues.driver.known() && !serves) return std::nullopt;
   if (shows_no_driver(clues))
     return CauseCandidate{Cause::no_device, 0.85,
                           clues.has("no-smi")
@@ -280,9 +286,9 @@ MaybeCause container_without_gpu(const LogFacts& clues, const LogMatch& hit, con
                                 "runtime says 35 for that"
                               : "The program runs in a container, and nothing names a driver: the runtime "
                                 "says 35 where it finds none"};
-  if (!clues.has("container")) return std::nullopt;
+  if (!not_given) return std::nullopt;
   return CauseCandidate{
-      Cause::no_device, 0.65,
+      Cause::no_device, serves ? 0.92 : 0.85,
       "A container that was started without its GPU has no driver, and the runtime says 35 for it"};
 }
 

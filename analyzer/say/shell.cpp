@@ -187,7 +187,7 @@ Action action_of(std::string_view pattern, std::string text) {
   const std::string_view program = pattern.substr(0, pattern.find(' '));
   if (program == "export") return SetEnv{variables_of(std::string_view(text).substr(program.size() + 1))};
   if (program == "unset") return Unset{words_of(std::string_view(text).substr(program.size() + 1))};
-  if (pattern.starts_with("docker run") || pattern.starts_with("docker compose"))
+  if (pattern.starts_with("docker run") || pattern.starts_with("docker compose") || program == "kubectl")
     return Container{std::move(text)};
   return Run{std::string(program), std::move(text), contains(pattern, "--query-gpu=name,compute_cap")};
 }
@@ -311,7 +311,15 @@ struct Printer {
   std::string operator()(const Unset& step) const {
     return shell.windows ? "Remove-Item Env:" + join(step.names, ", Env:") : "unset " + join(step.names, " ");
   }
-  std::string operator()(const Container& step) const { return step.command; }
+  std::string operator()(const Container& step) const {
+    std::string out = step.command;
+    constexpr std::pair<std::string_view, std::string_view> kOfPodman[] = {
+        {"docker ", "podman "}, {"--gpus all", "--device nvidia.com/gpu=all"}};
+    for (const auto& [from, to] : kOfPodman)
+      if (const std::size_t at = out.find(from); shell.podman && at != out.npos)
+        out.replace(at, from.size(), to);
+    return out;
+  }
   std::string operator()(const Run& step) const {
     constexpr std::string_view kPython = "python";
     const bool own = shell.windows && !shell.interpreter.empty() && step.program == kPython;

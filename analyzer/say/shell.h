@@ -28,6 +28,7 @@ struct Shell {
   const owner::PythonEnvironment& python;
   bool windows = false;
   std::string interpreter = {};  ///< of Windows: what starts Python, where the program brings its own
+  bool podman = false;           ///< containers are its, and not Docker's
 };
 /// "pip install X" as `PREFIX/bin/python -m pip install X`; as `uv pip install --python PREFIX X` where the
 /// environment has no pip; "conda install X" with --prefix. As the tables have it where no environment is

@@ -92,10 +92,13 @@ OtherAnswer other_answer(const input::LogFacts& clues, const input::OtherFailure
       if (pip.empty() && core::contains(other.software, row.package) && row.package != other.row->built_on &&
           !row.pip.empty())
         pip = row.pip;
+    // Of what no index has, there is the source.
+    const std::string source = pip.empty() || data::comes_from_index(pip) ? "" : std::exchange(pip, ".");
     const core::TemplateWords words = {{"torch_index", advise::torch_index(at)},
                                        {"pip", pip.empty() ? "PACKAGE" : core::shell_quote(pip)}};
     fix.kind = core::FixKind::environment;
     fix.title = core::expand(other.row->remedy, words);
+    if (!source.empty()) fix.title += fmt::format(", in a checkout of {}", source);
     if (!other.row->command.empty()) {
       fix.title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(fix.title.front())));
       fix.steps = advise::commands_of(other.row->command, words);

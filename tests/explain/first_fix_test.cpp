@@ -182,5 +182,136 @@ TEST(FirstFix, ACallThatReturnedANumberFailed) {
   EXPECT_THAT(explained("cuMemAlloc_v2 returned 0\n").findings, IsEmpty());
 }
 
+TEST(FirstFix, WhatIsThereGetsASearchPath) {
+  const std::string missing =
+      "app: libcublas.so.12: cannot open shared object file: No such file or directory\n";
+  EXPECT_THAT(command_for("$ ls /usr/local/cuda-12.4/lib64\nlibcublas.so.12  libcudart.so.12\n" + missing),
+              HasSubstr("LD_LIBRARY_PATH=/usr/local/cuda-12.4/lib64"));
+  EXPECT_THAT(command_for("$ find / -name 'libcublas*'\n/opt/cuda/lib64/libcublas.so.12.4.5.8\n" + missing),
+              HasSubstr("LD_LIBRARY_PATH=/opt/cuda/lib64"));
+  const std::string toolkit = "OSError: CUDA_HOME environment variable is not set.\n";
+  EXPECT_THAT(command_for("$ whereis nvcc\nnvcc: /usr/local/cuda-12.4/bin/nvcc\n" + toolkit),
+              HasSubstr("CUDA_HOME=/usr/local/cuda-12.4"));
+  // Another release, a path that is searched, and what the log says to be missing.
+  EXPECT_THAT(command_for("/opt/cuda/lib64/libcublas.so.11\n" + missing), Not(HasSubstr("/opt/cuda")));
+  EXPECT_THAT(
+      command_for("\tlibcublas.so.12 (libc6) => /usr/lib/x86_64-linux-gnu/libcublas.so.12\n" + missing),
+      Not(HasSubstr("x86_64-linux-gnu")));
+  EXPECT_THAT(command_for("ls: cannot access '/opt/cuda/lib64/libcublas.so.12': No such file\n" + missing),
+              Not(HasSubstr("/opt/cuda")));
+  EXPECT_THAT(command_for("/usr/local/cuda-12.4/bin/nvcc: No such file or directory\n" + toolkit),
+              Not(HasSubstr("cuda-12.4")));
+}
+
+TEST(FirstFix, TheFileThatEndedTheProgramIsTheHeadline) {
+  const auto headline = [](const std::string& log) { return first_of(log).headline; };
+  const std::string missing = "ImportError: libcudnn.so.9: cannot open shared object file: No such file\n";
+  EXPECT_THAT(
+      headline("UserWarning: CUDA initialization: Found no NVIDIA driver on your system.\n" + missing),
+      HasSubstr("libcudnn.so.9"));
+  EXPECT_THAT(
+      headline("Could not load dynamic library 'libnvinfer.so.7'; dlerror: libnvinfer.so.7: cannot open "
+               "shared object file\nCould not load dynamic library 'libcudnn.so.8'; dlerror: "
+               "libcudnn.so.8: cannot open shared object file\n"),
+      HasSubstr("libcudnn.so.8"));
+  EXPECT_THAT(
+      headline("Failed to load library libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: "
+               "cannot open shared object file\n"),
+      HasSubstr("libcublasLt.so.12"));
+  // A failure that was thrown is no complaint.
+  EXPECT_EQ(first_of("RuntimeError: Found no NVIDIA driver on your system.\n" + missing).cause,
+            Cause::no_device);
+}
+
+TEST(FirstFix, AContainerIsGivenItsGpuBeforeTheHostGetsADriver) {
+  const std::string failed =
+      "CUDA failure 35: CUDA driver version is insufficient for CUDA runtime version\n";
+  EXPECT_THAT(command_for("$ docker run --rm app\n" + failed), HasSubstr("--gpus all"));
+  EXPECT_THAT(command_for("$ podman run --rm app\n" + failed), ContainsRegex("^podman .*nvidia.com/gpu=all"));
+  EXPECT_THAT(command_for("$ docker compose up\nweb-1  | start\nweb-1  | " + failed),
+              HasSubstr("compose up"));
+  EXPECT_THAT(command_for("$ kubectl logs web\n" + failed), HasSubstr("nvidia.com/gpu"));
+  EXPECT_THAT(command_for("$ kubectl logs web\nlibcuda.so.1: cannot open shared object file\n"),
+              HasSubstr("nvidia.com/gpu"));
+  const std::string host = "Driver Version: 550.54 CUDA Version: 12.4\n";
+  EXPECT_EQ(first_of(host + "$ docker run --rm app\ncudart 12.8\n" + failed).cause, Cause::no_device);
+  // It was given, and nvidia-smi works within.
+  EXPECT_EQ(first_of("$ docker run --gpus all app\n" + failed).cause, Cause::driver_too_old);
+  EXPECT_EQ(first_of("root@3f1a2b4c5d6e:/app# nvidia-smi\nDriver Version: 470.82 CUDA Version: 11.4\ncudart "
+                     "12.4\n" +
+                     failed)
+                .cause,
+            Cause::driver_too_old);
+}
+
+TEST(FirstFix, NoCommandIsVoidForWhatTheLogShows) {
+  const std::string lacks =
+      "Failed to load library libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: cannot open "
+      "shared object file\nonnxruntime-gpu 1.20.1\n";
+  EXPECT_THAT(command_for("Driver Version: 535.104 CUDA Version: 12.2\n" + lacks),
+              HasSubstr("[cuda,cudnn]<1.27"));
+  EXPECT_THAT(command_for("Driver Version: 580.65 CUDA Version: 13.0\n" + lacks),
+              ContainsRegex("\\[cuda,cudnn\\]'?$"));
+  EXPECT_THAT(commands_for("Driver Version: 470.82 CUDA Version: 11.4\n" + lacks), Not(HasSubstr("cudnn]")));
+  EXPECT_THAT(commands_for("Python 3.9.2\n" + lacks), Not(HasSubstr("cudnn]")));
+  EXPECT_THAT(commands_for("Python 3.10.2\n" + lacks), HasSubstr("cudnn]"));
+  const std::string old = "tensorflow 2.4\nImportError: libcudart.so.11.0: cannot open shared object file\n";
+  EXPECT_THAT(commands_for("Python 2.7.18\n" + old), Not(HasSubstr("pip install")));
+  EXPECT_THAT(commands_for("Python 3.8.10\n" + old), Not(HasSubstr("and-cuda")));
+  EXPECT_THAT(commands_for("Python 3.10.1\n" + old), HasSubstr("and-cuda"));
+  // What Windows, and Linux in it, does not have.
+  const std::string start = "CUDA unknown error - this may be due to an incorrectly set up environment\n";
+  EXPECT_THAT(first_fix("PS C:\\x> python a.py\n" + start).title, HasSubstr("Windows"));
+  EXPECT_THAT(first_fix("$ python3 a.py\n" + start).commands.front(), HasSubstr("modprobe"));
+  for (const char* line : {"modprobe: FATAL: Module nvidia not found in directory /lib/modules/5.15\n",
+                           "Failed to initialize NVML: Driver/library version mismatch\n"}) {
+    EXPECT_THAT(command_for(std::string("WSL2\n") + line), HasSubstr("/usr/lib/wsl/lib")) << line;
+    EXPECT_THAT(command_for(line), Not(HasSubstr("/usr/lib/wsl/lib"))) << line;
+  }
+}
+
+TEST(FirstFix, WhatNoIndexHasIsBuiltInACheckout) {
+  const auto command = [](const std::string& package) {
+    const Explanation found = explained("ImportError: /v/lib/python3.10/site-packages/" + package +
+                                        "/_C.so: undefined symbol: _ZN3c104cuda\n");
+    return found.other ? join(found.other->remedy.commands, "\n") : std::string();
+  };
+  EXPECT_THAT(command("detectron2"), ContainsRegex(" \\.$"));
+  EXPECT_THAT(command("pytorch3d"), ContainsRegex(" \\.$"));
+  EXPECT_THAT(command("torchvision"), HasSubstr("torchvision"));
+}
+
+TEST(FirstFix, AnOldCheckOfFp8WantsANewerPyTorch) {
+  const std::string refused =
+      "RuntimeError: torch._scaled_mm is only supported on devices with compute capability >= 9.0\n";
+  EXPECT_EQ(first_fix("RTX 4090, torch 2.1.2+cu121\n" + refused).kind, FixKind::reinstall);
+  EXPECT_EQ(first_fix("RTX 3090, torch 2.1.2+cu121\n" + refused).kind, FixKind::code);
+}
+
+TEST(FirstFix, AResetOfTheDisplayIsWindowsTimeLimit) {
+  const std::string late = "CUDA error 702: the launch timed out and was terminated\n";
+  EXPECT_THAT(command_for("C:\\b> render.exe\n" + late), HasSubstr("TdrDelay"));
+  EXPECT_THAT(command_for("$ ./render\n" + late), Not(HasSubstr("TdrDelay")));
+  const std::string fault = "RuntimeError: CUDA error: unspecified launch failure\n";
+  EXPECT_THAT(command_for("Windows 10\nthe screen goes black for a moment\n" + fault), HasSubstr("TdrDelay"));
+  EXPECT_THAT(command_for("Windows 10\n" + fault), Not(HasSubstr("TdrDelay")));
+  // The GPU's illegal instruction, and the CPU's.
+  EXPECT_EQ(first_fix("CUDA error 715: an illegal instruction was encountered\nNVIDIA B200\n").kind,
+            FixKind::reinstall);
+  EXPECT_TRUE(explained("Illegal instruction (core dumped)\n").findings.empty());
+}
+
+TEST(FirstFix, AnEnvironmentIsNoOwner) {
+  const auto project = [](const std::string& line) {
+    return first_of(line + "\n" + kNoImage).about->package.project;
+  };
+  for (const char* line : {"user@box:~/anaconda3/envs/py39$ ./run", "user@box:~/trialD/.venv$ python",
+                           "user@box:/data/trialD/venv$ python", "D:\\trialD\\venv\\Scripts\\python.exe x",
+                           "/srv/trialD/venv/bin/python x", "a@b:~/.pyenv/versions/3.10.4/x$ ./run"})
+    EXPECT_THAT(project(line), Not(ContainsRegex("trialD|py39|3\\.10"))) << line;
+  EXPECT_EQ(project("cd ~/ComfyUI"), "ComfyUI");
+  EXPECT_EQ(project("user@box:~/gridfold$ ./run"), "gridfold");
+}
+
 }  // namespace
 }  // namespace kshim::test
