@@ -315,8 +315,8 @@ void add_fallback(const Facts& at, FixDrafts& fixes) {
 // In a container, what gives it its GPU comes before what looks for one; and where the commands belong.
 void order_for_container(const Facts& at, FixDrafts& fixes) {
   if (!is_shown("container", at) || fixes.empty()) return;
-  std::ranges::stable_partition(fixes,
-                                [](const FixDraft& fix) { return !steps_of<say::Container>(fix).empty(); });
+  std::stable_partition(fixes.begin(), fixes.end(),
+                        [](const FixDraft& fix) { return !steps_of<say::Container>(fix).empty(); });
   FixDraft& first = fixes.front();
   const bool changes =
       first.kind == FixKind::reinstall || first.kind == FixKind::rebuild || first.kind == FixKind::downgrade;
@@ -551,7 +551,7 @@ void set_actors(const Facts& at, FixDrafts& fixes) {
   const bool shared =
       is_shown("container", at) || at.process.ranked || is_shown("batch", at) || is_shown("managed", at);
   if (shared)
-    std::ranges::stable_partition(fixes, [](const FixDraft& fix) {
+    std::stable_partition(fixes.begin(), fixes.end(), [](const FixDraft& fix) {
       return fix.actor == core::Actor::you && fix.kind != FixKind::fallback;
     });
 }

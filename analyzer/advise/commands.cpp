@@ -120,7 +120,7 @@ std::string removable_cache_entry(std::string_view path) {
 
 void keep_for_language(const diagnose::Facts& at, FixDrafts& fixes) {
   if (!is_shown("not-python", at)) return;
-  std::ranges::stable_partition(fixes, [&](FixDraft& fix) {
+  std::stable_partition(fixes.begin(), fixes.end(), [&](FixDraft& fix) {
     const auto is_pythons = [](const say::Command& command) {
       return (command.needs & say::need::python) != 0;
     };
@@ -156,7 +156,7 @@ void keep_for_conda(const diagnose::Facts& at, FixDrafts& fixes) {
                     : commands_of("conda update {package}",
                                   {{"package", core::shell_quote(at.package.name.shown())}});
   }
-  std::ranges::stable_partition(fixes, [](const FixDraft& fix) {
+  std::stable_partition(fixes.begin(), fixes.end(), [](const FixDraft& fix) {
     return !fix.steps.empty() ||
            (fix.kind != core::FixKind::reinstall && fix.kind != core::FixKind::downgrade);
   });

@@ -213,7 +213,7 @@ void keep_feasible(const Facts& at, FixDrafts& fixes) {
     if (!fix.cuda.known() && fix.kind == FixKind::reinstall && !fix.steps.empty())
       fix.cuda = cuda_of(fix.steps.back());
   std::erase_if(fixes, [&](const FixDraft& fix) { return !is_feasible(at, fix) || is_void(at, fix); });
-  std::ranges::stable_partition(fixes, keeps_commands);
+  std::stable_partition(fixes.begin(), fixes.end(), keeps_commands);
   // A driver that was too old for one build is not asked to run a newer one.
   if (at.cause == core::Cause::ptx_newer_than_driver && !at.driver.cuda.known())
     std::erase_if(fixes, [&](const FixDraft& fix) {

@@ -304,7 +304,8 @@ class Reports : public Source {
 
   /// What the driver refused where no shim saw it.
   void judge_driver_log() {
-    for (const auto& [report, deciding] : witness_.unseen(files_)) {
+    for (const auto& [report, lines] : witness_.unseen(files_)) {
+      const auto& deciding = lines;  // clang before 16 captures no binding
       const input::ReportIndex index(report);
       const diagnose::Scene scene{report, index, files_, options_, run_, advised_, file_gaps_, false};
       for (Finding& finding : findings_of(scene)) {
