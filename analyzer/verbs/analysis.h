@@ -110,9 +110,8 @@ class EachReport {
   ~EachReport();
   EachReport(const EachReport&) = delete;
   EachReport& operator=(const EachReport&) = delete;
-  /// `duration`: AnalysisOptions::duration, for this report.
-  Analysis judge(const input::Report& report, diagnose::AnalysisOptions::Duration duration = {});
-  /// Of the reports judged lately.
+  Analysis judge(const input::Report& report);
+  /// Of the reports judged lately, one at least.
   input::ObjectFiles& files();
 
  private:
