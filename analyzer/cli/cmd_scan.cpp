@@ -10,7 +10,6 @@
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/input/machine/facts.h"
 #include "analyzer/render/scan/render.h"
-#include "analyzer/verbs/answer_cache.h"
 #include "analyzer/verbs/doctor.h"
 #include "analyzer/verbs/expect.h"
 #include "analyzer/verbs/package_fetch.h"
@@ -353,38 +352,6 @@ int tell_by_table(const ScanOptions& options, const FetchRequest& request,
   return all ? exit_status::kOk : exit_status::kFindings;
 }
 
-/// What the answer depends on besides the wheel.
-std::string judged_by(const ScanOptions& options, const ScanRequest& request,
-                      const render::RenderOptions& how) {
-  std::string out = version_line() + name(request.driver);
-  for (const image::Arch target : request.targets) out += " " + name(target.cc);
-  return out + fmt::format(" {} {} {} {} {} {} {} {} {} {}", static_cast<int>(options.written.format),
-                           request.kernels, request.sizes, request.sha256, options.fail_on,
-                           options.written.verbose, options.written.full, how.width, how.color, how.unicode);
-}
-
-/// A wheel that was scanned before is not fetched again: a release by its number for a month, the newest one
-/// for an hour.
-struct KeptAnswer {
-  verbs::AnswerCache cache;
-  std::string wheel;   ///< the question which wheel it is
-  std::string judged;  ///< how it is judged
-  bool pinned = false;
-
-  std::optional<std::pair<int, std::string>> find() const {
-    const std::chrono::seconds age = pinned ? std::chrono::days(30) : std::chrono::hours(1);
-    const auto hash = cache.find(wheel, age);
-    const auto answer = hash ? cache.find(*hash + judged, std::chrono::days(30)) : std::nullopt;
-    if (!answer || answer->empty()) return std::nullopt;
-    return std::pair(answer->front() - '0', answer->substr(1));
-  }
-  void keep(const std::string& hash, int status, const std::string& text) const {
-    if (hash.empty() || status > exit_status::kFindings) return;
-    cache.keep(wheel, hash);
-    cache.keep(hash + judged, std::to_string(status) + text);
-  }
-};
-
 int scan_paths(const ScanOptions& options) {
   if (!options.root.empty() && options.pid)
     throw UserError("--pid names the process, with its files: give no --root");
@@ -403,23 +370,9 @@ int scan_paths(const ScanOptions& options) {
   const core::TemporaryFolder folder;  // of what is fetched: gone when this ends
   render::RenderOptions how = render_options(output, options.written);
   if (output.is_stream() && isatty(STDOUT_FILENO) != 1) how.width = kWholeLines;
-  std::optional<KeptAnswer> kept;
   verbs::Fetched fetched;
   if (fetches) {
     FetchRequest request = to_fetch(options);
-    if (options.paths.size() == 1 && !expectation.asks()) {
-      request.requirement = options.paths.front();
-      kept = KeptAnswer{{},
-                        question_of(request),
-                        judged_by(options, scan_options, how),
-                        contains(request.requirement, "==") && !contains(request.requirement, '*')};
-      if (const auto answer = kept->find()) {
-        print_note(fmt::format("{} was scanned before: {} has the answer", sanitize(request.requirement),
-                               sanitize(kept->cache.folder().string())));
-        output.write(answer->second);
-        return answer->first;
-      }
-    }
     choose_installer(request);
     for (const std::string& word : options.paths) {
       request.requirement = word;
@@ -456,11 +409,8 @@ int scan_paths(const ScanOptions& options) {
     return exit_status::kNoInput;
   }
   if (options.paths.size() == 1) result.companions = std::move(fetched.companions);
-  const std::string text = rendered(result, options.written.format, how);
-  const int status = status_of(result, options.fail_on);
-  if (kept) kept->keep(fetched.hash, status, text);
-  output.write(text);
-  return status;
+  output.write(rendered(result, options.written.format, how));
+  return status_of(result, options.fail_on);
 }
 
 /// The names of code that the newest driver takes for a GPU by itself: as it is, or compiled.

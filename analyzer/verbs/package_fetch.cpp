@@ -16,7 +16,6 @@
 #include "analyzer/device_code/mapped_file.h"
 #include "analyzer/input/files/container.h"
 #include "kshim/files/open_file.h"
-#include "kshim/report/hmac.h"
 
 namespace kshim::verbs {
 using core::sanitize;
@@ -102,27 +101,20 @@ std::vector<std::string> companions_of(std::string_view metadata) {
 Fetched described(const fs::path& path) {
   constexpr std::size_t kMost = std::size_t{16} << 20;
   Fetched out{.name = path.filename().string()};
-  const auto take = [&out](std::string_view name, std::string_view text) {
-    if (name.ends_with(".dist-info/METADATA")) out.companions = companions_of(text);
-    if (!name.ends_with(".dist-info/RECORD")) return;
-    const auto hash = report::sha256(text);
-    out.hash.assign(hash.data(), hash.size());
-  };
   std::error_code error;
   if (fs::is_directory(path, error)) {
     for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
-      for (const char* file : {"METADATA", "RECORD"})
-        if (const auto text = files::read_up_to(entry.path() / file, kMost))
-          take((entry.path() / file).string(), *text);
+      if (const auto text = files::read_up_to(entry.path() / "METADATA", kMost))
+        out.companions = companions_of(*text);
     return out;
   }
   const auto opened = device_code::MappedFile::open(path);
   if (!std::holds_alternative<device_code::MappedFile>(opened)) return out;
   input::ContainerVisitor visitor;
   visitor.wants = [](std::string_view name, std::uint64_t size) {
-    return size <= kMost && (name.ends_with(".dist-info/METADATA") || name.ends_with(".dist-info/RECORD"));
+    return size <= kMost && name.ends_with(".dist-info/METADATA");
   };
-  visitor.visit = [&](const input::Member& member) { take(member.name, text_of(member.bytes)); };
+  visitor.visit = [&](const input::Member& member) { out.companions = companions_of(text_of(member.bytes)); };
   input::ContainerLimits limits;
   limits.depth = 0;
   each_member(std::get<device_code::MappedFile>(opened).bytes(), out.name, limits, visitor);
@@ -276,28 +268,6 @@ Fetched fetch_wheel(const FetchRequest& request, const core::TemporaryFolder& fo
                               request.python.empty() ? "" : " for Python " + request.python,
                               request.platform.empty() ? "" : " on " + request.platform),
                   exit_status::kNoInput);
-}
-
-std::string question_of(const FetchRequest& request) {
-  constexpr std::size_t kMost = std::size_t{64} << 10;
-  std::string out =
-      core::join({request.requirement, request.interpreter, request.python, request.platform}, "\n");
-  std::vector<std::string> settings;
-  std::vector<fs::path> files = {"/etc/pip.conf", "/etc/uv/uv.toml", "uv.toml", "pyproject.toml"};
-  for (char** each = environ; *each != nullptr; ++each) {
-    const std::string_view entry(*each);
-    if (entry.starts_with("PIP_") || entry.starts_with("UV_")) settings.emplace_back(entry);
-    for (const auto& [name, below] :
-         {std::pair("HOME=", ".pip/pip.conf"), std::pair("HOME=", ".config/pip/pip.conf"),
-          std::pair("HOME=", ".config/uv/uv.toml"), std::pair("XDG_CONFIG_HOME=", "pip/pip.conf"),
-          std::pair("PIP_CONFIG_FILE=", ""), std::pair("VIRTUAL_ENV=", "pip.conf")})
-      if (entry.starts_with(name))
-        files.push_back(fs::path(entry.substr(std::string_view(name).size())) / below);
-  }
-  std::ranges::sort(settings);
-  for (const std::string& each : settings) out += "\n" + each;
-  for (const fs::path& file : files) out += "\n" + files::read_up_to(file, kMost).value_or("");
-  return out;
 }
 
 TableAnswer answer_by_table(const FetchRequest& request) {

@@ -28,14 +28,11 @@ bool has_pip(const std::string& interpreter);
 /// What was fetched.
 struct Fetched {
   std::string name;  ///< of the wheel in the folder; of uv, of what it unpacked there
-  std::string hash;  ///< of all that is in it: that of its RECORD; empty where it has none
   std::vector<std::string>
       companions;  ///< packages with kernels that it needs: "nvidia-cublas-cu12==12.8.4.1"
 };
 /// UserError where pip finds none, refuses, or has fetched too much; pip's own messages go to stderr.
 Fetched fetch_wheel(const FetchRequest& request, const core::TemporaryFolder& folder);
-/// All that decides what pip or uv would fetch, but for what the index has: their variables and settings too.
-std::string question_of(const FetchRequest& request);
 
 /// What the tables know of a package that cannot be fetched.
 struct TableAnswer {

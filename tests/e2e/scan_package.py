@@ -53,7 +53,7 @@ class Package(e2e.Case):
         python.mkdir(parents=True)
         (python / "python").symlink_to(sys.executable)
         self.env = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.index), "TMPDIR": str(self.tmp),
-                    "XDG_CACHE_HOME": str(self.folder / "cache"), "VIRTUAL_ENV": "", "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}
+                    "VIRTUAL_ENV": "", "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}
 
     def scan(self, *arguments):
         return self.kshim("scan", *arguments, env=self.env)
@@ -70,34 +70,6 @@ class Package(e2e.Case):
     def test_it_says_what_it_says_of_the_wheel_itself(self):
         there = self.kshim("scan", "--target", "12.0", "things-2.0-py3-none-any.whl", cwd=self.index)
         self.assertEqual(self.scan("--target", "12.0", "things==2.0").stdout, there.stdout)
-
-    def test_the_second_question_fetches_nothing(self):
-        first = self.scan("--target", "12.0", "things==2.0")
-        for one in self.index.iterdir():
-            one.unlink()
-        again = self.scan("--target", "12.0", "things==2.0")
-        self.assertEqual((again.stdout, again.returncode), (first.stdout, 1))
-        self.assertEqual(self.scan("--target", "8.0", "things==2.0").returncode, 3, "another question is another answer")
-        cache = self.folder / "cache" / "kshim"
-        self.assertEqual(cache.stat().st_mode & 0o77, 0)
-        self.env["PIP_EXTRA_INDEX_URL"] = "https://example.invalid"
-        self.assertEqual(self.scan("--target", "12.0", "things==2.0").returncode, 3, "other settings may mean another wheel")
-
-    def test_what_is_kept_is_bounded_and_damage_is_no_answer(self):
-        cache = self.folder / "cache" / "kshim"
-        cache.mkdir(parents=True, mode=0o700)
-        for number in range(600):
-            (cache / f"{number:064}").write_text("x")
-            os.utime(cache / f"{number:064}", (number, number))
-        self.scan("--target", "12.0", "things==2.0")
-        self.assertEqual(len(list(cache.iterdir())), 512)
-        for kept in cache.iterdir():
-            kept.write_text("")
-        self.assertEqual(self.scan("--target", "12.0", "things==2.0").returncode, 1)
-        cache.chmod(0o777)
-        before = sorted(cache.iterdir())
-        self.scan("--target", "9.0", "things==2.0")
-        self.assertEqual(sorted(cache.iterdir()), before, "a folder that others write to is not used")
 
     def test_companions_are_named(self):
         wheel(self.index, "3.0", HEALTHY, more=NEEDS)
