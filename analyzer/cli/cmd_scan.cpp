@@ -24,7 +24,6 @@ using core::Severity;
 using core::UserError;
 using input::this_machine;
 using render::Format;
-using render::Outcome;
 using verbs::Expectation;
 using verbs::FetchRequest;
 using verbs::Scan;
@@ -52,7 +51,6 @@ struct ScanOptions {
   std::string python;    ///< of a package that is fetched
   std::string platform;  ///< the same
   std::string max_download = "4G";
-  std::size_t releases = 0;        ///< 0: the one that pip would install
   std::optional<std::string> pid;  ///< an empty one is a mistake
   std::string root;
   std::vector<std::string> paths;
@@ -203,13 +201,11 @@ void refuse_to_overwrite(const Output& output, const std::string& path) {
 /// Packages to fetch. A word that names a file is that file; both kinds in one question would mix what is
 /// here with what is not.
 bool asks_for_packages(const ScanOptions& options) {
-  const bool asked = !options.python.empty() || !options.platform.empty() || options.releases != 0;
+  const bool asked = !options.python.empty() || !options.platform.empty();
   const auto is_package = [asked](const std::string& word) { return verbs::is_requirement(word, asked); };
   const auto packages = std::ranges::count_if(options.paths, is_package);
   if (packages == 0) {
-    if (asked)
-      throw UserError(
-          "--python, --platform and --releases are for packages that are fetched: kshim scan NAME");
+    if (asked) throw UserError("--python and --platform are for packages that are fetched: kshim scan NAME");
     return false;
   }
   if (static_cast<std::size_t>(packages) == options.paths.size()) return true;
@@ -249,65 +245,6 @@ void choose_installer(FetchRequest& request) {
     throw UserError(fmt::format("a package is fetched by pip or uv: {} has no pip, and no uv is in PATH",
                                 request.interpreter),
                     exit_status::kNoInput);
-}
-
-/// What runs of each of the newest releases: a row a release, and the newest that has code for each GPU.
-int scan_releases(const ScanOptions& options) {
-  ScanRequest scan_options = to_scan(options);
-  if (options.paths.size() != 1 || contains(options.paths.front(), "=="))
-    throw UserError("--releases takes one package without a version");
-  if (options.written.format != Format::text && options.written.format != Format::json)
-    throw UserError("--releases has the formats text and json");
-  if (options.targets.empty()) use_gpus_here(options, scan_options);
-  if (scan_options.targets.empty())
-    throw UserError("--releases needs --target ARCHS: there is no GPU here to judge for");
-  Output output(options.written.output, STDOUT_FILENO, exit_status::kMisuse);
-  FetchRequest request = to_fetch(options);
-  choose_installer(request);
-  request.requirement = options.paths.front();
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  std::string text = fmt::format("{:<16} {:>10}", request.requirement, "wheel");
-  for (const image::Arch target : scan_options.targets) text += fmt::format(" {:>8}", name(target.cc));
-  text += '\n';
-  std::map<image::Arch, std::string> newest;
-  for (const std::string& release : releases_of(request, options.releases)) {
-    const core::TemporaryFolder folder;
-    FetchRequest one = request;
-    one.requirement += "==" + release;
-    const std::string wheel = fetch_wheel(one, folder).name;
-    const Scan result = verbs::scan({folder.path() / wheel}, scan_options);
-    nlohmann::ordered_json row = {{"release", release}, {"wheel", wheel}, {"bytes", result.bytes}};
-    text += fmt::format("{:<16} {:>10}", release, core::size_text(result.bytes));
-    for (const image::Arch target : scan_options.targets) {
-      // A file for other GPUs alone, beside one for this GPU, is no gap: the findings know.
-      const bool gap = std::ranges::any_of(result.findings, [&](const core::Finding& finding) {
-        return finding.severity == Severity::error &&
-               std::ranges::any_of(finding.devices,
-                                   [&](const core::Device& each) { return each.cc == target.cc; });
-      });
-      Outcome worst = Outcome::no_kernels;
-      for (const verbs::ScannedObject& object : result.objects)
-        for (const diagnose::TargetVerdict& verdict : object.targets)
-          if (const Outcome outcome = render::outcome_of(verdict);
-              verdict.target == target && (gap || outcome == Outcome::sass || outcome == Outcome::jit))
-            worst = std::max(worst, outcome);
-      const std::string_view word = worst == Outcome::no_kernels ? std::string_view("-") : to_name(worst);
-      row["targets"].push_back({{"target", name(target.cc)}, {"verdict", word}});
-      text += fmt::format(" {:>8}", word);
-      if (worst == Outcome::sass || worst == Outcome::jit) newest.try_emplace(target, release);
-    }
-    rows.push_back(std::move(row));
-    text += '\n';
-  }
-  for (const image::Arch target : scan_options.targets) {
-    const auto found = newest.find(target);
-    text += found == newest.end()
-                ? fmt::format("none of them has code for {} throughout\n", name(target.cc))
-                : fmt::format("newest with code for {}: {}\n", name(target.cc), found->second);
-  }
-  if (options.written.format == Format::json) text = rows.dump(2) + '\n';
-  output.write(text);
-  return newest.size() == scan_options.targets.size() ? exit_status::kOk : exit_status::kFindings;
 }
 
 /// What the tables know of a package that was not fetched, for the reason that `why` has.
@@ -356,7 +293,6 @@ int scan_paths(const ScanOptions& options) {
   if (!options.root.empty() && options.pid)
     throw UserError("--pid names the process, with its files: give no --root");
   const bool fetches = options.root.empty() && asks_for_packages(options);
-  if (options.releases != 0) return scan_releases(options);
   ScanRequest scan_options = to_scan(options);
   const Expectation expectation = expectation_of(options);
   if (expectation.asks()) scan_options.expectation = &expectation;
@@ -493,7 +429,6 @@ std::function<int()> set_up_scan(Arguments& arguments) {
   arguments.add("--python", options->python);
   arguments.add("--platform", options->platform);
   arguments.add("--max-download", options->max_download);
-  arguments.add("--releases", options->releases);
   arguments.add("--root", options->root);
   arguments.add("--pid", options->pid);
   arguments.add("--fail-on", options->fail_on)->check(one_of({"error", "warning"}));

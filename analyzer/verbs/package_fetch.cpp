@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <re2/re2.h>
 #include <spawn.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -26,9 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr unsigned kOldestGlibc = 5;                    // of manylinux_2_X tags
-constexpr std::size_t kMaxList = std::size_t{1} << 20;  // what `pip index versions` prints
-constexpr unsigned kPlainFrom = 17;                     // manylinux2014 is manylinux_2_17
+constexpr unsigned kOldestGlibc = 5;  // of manylinux_2_X tags
+constexpr unsigned kPlainFrom = 17;   // manylinux2014 is manylinux_2_17
 
 // pip takes a tag as it stands: a wheel for an older glibc needs its own.
 std::vector<std::string> tags_of(const std::string& platform) {
@@ -159,8 +156,7 @@ class InterruptsIgnored {
 }
 
 struct PipRun {
-  const fs::path& folder;   ///< where it fetches to
-  int out = STDERR_FILENO;  ///< what its stdout is
+  const fs::path& folder;  ///< where it fetches to
   std::uint64_t max_bytes = 0;
   const std::function<void(std::uint64_t)>& progress;
 };
@@ -181,7 +177,7 @@ int run_program(const FetchRequest& request, std::vector<std::string> words, con
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, run.out, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t defaults;
@@ -231,7 +227,7 @@ bool has_pip(const std::string& interpreter) {
   constexpr const char* kAsks =
       "import importlib.util, sys; sys.exit(importlib.util.find_spec('pip') is None)";
   const core::TemporaryFolder folder;
-  return run_program({}, {interpreter, "-c", kAsks}, {folder.path(), STDERR_FILENO, 0, {}}) == 0;
+  return run_program({}, {interpreter, "-c", kAsks}, {folder.path(), 0, {}}) == 0;
 }
 
 Fetched fetch_wheel(const FetchRequest& request, const core::TemporaryFolder& folder) {
@@ -252,8 +248,8 @@ Fetched fetch_wheel(const FetchRequest& request, const core::TemporaryFolder& fo
   }
   if (::isatty(STDERR_FILENO) != 1) arguments.emplace_back("--quiet");
   arguments.push_back(request.requirement);
-  const int status = run_program(request, std::move(arguments),
-                                 {folder.path(), STDERR_FILENO, request.max_bytes, request.progress});
+  const int status =
+      run_program(request, std::move(arguments), {folder.path(), request.max_bytes, request.progress});
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder.path(), error)) {
     if (status != 0) break;
@@ -295,35 +291,6 @@ TableAnswer answer_by_table(const FetchRequest& request) {
       if (out.date.empty() && source.id == out.row->sources.substr(0, out.row->sources.find(' ')))
         out.date = source.date;
   return out;
-}
-
-std::vector<std::string> releases_of(const FetchRequest& request, std::size_t most) {
-  const core::TemporaryFolder folder;
-  const int out = static_cast<int>(::syscall(SYS_memfd_create, "versions", MFD_CLOEXEC));
-  if (out < 0) throw UserError("no memory for the list of releases", exit_status::kNoInput);
-  if (!request.uv.empty())
-    throw UserError("--releases asks pip which releases there are, and this Python has none",
-                    exit_status::kNoInput);
-  std::vector<std::string> arguments = {request.interpreter, "-m",   "pip", "index", "versions",
-                                        "--only-binary",     ":all:"};
-  std::ranges::move(choice_of(request), std::back_inserter(arguments));
-  arguments.push_back(request.requirement);
-  const int status = run_program(request, std::move(arguments), {folder.path(), out, 0, {}});
-  std::string text(kMaxList, '\0');
-  const ssize_t got = ::pread(out, text.data(), text.size(), 0);
-  ::close(out);
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  static const RE2 kVersions(R"((?s).*Available versions: ([^\n]+).*)");
-  std::string versions;
-  std::vector<std::string> releases;
-  if (status == 0 && RE2::FullMatch(text, kVersions, &versions))
-    for (const std::string& each : core::split(versions, ","))
-      if (releases.size() < most) releases.emplace_back(core::trim(each));
-  if (releases.empty())
-    throw UserError(fmt::format("{}: {} -m pip lists no releases with a wheel", sanitize(request.requirement),
-                                request.interpreter),
-                    exit_status::kNoInput);
-  return releases;
 }
 
 }  // namespace kshim::verbs

@@ -43,7 +43,4 @@ struct TableAnswer {
 };
 TableAnswer answer_by_table(const FetchRequest& request);
 
-/// The newest releases first, at most `most`, as `pip index versions` lists them.
-std::vector<std::string> releases_of(const FetchRequest& request, std::size_t most);
-
 }  // namespace kshim::verbs

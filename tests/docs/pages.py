@@ -40,7 +40,7 @@ ELSEWHERE = {
     r"podman run --device": "tests/e2e/containers.py",
     r"(?:podman save|skopeo copy) .* kshim scan": "tests/e2e/containers.py",
     r"sudo install .*": "tests/e2e/containers.py",
-    r"kshim scan .*(?:==|--releases)": "tests/e2e/scan_package.py",
+    r"kshim scan .*==": "tests/e2e/scan_package.py",
     r"kshim completion .*> (?:\"|~)": "tests/e2e/install.py",
     r"APPTAINER_BIND=": "not run: Debian 12 has no package of Apptainer",
     r"journalctl ": "not run: it is of the machine; tests/explain/command.py reads a log from a pipe",

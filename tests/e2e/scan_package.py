@@ -102,7 +102,6 @@ class Package(e2e.Case):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertEqual(json.loads(done.stdout)["objects"][0]["path"], "things-2.0/things/kernels.so")
         self.assertEqual(os.listdir(self.tmp), [])
-        self.assert_says(self.scan("--releases", "2", "--target", "12.0", "things"), 3, "pip")
         self.env["PATH"] = "/usr/bin:/bin"
         if shutil.which("uv", path=self.env["PATH"]) is None:
             self.assert_says(self.scan("--target", "12.0", "things==1.0"), 3, "uv")
@@ -110,14 +109,6 @@ class Package(e2e.Case):
     def test_for_another_python_and_platform(self):
         done = self.scan("--target", "12.0", "--format", "json", "--python", "3.12", "--platform", "manylinux_2_28_aarch64", "things==2.0")
         self.assertIn("aarch64", json.loads(done.stdout)["objects"][0]["path"])
-
-    def test_releases(self):
-        done = self.scan("--target", "8.0,12.0", "--releases", "5", "--format", "json", "things")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        rows = json.loads(done.stdout)
-        self.assertEqual([row["release"] for row in rows], ["2.0", "1.0"])
-        self.assertEqual([target["verdict"] for target in rows[0]["targets"]], ["ok", "none"])
-        self.assertRegex(self.scan("--target", "12.0", "--releases", "5", "things").stdout, r"newest with code for 12\.0: 1\.0")
 
     def test_what_cannot_be_fetched_says_so_in_one_line(self):
         for words in (["nothing-by-this-name==1"], ["things==9.9"], ["things==2.0", "--python", "2.7", "--platform", "win_amd64"]):
@@ -130,7 +121,6 @@ class Package(e2e.Case):
     def test_misuse(self):
         self.assertEqual(self.scan("--target", "8.0", "things").returncode, 3, "a folder that is missing is no package")
         self.assert_says(self.scan("things==2.0", str(MISSING)), 2, "package", "path")
-        self.assert_says(self.scan("--releases", "2", "things==1.0", "--target", "8.0"), 2, "--releases")
         self.assert_says(self.scan("--python", "3.12", str(MISSING)), 2, "--python")
         self.assert_says(self.scan("--max-download", "many", "things==2.0"), 2, "--max-download")
 
