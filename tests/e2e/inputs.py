@@ -109,11 +109,6 @@ if shutil.which("zstd"):
     ARCHIVES["some.tar.zst"] = lambda files: zstd(tar_of(files))
 
 
-def code_in_text(code):
-    """What pickle makes of bytes before protocol 3: the characters of their numbers, as UTF-8."""
-    return pickle.dumps({"cubin": code, "name": "twice"}, protocol=2)
-
-
 def npy(code):
     head = b"{'descr': '|u1', 'fortran_order': False, 'shape': (%d,), }" % len(code)
     head += b" " * (63 - (len(head) + 10) % 64) + b"\n"
@@ -135,10 +130,8 @@ def files_of(code, own):
         "cache/jit_f-0a1b-cache": (zlib.compress(NOISE + cubin), one),  # JAX's, without zstd
         "kernel.pkl": (pickle.dumps(("twice", cubin, {"a": fatbin}), protocol=4), one + two),
         "kernel.nbc": (pickle.dumps(("twice", ptx.decode()), protocol=4), text),
-        "old.pkl": (code_in_text(cubin), one),
-        "older.pkl": (code_in_text(fatbin), two),
         "weights.npz": (zip_of({"code.npy": npy(cubin)}), one),
-        "model.pt": (zip_of({"model/data.pkl": code_in_text(cubin), "model/version": b"3\n"}, zipfile.ZIP_STORED), one),
+        "model.pt": (zip_of({"model/data.pkl": cubin, "model/version": b"3\n"}, zipfile.ZIP_STORED), one),
         "model.engine": (b"ftrt" + NOISE + fatbin + NOISE + cubin + NOISE, one + two),
         "context.onnx": (b"\x08\x07\x12\x04abcd" + NOISE + cubin, one),
         "libscale.so.gz": (gzip.compress(program), own),

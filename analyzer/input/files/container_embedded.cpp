@@ -6,8 +6,6 @@
 #include "analyzer/input/files/container_walk.h"
 #include "analyzer/input/files/file_kind.h"
 #include "kshim/image/byte_pairs.h"
-#include "kshim/image/fatbin.h"
-#include "kshim/image/image.h"
 
 namespace kshim::input {
 namespace {
@@ -56,51 +54,18 @@ bool has_zip_directory(Bytes bytes) {
   return text_of(bytes.last(std::min(bytes.size(), kRecord))).find("PK\5\6"sv) != std::string_view::npos;
 }
 
-constexpr std::string_view kCubin =
-    "\x7f"
-    "ELF\2\1\1"sv;
-constexpr std::string_view kFatbin = "P\xc3\xadU\xc2\xba\1"sv;  // each byte from 0x80 on as two
-
-/// Text whose characters are bytes, as UTF-8: what pickle made of bytes before protocol 3. Up to `most`.
-std::vector<std::byte> bytes_of_text(Bytes text, std::size_t most) {
-  std::vector<std::byte> out;
-  for (std::size_t at = 0; at < text.size() && out.size() < most; ++at) {
-    const auto c = std::to_integer<unsigned>(text[at]);
-    if (c < 0x80U) {
-      out.push_back(text[at]);
-      continue;
-    }
-    const unsigned low = at + 1 < text.size() ? std::to_integer<unsigned>(text[at + 1]) : 0U;
-    if ((c & 0xfeU) != 0xc2U || (low & 0xc0U) != 0x80U) break;
-    out.push_back(static_cast<std::byte>((c & 3U) << 6U | (low & 0x3fU)));
-    ++at;
-  }
-  return out;
-}
-
-/// A cubin or a fatbin in such a text, and nowhere but there.
-bool is_code_as_text(Bytes bytes) {
-  constexpr std::size_t kHeader = 24;
-  const auto head = bytes_of_text(bytes.first(std::min(bytes.size(), 2 * kHeader)), kHeader);
-  const image::BlobKind kind = image::identify(head);
-  return (kind == image::BlobKind::cubin || kind == image::BlobKind::fatbin) &&
-         image::identify(bytes) != kind;
-}
-
-enum class Sign : std::uint8_t { none, zlib, packed, zip, text };
+enum class Sign : std::uint8_t { none, zlib, packed, zip };
 
 /// How those below begin: zlib at each of its levels, the others.
-constexpr std::array<image::BytePair, 11> kSigns = {{{0x78, 0x01},
-                                                     {0x78, 0x5e},
-                                                     {0x78, 0x9c},
-                                                     {0x78, 0xda},
-                                                     {0x1f, 0x8b},
-                                                     {'B', 'Z'},
-                                                     {0xfd, '7'},
-                                                     {0x28, 0xb5},
-                                                     {'P', 'K'},
-                                                     {'P', 0xc3},
-                                                     {0x7f, 'E'}}};
+constexpr std::array<image::BytePair, 9> kSigns = {{{0x78, 0x01},
+                                                    {0x78, 0x5e},
+                                                    {0x78, 0x9c},
+                                                    {0x78, 0xda},
+                                                    {0x1f, 0x8b},
+                                                    {'B', 'Z'},
+                                                    {0xfd, '7'},
+                                                    {0x28, 0xb5},
+                                                    {'P', 'K'}}};
 
 Sign sign_at(Bytes bytes) {
   const std::string_view text = text_of(bytes);
@@ -119,10 +84,7 @@ Sign sign_at(Bytes bytes) {
     case 0x28:
       return is_compressed(bytes) ? Sign::packed : Sign::none;
     case 0x50:
-      if (text.starts_with("PK\3\4")) return Sign::zip;
-      return text.starts_with(kFatbin) && is_code_as_text(bytes) ? Sign::text : Sign::none;
-    case 0x7f:
-      return text.starts_with(kCubin) && is_code_as_text(bytes) ? Sign::text : Sign::none;
+      return text.starts_with("PK\3\4") ? Sign::zip : Sign::none;
     default:
       return Sign::none;
   }
@@ -178,14 +140,6 @@ class EmbeddedWalk {
         walk_.container(ContainerKind::zip, bytes_,
                         {fmt::format("{}@{}!", place_.prefix, at), place_.depth + 1});
         return bytes_.size();  // its directory is the last thing
-      case Sign::text: {
-        const std::vector<std::byte> code = bytes_of_text(rest, rest.size());
-        if (!spend(code.size())) return bytes_.size();
-        // What follows in the text is not the fatbin's.
-        const auto fatbin = image::FatbinReader::open(code);
-        member(at, Bytes(code).first(fatbin ? static_cast<std::size_t>(fatbin->size()) : code.size()));
-        return at + code.size();
-      }
     }
     return at + 1;
   }
