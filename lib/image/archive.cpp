@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Header, 60 bytes of text: name 16, date 12, uid 6, gid 6, mode 8, size 10, then "`\n". Data begin at even
 // offsets. Names: "NAME/" (GNU), "NAME" padded (BSD, Windows), "/N" = at N in the table "//" (ended by "/\n",
-// or a NUL on Windows), "/N:M" = the same, member at M of the archive of that name (thin), "#1/N" = the first
-// N bytes of the data.
+// or a NUL on Windows), "#1/N" = the first N bytes of the data.
 #include "kshim/image/archive.h"
 
 namespace kshim::image {
@@ -50,16 +49,8 @@ Result<ArchiveReader> ArchiveReader::open(Bytes bytes) noexcept {
   const auto magic = slice(bytes, 0, kArchiveMagic.size());
   if (!magic) return magic.error();
   ArchiveReader reader;
-  reader.thin_ = text_of(*magic) == kThinArchiveMagic;
-  if (!reader.thin_ && text_of(*magic) != kArchiveMagic) return Error{Errc::bad_magic, 0};
+  if (text_of(*magic) != kArchiveMagic) return Error{Errc::bad_magic, 0};
   reader.bytes_ = bytes;
-  // The name table is read first, because at() needs it. Only symbol tables come before it.
-  reader.cursor_ = magic->size();
-  for (;;) {
-    const auto entry = reader.entry_at(reader.cursor_);
-    if (!entry || !(entry->field == "//" || is_symbol_table(entry->field))) break;
-    if (!reader.read_table(*entry)) break;
-  }
   reader.cursor_ = magic->size();
   return reader;
 }
@@ -84,30 +75,26 @@ bool ArchiveReader::read_table(const Entry& entry) noexcept {
   return true;
 }
 
-/// Sets name_ from "N" or "N:M" and answers M, or 0.
-Result<std::uint64_t> ArchiveReader::long_name(std::string_view reference) noexcept {
+/// The name that "N" stands for.
+Result<std::string_view> ArchiveReader::long_name(std::string_view reference) const noexcept {
   std::uint64_t at = 0;
-  std::uint64_t origin = 0;
-  const std::size_t colon = thin_ ? reference.find(':') : std::string_view::npos;
-  if (!parse_number(reference.substr(0, colon), at)) return Error{Errc::bad_header, 0};
-  if (colon != std::string_view::npos && !parse_number(reference.substr(colon + 1), origin))
-    return Error{Errc::bad_header, 0};
+  if (!parse_number(reference, at)) return Error{Errc::bad_header, 0};
   if (at >= names_.size()) return Error{Errc::truncated, 0};
   const std::string_view rest = text_of(names_).substr(static_cast<std::size_t>(at));
-  name_ = rest.substr(0, rest.find_first_of(std::string_view("\n\0", 2)));
-  if (name_.ends_with('/')) name_.remove_suffix(1);
-  return origin;
+  std::string_view name = rest.substr(0, rest.find_first_of(std::string_view("\n\0", 2)));
+  if (name.ends_with('/')) name.remove_suffix(1);
+  return name;
 }
 
 Result<ArchiveMember> ArchiveReader::member_of(const Entry& entry) noexcept {
-  ArchiveMember member{entry.field, entry.offset, entry.size, {}, 0};
+  ArchiveMember member{entry.field, entry.offset, entry.size, {}};
   name_ = entry.field;
-  const auto data = slice(bytes_, entry.offset + kHeaderSize, thin_ ? 0 : entry.size);
+  const auto data = slice(bytes_, entry.offset + kHeaderSize, entry.size);
   if (name_.size() > 1 && name_[0] == '/') {
-    const auto origin = long_name(name_.substr(1));
-    if (!origin) return Error{origin.error().code, entry.offset};
-    member.origin = *origin;
-  } else if (!thin_ && name_.starts_with("#1/")) {
+    const auto name = long_name(name_.substr(1));
+    if (!name) return Error{name.error().code, entry.offset};
+    name_ = *name;
+  } else if (name_.starts_with("#1/")) {
     std::uint64_t length = 0;
     if (!parse_number(name_.substr(3), length)) return Error{Errc::bad_header, entry.offset};
     const auto name = slice(bytes_, entry.offset + kHeaderSize, length);
@@ -125,11 +112,6 @@ Result<ArchiveMember> ArchiveReader::member_of(const Entry& entry) noexcept {
   return member;
 }
 
-Result<ArchiveMember> ArchiveReader::at(std::uint64_t offset) noexcept {
-  cursor_ = offset;
-  return next();
-}
-
 Result<ArchiveMember> ArchiveReader::next() noexcept {
   for (;;) {
     const std::uint64_t start = cursor_;
@@ -139,8 +121,8 @@ Result<ArchiveMember> ArchiveReader::next() noexcept {
     const auto entry = entry_at(start);
     if (!entry) return entry.error();
     const bool table = entry->field == "//" || is_symbol_table(entry->field);
-    // Sizes have ten digits: far from overflow. In a thin archive only the tables have their data here.
-    cursor_ = padded(start + kHeaderSize + (thin_ && !table ? 0 : entry->size));
+    // Sizes have ten digits: far from overflow.
+    cursor_ = padded(start + kHeaderSize + entry->size);
     if (table) {
       if (read_table(*entry)) continue;
       name_ = entry->field;

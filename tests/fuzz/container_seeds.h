@@ -23,9 +23,7 @@ inline std::vector<Seed> container_seeds() {
                           ar_member("b.o/", "second");
   const std::string bsd = "!<arch>\n" + ar_member("__.SYMDEF", "1234") + ar_member("#1/4", "a.o\nfirst") +
                           ar_member("b.o", "second");
-  const std::string thin =
-      "!<thin>\n" + ar_member("//", "a.o/\nlib.a/\n") + ar_header("/0", "5") + ar_header("/5:68", "9");
-  std::vector<Seed> seeds = {{"archive", "gnu", gnu}, {"archive", "bsd", bsd}, {"archive", "thin", thin}};
+  std::vector<Seed> seeds = {{"archive", "gnu", gnu}, {"archive", "bsd", bsd}};
   const auto add = [&seeds](const char* name, std::string bytes) {
     seeds.push_back({"container", name, std::move(bytes)});
   };

@@ -25,14 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!member) continue;
     fuzz::require_inside(member->name, input);
     fuzz::require_inside(member->bytes, input);
-    fuzz::require(reader.thin() ? member->bytes.empty() : member->bytes.size() == member->size,
-                  "a member has the size that its header says");
-    ArchiveReader other = reader;
-    const auto again = other.at(member->offset);
-    fuzz::require(again && again->bytes.data() == member->bytes.data() && again->size == member->size,
-                  "a member is found by its offset");
+    fuzz::require(member->bytes.size() == member->size, "a member has the size that its header says");
   }
-  static_cast<void>(reader.at(size / 2));
-  static_cast<void>(reader.at(UINT64_MAX - size));
   return 0;
 }

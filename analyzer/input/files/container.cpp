@@ -62,8 +62,7 @@ class Utf8Names {
 void each_member(ContainerKind kind, Bytes container, const std::string& name, const ContainerLimits& limits,
                  const ContainerVisitor& visitor) {
   const Utf8Names names;
-  Walk walk(limits, visitor, name,
-            kind == ContainerKind::thin_ar ? limits.total_bytes : limits.of(container.size()));
+  Walk walk(limits, visitor, name, limits.of(container.size()));
   if (kind != ContainerKind::zip && visitor.queue != nullptr && !visitor.queue->take_whole()) return;
   walk.container(kind, container, {});
   if (walk.budget.exhausted())
@@ -79,8 +78,8 @@ bool is_container_name(std::string_view name) noexcept {
 
 ContainerKind container_kind(Bytes first_bytes, std::string_view name) noexcept {
   const std::string_view text = text_of(first_bytes);
-  if (text.starts_with(image::kArchiveMagic)) return ContainerKind::ar;
-  if (text.starts_with(image::kThinArchiveMagic)) return ContainerKind::thin_ar;
+  if (text.starts_with(image::kArchiveMagic) || text.starts_with(image::kThinArchiveMagic))
+    return ContainerKind::ar;
   // A local header; the end record of an empty zip; the mark of one written in parts.
   if (text.starts_with("PK\3\4") || text.starts_with("PK\5\6") || text.starts_with("PK\7\10"))
     return ContainerKind::zip;

@@ -10,7 +10,7 @@ namespace kshim::input {
 class MemberQueue;
 
 /// tar: compressed in any way, or not. packed: a compressed stream; nothing tells whether a tar is in it.
-enum class ContainerKind : std::uint8_t { none, ar, thin_ar, zip, tar, packed };
+enum class ContainerKind : std::uint8_t { none, ar, zip, tar, packed };
 
 constexpr std::size_t kTarHeader = 512;
 
@@ -88,8 +88,7 @@ std::string inflate(Bytes packed, std::uint64_t most, const std::function<bool(B
 bool is_compressed(Bytes first_bytes) noexcept;
 
 /// Visits every wanted member, those of nested containers too; in order, but with a queue. `name` is the
-/// container's; for a file on disk its path, as a thin archive's members are looked for beside it. Never
-/// throws for what the bytes hold; what the visitor throws passes through.
+/// container's. Never throws for what the bytes hold; what the visitor throws passes through.
 void each_member(Bytes container, const std::string& name, const ContainerLimits& limits,
                  const ContainerVisitor& visitor);
 /// The members that lie in a file of any kind without its saying so, from a byte on.

@@ -2,14 +2,12 @@
 #include "analyzer/input/files/container_walk.h"
 
 #include "analyzer/core/text.h"
-#include "analyzer/device_code/mapped_file.h"
 #include "analyzer/input/files/file_kind.h"
 #include "kshim/image/archive.h"
 
 namespace kshim::input {
 namespace {
 
-using image::ArchiveMember;
 using image::ArchiveReader;
 
 constexpr std::uint64_t kHeaderBytes = 512;
@@ -24,37 +22,6 @@ Bytes front(Bytes bytes) { return bytes.first(std::min(bytes.size(), kFirstBytes
 bool is_empty_zip(Bytes bytes) {
   constexpr std::size_t kEndRecord = 22;
   return bytes.size() == kEndRecord && text_of(bytes).starts_with("PK\5\6");
-}
-
-/// A thin archive's member is a file beside it, or a member of an archive beside it.
-void thin_member(Walk& walk, const ContainerPlace& place, const Candidate& candidate,
-                 const ArchiveMember& member) {
-  const auto note = [&](std::string clause) {
-    walk.note(place, candidate.name, candidate.offset, std::move(clause));
-  };
-  const auto path = std::filesystem::path(walk.path).parent_path() / std::string(member.name);
-  // The kernel would stop at a NUL and open something else.
-  if (member.name.find('\0') != std::string_view::npos) return note("has a name that no file has");
-  // Asked first: merely opening some devices does something.
-  std::error_code error;
-  const auto type = std::filesystem::status(path, error).type();
-  if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found)
-    return note("is not a regular file with contents");
-  const auto file = device_code::MappedFile::open(path);
-  if (const auto* clause = std::get_if<std::string>(&file)) return note(*clause);
-  const Bytes bytes = std::get<device_code::MappedFile>(file).bytes();
-  if (member.origin == 0) {
-    if (bytes.size() > walk.limits.member_bytes) return note("is larger than what is read of one member");
-    return walk.member(place, candidate, bytes);
-  }
-  auto inner = ArchiveReader::open(bytes);
-  if (!inner) return note(describe(inner.error().code));
-  ArchiveReader reader = *inner;
-  const auto found = reader.at(member.origin);
-  if (!found) return note(describe(found.error().code));
-  const std::string name = std::string(candidate.name) + "!" + std::string(found->name);
-  const Candidate named{name, found->bytes.size(), candidate.offset};
-  if (walk.wanted(place, named)) walk.member(place, named, found->bytes);
 }
 
 }  // namespace
@@ -157,7 +124,6 @@ void Walk::container(ContainerKind kind, Bytes bytes, const ContainerPlace& plac
     case ContainerKind::none:
       return note(place, {}, 0, "is not a container that is known");
     case ContainerKind::ar:
-    case ContainerKind::thin_ar:
       return ar(bytes, place);
     case ContainerKind::zip:
       if (is_empty_zip(bytes)) return;
@@ -170,11 +136,11 @@ void Walk::container(ContainerKind kind, Bytes bytes, const ContainerPlace& plac
 }
 
 void Walk::ar(Bytes bytes, const ContainerPlace& place) {
+  if (text_of(bytes).starts_with(image::kThinArchiveMagic))
+    return note(place, {}, 0, "is a thin archive: its members are files of their own, which can be named");
   const auto opened = ArchiveReader::open(bytes);
   if (!opened) return note(place, {}, opened.error().offset, describe(opened.error().code));
   ArchiveReader reader = *opened;
-  if (reader.thin() && place.depth != 0)
-    return note(place, {}, 0, "is a thin archive within a container: its members are not here");
   for (;;) {
     const auto found = reader.next();
     if (!found && found.error().code == Errc::not_found) return progress(place, bytes.size());
@@ -185,9 +151,7 @@ void Walk::ar(Bytes bytes, const ContainerPlace& place) {
     }
     progress(place, found->offset);
     const Candidate candidate{found->name, found->size, found->offset};
-    // A thin archive's reference into another archive is named, and asked about, when that is open.
-    if (found->origin == 0 && !wanted(place, candidate)) continue;
-    reader.thin() ? thin_member(*this, place, candidate, *found) : member(place, candidate, found->bytes);
+    if (wanted(place, candidate)) member(place, candidate, found->bytes);
   }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ar archives: static libraries (GNU, BSD, Windows .lib) and thin archives, whose members are files of their
-// own. No heap, no exceptions.
+// ar archives: static libraries (GNU, BSD, Windows .lib). No heap, no exceptions.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -10,16 +9,13 @@
 namespace kshim::image {
 
 constexpr std::string_view kArchiveMagic = "!<arch>\n";
-constexpr std::string_view kThinArchiveMagic = "!<thin>\n";
+constexpr std::string_view kThinArchiveMagic = "!<thin>\n";  ///< its members are files of their own: not read
 
 struct ArchiveMember {
-  std::string_view name;     ///< of a thin archive's: a path, relative to the archive's folder or absolute
+  std::string_view name;
   std::uint64_t offset = 0;  ///< of its header
   std::uint64_t size = 0;
-  Bytes bytes;  ///< empty in a thin archive: the member is the file `name`
-  /// Thin archives only: not 0 when the file `name` is an archive itself and this is its member whose header
-  /// lies there.
-  std::uint64_t origin = 0;
+  Bytes bytes;
 };
 
 /// Walks one archive. Symbol tables and name tables are skipped. `next` returns Errc::not_found at the end;
@@ -30,10 +26,6 @@ class ArchiveReader {
   ArchiveReader() = default;
   static Result<ArchiveReader> open(Bytes bytes) noexcept;
   Result<ArchiveMember> next() noexcept;
-  /// The member whose header is at `offset`; long names only after the name table, which stands in front of
-  /// all members in a sound archive, and is read by open(). The walk goes on behind it.
-  Result<ArchiveMember> at(std::uint64_t offset) noexcept;
-  bool thin() const noexcept { return thin_; }
   /// Of the member that next() last looked at, as far as it could be read: names damage.
   std::string_view name() const noexcept { return name_; }
 
@@ -42,13 +34,12 @@ class ArchiveReader {
   Result<Entry> entry_at(std::uint64_t offset) const noexcept;
   bool read_table(const Entry& entry) noexcept;
   Result<ArchiveMember> member_of(const Entry& entry) noexcept;
-  Result<std::uint64_t> long_name(std::string_view reference) noexcept;
+  Result<std::string_view> long_name(std::string_view reference) const noexcept;
 
   Bytes bytes_;
   Bytes names_;  // the `//` table
   std::string_view name_;
   std::uint64_t cursor_ = 0;
-  bool thin_ = false;
 };
 
 }  // namespace kshim::image

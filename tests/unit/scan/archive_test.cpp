@@ -18,7 +18,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 const std::string kMagic(kArchiveMagic);
-const std::string kThin(kThinArchiveMagic);
 
 struct Read {
   std::vector<std::string> members;  // "name=contents"
@@ -75,39 +74,8 @@ TEST(Archive, WindowsNames) {
   EXPECT_THAT(seen.members, ElementsAre("dir\\first.obj=one", "dir\\second.obj=two"));
 }
 
-TEST(Archive, ThinMembersHaveNoBytes) {
-  const std::string archive = kThin + ar_member("/", "1234") + ar_member("//", "../far/a.o/\nlib.a/\n") +
-                              ar_header("/0", "5000") + ar_header("near.o/", "7") + ar_header("/12:68", "9");
-  auto opened = ArchiveReader::open(bytes_of(archive));
-  ASSERT_TRUE(opened);
-  ArchiveReader reader = *opened;
-  EXPECT_TRUE(reader.thin());
-  const auto far = reader.next();
-  ASSERT_TRUE(far);
-  EXPECT_EQ(far->name, "../far/a.o");
-  EXPECT_EQ(far->size, 5000U);
-  EXPECT_TRUE(far->bytes.empty());
-  const auto near = reader.next();
-  ASSERT_TRUE(near);
-  EXPECT_EQ(near->name, "near.o");
-  const auto inside = reader.next();
-  ASSERT_TRUE(inside);
-  EXPECT_EQ(inside->name, "lib.a");
-  EXPECT_EQ(inside->origin, 68U);
-  EXPECT_EQ(reader.next().error().code, Errc::not_found);
-}
-
-TEST(Archive, AtReadsOneMember) {
-  const std::string tables = ar_member("//", "a_very_long_name_of_an_object.o/\n");
-  const std::string archive = kMagic + tables + ar_member("/0", "first") + ar_member("b.o/", "second");
-  ArchiveReader reader = ArchiveReader::open(bytes_of(archive)).value();
-  const auto member = reader.at(kMagic.size() + tables.size());
-  ASSERT_TRUE(member);
-  EXPECT_EQ(member->name, "a_very_long_name_of_an_object.o");
-  EXPECT_EQ(text_of(member->bytes), "first");
-  for (const std::uint64_t offset :
-       {std::uint64_t{9}, std::uint64_t{archive.size()}, UINT64_MAX, UINT64_MAX - 59})
-    EXPECT_FALSE(reader.at(offset)) << offset;
+TEST(Archive, AThinOneIsRefused) {
+  EXPECT_EQ(ArchiveReader::open(bytes_of(std::string(kThinArchiveMagic))).error().code, Errc::bad_magic);
 }
 
 TEST(Archive, Nothing) {

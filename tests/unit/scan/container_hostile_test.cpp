@@ -347,7 +347,6 @@ TEST(Hostile, UnknownMethodsAreTold) {
 TEST(Hostile, EmptyContainers) {
   for (const auto& [bytes, name] : Files{{build_zip({}), "a.zip"},
                                          {"!<arch>\n", "a.a"},
-                                         {"!<thin>\n", "a.a"},
                                          {pack(Packing::tar, {}), "a.tar"},
                                          {pack(Packing::tar_gz, {}), "a.tar.gz"}}) {
     if (container_kind(bytes_of(bytes), name) == ContainerKind::none) continue;  // a tar of zeros only
