@@ -247,48 +247,6 @@ void choose_installer(FetchRequest& request) {
                     exit_status::kNoInput);
 }
 
-/// What the tables know of a package that was not fetched, for the reason that `why` has.
-int tell_by_table(const ScanOptions& options, const FetchRequest& request,
-                  const std::vector<image::Arch>& targets, const UserError& why) {
-  const verbs::TableAnswer known = answer_by_table(request);
-  const bool form = options.written.format == Format::text || options.written.format == Format::json;
-  if (known.row == nullptr || !form) throw UserError(why);
-  print_warning(why.what());
-  std::vector<std::string> have;
-  for (const image::Candidate& each : known.row->images) have.push_back(name(each.kind, each.arch));
-  const std::string basis =
-      core::split(words_of(data::Basis()), ", ").at(static_cast<std::size_t>(known.basis));
-  std::string text = fmt::format("by the table of {} ({}), not by the file: {} {}{} for {} has {}\n",
-                                 known.date, basis, known.row->distribution, sanitize(known.release),
-                                 known.row->variant.empty() ? "" : fmt::format(" ({})", known.row->variant),
-                                 known.row->platform, core::join(have, " "));
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  bool all = true;
-  for (const image::Arch target : targets) {
-    const image::Choice choice = serves(*known.row, target.cc);
-    const std::string_view word = choice == image::Choice::sass  ? "ok"
-                                  : choice == image::Choice::jit ? "jit"
-                                                                 : "none";
-    all = all && word != "none";
-    text += fmt::format("{}: {}\n", name(target.cc), word);
-    rows.push_back({{"target", name(target.cc)}, {"verdict", word}});
-  }
-  if (options.written.format == Format::json)
-    text = nlohmann::ordered_json{{"by", "table"},
-                                  {"date", known.date},
-                                  {"basis", basis},
-                                  {"distribution", known.row->distribution},
-                                  {"release", known.release},
-                                  {"variant", known.row->variant},
-                                  {"platform", known.row->platform},
-                                  {"have", have},
-                                  {"targets", rows}}
-               .dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) +
-           '\n';
-  Output(options.written.output, STDOUT_FILENO, exit_status::kMisuse).write(text);
-  return all ? exit_status::kOk : exit_status::kFindings;
-}
-
 int scan_paths(const ScanOptions& options) {
   if (!options.root.empty() && options.pid)
     throw UserError("--pid names the process, with its files: give no --root");
@@ -312,12 +270,7 @@ int scan_paths(const ScanOptions& options) {
     choose_installer(request);
     for (const std::string& word : options.paths) {
       request.requirement = word;
-      try {
-        fetched = fetch_wheel(request, folder);
-      } catch (const UserError& why) {
-        if (options.paths.size() > 1 || expectation.asks() || why.status() != exit_status::kNoInput) throw;
-        return tell_by_table(options, request, scan_options.targets, why);
-      }
+      fetched = fetch_wheel(request, folder);
       paths.emplace_back(fetched.name);
     }
     // What is said of a wheel names the wheel, and no folder that is gone.

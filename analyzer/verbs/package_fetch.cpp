@@ -11,6 +11,7 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
+#include "analyzer/data/wheels.h"
 #include "analyzer/device_code/mapped_file.h"
 #include "analyzer/input/files/container.h"
 #include "kshim/files/open_file.h"
@@ -264,33 +265,6 @@ Fetched fetch_wheel(const FetchRequest& request, const core::TemporaryFolder& fo
                               request.python.empty() ? "" : " for Python " + request.python,
                               request.platform.empty() ? "" : " on " + request.platform),
                   exit_status::kNoInput);
-}
-
-TableAnswer answer_by_table(const FetchRequest& request) {
-  const std::string_view asked = request.requirement;
-  const std::size_t mark = asked.find("==");
-  const data::WheelName wheel = data::wheel_name(asked.substr(0, asked.find_first_of("[=")));
-  const std::string_view platform = core::contains(request.platform, "aarch64") ? "linux aarch64"
-                                    : request.platform.starts_with("win")       ? "windows x86_64"
-                                                                                : data::kLinux;
-  TableAnswer out;
-  if (mark != std::string_view::npos) {
-    out.release = asked.substr(mark + 2);
-  } else {
-    for (const data::WheelRow& row : data::wheels())
-      if (row.distribution == wheel.distribution && row.platform == platform &&
-          (out.release.empty() || data::compare_releases(row.last, out.release) > 0))
-        out.release = row.last;
-  }
-  out.row = data::find_wheel(wheel.distribution, out.release, wheel.variant, platform);
-  if (out.row == nullptr) return out;
-  out.basis = basis_of(*out.row, out.release);
-  out.date = out.row->date;
-  if (out.date.empty())
-    for (const data::SourceRow& source : data::sources())
-      if (out.date.empty() && source.id == out.row->sources.substr(0, out.row->sources.find(' ')))
-        out.date = source.date;
-  return out;
 }
 
 }  // namespace kshim::verbs

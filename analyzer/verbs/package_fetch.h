@@ -4,7 +4,6 @@
 #pragma once
 
 #include "analyzer/core/temporary_folder.h"
-#include "analyzer/data/wheels.h"
 
 namespace kshim::verbs {
 
@@ -33,14 +32,5 @@ struct Fetched {
 };
 /// UserError where pip finds none, refuses, or has fetched too much; pip's own messages go to stderr.
 Fetched fetch_wheel(const FetchRequest& request, const core::TemporaryFolder& folder);
-
-/// What the tables know of a package that cannot be fetched.
-struct TableAnswer {
-  const data::WheelRow* row = nullptr;  ///< nullptr: nothing
-  std::string release;                  ///< that was asked for, else the newest that the tables have
-  data::Basis basis = data::Basis::documented;
-  std::string date;  ///< when that was looked at
-};
-TableAnswer answer_by_table(const FetchRequest& request);
 
 }  // namespace kshim::verbs

@@ -77,17 +77,6 @@ class Package(e2e.Case):
         self.assertEqual(scan["companions"], ["nvidia-cublas-cu12==12.8.4.1", "cuda-toolkit[nvrtc,cublas]==13.0.0"])
         self.assertNotIn("companions", json.loads(self.scan("--target", "8.0", "--format", "json", "things==1.0").stdout))
 
-    def test_what_cannot_be_fetched_is_answered_by_the_table(self):
-        row = next(row for row in json.loads((e2e.SOURCE / "knowledge/wheels.json").read_text())["wheels"]
-                   if row["distribution"] == "xformers" and row["platform"] == "linux x86_64" and row["basis"] in ("measured", "interpolated"))
-        release = row["wheels"].split()[0]
-        done = self.scan("--target", "3.5", "--format", "json", f"xformers=={release}")
-        said = json.loads(done.stdout)
-        self.assertEqual((done.returncode, said["by"], said["date"], said["release"]), (1, "table", row["date"], release), done.stderr)
-        self.assertEqual(said["targets"], [{"target": "3.5", "verdict": "none"}])
-        self.assertIn("kshim: warning:", done.stderr)
-        self.assertEqual(self.scan("--target", "3.5", "--format", "sarif", f"xformers=={release}").returncode, 3)
-
     def test_uv_where_there_is_no_pip(self):
         uv = shutil.which("uv")
         if uv is None:
