@@ -334,14 +334,12 @@ class Scanner {
     visitor.budget = &task.reading->budget;
     const Sink sink{[&found](ObjectResult result) { found.objects.push_back(std::move(result)); },
                     found.unread, out.any_read};
-    std::uint64_t from = 0;
     visitor.visit = [&](const Member& member) {
       ScannedObject object;
       object.path = name;
       object.member = input::image_path(member.name);
-      from = examine(std::move(object), member.bytes, kind_of(member), sink);
+      examine(std::move(object), member.bytes, kind_of(member), sink);
     };
-    visitor.look_behind = [&](const Member&) { return std::exchange(from, UINT64_MAX); };
     visit_layer(visitor, found);
     if (!layer.bytes.empty()) each_tar_member(layer.bytes, ContainerLimits{}, visitor);
     out.named_unread = out.named_unread || !out.notes.empty();
@@ -359,44 +357,35 @@ class Scanner {
     return file_kind(first_of(member.bytes), member.name, member.bytes.size());
   }
 
-  /// One file or member. Returns the byte from which on archives and streams may lie in it without its saying
-  /// so.
-  std::uint64_t examine(ScannedObject object, Bytes bytes, FileKind kind, const Sink& sink) const {
-    if (!may_hold_code(kind)) return bytes.size();
+  /// One file or member.
+  void examine(ScannedObject object, Bytes bytes, FileKind kind, const Sink& sink) const {
+    if (!may_hold_code(kind)) return;
     const std::string name = object.name();
     UnreadFile here{object.path, object.member, {}, bytes.size()};
     DataKind data = kind == FileKind::data ? input::data_kind(first_of(bytes), name) : DataKind();
     if (!sink.named && data.contents == DataKind::Contents::packed) {
       here.kind = std::move(data.name);
       sink.unread.push_back(std::move(here));
-      return bytes.size();
+      return;
     }
     auto result = scan_object(std::move(object), bytes, options_, kind);
     const bool code = result && result->has_device_code;
     if (result) sink.take(std::move(*result));
     if (kind == FileKind::device_code) {
       sink.any_read = true;
-      const std::uint64_t end = device_code::end_of_elf(bytes);
-      const Bytes behind = bytes.subspan(static_cast<std::size_t>(end));
-      if (!may_hold_code(file_kind(first_of(behind), {}, behind.size()))) return bytes.size();
+      const Bytes behind = bytes.subspan(static_cast<std::size_t>(device_code::end_of_elf(bytes)));
       here.kind = "data behind a program";
       here.bytes = behind.size();
-      if (!code && behind.size() >= input::kFirstBytes) sink.unread.push_back(std::move(here));
-      return end;
+      if (behind.size() >= input::kFirstBytes &&
+          may_hold_code(file_kind(first_of(behind), {}, behind.size())))
+        sink.unread.push_back(std::move(here));
+      return;
     }
     const bool open = data.contents == DataKind::Contents::open;
     sink.any_read = sink.any_read || code || open;
-    if (code) return bytes.size();
+    if (code || open) return;
     here.kind = std::move(data.name);
-    const bool derived = is_embedded(here.member);
-    if (!open && !derived) sink.unread.push_back(std::move(here));
-    return 0;
-  }
-
-  /// "cache.pkl!@1234": found in a file that is not read by itself.
-  static bool is_embedded(std::string_view member) {
-    const std::size_t last = member.rfind('!');
-    return member.substr(last == std::string_view::npos ? 0 : last + 1).starts_with('@');
+    sink.unread.push_back(std::move(here));
   }
 
   void look_into(const std::string& name, Bytes bytes, FileKind kind, bool named, const Task& task,
@@ -413,12 +402,10 @@ class Scanner {
                       keep(std::move(result), out);
                     },
                     out.unread, out.any_read, named};
-    std::uint64_t from = 0;
     visitor.wants_content = [](std::string_view member, Bytes first) {
       return is_conda_index(member) || begins_like_code(member, first);
     };
     visitor.visit = [&](const Member& member) {
-      from = member.bytes.size();
       if (is_conda_index(member.name)) {
         out.packages[member.name.substr(0, member.name.size() - kCondaIndex.size())] =
             package_name(owner::package_of_conda_index(text_of(member.bytes)));
@@ -429,9 +416,8 @@ class Scanner {
       object.member = member.name;
       object.package = package_of(name, member.name);
       if (object.package.empty()) object.package = conda_package(out, member.name);
-      from = examine(std::move(object), member.bytes, kind_of(member), sink);
+      examine(std::move(object), member.bytes, kind_of(member), sink);
     };
-    visitor.look_behind = [&](const Member&) { return from; };
     if (kind == FileKind::container) {
       each_member(bytes, name, ContainerLimits{}, visitor);
     } else {
@@ -440,8 +426,7 @@ class Scanner {
       if (cut) bytes = bytes.first(kMostUnasked);
       ScannedObject object;
       object.path = name;
-      from = examine(std::move(object), bytes, kind, sink);
-      if (from < bytes.size()) each_embedded(bytes, from, name, ContainerLimits{}, visitor);
+      examine(std::move(object), bytes, kind, sink);
       if (cut && !out.unread.empty())
         out.unread.back().kind += fmt::format(" of more than {} MiB", kMostUnasked >> 20);
       out.named_unread = out.named_unread || (named && !out.unread.empty() && out.objects.empty());
@@ -575,15 +560,7 @@ void sort_files(Scan& scan) {
   scan.notes.erase(std::unique(scan.notes.begin(), scan.notes.end(), same), scan.notes.end());
 }
 
-/// What device code was found in, without its saying so, was read.
 void sort_unread(Scan& scan) {
-  std::set<std::string> read;  // "cache.pkl" of "cache.pkl!@12"
-  for (const ScannedObject& object : scan.objects) {
-    const std::string name = object.name();
-    for (std::size_t at = name.find("!@"); at != std::string::npos; at = name.find("!@", at + 1))
-      read.insert(name.substr(0, at));
-  }
-  std::erase_if(scan.unread, [&](const UnreadFile& file) { return read.contains(file.name()); });
   std::ranges::sort(scan.unread, [](const UnreadFile& a, const UnreadFile& b) {
     return std::tie(a.kind, a.path, a.member) < std::tie(b.kind, b.path, b.member);
   });

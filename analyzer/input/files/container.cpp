@@ -103,13 +103,6 @@ void each_member(Bytes container, const std::string& name, const ContainerLimits
   each_member(kind, container, name, limits, visitor);
 }
 
-void each_embedded(Bytes file, std::uint64_t from, const std::string& name, const ContainerLimits& limits,
-                   const ContainerVisitor& visitor) {
-  const Utf8Names names;
-  Walk walk(limits, visitor, name, limits.of(file.size()));
-  walk_embedded(walk, file, from, {});
-}
-
 void each_tar_member(Bytes tar, const ContainerLimits& limits, const ContainerVisitor& visitor) {
   each_member(ContainerKind::tar, tar, {}, limits, visitor);
 }

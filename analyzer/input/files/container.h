@@ -46,10 +46,6 @@ struct ContainerVisitor {
   /// Asked next, with up to kFirstBytes first bytes, if there is one: false ends the decompression there.
   std::function<bool(std::string_view name, Bytes first)> wants_content;
   std::function<void(const Member&)> visit;
-  /// Asked after visit(), if there is one: from which byte of the member on to look for archives and
-  /// compressed streams that lie in it without saying so; its size: nowhere. What is found are members in it,
-  /// named `@` and the offset.
-  std::function<std::uint64_t(const Member&)> look_behind;
   /// Every entry of the outermost tar, in order, folders and links and empty files too. May be empty.
   std::function<void(std::string_view name, bool folder)> entry;
   /// What could not be read: a member's name (may be empty), the byte offset of its header in its container
@@ -91,8 +87,4 @@ bool is_compressed(Bytes first_bytes) noexcept;
 /// container's. Never throws for what the bytes hold; what the visitor throws passes through.
 void each_member(Bytes container, const std::string& name, const ContainerLimits& limits,
                  const ContainerVisitor& visitor);
-/// The members that lie in a file of any kind without its saying so, from a byte on.
-void each_embedded(Bytes file, std::uint64_t from, const std::string& name, const ContainerLimits& limits,
-                   const ContainerVisitor& visitor);
-
 }  // namespace kshim::input

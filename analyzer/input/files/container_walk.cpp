@@ -111,12 +111,8 @@ void Walk::member(const ContainerPlace& place, const Candidate& member, Stream* 
     }
     if (stream->failed()) return note(place, member.name, member.offset, stream->failure());
   }
-  const ContainerPlace inner{name + "!", place.depth + 1};
-  if (kind != ContainerKind::none) return container(kind, whole, inner);
+  if (kind != ContainerKind::none) return container(kind, whole, {name + "!", place.depth + 1});
   if (visitor.visit) visitor.visit({name, whole});
-  if (!visitor.look_behind || place.depth >= limits.depth) return;
-  if (const std::uint64_t from = visitor.look_behind({name, whole}); from < whole.size())
-    walk_embedded(*this, whole, from, inner);
 }
 
 void Walk::container(ContainerKind kind, Bytes bytes, const ContainerPlace& place) {

@@ -86,7 +86,4 @@ class Walk {
   bool stopped_ = false;
 };
 
-/// What lies in other bytes from `from` on, without their saying so.
-void walk_embedded(Walk& walk, Bytes bytes, std::uint64_t from, const ContainerPlace& place);
-
 }  // namespace kshim::input
