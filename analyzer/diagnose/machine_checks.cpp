@@ -3,7 +3,6 @@
 
 #include <stdexcept>
 
-#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/input/report/cuda_library.h"
 #include "kshim/base/visible_devices.h"
@@ -181,48 +180,6 @@ void check_preloads(MachineFacts& facts) {
   }
 }
 
-/// One condition: "arch>=7.5", "cuda>=12.8". One on something else, as driver and brand, is taken to be met.
-/// nullopt for a text of no such form.
-std::optional<bool> meets_one(image::ComputeCapability gpu, image::Version cuda, std::string_view part) {
-  constexpr std::string_view kOperators = "<>=!";
-  const std::size_t at = std::min(part.find_first_of(kOperators), part.size());
-  const std::string_view name = part.substr(0, at);
-  if (name != "arch" && (name != "cuda" || !cuda.known())) {
-    if (at == 0 || at == part.size()) return std::nullopt;
-    return true;
-  }
-  std::string_view rest = part.substr(at);
-  const std::string_view op = rest.substr(0, std::min(rest.find_first_not_of(kOperators), rest.size()));
-  rest.remove_prefix(op.size());
-  const auto than = image::parse_version(rest);
-  if (!than) return std::nullopt;
-  const image::Version have = name == "cuda" ? cuda : image::Version{gpu.major, gpu.minor};
-  if (op == ">=") return have >= *than;
-  if (op == ">") return have > *than;
-  if (op == "<=") return have <= *than;
-  if (op == "<") return have < *than;
-  if (op == "!=") return have != *than;
-  if (op == "=" || op == "==" || op.empty()) return have == *than;
-  return std::nullopt;
-}
-
-/// NVIDIA_REQUIRE_*: "arch>=7.5,arch<=9.0 arch>=12.0". What stands between commas has to hold, of what blanks
-/// part one.
-std::optional<bool> meets(image::ComputeCapability gpu, image::Version cuda, std::string_view text) {
-  std::optional<bool> any;
-  for (const std::string& choice : core::split(text, " \t\n")) {
-    bool all = !choice.empty();
-    for (const std::string& part : core::split(choice, ",")) {
-      if (part.empty()) continue;
-      const std::optional<bool> one = meets_one(gpu, cuda, part);
-      if (!one) return std::nullopt;
-      all = all && *one;
-    }
-    if (!choice.empty()) any = any.value_or(false) || all;
-  }
-  return any;
-}
-
 }  // namespace
 
 void check_driver(const Loader& loader, MachineFacts& facts) {
@@ -252,37 +209,12 @@ void check_driver(const Loader& loader, MachineFacts& facts) {
   }
 }
 
-/// NVIDIA's container runtime refuses to start a container whose requirements are not met, except in CDI
-/// mode, whose specification sets NVIDIA_VISIBLE_DEVICES=void so that no hook adds them again.
-void check_requirements(const Machine& machine, bool cdi, MachineFacts& facts) {
-  for (const char* variable : {"NVIDIA_REQUIRE_CUDA", "NVIDIA_REQUIRE_ARCH"}) {
-    const std::string_view value = machine.env(variable);
-    bool met = true;
-    for (const Gpu& gpu : facts.gpus) {
-      if (value.empty() || !gpu.cc) continue;
-      const auto here = meets(*gpu.cc, facts.driver.cuda, value);
-      if (here.value_or(true)) continue;
-      met = false;
-      const image::Version cuda = facts.driver.cuda;
-      add_check("require-not-met", facts,
-                {{"variable", variable},
-                 {"value", std::string(value)},
-                 {"gpu", gpu.name},
-                 {"cc", name(*gpu.cc)},
-                 {"cuda", cuda.known() ? ", CUDA " + name(cuda) : ""}});
-    }
-    if (cdi && met && !value.empty())
-      add_check("require-not-evaluated", facts, {{"variable", variable}, {"value", std::string(value)}});
-  }
-}
-
 void check_place(const Machine& machine, MachineFacts& facts) {
   const std::string_view visible = machine.env("NVIDIA_VISIBLE_DEVICES");
   const bool wanted = !visible.empty() && visible != "void" && visible != "none";
   const bool nodes = !facts.place.device_nodes.empty();
   if (wanted && !nodes && !facts.place.wsl)
     add_check("container-without-gpu", facts, {{"value", std::string(visible)}});
-  check_requirements(machine, visible == "void", facts);
   const std::string_view capabilities = machine.env("NVIDIA_DRIVER_CAPABILITIES");
   if (wanted && !capabilities.empty() && !contains(capabilities, "compute") && !contains(capabilities, "all"))
     add_check("container-capabilities", facts, {{"value", std::string(capabilities)}});

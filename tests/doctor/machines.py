@@ -125,23 +125,6 @@ class Hardware(fixture.MachineCase):
         self.assertEqual(self.ids(found, "error"), ["container-without-gpu"])
         self.assertTrue(found["place"]["container"])
 
-    def test_a_requirement_that_cdi_does_not_evaluate(self):
-        self.put("/.dockerenv")
-        require = {"NVIDIA_REQUIRE_ARCH": "arch>=9.0"}
-        self.assertIn("require-not-evaluated", self.ids(self.doctor(NVIDIA_VISIBLE_DEVICES="void", **require), "info"))
-        self.assertNotIn("require-not-evaluated", self.ids(self.doctor(NVIDIA_VISIBLE_DEVICES="void"), "info"))
-
-    def test_a_requirement_that_this_machine_does_not_meet(self):
-        """Whether a runtime evaluated it or not. The machine has an A100 (8.0) and a driver for CUDA 13.0."""
-        self.driver()
-        self.put("/.dockerenv")
-        for name, value, met in (("ARCH", "arch>=9.0", False), ("ARCH", "arch>=8.0,arch<=9.0", True), ("ARCH", "arch>=9.0 arch==8.0", True),
-                                 ("CUDA", "cuda>=13.1", False), ("CUDA", "cuda>=12.8 brand=tesla,driver>=470", True),
-                                 ("CUDA", "cuda>=99.0 brand=tesla,driver>=470", True), ("ARCH", "nonsense", True), ("ARCH", "", True)):
-            found = self.doctor(status=0 if met else 1, NVIDIA_VISIBLE_DEVICES="void", **{f"NVIDIA_REQUIRE_{name}": value})
-            self.assertEqual("require-not-met" in self.ids(found, "error"), not met, value)
-            self.assertEqual("require-not-evaluated" in self.ids(found, "info"), met and bool(value), value)
-
     def test_a_container_that_wants_none(self):
         self.put("/.dockerenv")
         self.assertEqual(self.ids(self.doctor(NVIDIA_VISIBLE_DEVICES="void")), [])
