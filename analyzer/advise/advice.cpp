@@ -586,6 +586,7 @@ constexpr Pass kPasses[] = {
     // What cannot be done here goes or, where an installed package pins what it replaces, takes the owner
     // along; what is left says what it takes for granted.
     {"language", Pass::all, [](const Making& of, AdviceDraft& to) { keep_for_language(of.at, to.fixes); }},
+    {"nix", Pass::all, [](const Making& of, AdviceDraft& to) { keep_for_nix(of.at, to.fixes); }},
     {"conda", Pass::all, [](const Making& of, AdviceDraft& to) { keep_for_conda(of.at, to.fixes); }},
     {"host", Pass::all, [](const Making& of, AdviceDraft& to) { keep_for_host(of.at, to.fixes); }},
     {"tries", Pass::all, [](const Making& of, AdviceDraft& to) { order_by_tries(of.at, to.fixes); }},

@@ -128,6 +128,16 @@ void keep_for_language(const diagnose::Facts& at, FixDrafts& fixes) {
   });
 }
 
+void keep_for_nix(const diagnose::Facts& at, FixDrafts& fixes) {
+  if (!is_shown("nix", at) || !at.gpu.cc || !lacks_code(at.cause)) return;
+  // Nothing is installed into its store, and it builds for a list of its own.
+  for (FixDraft& fix : fixes)
+    std::erase_if(fix.steps,
+                  [](const say::Command& command) { return (command.needs & say::need::python) != 0; });
+  fixes.insert(fixes.begin(),
+               fix_of("set-nix-capabilities", {{"cc", name(*at.gpu.cc)}, {"gpu", sm_name(*at.gpu.cc)}}));
+}
+
 void keep_for_conda(const diagnose::Facts& at, FixDrafts& fixes) {
   if (at.package.manager != "conda") return;
   const data::WheelName own = wheel_of(at);

@@ -18,6 +18,8 @@ std::string removable_cache_entry(std::string_view path);
 /// comes last.
 void keep_for_language(const diagnose::Facts& at, FixDrafts& fixes);
 
+/// What lies in the Nix store is built for the list of nixpkgs.
+void keep_for_nix(const diagnose::Facts& at, FixDrafts& fixes);
 /// For what conda installed: conda's own step in place of pip's, and none where it has none.
 void keep_for_conda(const diagnose::Facts& at, FixDrafts& fixes);
 

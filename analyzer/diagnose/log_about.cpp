@@ -214,7 +214,7 @@ std::string folder_of(const LogFacts& clues, const std::string& file) {
 
 // Words that fixes may ask for: what the message names, and what is listed beside it.
 void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
-  constexpr std::array kWords = {"want", "have", "variable", "needs", "symbol", "named"};
+  constexpr std::array kWords = {"want", "have", "variable", "needs", "symbol", "named", "min_any"};
   if (message != nullptr)
     for (const char* word : kWords)
       // A message that is printed again may be shorter.

@@ -35,6 +35,14 @@ std::string values_of(const core::Finding& finding) {
     case Cause::ptx_newer_than_driver:
       if (about.images.ptx.known() && !driver.empty())
         return fmt::format("PTX {} against a {}", name(about.images.ptx), driver);
+      if (about.images.ptx.known() && about.driver.reads.known())
+        return fmt::format("PTX {} against a driver that reads {}", name(about.images.ptx),
+                           name(about.driver.reads));
+      break;
+    case Cause::library_refuses:
+      if (const auto least = about.call.said.find("min_any"); least != about.call.said.end() && about.gpu.cc)
+        if (const auto arch = image::parse_arch(least->second); arch && *about.gpu.cc < arch->cc)
+          return fmt::format("it asks for {}", name(arch->cc));
       break;
     case Cause::driver_too_old:
       if (about.driver.runtime.known() && about.driver.cuda < about.driver.runtime && !driver.empty())

@@ -92,6 +92,10 @@ OtherAnswer other_answer(const input::LogFacts& clues, const input::OtherFailure
       if (pip.empty() && core::contains(other.software, row.package) && row.package != other.row->built_on &&
           !row.pip.empty())
         pip = row.pip;
+    // The line names no package, and the log one beside what it is built on.
+    const std::string_view base = other.row->built_on;
+    if (const auto* only = pip.empty() && !base.empty() ? package_beside(clues, nullptr, base) : nullptr)
+      pip = only->known_as();
     // Of what no index has, there is the source.
     const std::string source = pip.empty() || data::comes_from_index(pip) ? "" : std::exchange(pip, ".");
     const core::TemplateWords words = {{"torch_index", advise::torch_index(at)},

@@ -313,5 +313,34 @@ TEST(FirstFix, AnEnvironmentIsNoOwner) {
   EXPECT_EQ(project("user@box:~/gridfold$ ./run"), "gridfold");
 }
 
+TEST(FirstFix, NixBuildsForItsOwnList) {
+  const std::string log =
+      "  File \"/nix/store/a-env/lib/python3.11/site-packages/torch/f.py\", line 2, in g\nRuntimeError: " +
+      kNoImage + "torch 2.5.1, RTX 5090\n";
+  EXPECT_THAT(command_for(log), HasSubstr("cudaCapabilities = [ \"12.0\" ]"));
+  EXPECT_THAT(commands_for(log), Not(HasSubstr("pip install")));
+}
+
+TEST(FirstFix, ARangeIsNoReleaseThatIsThere) {
+  const auto version = [](const std::string& line) {
+    return first_of("GPU: Tesla V100\n" + line + "\nRuntimeError: " + kNoImage).about->package.version;
+  };
+  EXPECT_EQ(version("You need torch>=1.10"), "");
+  EXPECT_EQ(version("torch>=1.10 is asked for\ntorch 2.9.0+cu130"), "2.9.0");
+  EXPECT_EQ(version("torch==2.9.0"), "2.9.0");
+}
+
+TEST(FirstFix, TheHeadlineHasTheNumbersThatContradict) {
+  const auto page = [](const std::string& log) { return rendered(explained(log), Format::text, {}); };
+  EXPECT_THAT(page("fatal   : Unsupported .version 8.5; current version is '8.2'\n"),
+              HasSubstr("PTX 8.5 against a driver that reads 8.2"));
+  const std::string refused =
+      "ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 "
+      "GPU "
+      "has compute capability 7.5.\n";
+  EXPECT_THAT(page(refused), HasSubstr("asks for 8.0"));
+  EXPECT_THAT(command_for("vllm 0.6.3\n" + refused), HasSubstr("--dtype half"));
+}
+
 }  // namespace
 }  // namespace kshim::test

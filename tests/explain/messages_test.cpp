@@ -56,6 +56,10 @@ constexpr Row kRows[] = {
     {"CUDA compute cap 61 is not compatible with flash attention: requires 80", Cause::library_refuses, 0},
     {"ValueError: Your setup doesn't support bf16/gpu.", Cause::library_refuses, 0},
     {"RuntimeError: No available kernel. Aborting execution.", Cause::library_refuses, 0},
+    {"ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 "
+     "GPU "
+     "has compute capability 7.5.",
+     Cause::library_refuses, 0},
     {"RuntimeError: torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or 8.9",
      Cause::library_refuses, 0},
     {"Current region was compiled for:", Cause::no_image_for_arch, 0},

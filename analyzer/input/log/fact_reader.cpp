@@ -299,10 +299,13 @@ void FactReader::add_software(int pattern, const std::string& text) {
                          groups[3],
                          clues_.lines,
                          from_source};
+    // "You need torch>=1.10": what is asked for.
+    static const RE2 kRange(R"([<>~!]=? ?v?\d)");
+    if (RE2::PartialMatch(groups[0], kRange)) found.version.clear();
     if (!found.version.empty()) {
-      static const RE2 kAsks(R"((?i)[<>~!]=?|\b(?:requires?|needs?|depends)\b)");
+      static const RE2 kAsks(R"((?i)\b(?:requires?|needs?|depends)\b)");
       found.printed = (!found.variant.empty() || groups[0].find("ersion") != std::string::npos) &&
-                      !RE2::PartialMatch(groups[0], kAsks) && !RE2::PartialMatch(before, kAsks);
+                      !RE2::PartialMatch(before, kAsks);
       found.of_conda = is_of_conda(text);
       const std::size_t at = before.size() + groups[0].find(groups[1]);
       const std::string behind = text.substr(from);
