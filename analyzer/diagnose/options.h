@@ -79,7 +79,6 @@ struct AnalysisOptions {
   std::filesystem::path root = "/";  ///< where the databases of packages are looked up
   std::chrono::steady_clock::duration patience =
       std::chrono::seconds(30);  ///< with the files of reports, for each of their owners
-  bool keep_private = false;     ///< `~` of a private report stays: what is made of it is kept or shared
   bool trust_reports = false;    ///< those of other users, and the sources that reports name, as one's own
   /// Called between reports, in the caller's thread, with the bytes read so far and those to read in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;

@@ -26,9 +26,7 @@ class Stream {
   Stream(const std::vector<std::filesystem::path>& paths, const AnalysisOptions& options,
          const LineMaker& line, const std::function<void(std::string_view)>& write,
          std::vector<std::string>& notes)
-      : walk_(paths, notes), options_(options), line_(line), write_(write) {
-    options_.keep_private = true;
-  }
+      : walk_(paths, notes), options_(options), line_(line), write_(write) {}
 
   EachCounts run(unsigned jobs) {
     if (jobs == 0) jobs = std::clamp(std::thread::hardware_concurrency(), 1U, 8U);
@@ -114,7 +112,7 @@ class Stream {
   }
 
   ReportWalk walk_;
-  AnalysisOptions options_;
+  const AnalysisOptions& options_;
   const LineMaker& line_;
   const std::function<void(std::string_view)>& write_;
   std::mutex mutex_;

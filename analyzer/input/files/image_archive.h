@@ -39,7 +39,6 @@ class ImageArchive {
   std::map<std::string, device_code::MappedFile, std::less<>> files_;  ///< of a folder
   std::vector<ContainerImage> images_;
   std::vector<std::string> notes_;
-  friend class ManifestReader;
 };
 
 /// Whether a folder is an image layout by the files in it.
