@@ -408,7 +408,7 @@ class Reports : public Source {
     const auto told = [&](std::uint64_t bytes) {
       if (options_.progress && !again && bytes < file.bytes) options_.progress(done_ + bytes, total_);
     };
-    auto got = read_report(file.path, told);
+    auto got = input::read_report(file.path, told);
     if (const auto* why = std::get_if<std::string>(&got)) return notes_.add(file.path, *why);
     Report& report = std::get<Report>(got);
     if (options_.trust_reports) report.foreign = false;
