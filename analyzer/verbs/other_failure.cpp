@@ -110,7 +110,9 @@ OtherAnswer other_answer(const input::LogFacts& clues, const input::OtherFailure
   }
   if (at.process.windows) advise::keep_for_windows(at, fixes);
   advise::Advice advice = advise::printed(at, {std::move(fixes), {}, {}});
-  return {other.line, other.quote, other.part, std::string(other.row->what), std::move(advice.fixes.front())};
+  return {other.line, other.quote, other.part,
+          core::expand(other.row->what, {{"dll", other.file.empty() ? "a DLL" : other.file}}),
+          std::move(advice.fixes.front())};
 }
 
 }  // namespace kshim::verbs

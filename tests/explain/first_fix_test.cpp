@@ -342,5 +342,17 @@ TEST(FirstFix, TheHeadlineHasTheNumbersThatContradict) {
   EXPECT_THAT(command_for("vllm 0.6.3\n" + refused), HasSubstr("--dtype half"));
 }
 
+TEST(FirstFix, TheDllThatWindowsNamesIsNamed) {
+  const auto what = [](const std::string& log) {
+    const Explanation found = explained(log);
+    return found.other ? found.other->what : std::string();
+  };
+  EXPECT_THAT(what("OSError: [WinError 126] The specified module could not be found. Error loading "
+                   "\"C:\\p\\torch\\lib\\caffe2_nvrtc.dll\" or one of its dependencies.\n"),
+              HasSubstr(" caffe2_nvrtc.dll,"));
+  EXPECT_THAT(what("ImportError: DLL load failed while importing _C: x\n"), HasSubstr(" _C,"));
+  EXPECT_THAT(what("[WinError 126] The specified module could not be found\n"), HasSubstr("a DLL,"));
+}
+
 }  // namespace
 }  // namespace kshim::test

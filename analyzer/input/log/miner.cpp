@@ -445,7 +445,9 @@ struct LogParser::State {
     const data::NotCudaRow& row = row_of(words.tables.not_cuda, index - words.first_other);
     if (clues.others.size() >= kMaxOthers) return;
     Cut quoted = cut(shown, patterns.groups(index, text).front());
-    std::string file = group(patterns.named_groups(index, text), "file");
+    std::string file;
+    for (const auto& [name, fact] : patterns.named_groups(index, text))
+      if (name.starts_with("file")) file = fact;
     clues.others.push_back(
         {clues.lines, std::move(quoted.text), quoted.part, &row, std::move(file), facts.software()});
   }
