@@ -39,9 +39,13 @@ int analyze_each(const AnalyzeOptions& options, Output& output) {
         "--format jsonl is written as reports are read: redirect stdout in place of --output");
   const render::RenderOptions how = render_options(output, options.written);
   std::vector<std::string> notes;
-  const verbs::EachCounts counts = verbs::analyze_each(
-      {options.paths.begin(), options.paths.end()}, to_analysis(options), options.jobs,
+  const verbs::LineMaker maker{
       [&](const verbs::Analysis& analysis) { return rendered(analysis, render::Format::jsonl, how); },
+      [&](const std::vector<std::string>& given) {
+        return how.full ? given : render::program_and_script(given);
+      }};
+  const verbs::EachCounts counts = verbs::analyze_each(
+      {options.paths.begin(), options.paths.end()}, to_analysis(options), options.jobs, maker,
       [&](std::string_view lines) { output.write(lines); }, notes);
   print_errors(notes, options.written.verbose);
   if (counts.reports == counts.rejected) {

@@ -80,6 +80,9 @@ struct AnalysisOptions {
   std::chrono::steady_clock::duration patience =
       std::chrono::seconds(30);  ///< with the files of reports, for each of their owners
   bool trust_reports = false;    ///< those of other users, and the sources that reports name, as one's own
+  /// What a sentence says in place of how long these modules of the report took, by their order.
+  using Duration = std::function<std::string(std::span<const std::uint32_t> modules)>;
+  Duration duration = {};
   /// Called between reports, in the caller's thread, with the bytes read so far and those to read in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
   /// Called with each report that was judged, while its files are open.

@@ -133,7 +133,8 @@ struct Share {
   const ModuleRecord* first = nullptr;
   std::uint64_t modules = 0;
   double milliseconds = 0;
-  std::set<std::string> ptx;  ///< compute_75 ...
+  std::set<std::string> ptx;           ///< compute_75 ...
+  std::vector<std::uint32_t> numbers;  ///< of the modules, by their order in the report
 };
 
 // A file that holds an image alone, as in a cache: the program loaded it by its name.
@@ -155,6 +156,7 @@ std::vector<Share> shares_of(const Scene& scene) {
     if (share.first == nullptr) share.first = &module;
     ++share.modules;
     share.milliseconds += module.ms;
+    share.numbers.push_back(static_cast<std::uint32_t>(&module - scene.report.modules.data()));
     if (!module.selected.empty()) share.ptx.insert(module.selected);
   }
   std::vector<Share> out;
@@ -163,12 +165,10 @@ std::vector<Share> shares_of(const Scene& scene) {
   return out;
 }
 
-std::string took(const Scene& scene, double milliseconds) {
+std::string took(const Scene& scene, double milliseconds, std::span<const std::uint32_t> modules) {
   const bool simulated = scene.report.driver && scene.report.driver->simulated;
   if (simulated) return ": on a real GPU that takes time";
-  return milliseconds < input::kNoticeableJit
-             ? fmt::format(", which took {:.0f} ms in this process", milliseconds)
-             : fmt::format(", which took {:.1f} s in this process", milliseconds / 1000);
+  return scene.options.duration ? scene.options.duration(modules) : duration_clause(milliseconds);
 }
 
 Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
@@ -196,7 +196,7 @@ Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
                    share.ptx.empty()
                        ? ""
                        : fmt::format(" ({})", core::join({share.ptx.begin(), share.ptx.end()}, ", ")),
-                   took(scene, share.milliseconds)),
+                   took(scene, share.milliseconds, share.numbers)),
        location(scene.report, share.first->line),
        {{"modules", std::to_string(share.modules)}}});
   set_about(scene, subject, finding);
@@ -293,6 +293,12 @@ std::vector<Finding> findings_of(const Scene& scene) {
   return findings;
 }
 
+std::string duration_clause(double milliseconds) {
+  return milliseconds < input::kNoticeableJit
+             ? fmt::format(", which took {:.0f} ms in this process", milliseconds)
+             : fmt::format(", which took {:.1f} s in this process", milliseconds / 1000);
+}
+
 std::vector<Finding> jit_taxes(const Scene& scene) {
   std::vector<Finding> out;
   std::vector<Share> shares = shares_of(scene);
@@ -304,14 +310,16 @@ std::vector<Finding> jit_taxes(const Scene& scene) {
   if (shares.size() > kNamed) {
     std::uint64_t modules = 0;
     double rest = 0;
+    std::vector<std::uint32_t> numbers;
     for (std::size_t i = kNamed; i < shares.size(); ++i) {
       modules += shares[i].modules;
       rest += shares[i].milliseconds;
+      numbers.insert(numbers.end(), shares[i].numbers.begin(), shares[i].numbers.end());
     }
     out.back().evidence.push_back(
         {EvidenceId::more,
          fmt::format("So were {} of {}{}.", counted(modules, "module"),
-                     counted(shares.size() - kNamed, "other file"), took(scene, rest)),
+                     counted(shares.size() - kNamed, "other file"), took(scene, rest, numbers)),
          location(scene.report, shares[kNamed].first->line),
          {{"count", std::to_string(shares.size() - kNamed)}}});
   }

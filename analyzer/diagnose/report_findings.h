@@ -26,5 +26,7 @@ void add_library_findings(const Scene& scene, const std::vector<Judged>& judged,
 std::vector<core::Finding> compiled_out(const Scene& scene);
 /// jit-tax: what the process spent on compiling PTX, by file.
 std::vector<core::Finding> jit_taxes(const Scene& scene);
+/// How long the driver compiled what a sentence of these is about.
+std::string duration_clause(double milliseconds);
 
 }  // namespace kshim::diagnose

@@ -110,8 +110,9 @@ class EachReport {
   ~EachReport();
   EachReport(const EachReport&) = delete;
   EachReport& operator=(const EachReport&) = delete;
-  Analysis judge(const input::Report& report);
-  /// Of the reports judged lately, one at least.
+  /// `duration`: AnalysisOptions::duration, for this report.
+  Analysis judge(const input::Report& report, diagnose::AnalysisOptions::Duration duration = {});
+  /// Of the reports judged lately.
   input::ObjectFiles& files();
 
  private:

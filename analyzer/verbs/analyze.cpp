@@ -575,13 +575,17 @@ struct EachReport::Known {
 EachReport::EachReport(const AnalysisOptions& options) : options_(options) {}
 EachReport::~EachReport() = default;
 
-ObjectFiles& EachReport::files() { return known_->files; }
+ObjectFiles& EachReport::files() {
+  if (known_ == nullptr) known_ = std::make_unique<Known>(options_);
+  return known_->files;
+}
 
-Analysis EachReport::judge(const Report& report) {
+Analysis EachReport::judge(const Report& report, AnalysisOptions::Duration duration) {
   // So that memory does not grow with the number of reports.
   constexpr std::size_t kMaxReports = 16384;
   if (reports_++ % kMaxReports == 0) known_ = std::make_unique<Known>(options_);
   known_->files.forget();
+  options_.duration = std::move(duration);
   Analysis out;
   OneReport(report, options_, run_, out, known_->files, known_->given).finish();
   return out;

@@ -30,11 +30,6 @@ std::vector<input::ImageEntry> entries_of(const device_code::ObjectFile& file) {
   return out;
 }
 
-std::uint64_t microseconds(double ms) {
-  constexpr double kMost = 1e15;
-  return ms > 0 ? static_cast<std::uint64_t>(std::llround(std::min(ms * 1000, kMost))) : 0;
-}
-
 class Reader {
  public:
   Reader(const Report& report, const Analysis& analysis, input::ObjectFiles& files, ReportFacts& out)
@@ -74,7 +69,9 @@ class Reader {
 
   void add_loads() {
     for (const ModuleRecord& module : report_.modules) {
-      ReportedLoads& load = out_.loads[load_of(module)];
+      const std::size_t number = load_of(module);
+      out_.load_of.push_back(number);
+      ReportedLoads& load = out_.loads[number];
       const bool first = load.count++ == 0;
       if (first) load.device = module.device, load.selected = module.selected;
       if (load.device != module.device) load.device.reset();
@@ -128,9 +125,12 @@ class Reader {
 
 }  // namespace
 
-ReportFacts facts_of(const Report& report, const Analysis& analysis, const ReportFile& file,
-                     input::ObjectFiles& files) {
-  ReportFacts out;
+std::uint64_t microseconds(double ms) {
+  constexpr double kMost = 1e15;
+  return ms > 0 ? static_cast<std::uint64_t>(std::llround(std::min(ms * 1000, kMost))) : 0;
+}
+
+void identify(const Report& report, const ReportFile& file, ReportFacts& out) {
   const input::ProcessRecord& process = report.process;
   out.time = process.time;
   out.start = process.start;
@@ -143,8 +143,14 @@ ReportFacts facts_of(const Report& report, const Analysis& analysis, const Repor
   out.owner = file.owner;
   out.changed = file.changed_ns / 1'000'000'000;
   out.arrived = file.arrived_s;
-  out.hidden = process.hidden;
-  out.shim = process.shim;
+}
+
+ReportFacts facts_of(const Report& report, const Analysis& analysis, const ReportFile& file,
+                     input::ObjectFiles& files) {
+  ReportFacts out;
+  identify(report, file, out);
+  out.hidden = report.process.hidden;
+  out.shim = report.process.shim;
   if (report.driver) {
     out.driver = report.driver->cuda_version;
     out.kernel_module = report.driver->kernel_module;

@@ -68,6 +68,7 @@ struct ReportFacts {
   std::int64_t changed = 0, arrived = 0;  ///< seconds since 1970; the owner sets the first one alone
   std::vector<ReportedFile> files;
   std::vector<ReportedLoads> loads;
+  std::vector<std::size_t> load_of;  ///< which of them each module of the report is part of
   std::vector<ReportedFailure> failures;
   std::vector<ReportedKernel> kernels;
   std::vector<input::ReportNote> damage;
@@ -76,5 +77,10 @@ struct ReportFacts {
 /// Of a report that was judged with `of`.
 ReportFacts facts_of(const input::Report& report, const Analysis& analysis, const ReportFile& file,
                      input::ObjectFiles& of);
+
+/// The part that is the process' own, whatever the others are.
+void identify(const input::Report& report, const ReportFile& file, ReportFacts& out);
+
+std::uint64_t microseconds(double ms);
 
 }  // namespace kshim::verbs

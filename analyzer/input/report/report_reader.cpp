@@ -72,6 +72,7 @@ class LineNotes {
       ++others_;
     }
   }
+  bool any() const { return !rows_.empty(); }
   std::vector<ReportNote> take() {
     std::vector<ReportNote> out;
     for (Row& row : rows_) {
@@ -141,6 +142,7 @@ class LineReader {
     notes_.add(fmt::format("longer than {} MiB, skipped", kMaxLineLength >> 20), number_);
   }
   /// Of the process record alone: whether it is as a shim writes it.
+  bool begins_well() const { return number_ == 1 && seen_process_ && !notes_.any(); }
   std::string finish() {
     if (!seen_process_) return number_ == 0 ? "is empty" : judge_schema({});
     report_.notes = notes_.take();
@@ -202,13 +204,15 @@ struct Folder {
 };
 
 std::string read_lines(const files::OpenFile& file, LineBuffer& buffer, LineReader& reader,
-                       const std::function<void(std::uint64_t)>& read) {
+                       const std::function<void(std::uint64_t)>& read,
+                       const std::function<bool(std::string_view)>& is_known) {
   const int fd = file.fd.get();
   // The buffer is zeroed, which takes longer than reading a small report.
   const auto size = static_cast<std::size_t>(std::max<off_t>(file.status.st_size, 0));
-  const std::size_t chunk = size == 0 ? kChunk : std::min(size + 1, kChunk);
+  const std::size_t chunk = size == 0 ? kChunk : std::min(size + 1, is_known ? kMaxLineLength : kChunk);
   std::uint64_t done = 0;
   bool skipping = false;
+  bool known = false;
   for (;;) {
     // Holes of a sparse file, within a line that is not read anyway, may be larger than any disk.
     if (skipping && ::lseek(fd, ::lseek(fd, 0, SEEK_CUR), SEEK_DATA) < 0 && errno == ENXIO) break;
@@ -227,8 +231,15 @@ std::string read_lines(const files::OpenFile& file, LineBuffer& buffer, LineRead
         reader.too_long();
         return {};
       }
-      return reader.line(text, true);
+      std::string no_report = reader.line(text, true);
+      if (is_known && no_report.empty() && done == size && reader.begins_well()) {
+        const std::string_view all = buffer.rest();
+        known = is_known(all.substr(static_cast<std::size_t>(text.data() + text.size() + 1 - all.data())));
+        if (known) return "is known";
+      }
+      return no_report;
     });
+    if (known) return {};
     if (!why.empty()) return why;
     if (buffer.rest().size() > kMaxLineLength) {
       skipping = true;
@@ -295,8 +306,8 @@ constexpr Magic kMagics[] = {
 }  // namespace
 
 std::variant<Report, std::string> read_report(const std::filesystem::path& path,
-                                              const std::function<void(std::uint64_t)>& read,
-                                              HomePaths homes) {
+                                              const std::function<void(std::uint64_t)>& read, HomePaths homes,
+                                              const IsKnown& is_known) {
   Report report;
   thread_local Folder folder;
   const files::OpenFile file = open_report(path, folder, report.linked);
@@ -309,7 +320,9 @@ std::variant<Report, std::string> read_report(const std::filesystem::path& path,
   workspace->buffer.drop();
   try {
     LineReader reader(report, homes == HomePaths::own && !report.foreign, workspace->parser);
-    if (std::string why = read_lines(file, workspace->buffer, reader, read); !why.empty()) return why;
+    std::function<bool(std::string_view)> asked;
+    if (is_known) asked = [&](std::string_view lines) { return is_known(report, lines); };
+    if (std::string why = read_lines(file, workspace->buffer, reader, read, asked); !why.empty()) return why;
   } catch (const std::bad_alloc&) {
     report = Report();
     workspace.reset();

@@ -22,11 +22,16 @@ constexpr std::size_t kMaxLineLength = std::size_t{4} << 20;
 /// or shared has `~`.
 enum class HomePaths : bool { own, hidden };
 
+/// Whether a report need not be read: of it there is the process record, and the text of all that comes
+/// after.
+using IsKnown = std::function<bool(const Report& report, std::string_view lines)>;
+
 /// The report, or one sentence without the path saying why it is none. `read` is told the bytes read so far,
-/// now and then.
+/// now and then. `is_known` is asked once, of a report that is not large and whose process record is as a
+/// shim writes it; where the answer is yes, that record is all that the report has.
 std::variant<Report, std::string> read_report(const std::filesystem::path& path,
                                               const std::function<void(std::uint64_t bytes)>& read = {},
-                                              HomePaths homes = HomePaths::own);
+                                              HomePaths homes = HomePaths::own, const IsKnown& is_known = {});
 
 /// "r.jsonl:7"; the path alone, where the note is about the whole.
 std::string place_of(const Report& report, const ReportNote& note);
