@@ -62,7 +62,7 @@ struct ListMark {
 ListMark mark_of(const MapNode& node) noexcept;
 /// Marks the last node: a library that is loaded later comes behind it.
 ListMark mark_end_of_list() noexcept;
-/// False where the marked library is gone.
+/// False where the node is no longer as it was. The memory of a library that is gone may keep its contents.
 bool find_marked(const ListMark& mark, MapNode& out) noexcept;
 /// The version of libc's oldest functions.
 #if defined(__x86_64__)

@@ -207,8 +207,16 @@ std::uint64_t hash_of(const std::byte* bytes, std::size_t size) noexcept {
   return content_hash({bytes, size});
 }
 
+/// Whether the linker may have this name, or the end of it, for a path: one from the working folder is
+/// shorter.
+bool is_name_of(std::string_view path, std::string_view name) noexcept {
+  if (name.starts_with("./")) name.remove_prefix(2);
+  return path.empty() || path.ends_with(name);
+}
+
 /// Reads what a record is verified by, and the node that follows (`next`, if it has an address), with one
-/// system call. False if any of it cannot be read.
+/// system call. False if any of it cannot be read, and if name or build id are another's: the linker may have
+/// given the node and the name's memory to the next library while the record was made.
 bool read_proof(const Record& record, MapNode& node, std::uint64_t& hash, MapNode* next = nullptr) noexcept {
   const Proof& proof = record.proof;
   std::byte bytes[Proof::kNameTail + Proof::kDynamic + BuildId::kMax];
@@ -229,28 +237,36 @@ bool read_proof(const Record& record, MapNode& node, std::uint64_t& hash, MapNod
     parts[count++] = {reinterpret_cast<std::uintptr_t>(next->address), &next->map, sizeof next->map};
   if (!read_scattered(parts, count)) return false;
   hash = hash_of(bytes, used);
-  return true;
+  const BuildId& id = record.object.build_id;
+  return is_name_of(record.object.path, {reinterpret_cast<const char*>(bytes), proof.name_tail_size}) &&
+         std::memcmp(bytes + proof.name_tail_size + proof.dynamic_size, id.bytes, id.size) == 0;
+}
+
+bool is_same_object(const MapNode& a, const MapNode& b) noexcept {
+  return a.map.l_addr == b.map.l_addr && a.map.l_ld == b.map.l_ld && a.map.l_name == b.map.l_name;
 }
 
 /// For C libraries without _dl_find_object. A node is on the list if its predecessor links to it, because
-/// removal of a node changes that link.
-bool is_linked(MapNode& node) noexcept {
+/// removal of a node changes that link. It is read after that link once more: the next library may have got
+/// the node since it was read.
+bool is_linked(const MapNode& node) noexcept {
   constexpr int kTries = 8;  // predecessors are added and removed, too
+  const link_map* previous = node.map.l_prev;
   for (int i = 0; i < kTries; ++i) {
     MapNode before;
     MapNode again;
-    if (read_node(node.map.l_prev, before) && before.map.l_next == node.address) return true;
-    if (!read_node(node.address, again) || again.map.l_prev == node.map.l_prev) return false;
-    node = again;
+    const bool linked = read_node(previous, before) && before.map.l_next == node.address;
+    if (!read_node(node.address, again) || !is_same_object(again, node)) return false;
+    if (linked) return true;
+    if (again.map.l_prev == previous) return false;
+    previous = again.map.l_prev;
   }
   return false;
 }
 
 /// Whether the record's node still describes the same object; `node` is its current content.
-bool is_in_use(const Index& index, const Record& record, MapNode& node) noexcept {
-  if (node.map.l_addr != record.node.map.l_addr || node.map.l_ld != record.node.map.l_ld ||
-      node.map.l_name != record.node.map.l_name)
-    return false;
+bool is_in_use(const Index& index, const Record& record, const MapNode& node) noexcept {
+  if (!is_same_object(node, record.node)) return false;
   // Freed memory may keep its contents: the linker knows which node is in use.
   if (index.find_by_linker == nullptr) return is_linked(node);
   FoundByLinker found{};
@@ -299,8 +315,8 @@ bool read_beginning(Index& index, const MapNode& node) noexcept {
   return std::memchr(index.name, 0, part) != nullptr || read_name(node, index.name, sizeof index.name);
 }
 
-/// Fills the record of a node after read_beginning(). `now`: what the node held when the rest was read.
-void read_record(Index& index, const MapNode& node, bool first, Record& record, MapNode& now) noexcept {
+/// Fills the record of a node after read_beginning(), up to the hash of its proof.
+void read_record(Index& index, const MapNode& node, bool first, Record& record) noexcept {
   const char* const name = index.name;
   PathText& path = index.path;
   const std::string_view given(name);
@@ -320,7 +336,6 @@ void read_record(Index& index, const MapNode& node, bool first, Record& record, 
       reinterpret_cast<std::uintptr_t>(node.map.l_name) + given.size() - record.proof.name_tail_size;
   record.proof.dynamic_size =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(elf.dynamic_size(), Proof::kDynamic));
-  if (!record.permanent && !read_proof(record, now, record.proof.hash)) record.visible = false;
   path.shrink(0);
   if (first)
     executable_path(path);
@@ -395,10 +410,13 @@ Record* make_room(Index& index, const link_map* node, std::uint64_t& number) noe
 Record* add(Index& index, const MapNode& node, bool first) noexcept {
   if (!read_beginning(index, node)) return nullptr;
   index.fresh = Record();
-  MapNode now = node;
-  read_record(index, node, first, index.fresh, now);
+  read_record(index, node, first, index.fresh);
   if (index.fresh.object.elf.high() == 0) return nullptr;
-  if (!index.fresh.permanent && !(index.fresh.visible && is_in_use(index, index.fresh, now))) return nullptr;
+  MapNode now;
+  if (!index.fresh.permanent &&
+      !(index.fresh.visible && read_proof(index.fresh, now, index.fresh.proof.hash) &&
+        is_in_use(index, index.fresh, now)))
+    return nullptr;
   std::uint64_t number = 0;
   Record* const room = make_room(index, node.address, number);
   if (room == nullptr) return nullptr;
@@ -456,10 +474,12 @@ void walk(Index& index, const Visit& visit, std::uint64_t end = kNoEnd) noexcept
   }
 }
 
-/// For C libraries without _dl_find_object: new libraries are at the end of the list.
+/// For C libraries without _dl_find_object: new libraries are at the end of the list; one of them may have
+/// the node of the last.
 void read_new(Index& index) noexcept {
   MapNode node;
-  bool broken = !find_marked(index.end, node);
+  bool broken = !find_marked(index.end, node) || !is_linked(node);
+  if (!broken) get(index, node, false);
   MapNode last = node;
   while (!broken && next_node(node, broken)) {
     get(index, node, false);
@@ -487,11 +507,12 @@ bool is_linkers(const Record& record, const FoundByLinker& found) noexcept {
          reinterpret_cast<std::uintptr_t>(found.eh_frame) == record.object.elf.unwind_header();
 }
 
-/// Whether a record that the linker's look-up leads to is still right, for an object in use: its build id can
-/// be read in place. An object without one is verified in full.
+/// Whether a record that the linker's look-up leads to is still right, for an object in use: its name and its
+/// build id can be read in place. An object without one is verified in full.
 bool is_same(const Record& record, const FoundByLinker& found) noexcept {
   const BuildId& id = record.object.build_id;
   return record.permanent || (id.size != 0 && record.visible && is_linkers(record, found) &&
+                              is_name_of(record.object.path, found.map->l_name) &&
                               std::memcmp(reinterpret_cast<const void*>(id.address), id.bytes, id.size) == 0);
 }
 

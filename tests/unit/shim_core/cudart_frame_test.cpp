@@ -53,7 +53,7 @@ void* run(void*) {
 
 // On a stack behind which nothing can be read.
 TEST(CudartFrame, AMisreadFrameEndsTheWalk) {
-  constexpr std::size_t kStack = std::size_t{256} << 10U;
+  constexpr std::size_t kStack = std::size_t{1} << 20U;
   constexpr std::size_t kBehind = std::size_t{4} << 20U;
   void* const memory = mmap(nullptr, kStack + kBehind, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);

@@ -149,6 +149,17 @@ TEST_F(Libraries, OneInUseIsFoundTheSameWay) {
   EXPECT_FALSE(find_object_in_use(handle));
 }
 
+// Copies of one library: the linker gives the second the first one's place, node and memory of the name.
+TEST_F(Libraries, ACopyInUseHasItsOwnName) {
+  const std::string paths[] = {make("copy_a"), make("copy_b")};
+  for (int i = 0; i < 20; ++i) {
+    void* const handle = open(paths[i % 2]);
+    EXPECT_EQ(find_object_in_use(probe(handle)).path, paths[i % 2]);
+    EXPECT_EQ(find_loaded_object(probe(handle)).path, paths[i % 2]);
+    dlclose(handle);
+  }
+}
+
 TEST_F(Libraries, AnotherOneAtTheSameAddressIsAnotherOne) {
   // Same name, same size, same place; another file.
   unsigned same_place = 0;
