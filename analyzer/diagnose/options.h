@@ -79,6 +79,7 @@ struct AnalysisOptions {
   std::filesystem::path root = "/";  ///< where the databases of packages are looked up
   std::chrono::steady_clock::duration patience =
       std::chrono::seconds(30);  ///< with the files of reports, for each of their owners
+  bool keep_private = false;     ///< `~` of a private report stays: what is made of it is kept or shared
   bool trust_reports = false;    ///< those of other users, and the sources that reports name, as one's own
   /// What a sentence says in place of how long these modules of the report took, by their order.
   using Duration = std::function<std::string(std::span<const std::uint32_t> modules)>;

@@ -408,7 +408,8 @@ class Reports : public Source {
     const auto told = [&](std::uint64_t bytes) {
       if (options_.progress && !again && bytes < file.bytes) options_.progress(done_ + bytes, total_);
     };
-    auto got = input::read_report(file.path, told);
+    auto got = read_report(file.path, told,
+                           options_.keep_private ? input::HomePaths::hidden : input::HomePaths::own);
     if (const auto* why = std::get_if<std::string>(&got)) return notes_.add(file.path, *why);
     Report& report = std::get<Report>(got);
     if (options_.trust_reports) report.foreign = false;

@@ -102,7 +102,11 @@ std::vector<std::pair<std::string_view, std::vector<std::uint64_t>>> by_host(
   return out;
 }
 
-/// Empty where nothing says which run it is.
+constexpr std::size_t kMaxNotes = 50;
+constexpr std::size_t kMaxNoteLength = 1024;
+
+}  // namespace
+
 std::string run_id(const Report& report) {
   if (!report.process.run.empty()) return report.process.run;
   // Started by SLURM and not by `kshim run`: its job is the run.
@@ -110,7 +114,13 @@ std::string run_id(const Report& report) {
   return job != report.process.env.end() ? "SLURM job " + job->second.substr(0, 64) : std::string();
 }
 
-/// What tells a process from others. The size of the arguments in bytes.
+std::uint32_t Processes::run_of(const Report& report) {
+  std::string id = run_id(report);
+  const auto [at, first] = run_by_id_.try_emplace(id, static_cast<std::uint32_t>(runs_.size()));
+  if (first) runs_.push_back({std::move(id), {}});
+  return at->second;
+}
+
 std::size_t identify(const Report& report, ProcessSummary& process) {
   process.report = report.path;
   process.host = report.process.host;
@@ -128,18 +138,6 @@ std::size_t identify(const Report& report, ProcessSummary& process) {
     process.argv.push_back(argument);
   }
   return bytes;
-}
-
-constexpr std::size_t kMaxNotes = 50;
-constexpr std::size_t kMaxNoteLength = 1024;
-
-}  // namespace
-
-std::uint32_t Processes::run_of(const Report& report) {
-  std::string id = run_id(report);
-  const auto [at, first] = run_by_id_.try_emplace(id, static_cast<std::uint32_t>(runs_.size()));
-  if (first) runs_.push_back({std::move(id), {}});
-  return at->second;
 }
 
 std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t loads) {

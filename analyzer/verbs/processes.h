@@ -41,6 +41,12 @@ class FindingTable {
   std::uint64_t left_out_ = 0;
 };
 
+/// The run that a report belongs to; empty where nothing says so.
+std::string run_id(const input::Report& report);
+/// Fills in what tells a process from others: its report, host, number, program. The size of the arguments in
+/// bytes.
+std::size_t identify(const input::Report& report, ProcessSummary& process);
+
 class Processes {
  public:
   explicit Processes(Analysis& out) : out_(out) {}
