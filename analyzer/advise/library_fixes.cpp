@@ -103,8 +103,15 @@ void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapa
     return out.fixes.push_back(std::move(*older));
   const bool newer = last->last == "0";
   const std::string release(newer ? first->first : last->last);
-  out.fixes.push_back(fix_of(newer ? "use-other-cudnn/newer" : "use-other-cudnn/older",
+  // What loads libcudnn.so.8 finds none in a package of cuDNN 9.
+  const std::string major = release.substr(0, release.find('.'));
+  const bool another = cudnn.major != 0 && std::to_string(cudnn.major) != major;
+  out.fixes.push_back(fix_of(another ? "use-other-cudnn/program"
+                             : newer ? "use-other-cudnn/newer"
+                                     : "use-other-cudnn/older",
                              {{"release", release},
+                              {"major", major},
+                              {"there", std::to_string(cudnn.major)},
                               {"package", cudnn.package},
                               {"asking", cudnn.package.empty() ? "" : "PyTorch and others ask"}}));
   out.fixes.back().arguments = {{"package", cudnn.package}, {"release", release}};

@@ -209,6 +209,8 @@ std::optional<image::Version> calling_runtime(const FailureRecord& failure) {
   return version ? std::optional(*version) : std::nullopt;
 }
 
+bool is_slot(std::string_view api) { return api.starts_with("CUDART_INTERFACE slot"); }
+
 bool launched_by_stub(const FailureRecord& failure, ObjectFiles& files) {
   return std::ranges::any_of(failure.native, [&](const NativeFrame& frame) {
     const std::string symbol = symbol_of(frame, files);

@@ -16,6 +16,8 @@ bool called_by_probing_library(const input::FailureRecord& failure);
 /// on, what it does not handle is another failure in the report, its caller's.
 std::optional<image::Version> calling_runtime(const input::FailureRecord& failure);
 constexpr image::Version kFirstWatchedRuntime{11, 0};
+/// Whether a report's name of a call is one of slots.def, by which only runtimes before 12 call.
+bool is_slot(std::string_view api);
 
 /// Whether the kernel's host stub is on the stack, as under <<<>>>: a launch, whatever call of it failed.
 bool launched_by_stub(const input::FailureRecord& failure, input::ObjectFiles& files);

@@ -119,8 +119,8 @@ bool is_cleanup_at_end(const Scene& scene, const FailureRecord& failure) {
 // 201, binds the primary context to the thread, and asks again (runtime 13.0, measured on the simulator). If
 // that failed, the runtime's call would have too.
 bool is_asked_again(const Scene& scene, const FailureRecord& failure) {
-  constexpr int kNoContext = 201;
-  if (failure.layers.size() != 1 || failure.layers[0].code != kNoContext) return false;
+  constexpr std::array kNoContext{201, 709};  // none yet, and one that a reset has ended
+  if (failure.layers.size() != 1 || !core::contains(kNoContext, failure.layers[0].code)) return false;
   const std::string_view api = failure.layers[0].api;
   if (!api.starts_with("cuMemAllocAsync") && !api.starts_with("cuMemAllocFromPoolAsync")) return false;
   return calling_runtime(failure) || ended_well(scene);  // a static runtime is not told from the program

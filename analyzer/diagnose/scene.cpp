@@ -469,6 +469,8 @@ InReport subject_of(const Scene& scene, const FailureRecord& failure) {
   subject.facts.call.probing = called_by_probing_library(failure);
   if (const auto runtime = calling_runtime(failure))
     subject.facts.call.kept_by_runtime = *runtime >= kFirstWatchedRuntime || ended_well(scene);
+  else if (failure.layers.size() == 1 && is_slot(failure.layers[0].api))  // linked in: its callers are unseen
+    subject.facts.call.kept_by_runtime = ended_well(scene);
   subject.facts.call.went_on = went_on(scene, failure, subject);
   subject.facts.call.of_collection = is_of_collection(scene, failure, subject);
   subject.facts.process.parent_initialized = scene.parent_initialized;

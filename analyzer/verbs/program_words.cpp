@@ -193,20 +193,22 @@ void ProgramWords::learn(const input::Report& report) {
   program_ = diagnose::command_line_of(report.process);
 }
 
-// Of NVIDIA's wheels, where the library lies that is called missing; of one without a name, those from which
-// nothing was loaded.
+// The folders of NVIDIA's wheels from which nothing was loaded, that of the library first: what is missing after
+// it lies beside it.
 std::string ProgramWords::unsearched_folder(const LogMatch& hit) const {
   const std::string name = group(hit, "lib");
-  if (contains(name, ".so")) return library_folder(python_env_, name);
-  if (!name.empty()) return {};
+  const std::string first = contains(name, ".so") ? library_folder(python_env_, name) : std::string();
+  if (first.empty() && !name.empty()) return {};
   std::vector<std::string> folders = library_folders(python_env_);
   const std::size_t all = folders.size();
   std::erase_if(folders, [&](const std::string& folder) {
-    return std::ranges::any_of(mapped_,
-                               [&](const std::string& path) { return path.starts_with(folder + "/"); });
+    return folder == first || std::ranges::any_of(mapped_, [&](const std::string& path) {
+      return path.starts_with(folder + "/");
+    });
   });
+  if (!first.empty()) folders.insert(folders.begin(), first);
   // Where none is searched, the program did not look there at all.
-  return folders.size() == all ? std::string() : core::join(folders, ":");
+  return first.empty() && folders.size() == all ? std::string() : core::join(folders, ":");
 }
 
 // The CUDA of what asked for a library: by its package's name (mxnet-cu112), else by what it has loaded.

@@ -410,7 +410,9 @@ class Installed(e2e.Case):
         (self.site / "nvidia/cusolver/lib/libcusolver.so.12").touch()
         self.assertNotIn("nvidia/cusolver", self.commands("8.9", text)[0])
         (self.site / "nvidia/cusolver/lib/libcusolver.so.11").touch()
-        self.assertTrue(self.commands("8.9", text)[0].startswith(f"export LD_LIBRARY_PATH={self.site}/nvidia/cusolver/lib"))
+        self.assertTrue(self.commands("8.9", text)[0].startswith(f"export LD_LIBRARY_PATH={self.site}/nvidia/cusolver/lib$"))
+        (self.site / "nvidia/cublas/lib").mkdir(parents=True)  # its own libraries are missing next
+        self.assertTrue(self.commands("8.9", text)[0].startswith(f"export LD_LIBRARY_PATH={self.site}/nvidia/cusolver/lib:{self.site}/nvidia/cublas/lib$"))
 
     def test_what_pins_a_package_goes_along(self):
         text = ("NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.\n"

@@ -107,5 +107,42 @@ TEST_F(Analyze, WhatIsGivenBackWhileAProcessEndsWellIsNoFinding) {
   EXPECT_NE(ended("cuMemFree_v2", 700, 0), 0U) << "a kernel crashed before it";
 }
 
+// A reset ends the context that the first allocation of a runtime before 12 finds; it asks again with another.
+TEST_F(Analyze, AnAllocationThatIsAskedAgainIsNoFailure) {
+  const auto ended = [this](std::string_view call, int code, int status) {
+    ReportText text;
+    text.process().driver().device(0, "9.0").object(1, "/home/u/libfoo.so", {"sm_90"}).module(1, "1");
+    text.failure(1, "other", code, "", R"("module":null,"object":null)", call);
+    seen_.ending.status = status;
+    return run(text.end()).findings.size();
+  };
+  EXPECT_EQ(ended("cuMemAllocAsync", 201, 0), 0U);
+  EXPECT_EQ(ended("cuMemAllocAsync", 709, 0), 0U);
+  EXPECT_NE(ended("cuMemAllocAsync", 709, 1), 0U);
+  EXPECT_NE(ended("cuMemAlloc_v2", 709, 0), 0U);
+}
+
+// A runtime before 12 that is linked in loads all modules at its start, and only it knows which launch failed.
+TEST_F(Analyze, WhatAnOldLinkedRuntimeKeepsToItselfIsNoFailure) {
+  const auto failures = [this](std::string_view api, int status, int other) {
+    constexpr unsigned kMany = 8;
+    ReportText text;
+    text.process().driver().device(0, "8.6").object(1, "/home/u/libfoo.so", {"sm_35", "sm_50"});
+    text.module(100, "1", other);
+    for (unsigned id = 1; id <= kMany; ++id) {
+      text.module(id, "1", 209);
+      text.failure(id, "load", 209, "", fmt::format(R"("module":{},"object":1)", id), api);
+    }
+    seen_.ending.status = status;
+    const Analysis got = run(text.end(kMany));
+    for (const Finding& each : got.findings) EXPECT_FALSE(core::contains(each.failed_call, "INTERFACE"));
+    return worst(got) == Severity::error;
+  };
+  constexpr std::string_view kSlot = "CUDART_INTERFACE slot 6";
+  EXPECT_FALSE(failures(kSlot, 0, 0));
+  EXPECT_TRUE(failures(kSlot, 1, 0)) << "it did not end well";
+  EXPECT_TRUE(failures(kSlot, 0, 209)) << "none of its modules was loaded";
+}
+
 }  // namespace
 }  // namespace kshim::test

@@ -174,6 +174,27 @@ TEST_F(Mixed, NoCudnnForThisCudaEverServedTheGpu) {
   EXPECT_THAT(advise_on(at).fixes.front().arguments, Not(Contains(::testing::Pair("package", "torch"))));
 }
 
+TEST_F(Mixed, ACudnnOfAnotherMajorIsNoneForTheProgramThatLoadsIt) {
+  Facts at;
+  at.cause = Cause::cudnn_mismatch;
+  CudaLibrary cudnn;
+  cudnn.family = "cudnn";
+  cudnn.version = "8.9.7.29";
+  cudnn.major = 8;
+  cudnn.cuda = 12;
+  cudnn.package = "nvidia-cudnn-cu12";
+  at.process.conflict.emplace().kind = LibraryConflictKind::dropped;
+  at.process.conflict->libraries = {cudnn};
+  at.gpu.cc = image::ComputeCapability{12, 0};
+  const Advice other = advise_on(at);
+  ASSERT_THAT(other.fixes, SizeIs(1));
+  EXPECT_EQ(other.fixes[0].id, "use-other-cudnn");
+  EXPECT_THAT(other.fixes[0].commands, IsEmpty());
+  at.process.conflict->libraries[0].version = "9.1.0.70";
+  at.process.conflict->libraries[0].major = 9;
+  EXPECT_THAT(advise_on(at).fixes[0].commands, SizeIs(1));
+}
+
 TEST_F(Mixed, AFailureOutOfTheLibraryIsItsOwn) {
   ReportText text = loaded({"libcublas.so.12 /a 12.1.3.1", "libcublasLt.so.12 /b 12.4.5.8"});
   text.record(
