@@ -193,8 +193,8 @@ void ProgramWords::learn(const input::Report& report) {
   program_ = diagnose::command_line_of(report.process);
 }
 
-// The folders of NVIDIA's wheels from which nothing was loaded, that of the library first: what is missing after
-// it lies beside it.
+// The folders of NVIDIA's wheels from which nothing was loaded, that of the library first: what is missing
+// after it lies beside it.
 std::string ProgramWords::unsearched_folder(const LogMatch& hit) const {
   const std::string name = group(hit, "lib");
   const std::string first = contains(name, ".so") ? library_folder(python_env_, name) : std::string();
@@ -203,8 +203,8 @@ std::string ProgramWords::unsearched_folder(const LogMatch& hit) const {
   const std::size_t all = folders.size();
   std::erase_if(folders, [&](const std::string& folder) {
     return folder == first || std::ranges::any_of(mapped_, [&](const std::string& path) {
-      return path.starts_with(folder + "/");
-    });
+             return path.starts_with(folder + "/");
+           });
   });
   if (!first.empty()) folders.insert(folders.begin(), first);
   // Where none is searched, the program did not look there at all.

@@ -45,6 +45,23 @@ bool any_command(const Finding& finding, const char* part) {
   });
 }
 
+// Tried on simulated GPUs: what was there for CUDA 13 has to go, and the releases have builds for CUDA 12.
+TEST(Remedies, APackageOfCuda13ThatRefusesAnOlderGpuHasOneOfCuda12) {
+  const Finding numba = finding_of(
+      "  File \"/v/lib/python3.11/site-packages/numba_cuda/numba/cuda/cudadrv/nvrtc.py\", line 204, in "
+      "find_closest_arch\n    raise CCSupportError(msg)\n"
+      "numba.cuda.cudadrv.error.CCSupportError: GPU compute capability 6.1 is not supported(requires >=7.5)");
+  EXPECT_TRUE(any_command(numba, "uninstall -y cuda-toolkit nvidia-cuda-nvrtc"));
+  EXPECT_TRUE(any_command(numba, "numba-cuda[cu12]"));
+  const Finding warp = finding_of(
+      "  File \"/v/lib/python3.11/site-packages/warp/_src/context.py\", line 6457, in "
+      "_validate_cuda_device_arch\n"
+      "RuntimeError: CUDA 13.4 requires sm_75 or higher, but sm_50 (device cuda:0) was specified. Use a CUDA "
+      "12 build of Warp on this GPU.",
+      image::ComputeCapability{5, 2});
+  EXPECT_TRUE(any_command(warp, "warp-lang<1.18"));
+}
+
 TEST(Remedies, AFixThatAssumesIsNotSure) {
   const Finding bare = finding_of("ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'");
   ASSERT_FALSE(bare.fixes.empty());

@@ -107,7 +107,8 @@ TEST_F(Analyze, WhatIsGivenBackWhileAProcessEndsWellIsNoFinding) {
   EXPECT_NE(ended("cuMemFree_v2", 700, 0), 0U) << "a kernel crashed before it";
 }
 
-// A reset ends the context that the first allocation of a runtime before 12 finds; it asks again with another.
+// A reset ends the context that the first allocation of a runtime before 12 finds; it asks again with
+// another.
 TEST_F(Analyze, AnAllocationThatIsAskedAgainIsNoFailure) {
   const auto ended = [this](std::string_view call, int code, int status) {
     ReportText text;
@@ -122,7 +123,8 @@ TEST_F(Analyze, AnAllocationThatIsAskedAgainIsNoFailure) {
   EXPECT_NE(ended("cuMemAlloc_v2", 709, 0), 0U);
 }
 
-// A runtime before 12 that is linked in loads all modules at its start, and only it knows which launch failed.
+// A runtime before 12 that is linked in loads all modules at its start, and only it knows which launch
+// failed.
 TEST_F(Analyze, WhatAnOldLinkedRuntimeKeepsToItselfIsNoFailure) {
   const auto failures = [this](std::string_view api, int status, int other) {
     constexpr unsigned kMany = 8;
