@@ -265,12 +265,6 @@ TEST(Told, AReleaseThatThePythonHas) {
   expect(at, {"'torch==2.7.*'", "whl/cu128"}, {"it needs Python"});
   at.process.python_version = "3.8";  // nothing for Blackwell
   expect(at, {"'torch==2.7.*'", "it needs Python 3.9 or newer, and this is 3.8"}, {});
-  Facts faiss = told(Cause::no_image_for_arch, "faiss-gpu", "1.7.2", ComputeCapability{9, 0});
-  faiss.process.python_version =
-      "3.8";  // 1.14 has 3.10 and newer: the old one would be gone, and no new one there
-  expect(faiss, {"new-env"}, {"uninstall"});
-  faiss.process.python_version = "3.12";
-  expect(faiss, {"uninstall", "'faiss-gpu==1.1"}, {"new-env"});
 }
 
 }  // namespace
