@@ -35,6 +35,8 @@ NAMED = [
     (["photos-1  | start", "photos-1  | CUDA failure 209: " + NO_IMAGE, "photos-1  | NVIDIA GeForce GTX 960"], "photos", "docker compose images photos", None),
     (["$ docker run --rm --gpus all ghcr.io/speech/dictate:latest-cuda", RAISED.replace("error:", "failed with error"), "NVIDIA GeForce GTX 970"], "dictate", "docker pull ghcr.io/speech/dictate:TAG", None),
     (["    image: ghcr.io/voices/kokoro-gpu:v0.2.2", RAISED, "NVIDIA GeForce RTX 5060 Ti"], "kokoro-gpu", "docker pull", None),
+    # faiss-gpu 1.14 is for Python 3.10 and newer: the old release would be gone, and none would come.
+    (["Python 3.8.10", "faiss-gpu 1.7.2", "NVIDIA H100", "Faiss assertion failed: " + NO_IMAGE], "faiss", "new environment", "uninstall"),
     # What stands in no file, and a folder to build in, name nothing.
     (["$ mkdir build-volta && cd build-volta", NO_IMAGE, "Tesla V100"], "^(?!.*build-volta)", "sm_70", None),
     (["UserWarning: A GPU with NVIDIA Pascal (Compute Capability 6.0) or newer architecture is required.", "Detected GPU 0: Tesla M60", "Detected Compute Capability: 5.2", '  File "<stdin>", line 1, in <module>',

@@ -62,19 +62,6 @@ TEST(Remedies, APackageOfCuda13ThatRefusesAnOlderGpuHasOneOfCuda12) {
   EXPECT_TRUE(any_command(warp, "warp-lang<1.18"));
 }
 
-// faiss-gpu 1.14 is for Python 3.10 and newer: the old release would be gone, and none would come.
-TEST(Remedies, WhatThePythonHasNoReleaseOfIsNotTakenOut) {
-  const auto faiss = [](const char* python) {
-    return finding_of(fmt::format("{}\nfaiss-gpu 1.7.2\nNVIDIA H100\nFaiss assertion 'err == cudaSuccess' "
-                                  "failed: no kernel image is available for execution on the device",
-                                  python)
-                          .c_str());
-  };
-  EXPECT_TRUE(any_command(faiss("Python 3.8.10"), "new-env"));
-  EXPECT_FALSE(any_command(faiss("Python 3.8.10"), "uninstall"));
-  EXPECT_TRUE(any_command(faiss("Python 3.12.3"), "uninstall"));
-}
-
 TEST(Remedies, AFixThatAssumesIsNotSure) {
   const Finding bare = finding_of("ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'");
   ASSERT_FALSE(bare.fixes.empty());
