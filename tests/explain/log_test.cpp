@@ -294,5 +294,47 @@ TEST(Log, ACacheThatTwoKindsOfGpuShare) {
             Cause::stale_cache_artifact);
 }
 
+// A line with an error and a word of CUDA's is a failure, though nobody knows more of it. Names in paths and
+// addresses are no such words.
+TEST(Log, NoErrorOfCudasEndsAsGreen) {
+  for (const char* log : {"solver.cu(12): error: namespace \"cub\" has no member \"DeviceAdjacent\"\n",
+                          "in.cpp:3:10: fatal error: cudaProfiler.h: No such file or directory\n",
+                          "ld: warning: libcufft.so.11, needed by libsim.so, not found\n",
+                          "nvidia-container-cli: mount error: stat failed: /proc/driver: permission\n",
+                          "ERROR: the CUDA backend gave up\n"}) {
+    const Finding finding = first_of(log);
+    EXPECT_EQ(finding.severity, Severity::error) << log;
+  }
+  for (const char* log : {"error: downloading https://host/cuda_12.6.run failed with 429\n",
+                          "ERROR: could not read /data/cuda/train.json\n", "CUDA is fine\n"})
+    EXPECT_TRUE(explained(log).findings.empty()) << log;
+}
+
+TEST(Log, ManyVagueLinesHideNoFailureThatIsKnown) {
+  std::string log;
+  for (int i = 0; i < 300; ++i) log += "ERROR: the CUDA backend gave up\n";
+  EXPECT_EQ(first_of(log + "CUDA error: no kernel image is available for execution on the device\n").cause,
+            Cause::no_image_for_arch);
+}
+
+TEST(Log, ANumberBelowItsHeading) {
+  const std::string below = "\n  File: a/dataset.cu\n\n  Line: 26\n\n  Error code: 218\n";
+  EXPECT_EQ(first_of("CUDA Error:\n" + below).code, 218);
+  EXPECT_TRUE(explained("Disk error:\n" + below).findings.empty());
+}
+
+// What is not CUDA's is named.
+TEST(Log, OtherPlatformsAndTheNetworkAreNamed) {
+  for (const char* log :
+       {"gpu.cu:97: ROCm error\n", "RuntimeError: Native API failed. Native API returns: -2\n",
+        "RuntimeError: Placeholder storage has not been allocated on MPS device!\n",
+        "urllib3.exceptions.NameResolutionError: Failed to resolve 'pypi.org'\n",
+        "ModuleNotFoundError: No module named 'imageio\n"}) {
+    const Explanation explanation = explained(log);
+    EXPECT_TRUE(explanation.findings.empty()) << log;
+    EXPECT_TRUE(explanation.other) << log;
+  }
+}
+
 }  // namespace
 }  // namespace kshim::test

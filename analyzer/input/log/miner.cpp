@@ -22,7 +22,7 @@ constexpr std::size_t kMaxQuoteLength = 300;
 
 // AMD's HIP speaks in CUDA's words: its lines are none of CUDA's.
 constexpr const char* kHipPattern =
-    R"(\bHIP (?:runtime |driver )?error\b|\bHIP out of memory|\bNo HIP GPUs|(?-i:\bhip[A-Z]\w+)|\bHSA_STATUS|\brocBLAS\b|\bMIOpen\b|\bTensileLibrary|\bAMD_SERIALIZE_KERNEL|\bgfx\d{3,4}[a-f]?\b|\d\+rocm\d)";
+    R"(\b(?:HIP|ROCm) (?:runtime |driver )?error\b|\bHIP out of memory|\bNo HIP GPUs|(?-i:\bhip[A-Z]\w+)|\bHSA_STATUS|\brocBLAS\b|\bMIOpen\b|\bTensileLibrary|\bAMD_SERIALIZE_KERNEL|\bgfx\d{3,4}[a-f]?\b|\d\+rocm\d)";
 
 // CUDA's own words. A number counts where CUDA or one of its calls stands beside it.
 constexpr const char* kNamePattern = R"(\b((?:CUDA_ERROR_|cudaError)\w+))";
@@ -35,6 +35,8 @@ constexpr const char* kAnyMessagePattern =
 // Libraries number their statuses by themselves, up to here.
 constexpr const char* kLibraryPattern = R"(\bcu(?:blas|dnn|fft|solver|sparse|rand)(?:[A-Z_]|Lt|\b)\w*)";
 constexpr int kMaxLibraryStatus = 20;
+/// "CUDA Error:", and below it file, line and number, perhaps with empty lines between.
+constexpr std::uint64_t kLinesBelowHeading = 12;
 constexpr const char* kNumberPatterns[] = {
     R"(\bCUDA (?:runtime |driver )?(?:API )?(?:error|failure)[: =#]*\(?(\d{1,3})\b)",
     // A path, a package or a device by that name is none: "nvidia/cuda:12.4 status 200".
@@ -57,7 +59,7 @@ constexpr const char* kCudaWordPattern =
     R"((?:^|[^\w./-])cuda(?:[^:/.\w-]|$)|(?-i:\bcuda[A-Z_])|nvrtc|\bptx|\bkernel (?:image|launch)|(?-i:\bcu[A-Z]\w+))";
 // A sentence that programs of any kind print ("unsupported architecture") is about CUDA beside one of these.
 constexpr const char* kCudaTokenPattern =
-    R"(cuda|nvidia|nvrtc|nvcc|nvvm|\bptx|cubin|fatbin|\bcu(?:blas|dnn|dss|fft|solver|sparse|rand|tlass|te|statevec|densitymat|pauliprop)|(?-i:\bcu[A-Z]\w+)|tensorrt|flash.?att|triton|\b[k_]?sm_?\d{2,3}|\bsm (?:version )?\d{1,2}\.\d|\.cuh?\b|flash_?infer|deep_?gemm|cutlass|fmha|sgl.kernel|\bactive drivers \(|xformers|bitsandbytes|compute[_ ](?:cap|\d\d)|\bCC ?\d{1,2}\.\d|device capability|\bcapability\b.{0,20}\d\.\d|\bcapability: ?\d\d\b|\b(?:Kepler|Maxwell|Pascal|Volta|Turing|Ampere|Ada Lovelace|Hopper|Blackwell)\b|\b(?:GTX|RTX|Quadro|Tesla|GeForce|Jetson|Xavier|Orin)\b|(?-i:\b(?:[ABHTVPKLM]\d{1,3}0|GH200|L4|T4|L40S?)\b))";
+    R"(cuda|nvidia|nvrtc|nvcc|nvvm|\bptx|cubin|fatbin|\b(?:lib)?cu(?:blas|dnn|dss|fft|solver|sparse|rand|tlass|te|statevec|densitymat|pauliprop)|(?-i:\bcu[A-Z]\w+)|tensorrt|flash.?att|triton|\b[k_]?sm_?\d{2,3}|\bsm (?:version )?\d{1,2}\.\d|\.cuh?\b|flash_?infer|deep_?gemm|cutlass|fmha|sgl.kernel|\bactive drivers \(|xformers|bitsandbytes|compute[_ ](?:cap|\d\d)|\bCC ?\d{1,2}\.\d|device capability|\bcapability\b.{0,20}\d\.\d|\bcapability: ?\d\d\b|\b(?:Kepler|Maxwell|Pascal|Volta|Turing|Ampere|Ada Lovelace|Hopper|Blackwell)\b|\b(?:GTX|RTX|Quadro|Tesla|GeForce|Jetson|Xavier|Orin)\b|(?-i:\b(?:[ABHTVPKLM]\d{1,3}0|GH200|L4|T4|L40S?)\b))";
 // Beside one of these alone, it is where another line of the log has one of those.
 constexpr const char* kGpuWordPattern = R"(\bGPUs?\b|\bdevices?\b|\bgraphics cards?\b)";
 /// The speakers of rows of `messages` that may be any program, and a person.
@@ -253,6 +255,7 @@ struct LogParser::State {
   std::string kernel_message;     ///< of the driver's kernel module, as far as it stands there
   std::string service;            ///< whose lines they are, as docker compose writes it before each
   std::string speaker;            ///< the program of that name
+  std::uint64_t headed = 0;       ///< the last line that is a heading: "CUDA Error:"
 
   bool has(int pattern) const { return std::binary_search(found.begin(), found.end(), pattern); }
   bool has(Sign sign) const {
@@ -312,6 +315,10 @@ struct LogParser::State {
     hit.brief = row.scope == MessageScope::brief;
     hit.vague = row.scope == MessageScope::vague;
     hit.hint = hit.vague || row.scope == MessageScope::hint;
+    // The first of many such lines: a long log has room for what is known.
+    if (hit.vague &&
+        std::ranges::any_of(clues.hits, [&](const LogMatch& known) { return known.id == row.id; }))
+      return;
     hit.groups = patterns.named_groups(index, text);
     // One pattern may have a fact in several places: gpu, gpu2 ...
     for (auto each = hit.groups.begin(); each != hit.groups.end();) {
@@ -356,7 +363,9 @@ struct LogParser::State {
       if (number && *number < kMaxLibraryStatus && index != words.first_number && has(words.library)) return;
       // The third pattern is any program's "error 404".
       const bool any_error = index == words.first_number + 2;
-      if (!number || (any_error && (!is_telling_number(*number) || !has(words.cuda_word)))) return;
+      const bool by_cuda =
+          has(words.cuda_word) || (headed != 0 && clues.lines - headed <= kLinesBelowHeading);
+      if (!number || (any_error && (!is_telling_number(*number) || !by_cuda))) return;
       error = find_cuda_error(*number);
       if (const OldCode* old = find_old_code(*number); old != nullptr && *number != 4) {
         hit.old_code = *number;
@@ -485,6 +494,8 @@ struct LogParser::State {
       if (words.facts.is_late(index)) facts.take(index, text);
     facts.end_line(text);
     says_cuda = says_cuda || has(words.cuda_token);
+    static const RE2 kHeading(R"((?i)\W*CUDA (?:runtime |driver )?error\W*)");
+    if (has(words.cuda_word) && RE2::FullMatch(text, kHeading)) headed = clues.lines;
     const auto known = [&] { return clues.hits.size() + clues.others.size(); };
     const std::size_t hits = clues.hits.size();
     const std::size_t before = known();
