@@ -87,7 +87,8 @@ def other_cuda(answer, text):
 
 
 LINUX = re.compile(r"\bsudo |\bexport |\bunset |/usr/|/dev/|\bldconfig\b|\benv -u\b|\| grep\b")
-ANY_SYSTEM = re.compile(r"\b[A-Z]:[\\/]|\.dll\b|\.pyd\b|\bWindows\b|win_amd64|\b[Ww]in(?:dows)?[ -]?1[01]\b|/home/|/usr/|/opt/|/mnt/|/workspace/|\.so\b|\bWSL|MSVC/")
+ANY_SYSTEM = re.compile(r"\b[A-Z]:[\\/]|\.dll\b|\.pyd\b|\bWindows\b|win_amd64|\b[Ww]in(?:dows)?[ -]?1[01]\b|/home/|/usr/|/opt/|/mnt/|/workspace/|\.so\b|\bWSL|MSVC/|"
+                        r"\b(?i:Ubuntu|Debian|Fedora|Arch Linux|RHEL|CentOS|Rocky Linux|NixOS)\b|\bapt(?:-get)? install\b")
 
 
 def unpublished(text):

@@ -90,7 +90,7 @@ class Trouble(e2e.Case):
             self.skipTest("this machine has a driver")
         finding, failures = self.finding(SHARED, "count-devices", "no-device", devices="")
         self.assertEqual((finding["code"], len(failures)), (35, 1))
-        self.assertIn("container", finding["fixes"][0]["title"])
+        self.assertTrue(any("container" in fix["title"] for fix in finding["fixes"][:2]), finding["fixes"])
 
     def test_a_driver_older_than_the_runtime(self):
         finding, failures = self.finding(SHARED, "count-devices", "driver-too-old", devices="9.0,driver=12.4")

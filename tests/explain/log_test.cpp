@@ -317,6 +317,20 @@ TEST(Log, ManyVagueLinesHideNoFailureThatIsKnown) {
             Cause::no_image_for_arch);
 }
 
+// It ran on Windows, and failed here.
+TEST(Log, TheSystemThatFailedIsTheOneOfItsPaths) {
+  const std::string failed =
+      "CUDA_ERROR_UNSUPPORTED_PTX_VERSION: ptxas application ptx input, line 9; fatal   : Unsupported "
+      ".version "
+      "8.5; current version is '8.4'\n";
+  const auto title = [&](const std::string& before) { return first_of(before + failed).fixes.at(0).title; };
+  const std::string here = title("File \"/home/ada/a.py\", line 4, in run\n");
+  const std::string there = title("File \"C:\\work\\a.py\", line 4, in run\n");
+  EXPECT_NE(here, there);
+  EXPECT_EQ(title("it is fine on Windows\nFile \"/home/ada/a.py\", line 4, in run\n"), here);
+  EXPECT_EQ(title("it is fine on Windows\nbut not on Ubuntu 24.10\n"), here);
+}
+
 TEST(Log, ANumberBelowItsHeading) {
   const std::string below = "\n  File: a/dataset.cu\n\n  Line: 26\n\n  Error code: 218\n";
   EXPECT_EQ(first_of("CUDA Error:\n" + below).code, 218);

@@ -561,6 +561,8 @@ LogFacts LogParser::take() {
   LogFacts& clues = state_->clues;
   if (!clues.devices.empty() || clues.driver.known())
     for (const char* each : {"no-nvidia", "rocm", "amd-gpu"}) clues.shows.erase(each);
+  // "It runs on Windows", and failed where paths begin with a slash.
+  if (clues.has("windows-said") && !clues.has("posix")) clues.shows.insert("windows");
   // "Built without CUDA", of a program that lists what it has for CUDA or has started it.
   std::erase_if(clues.others, [&](const OtherFailure& other) {
     const std::string_view unless = other.row->unless;
