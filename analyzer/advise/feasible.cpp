@@ -96,12 +96,10 @@ bool is_feasible(const Facts& at, const FixDraft& fix) {
 /// The first release on PyPI for a newer CUDA than the driver runs, of a project that has one of each release
 /// there; where the driver is not known, than that of the library that is missing, or 12.
 std::string_view first_beyond_driver(const Facts& at, std::string_view distribution) {
+  unsigned limit = at.driver.cuda.known() ? at.driver.cuda.major : 0;
   const auto asked = at.call.said.find("library_major");
-  const unsigned library =
-      at.call.said.contains("cuda_packages") ? core::first_number<unsigned>(asked->second).value_or(0) : 0;
-  const unsigned limit = at.driver.cuda.known() ? at.driver.cuda.major
-                         : library != 0         ? std::max(12U, library)
-                                                : 0;
+  if (limit == 0 && asked != at.call.said.end() && at.call.said.contains("cuda_packages"))
+    if (const auto major = core::first_number<unsigned>(asked->second)) limit = std::max(12U, *major);
   if (limit == 0) return {};
   const std::string platform = platform_of(at);
   for (const data::WheelDefaultRow& row : data::wheel_defaults())

@@ -34,16 +34,11 @@ std::string code_name(const Layer& layer) {
   return name != nullptr ? name : "";
 }
 
-// What has no name outside the driver's table says nothing to a reader.
-std::string call_name(const Layer& layer) {
-  return is_slot(layer.api) ? "the CUDA runtime's load of a module" : layer.api;
-}
-
 std::string layers_text(const FailureRecord& failure) {
   std::vector<std::string> parts;
   for (const Layer& layer : failure.layers) {
     const std::string name = code_name(layer);
-    parts.push_back(fmt::format("{} returned {}{}", call_name(layer), layer.code,
+    parts.push_back(fmt::format("{} returned {}{}", shown_call(layer.api), layer.code,
                                 name.empty() ? "" : fmt::format(" ({})", name)));
   }
   return core::enumerate(parts);
@@ -239,7 +234,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const InRep
   if (const Layer* layer = shown_layer(failure)) {
     finding.code = layer->code;
     finding.code_name = code_name(*layer);
-    finding.failed_call = call_name(*layer);
+    finding.failed_call = layer->api;
   }
   if (const std::string_view of_code = headline_of_code(finding.code.value_or(0), finding.cause);
       !of_code.empty())

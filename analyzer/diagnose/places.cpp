@@ -211,6 +211,10 @@ std::optional<image::Version> calling_runtime(const FailureRecord& failure) {
 
 bool is_slot(std::string_view api) { return api.starts_with("CUDART_INTERFACE slot"); }
 
+std::string shown_call(const std::string& api) {
+  return is_slot(api) ? "the CUDA runtime's load of a module" : api;
+}
+
 bool launched_by_stub(const FailureRecord& failure, ObjectFiles& files) {
   return std::ranges::any_of(failure.native, [&](const NativeFrame& frame) {
     const std::string symbol = symbol_of(frame, files);

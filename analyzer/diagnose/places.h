@@ -18,6 +18,8 @@ std::optional<image::Version> calling_runtime(const input::FailureRecord& failur
 constexpr image::Version kFirstWatchedRuntime{11, 0};
 /// Whether a report's name of a call is one of slots.def, by which only runtimes before 12 call.
 bool is_slot(std::string_view api);
+/// How a person is told of the call: such a slot has no name.
+std::string shown_call(const std::string& api);
 
 /// Whether the kernel's host stub is on the stack, as under <<<>>>: a launch, whatever call of it failed.
 bool launched_by_stub(const input::FailureRecord& failure, input::ObjectFiles& files);

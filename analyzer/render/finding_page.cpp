@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "analyzer/diagnose/about.h"
+#include "analyzer/diagnose/places.h"
 #include "analyzer/owner/databases.h"
 #include "analyzer/render/sentences.h"
 
@@ -382,7 +383,7 @@ std::string place_text(const core::Place& place) {
 
 Line call_of(const Finding& finding) {
   Line out;
-  if (!finding.failed_call.empty()) out.push_back(code(finding.failed_call));
+  if (!finding.failed_call.empty()) out.push_back(code(diagnose::shown_call(finding.failed_call)));
   if (finding.code) {
     if (!out.empty()) out.push_back({" returned "});
     out.push_back(

@@ -103,7 +103,10 @@ void keep_last_run(std::uint64_t failing, std::vector<const DeviceMention*>& dev
   if (from == 0) return;
   for (bool more = true; std::exchange(more, false);)
     for (const DeviceMention* device : devices)
-      if (device->line < from && device->line + kTogether >= from) from = device->line, more = true;
+      if (device->line < from && device->line + kTogether >= from) {
+        from = device->line;
+        more = true;
+      }
   std::erase_if(devices,
                 [&](const DeviceMention* each) { return each->line < from || each->line > failing; });
 }
