@@ -224,6 +224,14 @@ void add_left_error_fixes(const Facts& at, AdviceDraft& advice) {
         {fmt::format("rebuilding {} for this GPU", at.call.caller), "none of its kernels was refused"});
 }
 
+// What Windows ends when a kernel holds up the screen, whatever the code.
+void add_display_fix(const Facts& at, FixDrafts& fixes) {
+  constexpr int kTimeout = 702;
+  const bool reset = is_shown("display-reset", at) && (at.call.code == 719 || at.call.code == 999);
+  if (at.process.windows && (at.call.code == kTimeout || reset))
+    fixes.insert(fixes.begin(), fix_of("raise-display-limit"));
+}
+
 // What works already, and takes time at each start.
 void add_jit_fixes(const Facts& at, FixDrafts& fixes) {
   if (at.driver.jit_cache_off) fixes.push_back(fix_of("keep-jit-cache"));
@@ -314,7 +322,7 @@ void add_fallback(const Facts& at, FixDrafts& fixes) {
 
 // In a container, what gives it its GPU comes before what looks for one; and where the commands belong.
 void order_for_container(const Facts& at, FixDrafts& fixes) {
-  if (!is_shown("container", at) || fixes.empty()) return;
+  if (!is_shown("container !kubernetes !enroot", at) || fixes.empty()) return;
   std::stable_partition(fixes.begin(), fixes.end(),
                         [](const FixDraft& fix) { return !steps_of<say::Container>(fix).empty(); });
   FixDraft& first = fixes.front();
@@ -505,6 +513,7 @@ void add_cause_fixes(const Making& making, AdviceDraft& advice) {
       break;
     default:
       add_plain_fixes(at, advice.fixes);
+      add_display_fix(at, advice.fixes);
   }
 }
 

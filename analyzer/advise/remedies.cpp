@@ -114,7 +114,10 @@ std::string pip_word(const Facts& at) {
 std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
   const std::optional<image::ComputeCapability>& device = at.gpu.cc;
   const bool about_one = core::asks_for(row.title, "sm");
-  const bool of_other = (!row.package.empty() && row.package != at.package.software) ||
+  // The program at work has its own switches, whichever package failed within.
+  const bool of_program =
+      row.package == core::to_lower(at.package.project) || row.package == core::to_lower(at.package.around);
+  const bool of_other = (!row.package.empty() && row.package != at.package.software && !of_program) ||
                         (!row.cuda.empty() && row.cuda != std::to_string(at.images.toolkit.major));
   if (!is_of_gpu(row.gpu, at) || of_other || !is_shown(row.when, at)) return std::nullopt;
   if (about_one && (!device || data::first_toolkit_for({*device, image::Suffix::a}) == nullptr))
@@ -302,6 +305,9 @@ std::vector<NextStep> next_steps(const input::LogFacts& clues, const diagnose::J
   const bool images = is_image_cause(cause) || cause == Cause::unknown || cause == Cause::unchecked_failure ||
                       cause == Cause::stale_error || cause == Cause::compiled_out;
   const char* program = clues.has("python") ? "python PROGRAM.py" : "PROGRAM";
+  const bool nccl =
+      std::ranges::any_of(clues.hits, [](const input::LogMatch& hit) { return hit.id == "nccl_unhandled"; });
+  if (nccl) out.push_back({fmt::format("NCCL_DEBUG=WARN {}", program), "NCCL then says which error it met"});
   if (images) {
     out.push_back({fmt::format("kshim run -- {}", program),
                    "names the file, the kernel and the line that failed, and what the file holds"});
@@ -317,9 +323,6 @@ std::vector<NextStep> next_steps(const input::LogFacts& clues, const diagnose::J
         {"kshim doctor",
          "says which GPU and driver this machine has, and which CUDA libraries a program would load"});
   }
-  const bool nccl =
-      std::ranges::any_of(clues.hits, [](const input::LogMatch& hit) { return hit.id == "nccl_unhandled"; });
-  if (nccl) out.push_back({fmt::format("NCCL_DEBUG=INFO {}", program), "NCCL then says which error it met"});
   if (cause == Cause::nvrtc_arch_unsupported)
     out.push_back({fmt::format("kshim run -- {}", program),
                    "names the compiler library that was loaded, and what it knows"});

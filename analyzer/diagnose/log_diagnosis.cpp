@@ -416,6 +416,8 @@ bool is_bare(const Judgment& judged) {
          judged.facts.call.codes.front() == 999;
 }
 
+bool is_unsure(const Judgment& judged) { return judged.suspect.confidence <= kUnsure; }
+
 // What a program says of the GPU on its way, where it need not be what ended it.
 bool may_be_aside(const Judgment& judged) {
   return !judged.hit->thrown && judged.facts.call.codes.empty() &&
@@ -499,10 +501,10 @@ class LineRanker {
         !decided_->hit->thrown && decided_->suspect.confidence < judgment.suspect.confidence) {
       hint_ = std::exchange(*decided_, std::move(judgment));
     } else if (warning) {
-      // "No GPU" is what a missing library looks like to a program.
+      // "No GPU" is what a missing library looks like to a program, and what the driver's own line explains.
       const bool says_why = hint_ && hint_->suspect.cause == Cause::no_device &&
-                            judgment.suspect.cause != Cause::no_device &&
-                            judgment.suspect.confidence >= kStrong;
+                            judgment.suspect.confidence >= kStrong &&
+                            (judgment.suspect.cause != Cause::no_device || is_unsure(*hint_));
       if ((!hint_ || says_why) && !decided_) hint_ = std::move(judgment);
     } else if (!decided_) {
       decided_ = std::move(judgment);

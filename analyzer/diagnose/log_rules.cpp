@@ -378,6 +378,18 @@ MaybeCause handle_of_another_device(const LogFacts& clues, const LogMatch& hit, 
       "it was current belongs to another one"};
 }
 
+// A code without a reason, beside what a person or Windows says of the machine.
+MaybeCause told_by_machine(const LogFacts& clues, const LogMatch& hit, const Facts&) {
+  if (hit.code != 999) return std::nullopt;
+  if (clues.of_windows() && clues.has("display-reset"))
+    return CauseCandidate{Cause::device_fault, 0.75,
+                          "Windows reset the display driver, which ends every kernel that runs"};
+  if (clues.has("suspended"))
+    return CauseCandidate{Cause::unknown, 0.75,
+                          "After a suspend the driver's module for compute does not answer"};
+  return std::nullopt;
+}
+
 constexpr std::array kLogRules = {
     Rule{toolkit_cannot},
     Rule{compiled_for_newer_driver},
@@ -393,6 +405,7 @@ constexpr std::array kLogRules = {
     Rule{forced_compiling},
     Rule{left_behind},
     Rule{handle_of_another_device},
+    Rule{told_by_machine},
     Rule{outdated_library},
     Rule{wheel_of_table},
 };

@@ -68,6 +68,8 @@ std::string headline_of(const input::LogFacts& clues, const diagnose::Judgment& 
   constexpr int kInvalidPtx = 218;
   if (cause == Cause::invalid_image && code == kInvalidPtx)
     return "the driver's compiler refuses the PTX of {file}";
+  if (cause == Cause::out_of_memory && clues.has("pinned"))
+    return std::string(advise::title_of_message("host_pinned"));
   const input::GpuMemory& memory = clues.memory;
   if (cause == Cause::out_of_memory && memory.known() && memory.asked != 0 && memory.free >= memory.asked)
     return fmt::format("an allocation of {} failed, although the GPU has {} free",

@@ -409,6 +409,13 @@ void FactReader::set_memory(const std::string& text) {
     const std::uint64_t part = bytes_of_size(first, first_unit.empty() ? all_unit : first_unit);
     memory.free = word.starts_with('|') ? memory.total - std::min(memory.total, part) : part;
   }
+  // The driver's own allocator has a line for each.
+  static const auto kLimit = pattern(R"(^\s*device limit *: )", "");
+  static const auto kRequested = pattern(R"(^\s*requested *: )", "");
+  static const auto kHeld = pattern(R"(^\s*currently allocated *: )", "");
+  if (const std::uint64_t held = read(kHeld); held != 0) clues_.memory.own = held;
+  if (const std::uint64_t asked = read(kRequested); asked != 0) clues_.memory.asked = asked;
+  if (const std::uint64_t total = read(kLimit); total != 0) clues_.memory.total = total;
   const std::uint64_t accounted = memory.free + memory.own;
   if (memory.others == 0 && memory.own != 0) memory.others = memory.total - std::min(memory.total, accounted);
   if (memory.known() && !clues_.memory.known()) clues_.memory = memory;

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// What fails is the machine, its container or its scheduler: the line that says why decides, and the first fix
+// is of the person who can do it, in the words of what runs there.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/explain/explained.h"
+
+namespace kshim::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Told {
+  const char* log;
+  const char* headline;  ///< a part of it
+  Actor who;
+  const char* first;  ///< a part of the first fix, its title or a command
+};
+
+const char* const kOldBusy = "RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable\n";
+
+const Told kTold[] = {
+    // NCCL's own line says why, and the exception above it does not.
+    {"ncclSystemError: unhandled system error (run with NCCL_DEBUG=INFO for details)\n"
+     "n1:7:9 [0] misc/shmutils.cc:81 NCCL WARN Call to shm_open failed: Permission denied\n",
+     "may not write", Actor::admin, "chmod 1777 /dev/shm"},
+    {"$ docker run --gpus all trainer\n"
+     "n1:7:9 [2] NCCL WARN Error: failed to extend /dev/shm/nccl-q1 to 9637892 bytes\n"
+     "torch.distributed.DistBackendError: NCCL error, unhandled system error\n",
+     "no room", Actor::you, "--shm-size"},
+    {"kubectl logs trainer-0\nn1:7:9 [2] NCCL WARN Error while creating shared memory segment nccl-q1\n",
+     "no room", Actor::you, "emptyDir"},
+    {"n1:7:9 [2] NCCL WARN Error while attaching to shared memory segment /dev/shm/nccl-q1 (size 0)\n",
+     "do not find", Actor::you, "NCCL_CUMEM_HOST_ENABLE=0"},
+    {"n1:7:9 [2] NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory\n",
+     "locked memory", Actor::admin, "memlock"},
+    {"n1:7:9 [2] NCCL WARN socketProgress: Connection closed by remote peer n2\nncclRemoteError\n",
+     "does not reach", Actor::you, "NCCL_SOCKET_IFNAME"},
+    {"n1: Test CUDA failure common.cu:301 'an illegal memory access was encountered'\n", "do not exchange data",
+     Actor::you, "NCCL_P2P_DISABLE=1"},
+    // The driver, by its own line.
+    {"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"
+     "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service\n",
+     "Secure Boot", Actor::you, "mokutil --import"},
+    {"No devices were found\nNVRM: GPU 0000:41:00.0: RmInitAdapter failed! (0x26:0x56:1463)\n",
+     "could not start", Actor::you, "dmesg"},
+    {"nv-fabricmanager[77]: fabric manager interface version 570.86.10 don't match with driver version "
+     "570.124.06.\nError 802: system not yet initialized\n",
+     "another release", Actor::admin, "570.124.06"},
+    {"NVRM: Xid (PCI:0000:17:00): 120, pid=9, GSP task exception\n", "firmware", Actor::admin, "Restart"},
+    {"NVRM: Xid (PCI:0000:17:00): 95, pid=9, Uncontained ECC error\n", "memory", Actor::admin, "--gpu-reset"},
+    {"NVRM: Xid (PCI:0000:17:00): 149, NETIR_LINK_EVT Fatal\n", "NVLink", Actor::admin, "nvlink"},
+    // Jobs.
+    {"#SBATCH --partition=gpu\nNVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n",
+     "", Actor::you, "srun --gres=gpu:1"},
+    {"#SBATCH --gres=gpu:2\nNVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n",
+     "", Actor::you, "--exclude"},
+    {"#SBATCH --gres=gpu:2\nCUDA error: uncorrectable ECC error encountered\n", "", Actor::you, "--exclude"},
+    {"a pod of RunPod\nCUDA error: uncorrectable ECC error encountered\n", "", Actor::you, "provider"},
+    {"#PBS -l ngpus=1\nCUDA error: CUDA-capable device(s) is/are busy or unavailable\n", "busy", Actor::you,
+     "another node"},
+    {"|  N/A   41C    P0    61W / 300W |   900MiB / 16152MiB |     98%   E. Process |\n"
+     "RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable\n",
+     "busy", Actor::you, "End the process"},
+    // Containers.
+    {"$ docker compose up\nError response from daemon: could not select device driver \"nvidia\" with "
+     "capabilities: [[gpu]]\n",
+     "Container Toolkit", Actor::you, "apt-get install -y nvidia-container-toolkit"},
+    {"Fedora 42\n$ docker compose up\nError response from daemon: could not select device driver \"nvidia\" with "
+     "capabilities: [[compute utility]]\n",
+     "Container Toolkit", Actor::you, "dnf install -y nvidia-container-toolkit"},
+    {"my machine has no NVIDIA GPU\n$ docker compose up\nError response from daemon: could not select device "
+     "driver \"nvidia\" with capabilities: [[gpu]]\n",
+     "", Actor::you, "compose file"},
+    {"$ podman run --device nvidia.com/gpu=all app\nFailed to initialize NVML: Insufficient Permissions\n",
+     "device files", Actor::you, "label=disable"},
+    {"Error: failed to inject devices: failed to stat CDI host device \"/dev/dri/card2\": no such file\n", "",
+     Actor::you, "cdi generate"},
+    {"pyxis: [ERROR] Command not found: nvidia-container-cli, see its page\n", "container tools", Actor::admin,
+     "libnvidia-container-tools"},
+    {"$ srun --gpus=1 --container-image=plain python a.py\nRuntimeError: Found no NVIDIA driver on your system\n",
+     "", Actor::you, "NVIDIA_VISIBLE_DEVICES=all"},
+    {"kubectl get pods\nRuntimeError: Error 803: system has unsupported display driver / cuda driver "
+     "combination\n",
+     "", Actor::you, "kubectl set env"},
+    {"CUDA_VISIBLE_DEVICES=MIG-4c60d78c-506f-5593-938d-a136eaa1fa52 serve\n"
+     "ValueError: invalid literal for int() with base 10: 'MIG-4c60d78c-506f-5593-938d-a136eaa1fa52'\n",
+     "UUID", Actor::you, "device=MIG-4c60d78c"},
+    {"GRID A100-10C\nerror=\"cuda driver library failed to get device context 801\"\n", "", Actor::admin,
+     "license"},
+    // Memory.
+    {"JetPack 6.1\nNvMapMemAllocInternalTagged: 1075072515 error 12\n", "", Actor::you, "free -m"},
+    {"NVIDIA A100 MIG 1g.10gb\nRuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at \"a.cpp\":830\n",
+     "", Actor::you, "need less"},
+    {"WSL2\ncuda_driver.cc:802] failed to alloc 4096 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of memory\n",
+     "pinned", Actor::you, "wsl --shutdown"},
+    {"Traceback (most recent call last):\n  File \"/v/torch/utils/data/_utils/pin_memory.py\", line 50, in "
+     "pin_memory\n    return data.pin_memory()\nRuntimeError: CUDA error: out of memory\n",
+     "pinned", Actor::you, "pin_memory=False"},
+    {"Allocation on device 0 would exceed allowed memory. (out of memory)\nCurrently allocated : 7.10 GiB\n"
+     "Requested : 64.00 MiB\nDevice limit : 8.00 GiB\n",
+     "", Actor::you, "need less"},
+    // Code 999, by what happened to the machine.
+    {"it fails after a suspend\npanic: CUDA_ERROR_UNKNOWN\n", "", Actor::you, "modprobe nvidia_uvm"},
+    {"C:\\b> render.exe\nDisplay driver nvlddmkm stopped responding and has recovered\nCUDA_ERROR_UNKNOWN\n", "",
+     Actor::you, "TdrDelay"},
+    // Asserts in kernels, by their condition.
+    {"Indexing.cu:94: block: [3,0,0], thread: [1,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n",
+     "index", Actor::you, "largest index"},
+    {"Loss.cu:24: block: [0,0,0], thread: [1,0,0] Assertion `t >= 0 && t < n_classes` failed.\n", "label",
+     Actor::you, "number of classes"},
+    {"Loss.cu:91: block: [0,0,0], thread: [1,0,0] Assertion `input_val >= zero && input_val <= one` failed.\n",
+     "between 0 and 1", Actor::you, "sigmoid"},
+    {"T.cu:1: block: [0,0,0], thread: [0,0,0] Assertion `probability tensor contains either `inf`, `nan` or "
+     "element < 0` failed.\n",
+     "NaN", Actor::you, "bfloat16"},
+    {"========= Invalid __global__ write of size 4 bytes\n=========     at scale(float *)+0x80 in k.cu:12\n",
+     "compute-sanitizer", Actor::you, "next lines"},
+};
+
+TEST(Environment, TheFirstFixIsOfThePersonWhoCanDoIt) {
+  for (const Told& row : kTold) {
+    SCOPED_TRACE(row.log);
+    const Finding finding = first_of(row.log);
+    ASSERT_FALSE(finding.fixes.empty());
+    const Fix& first = finding.fixes.front();
+    EXPECT_THAT(finding.headline, HasSubstr(row.headline));
+    EXPECT_EQ(first.actor, row.who);
+    EXPECT_THAT(first.title + '\n' + first_command(finding), HasSubstr(row.first));
+    EXPECT_GE(finding.confidence, 0.5);
+  }
+}
+
+TEST(Environment, NoStoryWithoutItsSign) {
+  const auto first = [](const std::string& log) {
+    const Finding finding = first_of(log);
+    return finding.fixes.empty() ? std::string() : finding.fixes.front().title + '\n' + first_command(finding);
+  };
+  EXPECT_THAT(first(kOldBusy), Not(HasSubstr("sbatch")));
+  EXPECT_THAT(first("CUDA error: uncorrectable ECC error encountered\n"), Not(HasSubstr("sbatch")));
+  EXPECT_THAT(first("panic: CUDA_ERROR_UNKNOWN\n"), Not(HasSubstr("modprobe")));
+  EXPECT_THAT(first("RuntimeError: CUDA error: out of memory\n"), Not(HasSubstr("pin_memory=False")));
+  EXPECT_THAT(first("k.cu:5: block: [0,0,0], thread: [0,0,0] Assertion `depth < kMost` failed.\n"),
+              Not(HasSubstr("index")));
+  EXPECT_THAT(first("RuntimeError: Error 803: system has unsupported display driver / cuda driver combination\n"),
+              Not(HasSubstr("kubectl")));
+  // NCCL says that it has no InfiniBand on most machines, and goes on.
+  EXPECT_TRUE(explained("n1:7:9 [0] NCCL INFO NET/IB : No device found.\n").findings.empty());
+  // What does not say why is asked for it.
+  const Explanation bare = explained("RuntimeError: NCCL error, unhandled cuda error\n");
+  ASSERT_FALSE(bare.next.empty());
+  EXPECT_THAT(bare.next.front().command, HasSubstr("NCCL_DEBUG"));
+  // A Mac gets no wheel with CUDA.
+  const Explanation mac =
+      explained("Apple M2\nAssertionError: Torch not compiled with CUDA enabled\n");
+  ASSERT_TRUE(mac.other);
+  EXPECT_TRUE(mac.other->remedy.commands.empty());
+}
+
+}  // namespace
+}  // namespace kshim::test
