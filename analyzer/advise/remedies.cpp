@@ -84,6 +84,16 @@ bool is_of_gpu(std::string_view gpus, const Facts& at) {
   return limit && (*at.gpu.cc < limit->cc) == gpus.starts_with("below");
 }
 
+// "12", "below 12.4", "from 13.0"; empty: of all.
+bool is_of_cuda(std::string_view cuda, const Facts& at) {
+  const image::Version& toolkit = at.images.toolkit;
+  const std::size_t blank = cuda.find(' ');
+  if (cuda.empty() || blank == std::string_view::npos)
+    return cuda.empty() || cuda == std::to_string(toolkit.major);
+  const auto limit = image::parse_version(cuda.substr(blank + 1));
+  return toolkit.known() && limit && (toolkit < *limit) == cuda.starts_with("below");
+}
+
 // A row that asks for a word which neither the message nor the lines beside it have.
 bool has_gap(std::string_view text, const TemplateWords& words) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
@@ -117,9 +127,9 @@ std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
   // The program at work has its own switches, whichever package failed within.
   const bool of_program =
       row.package == core::to_lower(at.package.project) || row.package == core::to_lower(at.package.around);
-  const bool of_other = (!row.package.empty() && row.package != at.package.software && !of_program) ||
-                        (!row.cuda.empty() && row.cuda != std::to_string(at.images.toolkit.major));
-  if (!is_of_gpu(row.gpu, at) || of_other || !is_shown(row.when, at)) return std::nullopt;
+  const bool of_other = !row.package.empty() && row.package != at.package.software && !of_program;
+  if (!is_of_gpu(row.gpu, at) || !is_of_cuda(row.cuda, at) || of_other || !is_shown(row.when, at))
+    return std::nullopt;
   if (about_one && (!device || data::first_toolkit_for({*device, image::Suffix::a}) == nullptr))
     return std::nullopt;
   const std::string& package = !at.package.name.empty()       ? at.package.name.shown()
@@ -210,7 +220,7 @@ Remedies remedies_of(const Facts& at) {
     if (!is_for(row, at.call.message)) continue;
     auto fix = fix_of(row, at);
     if (!fix) continue;
-    const bool for_all = row.package.empty() && row.when.empty();
+    const bool for_all = row.package.empty() && row.when.empty() && row.cuda.empty();
     if (out.of_package.empty() || !for_all) out.rest = row.rest;
     out.for_gpu = out.for_gpu || core::asks_for(row.title, "sm");
     (for_all ? out.others : out.of_package).push_back(std::move(*fix));
@@ -257,7 +267,7 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
   const bool brought = at.process.python && (at.package.software == "torch" || at.package.software == "jax");
   const bool has_own = std::ranges::any_of(data::message_fixes(), [&](const Remedy& row) {
     return row.message == at.call.message && !row.package.empty() && row.package == at.package.software &&
-           (row.cuda.empty() || row.cuda == std::to_string(at.images.toolkit.major));
+           is_of_cuda(row.cuda, at);
   });
   const bool in_python = at.process.python || at.process.python_env.known();
   const bool plain = at.call.message == "ld_missing" || at.call.message == "cudnn_load";

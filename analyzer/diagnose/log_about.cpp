@@ -214,7 +214,8 @@ std::string folder_of(const LogFacts& clues, const std::string& file) {
 
 // Words that fixes may ask for: what the message names, and what is listed beside it.
 void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
-  constexpr std::array kWords = {"want", "have", "variable", "needs", "symbol", "named", "min_any"};
+  constexpr std::array kWords = {"want",  "have",  "variable", "needs",  "symbol",
+                                 "named", "limit", "api",      "min_any"};
   if (message != nullptr)
     for (const char* word : kWords)
       // A message that is printed again may be shorter.
@@ -250,6 +251,10 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
     at.call.said["folder"] = std::move(folder);
   if (std::string folder = folder_of(clues, "nvcc"); folder.ends_with("/bin"))
     at.call.said["toolkit_folder"] = folder.substr(0, folder.size() - 4);
+  if (clues.toolkit.known()) {
+    at.call.said["cuda_dot"] = name(clues.toolkit);
+    at.call.said["cuda_dash"] = fmt::format("{}-{}", clues.toolkit.major, clues.toolkit.minor);
+  }
   say_wheels(clues, at);
   if (is_ahead_of_its_driver(clues)) {
     at.call.said["module"] = clues.kernel_module;

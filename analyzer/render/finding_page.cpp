@@ -122,10 +122,13 @@ std::string file_name(const Finding& finding) {
 
 std::string filled_title(const Finding& finding, std::string_view pattern) {
   const std::string owner = owner_name(finding);
-  return core::expand(pattern, {{"file", file_name(finding)},
-                                {"gpu", gpu_name(finding)},
-                                {"have", enumerate(title_have(finding))},
-                                {"owner", owner.empty() ? "the library itself" : owner}});
+  core::TemplateWords words = {{"file", file_name(finding)},
+                               {"gpu", gpu_name(finding)},
+                               {"have", enumerate(title_have(finding))},
+                               {"owner", owner.empty() ? "the library itself" : owner}};
+  if (finding.about != nullptr)
+    for (const auto& [word, text] : finding.about->call.said) words.emplace_back(word, text);
+  return core::expand(pattern, words);
 }
 
 constexpr std::size_t kKernels = 3;  // the others are folded away, where a page can fold
