@@ -232,6 +232,29 @@ void add_display_fix(const Facts& at, FixDrafts& fixes) {
     fixes.insert(fixes.begin(), fix_of("raise-display-limit"));
 }
 
+// Whose kernel it is decides: a user takes another release, and only an author looks for the access.
+void add_fault_fix(const Facts& at, FixDrafts& fixes) {
+  const std::string& software = at.package.software;
+  const bool framework = input::is_framework(software);
+  const bool anothers = at.package.released || !at.call.extension.empty() || !software.empty();
+  // A check in a kernel says more than its code, and an instruction is of the build.
+  if (!at.file.path.empty() || at.cause != Cause::device_fault || at.call.code == 710 || at.call.code == 715)
+    return;
+  if (anothers && !framework && !at.package.from_source) {
+    const std::string named = !at.package.name.empty() ? at.package.name.shown()
+                              : !software.empty()      ? software
+                                                       : at.call.extension;
+    const bool by_pip = data::comes_from_index(named) && !is_shown("not-python", at);
+    fixes.insert(fixes.begin(),
+                 fix_of("take-release-without-fault",
+                        {{"what", called(at, named)},
+                         {"upgrade", by_pip ? fmt::format("pip install --upgrade {}", shell_quote(named))
+                                            : std::string()}}));
+  } else if (at.process.python && !at.package.builds) {
+    fixes.insert(fixes.begin(), fix_of("find-failing-operation", {}, &at.process.program));
+  }
+}
+
 // What works already, and takes time at each start.
 void add_jit_fixes(const Facts& at, FixDrafts& fixes) {
   if (at.driver.jit_cache_off) fixes.push_back(fix_of("keep-jit-cache"));
@@ -513,6 +536,7 @@ void add_cause_fixes(const Making& making, AdviceDraft& advice) {
       break;
     default:
       add_plain_fixes(at, advice.fixes);
+      add_fault_fix(at, advice.fixes);
       add_display_fix(at, advice.fixes);
   }
 }

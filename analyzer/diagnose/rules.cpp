@@ -354,8 +354,9 @@ std::string_view headline_of_code(int code, Cause cause) {
     return row == nullptr ? std::string_view() : row->headline;
   };
   if (cause == Cause::driver_mismatch) return of(data::code_causes());
-  return cause == Cause::unknown || cause == Cause::device_fault ? of(data::code_meanings())
-                                                                 : std::string_view();
+  if (cause != Cause::unknown && cause != Cause::device_fault) return {};
+  const std::string_view meaning = of(data::code_meanings());
+  return meaning.empty() && cause == Cause::device_fault ? of(data::code_causes()) : meaning;
 }
 
 Diagnosis diagnosis_of(const Facts& facts) {

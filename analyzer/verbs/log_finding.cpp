@@ -153,6 +153,13 @@ Finding log_finding(const input::LogFacts& clues, const diagnose::Judgment& judg
       finding.headline = fmt::format("{}{} does not compile for {}", named ? "{owner}: " : "",
                                      about.call.compiler->name, target);
   }
+  // Whose kernel it is; a framework starts what its caller asks for.
+  const auto& whose = finding.about->package;
+  const bool owned = whose.software.empty() ? whose.released && !whose.project.empty()
+                                            : !input::is_framework(whose.software);
+  if (finding.cause == Cause::device_fault && finding.about->call.message.empty() && owned &&
+      !finding.headline.empty())
+    finding.headline.insert(0, "{owner}: ");
   // The list is of what works.
   if (finding.about->package.works) {
     finding.images.clear();

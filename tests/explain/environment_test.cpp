@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fails is the machine, its container or its scheduler: the line that says why decides, and the first fix
-// is of the person who can do it, in the words of what runs there.
+// What fails is the machine, its container or its scheduler: the line that says why decides, and the first
+// fix is of the person who can do it, in the words of what runs there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,12 +34,12 @@ const Told kTold[] = {
      "no room", Actor::you, "emptyDir"},
     {"n1:7:9 [2] NCCL WARN Error while attaching to shared memory segment /dev/shm/nccl-q1 (size 0)\n",
      "do not find", Actor::you, "NCCL_CUMEM_HOST_ENABLE=0"},
-    {"n1:7:9 [2] NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory\n",
-     "locked memory", Actor::admin, "memlock"},
+    {"n1:7:9 [2] NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory\n", "locked memory",
+     Actor::admin, "memlock"},
     {"n1:7:9 [2] NCCL WARN socketProgress: Connection closed by remote peer n2\nncclRemoteError\n",
      "does not reach", Actor::you, "NCCL_SOCKET_IFNAME"},
-    {"n1: Test CUDA failure common.cu:301 'an illegal memory access was encountered'\n", "do not exchange data",
-     Actor::you, "NCCL_P2P_DISABLE=1"},
+    {"n1: Test CUDA failure common.cu:301 'an illegal memory access was encountered'\n",
+     "do not exchange data", Actor::you, "NCCL_P2P_DISABLE=1"},
     // The driver, by its own line.
     {"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"
      "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service\n",
@@ -53,7 +53,8 @@ const Told kTold[] = {
     {"NVRM: Xid (PCI:0000:17:00): 95, pid=9, Uncontained ECC error\n", "memory", Actor::admin, "--gpu-reset"},
     {"NVRM: Xid (PCI:0000:17:00): 149, NETIR_LINK_EVT Fatal\n", "NVLink", Actor::admin, "nvlink"},
     // Jobs.
-    {"#SBATCH --partition=gpu\nNVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n",
+    {"#SBATCH --partition=gpu\nNVIDIA-SMI has failed because it couldn't communicate with the NVIDIA "
+     "driver.\n",
      "", Actor::you, "srun --gres=gpu:1"},
     {"#SBATCH --gres=gpu:2\nNVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n",
      "", Actor::you, "--exclude"},
@@ -68,7 +69,8 @@ const Told kTold[] = {
     {"$ docker compose up\nError response from daemon: could not select device driver \"nvidia\" with "
      "capabilities: [[gpu]]\n",
      "Container Toolkit", Actor::you, "apt-get install -y nvidia-container-toolkit"},
-    {"Fedora 42\n$ docker compose up\nError response from daemon: could not select device driver \"nvidia\" with "
+    {"Fedora 42\n$ docker compose up\nError response from daemon: could not select device driver \"nvidia\" "
+     "with "
      "capabilities: [[compute utility]]\n",
      "Container Toolkit", Actor::you, "dnf install -y nvidia-container-toolkit"},
     {"my machine has no NVIDIA GPU\n$ docker compose up\nError response from daemon: could not select device "
@@ -78,9 +80,10 @@ const Told kTold[] = {
      "device files", Actor::you, "label=disable"},
     {"Error: failed to inject devices: failed to stat CDI host device \"/dev/dri/card2\": no such file\n", "",
      Actor::you, "cdi generate"},
-    {"pyxis: [ERROR] Command not found: nvidia-container-cli, see its page\n", "container tools", Actor::admin,
-     "libnvidia-container-tools"},
-    {"$ srun --gpus=1 --container-image=plain python a.py\nRuntimeError: Found no NVIDIA driver on your system\n",
+    {"pyxis: [ERROR] Command not found: nvidia-container-cli, see its page\n", "container tools",
+     Actor::admin, "libnvidia-container-tools"},
+    {"$ srun --gpus=1 --container-image=plain python a.py\nRuntimeError: Found no NVIDIA driver on your "
+     "system\n",
      "", Actor::you, "NVIDIA_VISIBLE_DEVICES=all"},
     {"kubectl get pods\nRuntimeError: Error 803: system has unsupported display driver / cuda driver "
      "combination\n",
@@ -92,9 +95,10 @@ const Told kTold[] = {
      "license"},
     // Memory.
     {"JetPack 6.1\nNvMapMemAllocInternalTagged: 1075072515 error 12\n", "", Actor::you, "free -m"},
-    {"NVIDIA A100 MIG 1g.10gb\nRuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at \"a.cpp\":830\n",
-     "", Actor::you, "need less"},
-    {"WSL2\ncuda_driver.cc:802] failed to alloc 4096 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of memory\n",
+    {"NVIDIA A100 MIG 1g.10gb\nRuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at \"a.cpp\":830\n", "",
+     Actor::you, "need less"},
+    {"WSL2\ncuda_driver.cc:802] failed to alloc 4096 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of "
+     "memory\n",
      "pinned", Actor::you, "wsl --shutdown"},
     {"Traceback (most recent call last):\n  File \"/v/torch/utils/data/_utils/pin_memory.py\", line 50, in "
      "pin_memory\n    return data.pin_memory()\nRuntimeError: CUDA error: out of memory\n",
@@ -104,20 +108,67 @@ const Told kTold[] = {
      "", Actor::you, "need less"},
     // Code 999, by what happened to the machine.
     {"it fails after a suspend\npanic: CUDA_ERROR_UNKNOWN\n", "", Actor::you, "modprobe nvidia_uvm"},
-    {"C:\\b> render.exe\nDisplay driver nvlddmkm stopped responding and has recovered\nCUDA_ERROR_UNKNOWN\n", "",
-     Actor::you, "TdrDelay"},
+    {"C:\\b> render.exe\nDisplay driver nvlddmkm stopped responding and has recovered\nCUDA_ERROR_UNKNOWN\n",
+     "", Actor::you, "TdrDelay"},
     // Asserts in kernels, by their condition.
     {"Indexing.cu:94: block: [3,0,0], thread: [1,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n",
      "index", Actor::you, "largest index"},
     {"Loss.cu:24: block: [0,0,0], thread: [1,0,0] Assertion `t >= 0 && t < n_classes` failed.\n", "label",
      Actor::you, "number of classes"},
-    {"Loss.cu:91: block: [0,0,0], thread: [1,0,0] Assertion `input_val >= zero && input_val <= one` failed.\n",
+    {"Loss.cu:91: block: [0,0,0], thread: [1,0,0] Assertion `input_val >= zero && input_val <= one` "
+     "failed.\n",
      "between 0 and 1", Actor::you, "sigmoid"},
     {"T.cu:1: block: [0,0,0], thread: [0,0,0] Assertion `probability tensor contains either `inf`, `nan` or "
      "element < 0` failed.\n",
      "NaN", Actor::you, "bfloat16"},
     {"========= Invalid __global__ write of size 4 bytes\n=========     at scale(float *)+0x80 in k.cu:12\n",
      "compute-sanitizer", Actor::you, "next lines"},
+    // Other distributions, and containers of the system.
+    {"OS: Fedora Linux 42\nmodprobe: FATAL: Module nvidia not found in directory /lib/modules/6.14.0\n",
+     "does not load", Actor::you, "akmods --force"},
+    {"OS: Arch Linux\nNVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n", "",
+     Actor::you, "pacman -S linux-headers"},
+    {"modprobe: ERROR: could not insert 'nvidia': No such device\n"
+     "NVRM: This can occur when a driver such as: nouveau or rivafb owns the device\n",
+     "nouveau", Actor::you, "blacklist nouveau"},
+    {"modprobe: ERROR: could not insert 'nvidia': No such device\n", "finds no GPU", Actor::you, "dmesg"},
+    {"$ lxc exec box -- nvidia-smi\nNVIDIA-SMI has failed because it couldn't communicate with the NVIDIA "
+     "driver.\n",
+     "", Actor::you, "nvidia.runtime true"},
+    {"nvidia-container-cli: mount error: write error: /sys/fs/cgroup/devices/docker/9a/devices.allow: "
+     "operation "
+     "not permitted\n",
+     "cgroup", Actor::you, "no-cgroups"},
+    {"Warning FailedCreatePodSandBox kubelet: no runtime for \"nvidia\" is configured\n", "runtime",
+     Actor::admin, "--runtime=containerd"},
+    {"error creating plugin manager: Incompatible strategy detected auto\n", "device plugin", Actor::you,
+     "--set-as-default"},
+    // Programs have their own switches.
+    {"level=ERROR source=sched.go:1 msg=\"ollama runner has terminated: cudaMalloc failed: out of memory\"\n",
+     "", Actor::you, "OLLAMA_CONTEXT_LENGTH"},
+    {"ggml_backend_cuda_buffer_type_alloc_buffer: allocating 900.00 MiB on device 0: cudaMalloc failed: out "
+     "of "
+     "memory\n",
+     "", Actor::you, "-ngl"},
+    {"RuntimeError: CUDA out of memory.\n", "", Actor::you, "another process"},
+    {"  File \"/v/lib/python3.11/site-packages/vllm/d.py\", line 9, in reduce\n    ops.all_reduce(x)\n"
+     "RuntimeError: CUDA error: peer access is not supported between these two devices\n",
+     "each other", Actor::you, "--disable-custom-all-reduce"},
+    {"./solve\nCUDA error 217: peer access is not supported between these two devices\n", "each other",
+     Actor::you, "NCCL_P2P_DISABLE"},
+    // Whose kernel crashed decides: a user takes another release, and an author looks for the access.
+    {"C:\\a\\ollama\\ollama\\ml\\backend\\ggml\\ggml-cuda.cu:73: CUDA error\n"
+     "CUDA error: an illegal memory access was encountered\n",
+     "memory that is not its own", Actor::you, "newest release of ollama"},
+    {"  File \"/v/lib/python3.11/site-packages/splatter/__init__.py\", line 9, in render\n    return "
+     "_C.render(x)\nRuntimeError: CUDA error: misaligned address\n",
+     "{owner}: a kernel used", Actor::you, "newest release of splatter"},
+    {"  File \"train.py\", line 9, in <module>\n    loss.backward()\n"
+     "  File \"/v/lib/python3.11/site-packages/torch/_tensor.py\", line 5, in backward\n"
+     "RuntimeError: CUDA error: unspecified launch failure\n",
+     "a kernel died", Actor::you, "CUDA_LAUNCH_BLOCKING"},
+    {"$ nvcc -o sum sum.cu && ./sum\nsum.cu:40: CUDA error: an illegal memory access was encountered\n", "",
+     Actor::you, "compute-sanitizer"},
 };
 
 TEST(Environment, TheFirstFixIsOfThePersonWhoCanDoIt) {
@@ -136,7 +187,8 @@ TEST(Environment, TheFirstFixIsOfThePersonWhoCanDoIt) {
 TEST(Environment, NoStoryWithoutItsSign) {
   const auto first = [](const std::string& log) {
     const Finding finding = first_of(log);
-    return finding.fixes.empty() ? std::string() : finding.fixes.front().title + '\n' + first_command(finding);
+    return finding.fixes.empty() ? std::string()
+                                 : finding.fixes.front().title + '\n' + first_command(finding);
   };
   EXPECT_THAT(first(kOldBusy), Not(HasSubstr("sbatch")));
   EXPECT_THAT(first("CUDA error: uncorrectable ECC error encountered\n"), Not(HasSubstr("sbatch")));
@@ -144,8 +196,9 @@ TEST(Environment, NoStoryWithoutItsSign) {
   EXPECT_THAT(first("RuntimeError: CUDA error: out of memory\n"), Not(HasSubstr("pin_memory=False")));
   EXPECT_THAT(first("k.cu:5: block: [0,0,0], thread: [0,0,0] Assertion `depth < kMost` failed.\n"),
               Not(HasSubstr("index")));
-  EXPECT_THAT(first("RuntimeError: Error 803: system has unsupported display driver / cuda driver combination\n"),
-              Not(HasSubstr("kubectl")));
+  EXPECT_THAT(
+      first("RuntimeError: Error 803: system has unsupported display driver / cuda driver combination\n"),
+      Not(HasSubstr("kubectl")));
   // NCCL says that it has no InfiniBand on most machines, and goes on.
   EXPECT_TRUE(explained("n1:7:9 [0] NCCL INFO NET/IB : No device found.\n").findings.empty());
   // What does not say why is asked for it.
@@ -153,10 +206,20 @@ TEST(Environment, NoStoryWithoutItsSign) {
   ASSERT_FALSE(bare.next.empty());
   EXPECT_THAT(bare.next.front().command, HasSubstr("NCCL_DEBUG"));
   // A Mac gets no wheel with CUDA.
-  const Explanation mac =
-      explained("Apple M2\nAssertionError: Torch not compiled with CUDA enabled\n");
+  const Explanation mac = explained("Apple M2\nAssertionError: Torch not compiled with CUDA enabled\n");
   ASSERT_TRUE(mac.other);
   EXPECT_TRUE(mac.other->remedy.commands.empty());
+  const Explanation jetson = explained("JetPack 6.2\nAssertionError: Torch not compiled with CUDA enabled\n");
+  ASSERT_TRUE(jetson.other);
+  EXPECT_THAT(jetson.other->remedy.commands, ::testing::Each(Not(HasSubstr("pip"))));
+  // What others hold is known: no program's switch comes first.
+  EXPECT_THAT(
+      first("INFO vLLM API server version 0.9.1\ntorch.OutOfMemoryError: CUDA out of memory. Tried to "
+            "allocate 2.00 GiB. GPU 0 has a total capacity of 23.65 GiB of "
+            "which 1.10 GiB is free. Process "
+            "77 has 14.00 GiB memory in use. Including non-PyTorch memory, this process has 8.40 GiB "
+            "memory in use.\n"),
+      HasSubstr("other processes"));
 }
 
 }  // namespace

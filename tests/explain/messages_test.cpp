@@ -25,6 +25,9 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"could not insert 'nvidia': No such device", Cause::no_device, 0},
+    {"nvidia-container-cli: container error: cgroup subsystem devices not found", Cause::no_device, 0},
+    {"CUDA error: peer access is not supported between these two devices", none, 217},
     {"bootstrap.cc:138 NCCL WARN Bootstrap : no socket interface found", none, 0},
     {"h:1:2 [0] shm.h:27 NCCL WARN Call to shm_open failed : Permission denied", none, 0},
     {"h:1:2 [0] shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device", none, 0},

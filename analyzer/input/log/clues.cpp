@@ -162,6 +162,11 @@ bool goes_with_torch(std::string_view package) {
   return row != nullptr && row->use == "paired";
 }
 
+bool is_framework(std::string_view package) {
+  const SoftwareRow* row = row_of(package);
+  return row != nullptr && row->use == "framework";
+}
+
 bool is_vendored(std::string_view package) {
   const SoftwareRow* row = row_of(package);
   return row != nullptr && row->use == "vendored";

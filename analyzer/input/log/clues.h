@@ -220,6 +220,8 @@ bool is_base_image(std::string_view image);
 std::string software_of(std::string_view name);
 /// Whether each of its releases is for one of PyTorch, and is on PyTorch's index (the table software).
 bool goes_with_torch(std::string_view package);
+/// Whether it starts the kernels that its user's code asks for (the table software).
+bool is_framework(std::string_view package);
 /// Whether other projects carry the source of the package (the table software).
 bool is_vendored(std::string_view package);
 
