@@ -150,15 +150,17 @@ std::string_view holder_of(const input::GpuMemory& memory) {
   if (memory.asked != 0 && memory.free >= memory.asked) return "memory-free";
   if (memory.asked > memory.total || memory.own > memory.total) return "memory-beyond";
   if (memory.reserved >= std::max(memory.asked, memory.total / 10)) return "memory-reserved";
-  return memory.others >= memory.total / 4 && memory.others >= memory.asked ? "memory-other" : "memory-own";
+  if (memory.others >= memory.total / 4 && memory.others >= memory.asked) return "memory-other";
+  return memory.own != 0 ? "memory-own" : "";
 }
 
 void say_memory(const LogFacts& clues, Facts& at) {
   const input::GpuMemory& memory = clues.memory;
   const bool counted = memory.own != 0 || memory.free >= std::max<std::uint64_t>(memory.asked, 1) ||
-                       memory.asked > memory.total;
+                       memory.asked > memory.total || memory.others > memory.total / 2;
   if (!memory.known() || !counted || at.cause != Cause::out_of_memory) return;
-  at.process.shows.emplace_back(holder_of(memory));
+  if (const std::string_view holder = holder_of(memory); !holder.empty())
+    at.process.shows.emplace_back(holder);
   const std::pair<const char*, std::uint64_t> sizes[] = {
       {"asked", memory.asked}, {"total", memory.total},   {"free", memory.free},
       {"own", memory.own},     {"others", memory.others}, {"reserved", memory.reserved}};

@@ -380,6 +380,9 @@ MaybeCause handle_of_another_device(const LogFacts& clues, const LogMatch& hit, 
 
 // A code without a reason, beside what a person or Windows says of the machine.
 MaybeCause told_by_machine(const LogFacts& clues, const LogMatch& hit, const Facts&) {
+  if (hit.code == 400 && clues.has("ipc"))
+    return CauseCandidate{Cause::context_mismatch, 0.7,
+                          "The call opens memory of the GPU that another process has made"};
   if (hit.code != 999) return std::nullopt;
   if (clues.of_windows() && clues.has("display-reset"))
     return CauseCandidate{Cause::device_fault, 0.75,

@@ -169,6 +169,46 @@ const Told kTold[] = {
      "a kernel died", Actor::you, "CUDA_LAUNCH_BLOCKING"},
     {"$ nvcc -o sum sum.cu && ./sum\nsum.cu:40: CUDA error: an illegal memory access was encountered\n", "",
      Actor::you, "compute-sanitizer"},
+    // Ranks, processes and servers that share GPUs.
+    {"Last error:\nDuplicate GPU detected : rank 1 and rank 0 both on CUDA device 4b000\n", "two ranks",
+     Actor::you, "local rank"},
+    {"MIG 3g.40gb\nDuplicate GPU detected : rank 1 and rank 0 both on CUDA device 4b000\n", "two ranks",
+     Actor::you, "one process"},
+    {"  File \"/usr/lib/python3.11/site-packages/torch/multiprocessing/reductions.py\", line 8, in "
+     "rebuild_cuda_tensor\nRuntimeError: CUDA error: invalid resource handle\n",
+     "", Actor::you, "--ipc=host"},
+    {"CUDA error: the remote procedural call between the MPS server and the MPS client failed\n", "MPS",
+     Actor::you, "nvidia-cuda-mps-control -d"},
+    {"transport.cpp:1650: neither nv_peer_mem, or nvidia_peermem detected. Skipping transport.\n", "peermem",
+     Actor::admin, "modprobe nvidia-peermem"},
+    // A driver that is not there, does not compile, or was exchanged.
+    {"Consult /var/lib/dkms/nvidia/570.86/build/make.log for more information.\n", "does not compile",
+     Actor::you, "previous kernel"},
+    {"Ubuntu 24.04\nbash: nvidia-smi: command not found\nRuntimeError: Found no NVIDIA driver on your "
+     "system\n",
+     "", Actor::you, "ubuntu-drivers install"},
+    {"Fedora 42\nbash: nvidia-smi: command not found\nRuntimeError: Found no NVIDIA driver on your system\n",
+     "", Actor::you, "akmod-nvidia"},
+    {"after installing the driver\nRuntimeError: CUDA unknown error - this may be due to an incorrectly set "
+     "up "
+     "environment\n",
+     "999", Actor::you, "Restart the machine"},
+    {"kubectl logs serve-0\nRuntimeError: CUDA unknown error - this may be due to an incorrectly set up "
+     "environment\n",
+     "999", Actor::you, "kubectl delete pod"},
+    {"Jetson Orin\nNvRmMemInitNvmap failed: error Permission denied\n", "", Actor::you, "--runtime nvidia"},
+    {"my laptop has no NVIDIA GPU\nnvidia-container-cli: initialization error: WSL environment detected but "
+     "no "
+     "adapters were found\n",
+     "", Actor::you, "on the CPU"},
+    // What the kernel's log saw of it is less than what the program says.
+    {"NVRM: Xid (PCI:0000:0a:00): 31, pid=4, name=python3, MMU Fault\n  File \"net.py\", line 8, in forward\n"
+     "    return self.table[i]\nRuntimeError: CUDA error: an illegal memory access was encountered\n",
+     "(700)", Actor::you, "CUDA_LAUNCH_BLOCKING"},
+    {"RuntimeError: CUDA error: out of memory\n| N/A   30C    P0    60W / 400W |  39880MiB / 40536MiB |      "
+     "0%      "
+     "Default |\n",
+     "", Actor::you, "other processes"},
 };
 
 TEST(Environment, TheFirstFixIsOfThePersonWhoCanDoIt) {
@@ -212,6 +252,15 @@ TEST(Environment, NoStoryWithoutItsSign) {
   const Explanation jetson = explained("JetPack 6.2\nAssertionError: Torch not compiled with CUDA enabled\n");
   ASSERT_TRUE(jetson.other);
   EXPECT_THAT(jetson.other->remedy.commands, ::testing::Each(Not(HasSubstr("pip"))));
+  // A table that shows a free GPU proves nothing of the moment of the failure.
+  EXPECT_THAT(
+      first("RuntimeError: CUDA error: out of memory\n| N/A   30C    P0    60W / 400W |    880MiB / 40536MiB "
+            "|      0%      Default |\n"),
+      Not(HasSubstr("what else limits")));
+  EXPECT_THAT(
+      first("$ docker run app\nnvidia-smi: command not found\nRuntimeError: Found no NVIDIA driver on your "
+            "system\n"),
+      Not(HasSubstr("ubuntu-drivers")));
   // What others hold is known: no program's switch comes first.
   EXPECT_THAT(
       first("INFO vLLM API server version 0.9.1\ntorch.OutOfMemoryError: CUDA out of memory. Tried to "

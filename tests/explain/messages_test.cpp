@@ -25,6 +25,9 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1b000", none, 0},
+    {"DKMS module: nvidia-570.133.07... FAILED!", Cause::no_device, 0},
+    {"neither nv_peer_mem, or nvidia_peermem detected. Skipping transport.", none, 0},
     {"could not insert 'nvidia': No such device", Cause::no_device, 0},
     {"nvidia-container-cli: container error: cgroup subsystem devices not found", Cause::no_device, 0},
     {"CUDA error: peer access is not supported between these two devices", none, 217},

@@ -407,7 +407,7 @@ void FactReader::set_memory(const std::string& text) {
   if (!memory.known() && RE2::PartialMatch(text, kOfTotal, &word, &first, &first_unit, &all, &all_unit)) {
     memory.total = bytes_of_size(all, all_unit);
     const std::uint64_t part = bytes_of_size(first, first_unit.empty() ? all_unit : first_unit);
-    memory.free = word.starts_with('|') ? memory.total - std::min(memory.total, part) : part;
+    (word.starts_with('|') ? memory.others : memory.free) = part;
   }
   // The driver's own allocator has a line for each.
   static const auto kLimit = pattern(R"(^\s*device limit *: )", "");
