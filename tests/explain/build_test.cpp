@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong while CUDA code is configured, compiled and linked: named without the name of a project, and
-// put right by the build's own means.
+// What goes wrong while CUDA code is configured, compiled and linked: named without the name of a project,
+// and put right by the build's own means.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,9 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string page_of_build(const std::string& log) { return rendered(explained(log), Format::text, {.width = 200}); }
+std::string page_of_build(const std::string& log) {
+  return rendered(explained(log), Format::text, {.width = 200});
+}
 
 struct BuildError {
   const char* log;
@@ -37,10 +39,12 @@ TEST_P(BuildErrors, HaveTheirNameAndTheirFix) {
 const BuildError kHost[] = {
     {"h.h:143:2: error: #error -- unsupported GNU version! gcc versions later than 12 are not supported!",
      "takes gcc 12 at most", "apt-get install g.*-12.*ccbin g.*-12"},
-    {"/opt/miniforge3/envs/b/bin/nvcc -c a.cu\nh.h:1:2: error: #error -- unsupported GNU version! gcc versions "
+    {"/opt/miniforge3/envs/b/bin/nvcc -c a.cu\nh.h:1:2: error: #error -- unsupported GNU version! gcc "
+     "versions "
      "later than 12 are not supported!",
      "takes gcc 12 at most", "conda install -c conda-forge gxx=12"},
-    {"/nix/store/q-cuda_nvcc-12.2.140/bin/nvcc -c a.cu\nh.h:1:2: error: #error -- unsupported GNU version! gcc "
+    {"/nix/store/q-cuda_nvcc-12.2.140/bin/nvcc -c a.cu\nh.h:1:2: error: #error -- unsupported GNU version! "
+     "gcc "
      "versions later than 12 are not supported!",
      "takes gcc 12 at most", "backendStdenv"},
     {"C:\\CUDA\\v12.1\\include\\crt/host_config.h(153): fatal error C1189: #error:  -- unsupported Microsoft "
@@ -53,20 +57,25 @@ const BuildError kHost[] = {
      "compiler version, expected CUDA 12.4 or newer.\"",
      "asks for CUDA 12.4 or newer", "CUDA 12.4 or newer, or with the MSVC toolset 14.39"},
     {"nvcc fatal   : Cannot find compiler 'cl.exe' in PATH", "no cl.exe", "x64 Native Tools.*vcvars64.bat"},
-    {"nvcc fatal   : Cannot find compiler 'g++-9' in PATH", "cannot run the C.. compiler", "install build-essential"},
-    {"/usr/include/bits/mathcalls.h(81): error: exception specification is incompatible with that of previous "
+    {"nvcc fatal   : Cannot find compiler 'g++-9' in PATH", "cannot run the C.. compiler",
+     "install build-essential"},
+    {"/usr/include/bits/mathcalls.h(81): error: exception specification is incompatible with that of "
+     "previous "
      "function \"sinpi\" (declared at line 2556 of /usr/local/cuda/include/crt/math_functions.h)",
      "glibc 2.41.*sinpi", "cuda-13.0"},
-    {"Tesla P100\n/usr/include/bits/mathcalls.h(81): error: exception specification is incompatible with that of "
+    {"Tesla P100\n/usr/include/bits/mathcalls.h(81): error: exception specification is incompatible with "
+     "that of "
      "previous function \"cospif\" (declared at line 1 of m.h)",
      "glibc 2.41.*cospif", "docker run .*12.9.1-devel"},
-    {"/usr/include/bits/mathcalls.h(206): error: exception specification is incompatible with that of previous "
+    {"/usr/include/bits/mathcalls.h(206): error: exception specification is incompatible with that of "
+     "previous "
      "function \"rsqrt\" (declared at line 1 of m.h)",
      "rsqrt", "cuda-13.2"},
     {"/usr/include/c++/11/bits/std_function.h:530:146: error: parameter packs not expanded with '...':",
      "cannot read the C.. headers of the build's gcc", "newer CUDA than the distribution's"},
     {"nvcc error   : 'ptxas' died due to signal 9 (Kill signal)", "memory ran out", "MAX_JOBS=2"},
-    {"[21/77] Building CUDA object a.cu.o\n[build] FAILED: [code=137] a.cu.o", "lack of memory", "MAX_JOBS=2"},
+    {"[21/77] Building CUDA object a.cu.o\n[build] FAILED: [code=137] a.cu.o", "lack of memory",
+     "MAX_JOBS=2"},
 };
 INSTANTIATE_TEST_SUITE_P(Host, BuildErrors, ::testing::ValuesIn(kHost));
 
@@ -78,20 +87,24 @@ const BuildError kRemoved[] = {
      "cuda-12.9"},
     {"info.cpp:4:8: error: 'struct cudaDeviceProp' has no member named 'deviceOverlap'", "uses deviceOverlap",
      "cuda-12.9"},
-    {"info.cc(4): error C2039: 'clockRate': is not a member of 'cudaDeviceProp'", "uses clockRate", "CUDA 12.9"},
+    {"info.cc(4): error C2039: 'clockRate': is not a member of 'cudaDeviceProp'", "uses clockRate",
+     "CUDA 12.9"},
     {"um.cu(9): error: too few arguments in function call cudaMemPrefetchAsync(p, n, dev)",
      "cudaMemPrefetchAsync", "cuda-12.9"},
     {"scan.cu(7): error: namespace \"cub\" has no member \"Sum\"", "cub::Sum", "cuda-12.9"},
-    {"t/config.h:78:2: error: #error The version of CUB in your include path is not compatible with this release "
+    {"t/config.h:78:2: error: #error The version of CUB in your include path is not compatible with this "
+     "release "
      "of Thrust.",
      "its own copy of CUB", "out of the include path"},
     {"c/cpp_dialect.h:78:6: error: #error Thrust requires at least C++17. Define X to suppress this message.",
      "ask for C..17", "NVCC_APPEND_FLAGS='-std=c..17'"},
-    {"CMake Error at CMakeLists.txt:9 (target_link_libraries):\n  Target \"app\" links to:\n\n    CUDA::nvToolsExt\n",
+    {"CMake Error at CMakeLists.txt:9 (target_link_libraries):\n  Target \"app\" links to:\n\n    "
+     "CUDA::nvToolsExt\n",
      "NVTX 2", "NVTX 3"},
     {"nvlink fatal   : Input file 'libcudadevrt.a:x.o' newer than toolkit (128 vs 115)", "older CUDA than",
      "cuda/bin.*which -a nvcc"},
-    {"  Unsupported cuda toolkit version: `13.9`. Please raise a github issue.\n.cargo/registry/src/cudarc-0.1/b.rs:1",
+    {"  Unsupported cuda toolkit version: `13.9`. Please raise a github "
+     "issue.\n.cargo/registry/src/cudarc-0.1/b.rs:1",
      "cudarc is older than CUDA 13.9", "CUDARC_CUDA_VERSION"},
     {"error[E0425]: cannot find function `cuCtxGetId` in module `sys`", "Rust bindings.*cuCtxGetId",
      "cargo update -p cudarc"},
@@ -99,44 +112,53 @@ const BuildError kRemoved[] = {
 INSTANTIATE_TEST_SUITE_P(Removed, BuildErrors, ::testing::ValuesIn(kRemoved));
 
 const BuildError kHeaders[] = {
-    {"-- Found CUDAToolkit: /opt/t (found version \"13.1.80\")\na.cpp:3:10: fatal error: cub/cub.cuh: No such file",
+    {"-- Found CUDAToolkit: /opt/t (found version \"13.1.80\")\na.cpp:3:10: fatal error: cub/cub.cuh: No "
+     "such file",
      "find cub/cub.cuh.*CCCL", "CPLUS_INCLUDE_PATH=/usr/local/cuda/include/cccl"},
     {"/opt/conda/envs/w/include/cuda_fp16.h:41:10: fatal error: nv/target: No such file or directory",
      "find nv/target", "conda install -c conda-forge cuda-cccl"},
     {"b.cu:3:10: fatal error: thrust/sort.h: No such file or directory", "find thrust/sort.h",
      "find / -path '..thrust/sort.h'"},
-    {"/home/u/miniconda3/envs/e/lib/python3.11/site-packages/torch/include/c10/cuda/CUDAStream.h:6:10: fatal error: "
+    {"/home/u/miniconda3/envs/e/lib/python3.11/site-packages/torch/include/c10/cuda/CUDAStream.h:6:10: fatal "
+     "error: "
      "cuda_runtime_api.h: No such file or directory",
      "find cuda_runtime_api.h of the CUDA toolkit", "conda install -c nvidia cuda-toolkit"},
-    {"-- Found CUDAToolkit: /usr/local/cuda-12.4 (found version \"12.4.131\")\na.cpp:1:10: fatal error: cusparse.h: No "
+    {"-- Found CUDAToolkit: /usr/local/cuda-12.4 (found version \"12.4.131\")\na.cpp:1:10: fatal error: "
+     "cusparse.h: No "
      "such file",
      "find cusparse.h", "cuda-toolkit-12-4.*CPATH=/usr/local/cuda-12.4"},
-    {"docker build -t x .\na.cpp:1:10: fatal error: cublas_v2.h: No such file or directory", "find cublas_v2.h", "-devel"},
+    {"docker build -t x .\na.cpp:1:10: fatal error: cublas_v2.h: No such file or directory",
+     "find cublas_v2.h", "-devel"},
     {"a.cpp(1): fatal error C1083: Cannot open include file: 'cuda_runtime.h': No such file\nC:\\src\\a.cpp",
      "find cuda_runtime.h", "CUDA_PATH"},
-    {"a.cu:1:10: fatal error: cuda_fp8.h: No such file or directory", "older than cuda_fp8.h", "newer CUDA toolkit"},
+    {"a.cu:1:10: fatal error: cuda_fp8.h: No such file or directory", "older than cuda_fp8.h",
+     "newer CUDA toolkit"},
     {"a.cpp:1:10: fatal error: cudnn.h: No such file or directory", "cudnn.h of cuDNN", "libcudnn9-dev"},
-    {"a.cu:1:10: fatal error: cutlass/cutlass.h: No such file or directory", "of CUTLASS", "submodule update"},
-    {"a.cpp:1:10: fatal error: THC/THC.h: No such file or directory", "PyTorch 1.11 removed", "newer release"},
+    {"a.cu:1:10: fatal error: cutlass/cutlass.h: No such file or directory", "of CUTLASS",
+     "submodule update"},
+    {"a.cpp:1:10: fatal error: THC/THC.h: No such file or directory", "PyTorch 1.11 removed",
+     "newer release"},
     {"a.cu:1:10: fatal error: helper_cuda.h: No such file or directory", "CUDA's samples", "cuda-samples"},
-    {"CMake Error at C:/c/CMakeDetermineCompilerId.cmake:9 (message):\n  No CUDA toolset found.", "no CUDA toolset",
-     "MSBuildExtensions"},
+    {"CMake Error at C:/c/CMakeDetermineCompilerId.cmake:9 (message):\n  No CUDA toolset found.",
+     "no CUDA toolset", "MSBuildExtensions"},
 };
 INSTANTIATE_TEST_SUITE_P(Headers, BuildErrors, ::testing::ValuesIn(kHeaders));
 
 const BuildError kLinks[] = {
-    {"/usr/bin/ld: cannot find -lcublas", "find cublas of the CUDA toolkit", "LIBRARY_PATH=/usr/local/cuda/lib64"},
+    {"/usr/bin/ld: cannot find -lcublas", "find cublas of the CUDA toolkit",
+     "LIBRARY_PATH=/usr/local/cuda/lib64"},
     {"/usr/bin/ld: cannot find -lcuda", "libcuda.so", "driver's libcuda"},
     {"/usr/bin/ld: cannot find -lnccl", "no part of the CUDA toolkit", "libnccl-dev"},
     {"LINK : fatal error LNK1181: cannot open input file 'cudart.lib'\nC:\\b\\x", "cudart.lib", "set LIB="},
     {"ld: warning: libcuda.so.1, needed by libx.so, not found (try using -rpath or -rpath-link)",
      "libcuda.so.1.*the driver", "rpath-link"},
-    {"Dockerfile:4\nld: warning: libcuda.so.1, needed by libx.so, not found (try using -rpath)", "libcuda.so.1",
-     "stubs"},
+    {"Dockerfile:4\nld: warning: libcuda.so.1, needed by libx.so, not found (try using -rpath)",
+     "libcuda.so.1", "stubs"},
     {"main.o: undefined reference to `cuModuleLoad'", "cuModuleLoad is in libcuda", "-lcuda"},
     {"main.o: undefined reference to `cudaMalloc'", "cudaMalloc is in libcudart", "-lcudart"},
     {"main.o: undefined reference to `cufftExecC2C'", "cufftExecC2C is in libcufft", "-lcufft"},
-    {"lib.a(x.o): undefined reference to `__cudaRegisterLinkedBinary_12_a'", "lacks the device code", "SEPARABLE"},
+    {"lib.a(x.o): undefined reference to `__cudaRegisterLinkedBinary_12_a'", "lacks the device code",
+     "SEPARABLE"},
     {"ld: libcublas.so: undefined reference to `cublasLtFoo@libcublasLt.so.12'", "another libcublasLt.so.12",
      "See which copy"},
 };
