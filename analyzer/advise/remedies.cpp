@@ -181,6 +181,24 @@ bool is_for(const Remedy& row, std::string_view message) {
   return !has_own && message.starts_with(std::string(row.message.substr(kFamily.size())) + '_');
 }
 
+// What asks for a library of one CUDA, beside a PyTorch of another: PyTorch's build of that release for the
+// CUDA that is asked for, where the driver runs one.
+std::optional<FixDraft> one_cuda_for_both(const Facts& at, TemplateWords words) {
+  const std::string release = at.package.torch_build.substr(0, at.package.torch_build.find('+'));
+  const data::WheelRow* chosen = nullptr;
+  const std::string_view platform = at.package.platform.empty() ? data::kLinux : at.package.platform;
+  for (const data::WheelRow& row : data::wheels())
+    if (row.distribution == "torch" && row.platform == platform &&
+        data::is_within(release, row.first, row.last) &&
+        row.variant.starts_with("cu" + at.call.said.at("library_major")) &&
+        data::can_run(at.gpu.cc, at.driver.cuda, cuda_of(row.variant)) &&
+        (chosen == nullptr || cuda_of(chosen->variant) < cuda_of(row.variant)))
+      chosen = &row;
+  if (release.empty() || chosen == nullptr) return std::nullopt;
+  words.insert(words.end(), {{"torch_version", release}, {"index", std::string(chosen->variant)}});
+  return advise::fix_of("one-cuda-for-both", words);
+}
+
 bool installs(const FixDraft& fix) {
   return fix.kind == core::FixKind::reinstall || fix.kind == core::FixKind::downgrade;
 }
@@ -207,9 +225,11 @@ std::string torch_index(const Facts& at) {
   return at.driver.cuda.known() && at.driver.cuda.major < 12 ? "cu118" : "cu128";
 }
 
-std::string_view title_of_message(std::string_view message) {
+std::string_view title_of_message(std::string_view message, const Facts& at) {
+  TemplateWords words = {{"gpu", {}}, {"file", {}}, {"owner", {}}};
+  for (const auto& [word, text] : at.call.said) words.emplace_back(word, text);
   for (const data::MessageTitleRow& row : data::message_titles())
-    if (row.message == message) return row.title;
+    if (row.message == message && !has_gap(row.title, words)) return row.title;
   return {};
 }
 
@@ -296,11 +316,18 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
   const bool of_cuda = library == "cublas" || library == "cudart" || library == "nvrtc";
   if (at.cause == Cause::library_not_found && said("newer_there") && named && !of_cuda)
     put_first(fix_of("update-for-library", words));
-  if (at.cause == Cause::library_not_found && said("newer_there") && python && of_cuda) {
+  const char* const other = said("newer_there") ? "newer_there" : "older_there";
+  if (at.cause == Cause::library_not_found && said(other) && python && of_cuda) {
     words.emplace_back("asking", named ? words.front().second : "the program");
+    words.emplace_back("there", at.call.said.at(other));
+    const bool of_torch = words.front().second == "torch";
+    auto both = of_torch ? std::nullopt : one_cuda_for_both(at, words);
     // What a message's own row installs brings the libraries along.
-    const bool installs_them = !fixes.empty() && installs(fixes.front()) && !fixes.front().steps.empty();
-    fixes.insert(fixes.begin() + (installs_them ? 1 : 0), fix_of("update-asking-program", words));
+    const bool installs_them = !fixes.empty() && !steps_of<say::Install>(fixes.front()).empty();
+    if (both)
+      put_first(std::move(*both));
+    else
+      fixes.insert(fixes.begin() + (installs_them ? 1 : 0), fix_of("update-asking-program", words));
   }
   if (at.cause == Cause::library_not_found && said("folder")) put_first(fix_of("name-library-folder", words));
   if (at.cause == Cause::mixed_cuda_libraries && said("remove"))

@@ -9,8 +9,8 @@ namespace kshim::advise {
 /// The index of PyTorch's builds that serves the GPU and the driver; that of most GPUs where neither is
 /// known.
 std::string torch_index(const diagnose::Facts& at);
-/// The first line for a message that has one of its own; empty else.
-std::string_view title_of_message(std::string_view message);
+/// The first line for the message, where it has one whose words the log has; empty else.
+std::string_view title_of_message(std::string_view message, const diagnose::Facts& at);
 
 // What to run in order to know more than a log tells.
 

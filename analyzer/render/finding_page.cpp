@@ -122,12 +122,13 @@ std::string file_name(const Finding& finding) {
 
 std::string filled_title(const Finding& finding, std::string_view pattern) {
   const std::string owner = owner_name(finding);
-  core::TemplateWords words = {{"file", file_name(finding)},
-                               {"gpu", gpu_name(finding)},
-                               {"have", enumerate(title_have(finding))},
-                               {"owner", owner.empty() ? "the library itself" : owner}};
+  core::TemplateWords words;
   if (finding.about != nullptr)
     for (const auto& [word, text] : finding.about->call.said) words.emplace_back(word, text);
+  words.insert(words.end(), {{"file", file_name(finding)},
+                             {"gpu", gpu_name(finding)},
+                             {"have", enumerate(title_have(finding))},
+                             {"owner", owner.empty() ? "the library itself" : owner}});
   return core::expand(pattern, words);
 }
 

@@ -60,16 +60,12 @@ const std::vector<core::Place>& frames_of(const input::LogFacts& clues, const Lo
 // Empty where what is said of all of its cause will do.
 std::string headline_of(const input::LogFacts& clues, const diagnose::Judgment& judgment) {
   const Cause cause = judgment.suspect.cause;
-  if (const LogMatch* message = message_behind(clues, judgment); message != nullptr) {
-    if (const std::string_view own = advise::title_of_message(message->id); !own.empty())
-      return std::string(own);
-  }
   const int code = judgment.facts.call.codes.empty() ? 0 : judgment.facts.call.codes.front();
   constexpr int kInvalidPtx = 218;
   if (cause == Cause::invalid_image && code == kInvalidPtx)
     return "the driver's compiler refuses the PTX of {file}";
   if (cause == Cause::out_of_memory && clues.has("pinned"))
-    return std::string(advise::title_of_message("host_pinned"));
+    return std::string(advise::title_of_message("host_pinned", judgment.facts));
   const input::GpuMemory& memory = clues.memory;
   if (cause == Cause::out_of_memory && memory.known() && memory.asked != 0 && memory.free >= memory.asked)
     return fmt::format("an allocation of {} failed, although the GPU has {} free",
@@ -137,6 +133,9 @@ Finding log_finding(const input::LogFacts& clues, const diagnose::Judgment& judg
       finding.failed_kernel = core::demangle(kernel);
   if (hit != nullptr) add_place(frames_of(clues, *hit), finding);
   finding.about = facts_about(clues, judgment, finding);
+  if (const std::string_view own = advise::title_of_message(finding.about->call.message, *finding.about);
+      !own.empty())
+    finding.headline = own;
   if (finding.headline.empty() && finding.cause == Cause::library_not_found && !finding.object.empty()) {
     const auto& package = finding.about->package;
     const bool named = !package.software.empty() || !package.project.empty();

@@ -164,6 +164,55 @@ const BuildError kLinks[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Links, BuildErrors, ::testing::ValuesIn(kLinks));
 
+const BuildError kLoading[] = {
+    {"RuntimeError:\n  The detected CUDA version (11.5) mismatches the version that was used to compile\n"
+     "  PyTorch (12.8). Please make sure to use the same CUDA versions.",
+     "nvcc is of CUDA 11.5, and this PyTorch was built with CUDA 12.8", "cuda-12.8"},
+    {"torch==2.10.0+cu130\n  File \"/v/lib/python3.12/site-packages/vllm/a.py\", line 2, in <module>\n    "
+     "import "
+     "vllm._C\nImportError: libcudart.so.12: cannot open shared object file: No such file",
+     "libcudart.so.12 is missing for vLLM", "torch==2.10.0 .*whl/cu128"},
+    {"torch==2.10.0+cu128\n  File \"/v/lib/python3.12/site-packages/vllm/a.py\", line 2, in <module>\n    "
+     "import "
+     "vllm._C\nImportError: libcudart.so.13: cannot open shared object file: No such file",
+     "libcudart.so.13 is missing for vLLM", "torch==2.10.0 .*whl/cu130"},
+    {"Driver Version: 550.90.07  CUDA Version: 12.4\ntorch==2.10.0+cu126\n  File "
+     "\"/v/lib/python3.12/site-packages/vllm/a.py\", line 2, in <module>\n    import vllm._C\n"
+     "ImportError: libcudart.so.13: cannot open shared object file: No such file",
+     "libcudart.so.13 is missing for vLLM", "a build of vllm for CUDA 12"},
+    {"panicked at src/main.rs:4:\nUnable to dynamically load the \"cublas\" shared library - searched for "
+     "library "
+     "names: [\"cublas.dll\"]\nC:\\app\\x.exe",
+     "finds no cublas library", "bin.x64"},
+    {"System.Exception: [ONNXRuntimeError] : 1 : FAIL : LoadLibrary failed with error 126 \"\" when trying "
+     "to load "
+     "\"C:\\a\\onnxruntime_providers_cuda.dll\"\n  at Microsoft.ML.OnnxRuntime.SessionOptions.Append()",
+     "ONNX Runtime", "CUDA 12 and cuDNN 9 into PATH"},
+    {"julia> using CUDA\nERROR: InitError: could not load library "
+     "\"C:\\Users\\u\\.julia\\artifacts\\0a\\bin\\"
+     "cufft64_11.dll\"",
+     "cufft64_11.dll is missing", "Pkg.update"},
+    {"host os: NixOS 25.11\n./app: error while loading shared libraries: libcublas.so.12: cannot open shared "
+     "object "
+     "file: No such file or directory",
+     "libcublas.so.12", "cudaPackages.cudatoolkit"},
+    {"$ nix-shell\nImportError: libcuda.so.1: cannot open shared object file: No such file or directory",
+     "the library of NVIDIA's driver", "/run/opengl-driver/lib"},
+    {"#9 12.40 ImportError: libcuda.so.1: cannot open shared object file: No such file or directory",
+     "the library of NVIDIA's driver", "while an image is built"},
+    {"OSError: [WinError 126] X. Error loading \"C:\\v\\torch\\lib\\caffe2_nvrtc.dll\" or one of its "
+     "dependencies.",
+     "needs nvcuda.dll", "Install NVIDIA's driver"},
+    {"ImportError: DLL load failed while importing _ops: The specified procedure could not be found.",
+     "built for another PyTorch", "force-reinstall"},
+    {"[12/40] Building CUDA object k.cu.o\n[build] Killed", "killed the compiler", "MAX_JOBS=2"},
+};
+INSTANTIATE_TEST_SUITE_P(Loading, BuildErrors, ::testing::ValuesIn(kLoading));
+
+TEST(BuildErrorsBeside, AProgramThatIsKilledIsNoCompiler) {
+  EXPECT_THAT(page_of_build("$ python train.py\nKilled\n"), HasSubstr("killed the program"));
+}
+
 TEST(BuildErrorsBeside, OfOtherCompilersAreNotCudas) {
   for (const char* log : {
            "a.cpp:1:10: fatal error: boost/any.hpp: No such file or directory",

@@ -349,7 +349,7 @@ TEST(FirstFix, TheDllThatWindowsNamesIsNamed) {
   };
   EXPECT_THAT(what("OSError: [WinError 126] The specified module could not be found. Error loading "
                    "\"C:\\p\\torch\\lib\\caffe2_nvrtc.dll\" or one of its dependencies.\n"),
-              HasSubstr(" caffe2_nvrtc.dll,"));
+              HasSubstr(" caffe2_nvrtc.dll:"));
   EXPECT_THAT(what("ImportError: DLL load failed while importing _C: x\n"), HasSubstr(" _C,"));
   EXPECT_THAT(what("[WinError 126] The specified module could not be found\n"), HasSubstr("a DLL,"));
 }

@@ -249,6 +249,12 @@ constexpr Row kRows[] = {
      0},
     {"a.o: undefined reference to `cusolverDnCreate'", Cause::library_not_found, 0},
     {"/usr/bin/ld: cannot find -lcudart_static: No such file", Cause::library_not_found, 0},
+    {"Unable to dynamically load the \"curand\" shared library - searched for library names: "
+     "[\"curand.dll\"]",
+     Cause::library_not_found, 0},
+    {"E tensorflow/cuda_driver.cc:1] failed call to cuInit: UNKNOWN ERROR (303)", Cause::no_device, 303},
+    {"k.cu(12): error: no instance of constructor \"Grid::Grid\" matches the argument list", Cause::unknown,
+     0},
     {"/usr/bin/ld: cannot find -lcudnn", Cause::library_not_found, 0},
     {"float8.h:83:10: fatal error: cuda_fp8.h: No such file or directory", Cause::library_not_found, 0},
     {"helpers.h(448): error: identifier \"cudaCGGetIntrinsicHandle\" is undefined",

@@ -33,7 +33,7 @@ constexpr std::size_t kMaxOrdinals = 256;
 // >= 9.11", and the columns of a list.
 std::string software_pattern(const data::SoftwareRow& row) {
   return fmt::format(
-      R"((?:^|[^\w.])({})(?:(?: wheel| version| is| aarch64| \(?source\)?)?(?::? \(`?\w+\.__version__`?\))?(?:[ =:@>(v*`|-]{{0,6}}| {{7,60}})(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
+      R"((?:^|[^\w.])({})(?:(?: wheel| version| is| aarch64| \(?source\)?)?(?::? \(`?\w+\.__version__`?\))?(?:[ =:@>(v*`|-]{{0,6}}| {{7,60}})(\d+\.\d+[\w.]*)(?:\+(?:g\w+\.(?:d\d+\.)?)?(\w+))?|[^\w]|$))",
       row.pattern);
 }
 
