@@ -336,11 +336,27 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
     put_first(fix_of("one-driver-release", words));
 }
 
+// Windows loads no shim, and has no kshim of its own.
+void add_next_of_windows(const input::LogFacts& clues, bool images, std::vector<NextStep>& out) {
+  if (images && find_package(clues, "torch") != nullptr)
+    out.push_back({R"py(python -c "import torch; print(torch.__version__, torch.cuda.get_arch_list())")py",
+                   "lists what PyTorch has code for: where the GPU is among it, another package has none"});
+  if (images)
+    out.push_back({"cuobjdump --list-elf --list-ptx FILE.dll",
+                   "lists what a file has code for; a part of the CUDA toolkit"});
+  if (clues.devices.empty() || !clues.driver.known())
+    out.push_back({"nvidia-smi", "says which GPU and driver this machine has"});
+}
+
 std::vector<NextStep> next_steps(const input::LogFacts& clues, const diagnose::Judgment& judgment) {
   std::vector<NextStep> out;
   const Cause cause = judgment.suspect.cause;
   const bool images = is_image_cause(cause) || cause == Cause::unknown || cause == Cause::unchecked_failure ||
                       cause == Cause::stale_error || cause == Cause::compiled_out;
+  if (clues.of_windows()) {
+    add_next_of_windows(clues, images, out);
+    return out;
+  }
   const char* program = clues.has("python") ? "python PROGRAM.py" : "PROGRAM";
   const bool nccl =
       std::ranges::any_of(clues.hits, [](const input::LogMatch& hit) { return hit.id == "nccl_unhandled"; });

@@ -57,6 +57,14 @@ const std::vector<core::Place>& frames_of(const input::LogFacts& clues, const Lo
   return later == clues.hits.end() ? decider.frames : later->frames;
 }
 
+// A number that stands for many causes.
+std::string unexplained(int code) {
+  const CudaError* error = find_cuda_error(code);
+  return error == nullptr
+             ? fmt::format("error {} by itself does not say why", code)
+             : fmt::format("\"{}\" (CUDA error {}) by itself does not say why", error->message, code);
+}
+
 // Empty where what is said of all of its cause will do.
 std::string headline_of(const input::LogFacts& clues, const diagnose::Judgment& judgment) {
   const Cause cause = judgment.suspect.cause;
@@ -73,7 +81,7 @@ std::string headline_of(const input::LogFacts& clues, const diagnose::Judgment& 
   if (const std::string_view of_code = diagnose::headline_of_code(code, cause); !of_code.empty())
     return std::string(of_code);
   if (cause == Cause::unknown && !judgment.facts.call.codes.empty())
-    return fmt::format("{} by itself does not say why", judgment.facts.call.codes.front());
+    return unexplained(judgment.facts.call.codes.front());
   return {};
 }
 

@@ -58,6 +58,21 @@ constexpr Row kRows[] = {
      Cause::device_fault, 710},
     {"M.cu:9: block: [1,0,0], thread: [2,0,0] Assertion `cumdist[size - 1] > 0` failed.", Cause::device_fault,
      710},
+    {"pool: cudaFree failed: driver shutting down", Cause::unknown, 4},
+    {"cuMemAlloc_v2(&p, n): out of memory", Cause::out_of_memory, 2},
+    {"error: out of memory (src/pool.cu:31)", Cause::out_of_memory, 2},
+    {"GPUassert: misaligned address relax.cu 88", Cause::device_fault, 716},
+    {"[relax.cu(88)] an illegal instruction was encountered", Cause::device_fault, 715},
+    {"cudaMemcpyAsync: 'invalid argument' at stage 2", Cause::unknown, 1},
+    {"cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) returned invalid argument",
+     Cause::launch_resources, 0},
+    {"cudaGraphicsGLRegisterBuffer failed: unknown error", Cause::unknown, 999},
+    {"cudaHostRegister failed with error code 712", Cause::unknown, 712},
+    {"cudaMallocHost: out of memory", Cause::unknown, 2},
+    {"cudaIpcOpenMemHandle: invalid argument", Cause::unknown, 1},
+    {"cudaMemPrefetchAsync: invalid device ordinal", Cause::unknown, 101},
+    {"cuFFT error: CUFFT_INTERNAL_ERROR", Cause::unknown, 0},
+    {"CUSPARSE_STATUS_INSUFFICIENT_RESOURCES when calling cusparseCreate", Cause::unknown, 0},
     {"cuInit returned 3: initialization error", Cause::driver_mismatch, 3},
     {"/x/.javacpp/cache/cuda-11.6-8.3-1.5.7-linux-x86_64.jar/libjnicudnn.so: libcudnn.so.8: cannot open "
      "shared object "
@@ -725,6 +740,26 @@ TEST(Messages, AreTakenForWhatTheyAre) {
   }
 }
 
+// Beside a call or a line of CUDA's source, a message of CUDA's is an error of that number; elsewhere, and
+// within other words, it is no message.
+TEST(Messages, AreThoseOfTheCallBesideThem) {
+  const std::map<std::string, int> kCodes = {{"cudaMemcpy2D: invalid pitch argument", 12},
+                                             {"could not reset (cudaDeviceReset): invalid argument", 1},
+                                             {"unknown error while calling cuCtxCreate_v2", 999},
+                                             {"relax.cu:88: operation not supported", 801},
+                                             {"relax.cpp:88: operation not supported", 0},
+                                             {"relax.cu(88): error: invalid argument type 'float'", 0},
+                                             {"open(\"a.bin\"): invalid argument", 0}};
+  for (const auto& [line, code] : kCodes) {
+    LogParser miner(true);
+    miner.line(line);
+    const std::vector<LogMatch> hits = miner.take().hits;
+    const auto by_number = [](const LogMatch& hit) { return hit.code != 0; };
+    const auto hit = std::ranges::find_if(hits, by_number);
+    EXPECT_EQ(hit == hits.end() ? 0 : hit->code, code) << line;
+  }
+}
+
 // A row that no line reaches could be wrong and nobody would see it.
 // The literals of a line choose the patterns that are tried: none may be left out.
 TEST(Messages, LiteralsLeaveOutNoPatternThatMatches) {
@@ -828,6 +863,23 @@ TEST(Messages, APriorIsNoProof) {
     EXPECT_LE(explanation.findings.front().confidence, 0.5) << text;
     EXPECT_FALSE(explanation.also.empty()) << text;
     EXPECT_FALSE(explanation.next.empty()) << text;
+  }
+}
+
+// What decides on Windows is no command of Linux alone.
+TEST(Messages, NothingIsDecidedOnWindowsByTheShim) {
+  const std::string error = "CUDA error: no kernel image is available for execution on the device";
+  for (const auto& [log, first] : std::map<std::string, std::string>{
+           {"D:\\tools>run.exe\n" + error, "cuobjdump"},
+           {"torch 2.6.0\n  File \"D:\\tools\\run.py\", line 3, in run\n" + error, "python"},
+           {"/opt/tools/run.py: on Linux\n" + error, "kshim"}}) {
+    const Explanation explanation = explain_text(log, {});
+    ASSERT_FALSE(explanation.next.empty()) << log;
+    EXPECT_EQ(explanation.next.front().command.rfind(first, 0), 0U) << explanation.next.front().command;
+    const bool shim = std::ranges::any_of(explanation.next, [](const advise::NextStep& step) {
+      return step.command.find("kshim") != std::string::npos;
+    });
+    EXPECT_EQ(shim, first == "kshim") << log;
   }
 }
 

@@ -50,21 +50,43 @@ void each_name(Visit&& visit) {
   });
 }
 
-// Longest texts first: an alternation takes the first that fits.
-const std::vector<std::pair<std::string, int>>& messages() {
-  static const std::vector<std::pair<std::string, int>> kMessages = [] {
-    std::vector<std::pair<std::string, int>> out;
-    each_error([&](const CudaError& error) {
-      if ((error.traits & code_trait::says_cuda) == 0) return;
-      std::string text = folded(error.message);
-      while (!text.empty() && text.back() == '.') text.pop_back();
-      out.emplace_back(std::move(text), error.code);
-    });
-    std::stable_sort(out.begin(), out.end(),
-                     [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
-    return out;
-  }();
+using Messages = std::vector<std::pair<std::string, int>>;
+
+// Of the errors with this trait. Longest texts first: an alternation takes the first that fits.
+Messages messages_with(unsigned trait) {
+  Messages out;
+  each_error([&](const CudaError& error) {
+    if (error.code == 0 || (error.traits & trait) != trait) return;
+    std::string text = folded(error.message);
+    while (!text.empty() && text.back() == '.') text.pop_back();
+    out.emplace_back(std::move(text), error.code);
+  });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+  return out;
+}
+
+// Those that are about CUDA wherever they stand.
+const Messages& messages() {
+  static const Messages kMessages = messages_with(code_trait::says_cuda);
   return kMessages;
+}
+
+std::string pattern_of(const Messages& texts) {
+  std::string out;
+  for (const auto& [text, code] : texts) {
+    if (!out.empty()) out += '|';
+    bool gap = false;
+    for (const char letter : text) {
+      if (!core::is_alnum(letter)) {
+        gap = true;
+        continue;
+      }
+      if (std::exchange(gap, false)) out += R"([\W_]{1,5})";
+      out += letter;
+    }
+  }
+  return out;
 }
 
 struct Near {
@@ -171,22 +193,9 @@ NamedError find_by_name(std::string_view name) {
 }
 
 // Words alone: programs print other blanks, and leave punctuation out.
-std::string message_pattern() {
-  std::string out = "(";
-  for (const auto& [text, code] : messages()) {
-    if (out.size() > 1) out += '|';
-    bool gap = false;
-    for (const char letter : text) {
-      if (!core::is_alnum(letter)) {
-        gap = true;
-        continue;
-      }
-      if (std::exchange(gap, false)) out += R"([\W_]{1,5})";
-      out += letter;
-    }
-  }
-  return out + ")";
-}
+std::string message_pattern() { return pattern_of(messages()); }
+
+std::string every_message_pattern() { return pattern_of(messages_with(0)); }
 
 const CudaError* find_by_message(std::string_view text) {
   const std::string key = words_alone(text);

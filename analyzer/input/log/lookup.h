@@ -26,9 +26,11 @@ struct NamedError {
 /// nothing is near enough.
 NamedError find_by_name(std::string_view name);
 
-/// Messages of cudaGetErrorString that mean CUDA wherever they stand, as one pattern with one group; and the
-/// error of what it found.
+/// Messages of cudaGetErrorString that mean CUDA wherever they stand, as one pattern; and the error of
+/// what it found.
 std::string message_pattern();
+/// Those of all errors, which are about CUDA beside one of its calls: "out of memory".
+std::string every_message_pattern();
 const CudaError* find_by_message(std::string_view text);
 /// The error whose message `text` begins with, of all there are; nullptr for none.
 const CudaError* find_whole_message(std::string_view text);

@@ -32,6 +32,27 @@ constexpr const char* kShortNamePattern =
 // What stands behind these words is a message of CUDA's, be it ever so common a phrase.
 constexpr const char* kAnyMessagePattern =
     R"((?:\bCUDA (?:runtime |driver )?error: |\bCUDA error \([^)]{1,120}\): |\berror: CUDA\b[^:]{0,40}[\] ].{0,100}?: |\bCUDA error \S+:\d+ ['"]|\bFailed to [^(]{0,80}\b(?:device|kernels?|CUDA)\b[^(]{0,40}\(error code )([A-Za-z][\w ,()/'-]{3,90}))";
+// A call or a source line of CUDA's. Beside it, a whole message of CUDA's between marks that set it apart is
+// one: "cudaHostAlloc: out of memory", "invalid argument in cudaMemcpyAsync", "unknown error pool.cu 31".
+constexpr const char* kCallBefore =
+    R"((?:\b(?:cuda|cu)[A-Z][A-Za-z]{2}\w+|\.cuh?[:(]\d).{0,160}[:=('"\]-] ?$)";
+constexpr const char* kMessageEnds = R"(^(?:["'.,;:)\]([]|\s*$| (?:in|at|from|on) ))";
+constexpr const char* kMessageBegins = R"((?:^|[:=('"\]-]) ?$)";
+constexpr const char* kCallBehind =
+    R"(^["')]{0,2},?(?:(?: (?:in|at|from|on|while|when|calling|returned by)\b| ?[(:@]).{0,80}(?:\b(?:cuda|cu)[A-Z][A-Za-z]{2}\w+|\.cuh?[:(]\d)| \S{1,200}\.cuh? \d))";
+bool is_beside_call(const std::string& text, std::string_view message) {
+  static const RE2 kPatterns[] = {kCallBefore, kMessageEnds, kMessageBegins, kCallBehind};
+  const std::size_t at = text.find(message);
+  if (at == std::string::npos) return false;
+  constexpr std::size_t kLooked = 240;
+  const std::size_t from = at - std::min(at, kLooked);
+  const std::string_view whole(text);
+  const re2::StringPiece before(text.data() + from, at - from);
+  const std::string_view rest = whole.substr(at + message.size());
+  const re2::StringPiece behind(rest.data(), rest.size());
+  return (RE2::PartialMatch(before, kPatterns[0]) && RE2::PartialMatch(behind, kPatterns[1])) ||
+         (RE2::PartialMatch(before, kPatterns[2]) && RE2::PartialMatch(behind, kPatterns[3]));
+}
 // Libraries number their statuses by themselves, up to here.
 constexpr const char* kLibraryPattern = R"(\bcu(?:blas|dnn|fft|solver|sparse|rand)(?:[A-Z_]|Lt|\b)\w*)";
 constexpr int kMaxLibraryStatus = 20;
@@ -158,6 +179,7 @@ struct Vocabulary {
   int short_name = 0;
   int message_text = 0;
   int any_message = 0;
+  int every_message = 0;
   int first_number = 0;
   int first_sign = 0;
   int hip = 0;
@@ -175,6 +197,7 @@ struct Vocabulary {
     short_name = patterns.add(kShortNamePattern);
     message_text = patterns.add(message_pattern());
     any_message = patterns.add(kAnyMessagePattern);
+    every_message = patterns.add(every_message_pattern());
     first_number = patterns.size();
     for (const char* pattern : kNumberPatterns) patterns.add(pattern);
     first_sign = patterns.size();
@@ -349,7 +372,10 @@ struct LogParser::State {
     } else if (index == words.any_message) {
       error = find_whole_message(patterns.first_group(index, text));
     } else if (index == words.message_text) {
-      error = find_by_message(patterns.first_group(index, text));
+      error = find_by_message(patterns.groups(index, text).front());
+    } else if (index == words.every_message) {
+      const std::string message = patterns.groups(index, text).front();
+      if (is_beside_call(text, message)) error = find_whole_message(message);
     } else {
       const std::vector<std::string> groups = patterns.groups(index, text);
       const auto number = groups.size() > 1 ? parse_number(groups[1]) : std::nullopt;
