@@ -576,11 +576,35 @@ void order_by_tries(const Facts& at, FixDrafts& fixes) {
               {"pin", by_pip ? shell_quote(fmt::format("{}=={}", package, at.package.solution)) : ""}}));
 }
 
+// What fails belongs to a machine that is not the user's: another one serves today.
+void add_other_node(const Facts& at, FixDrafts& fixes) {
+  const bool job = is_shown("batch", at);
+  const bool rented = is_shown("managed", at) || is_shown("hosted", at);
+  const bool pod = is_shown("kubernetes", at);
+  if ((!job && !rented && !pod) || fixes.empty()) return;
+  // Exclusive mode, ECC, NVLink, a contained fault, the fabric manager.
+  constexpr std::array kOfMachine = {46, 214, 220, 226, 802};
+  const std::string& message = at.call.message;
+  // What reads the logs of a cluster's own pods is its administrator.
+  const bool of_host = (job || rented) && fixes.front().needs(say::need::host);
+  const bool reachable = at.cause != Cause::no_device && at.cause != Cause::driver_mismatch &&
+                         at.call.code != 999 && message != "fabric_release";
+  if ((at.call.code && contains(kOfMachine, *at.call.code)) ||
+      (message.starts_with("xid_") && message != "xid_fault") || (of_host && !reachable))
+    fixes.insert(fixes.begin(), fix_of(job      ? "use-other-node/batch"
+                                       : rented ? "use-other-node/managed"
+                                                : "use-other-node/kubernetes"));
+}
+
 // A driver is of the host. Where the host is not the user's (a container, a job), what the user can do comes
 // first.
 void set_actors(const Facts& at, FixDrafts& fixes) {
+  const bool of_others = is_shown("batch", at) || is_shown("managed", at) || is_shown("hosted", at) ||
+                         is_shown("kubernetes", at);
   for (FixDraft& fix : fixes)
-    if (fix.kind == FixKind::upgrade_driver && fix.id != "update-jetpack") fix.actor = core::Actor::admin;
+    if ((fix.kind == FixKind::upgrade_driver && fix.id != "update-jetpack") ||
+        (of_others && fix.needs(say::need::host)))
+      fix.actor = core::Actor::admin;
   const bool shared =
       is_shown("container", at) || at.process.ranked || is_shown("batch", at) || is_shown("managed", at);
   if (shared)
@@ -651,6 +675,7 @@ Advice advise_on(const Facts& given) {
     if (core::logs_debug())
       core::log_debug(fmt::format("advice, {}: {} fixes", pass.name, advice.fixes.size()));
   }
+  add_other_node(making.at, advice.fixes);
   set_actors(making.at, advice.fixes);
   return printed(making.at, std::move(advice));
 }

@@ -106,6 +106,10 @@ unsigned needs_of(std::string_view pattern, std::string_view program) {
       need::linux);
   add(holds_any(pattern, {"list}", "ARCH_LIST=", "ARCHITECTURES=\"", "compute_", "=sm_"}), need::gpu);
   add(contains(pattern, "apt-get install"), need::manager);
+  add(holds_any(pattern, {"sudo modprobe", "sudo rmmod", "sudo dmesg", "sudo systemctl", "sudo reboot",
+                          "sudo nvidia-", "sudo mount", "sudo mokutil", "sudo dkms", "sudo akmods",
+                          "sudo tee /etc", "sudo ubuntu-drivers"}),
+      need::host);
   return out;
 }
 
@@ -311,8 +315,8 @@ struct Printer {
   std::string operator()(const Unset& step) const {
     return shell.windows ? "Remove-Item Env:" + join(step.names, ", Env:") : "unset " + join(step.names, " ");
   }
-  std::string operator()(const Container& step) const {
-    std::string out = step.command;
+  std::string operator()(const Container& step) const { return by_engine(step.command); }
+  std::string by_engine(std::string out) const {
     constexpr std::pair<std::string_view, std::string_view> kOfPodman[] = {
         {"docker ", "podman "}, {"--gpus all", "--device nvidia.com/gpu=all"}};
     for (const auto& [from, to] : kOfPodman)
@@ -323,6 +327,7 @@ struct Printer {
   std::string operator()(const Run& step) const {
     constexpr std::string_view kPython = "python";
     const bool own = shell.windows && !shell.interpreter.empty() && step.program == kPython;
+    if (step.program == "docker") return by_engine(step.command);
     return own ? shell.interpreter + step.command.substr(kPython.size()) : step.command;
   }
   std::string operator()(const Build& step) const { return text_of(steps_of(step), shell); }

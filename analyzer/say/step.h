@@ -112,6 +112,7 @@ enum Need : unsigned {
   gpu = 1U << 2,      ///< which GPU it is
   manager = 1U << 3,  ///< pip, conda or apt
   python = 1U << 4,   ///< Python, or what installs its packages
+  host = 1U << 5,     ///< rights on the machine itself: its modules, services, limits and devices
 };
 }  // namespace need
 

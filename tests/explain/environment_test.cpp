@@ -209,6 +209,25 @@ const Told kTold[] = {
      "0%      "
      "Default |\n",
      "", Actor::you, "other processes"},
+    // What is of a host that is not the user's: another one serves today.
+    {"#SBATCH --gres=gpu:1\nFailed to initialize NVML: Driver/library version mismatch\n", "", Actor::you,
+     "--exclude"},
+    {"a pod of RunPod\nRuntimeError: CUDA unknown error - this may be due to an incorrectly set up "
+     "environment\n",
+     "", Actor::you, "Take another machine"},
+    {"kubectl logs a-0\nRuntimeError: CUDA error: uncorrectable ECC error encountered\n", "", Actor::you,
+     "another node"},
+    {"kubectl logs a-0\nexec: \"nvidia-smi\": executable file not found in $PATH\n", "", Actor::you,
+     "nvidia.com/gpu"},
+    {"kubectl exec a-0 -- nvidia-smi\nFailed to initialize NVML: Unknown Error\n", "", Actor::you,
+     "kubectl delete pod"},
+    {"$ podman run --device nvidia.com/gpu=all app\nFailed to initialize NVML: Unknown Error\n", "",
+     Actor::you, "podman restart"},
+    {"#SBATCH --gres=gpu:1\nn1:7:9 [2] NCCL WARN Call to ibv_create_cq failed with error Cannot allocate "
+     "memory\n",
+     "", Actor::admin, "memlock"},
+    {"C:\\app> run.exe\nLoaded runtime CuDNN library: 8.0.5 but source was compiled with: 8.1.0.\n", "",
+     Actor::you, "where.exe cudnn64"},
 };
 
 TEST(Environment, TheFirstFixIsOfThePersonWhoCanDoIt) {
@@ -252,6 +271,12 @@ TEST(Environment, NoStoryWithoutItsSign) {
   const Explanation jetson = explained("JetPack 6.2\nAssertionError: Torch not compiled with CUDA enabled\n");
   ASSERT_TRUE(jetson.other);
   EXPECT_THAT(jetson.other->remedy.commands, ::testing::Each(Not(HasSubstr("pip"))));
+  // Another node is no answer on a machine of one's own, and a path or a heading is no cluster.
+  EXPECT_THAT(first("Failed to initialize NVML: Driver/library version mismatch\n"), Not(HasSubstr("node")));
+  EXPECT_THAT(first("Kernel module load error\nFailed to initialize NVML: Driver/library version mismatch\n"),
+              Not(HasSubstr("sbatch")));
+  EXPECT_THAT(first("$ docker run nvcr.io/nvidia/k8s/sample:1\nFailed to initialize NVML: Unknown Error\n"),
+              Not(HasSubstr("kubectl")));
   // A table that shows a free GPU proves nothing of the moment of the failure.
   EXPECT_THAT(
       first("RuntimeError: CUDA error: out of memory\n| N/A   30C    P0    60W / 400W |    880MiB / 40536MiB "
