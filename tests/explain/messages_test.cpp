@@ -68,7 +68,7 @@ constexpr Row kRows[] = {
      Cause::launch_resources, 0},
     {"cudaGraphicsGLRegisterBuffer failed: unknown error", Cause::unknown, 999},
     {"cudaHostRegister failed with error code 712", Cause::unknown, 712},
-    {"cudaMallocHost: out of memory", Cause::unknown, 2},
+    {"cudaMallocHost: out of memory", Cause::out_of_memory, 2},
     {"cudaIpcOpenMemHandle: invalid argument", Cause::unknown, 1},
     {"cudaMemPrefetchAsync: invalid device ordinal", Cause::unknown, 101},
     {"cuFFT error: CUFFT_INTERNAL_ERROR", Cause::unknown, 0},
