@@ -349,6 +349,10 @@ void add_next_of_windows(const input::LogFacts& clues, bool images, std::vector<
 }
 
 std::vector<NextStep> next_steps(const input::LogFacts& clues, const diagnose::Judgment& judgment) {
+  // Nothing of the program has run yet.
+  if (judgment.hit != nullptr && judgment.hit->id == "build_line")
+    return {{"nvcc --version && c++ --version",
+             "names the CUDA and the compiler of the build: the source has to be of a release for them"}};
   std::vector<NextStep> out;
   const Cause cause = judgment.suspect.cause;
   const bool images = is_image_cause(cause) || cause == Cause::unknown || cause == Cause::unchecked_failure ||

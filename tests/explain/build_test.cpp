@@ -207,6 +207,51 @@ const BuildError kLoading[] = {
      "built for another PyTorch", "force-reinstall"},
     {"[12/40] Building CUDA object k.cu.o\n[build] Killed", "killed the compiler", "MAX_JOBS=2"},
 };
+const BuildError kConfigure[] = {
+    {"k.cu(8): error: no operator \"*\" matches these operands\n            operand types are: __half * "
+     "__half",
+     "half precision", "-U__CUDA_NO_HALF_OPERATORS__"},
+    {"nms.cu(12): error: identifier \"THCudaCheck\" is undefined", "older PyTorch",
+     "newer release of the source"},
+    {"spmv.cu(4): error: identifier \"cusparseDcsrmv\" is undefined", "uses cusparseDcsrmv",
+     "nvcc --version"},
+    {"  By not providing \"FindCUDAToolkit.cmake\" in CMAKE_MODULE_PATH this project", "older than 3.17",
+     "upgrade cmake"},
+    {"  By not providing \"FindCUDA.cmake\" in CMAKE_MODULE_PATH this project", "FindCUDA", "cmake<3.27"},
+    {"  Target \"app\" links to:\n\n    CUDA::curand\n\n  but the target was not found.", "has no curand",
+     "CUDAToolkit_ROOT"},
+    {"  Could NOT find CUDNN (missing: CUDNN_LIBRARY)", "CMake does not find cuDNN", "libcudnn9-dev"},
+    {"Error: libnvrtc.so: cannot open shared object file: No such file or directory",
+     "libnvrtc.so by its plain name", "find / -name 'libnvrtc.so"},
+    {"Step 4/9 : RUN python3 -c 'import cv2'\nlibcublas.so.10: cannot open shared object file\nL4T R32.7",
+     "libcublas.so.10 is missing", "set-as-default"},
+    {"torch 2.9.1+cu130\nOSError: CUDA_HOME environment variable is not set.", "finds no CUDA toolkit",
+     "cuda-toolkit-13-0 .*cuda-13.0"},
+    {"/opt/miniconda3/envs/a/bin/python setup.py build\nOSError: CUDA_HOME environment variable is not set.",
+     "finds no CUDA toolkit", "conda install -c nvidia cuda-toolkit"},
+    {"C:\\v> pip install x\nOSError: CUDA_HOME environment variable is not set.", "finds no CUDA toolkit",
+     "winget install"},
+    {"#8 3.11 OSError: CUDA_HOME environment variable is not set.", "finds no CUDA toolkit", "-devel"},
+    {"k.lib : error LNK2019: unresolved external symbol __cudaRegisterFatBinary referenced in f\nC:\\x",
+     "CUDA runtime", "lib.x64"},
+    {"ImportError: /h/miniconda3/envs/x/lib/libstdc++.so.6: version `GLIBCXX_3.4.30' not found (required by "
+     "k.so)",
+     "C.. library of the conda environment", "libstdcxx-ng"},
+    {"ld: libk.a(a.o): relocation R_X86_64_32 against `.rodata' can not be used when making a PIE object; "
+     "recompile "
+     "with -fPIE",
+     "without -fPIC", "Xcompiler -fPIC"},
+};
+INSTANTIATE_TEST_SUITE_P(Configure, BuildErrors, ::testing::ValuesIn(kConfigure));
+
+TEST(BuildErrorsBeside, AnUnknownErrorOfTheCompilerIsDecidedByTheCompiler) {
+  const std::string text = page_of_build(
+      "grid.h(12): error: identifier \"parallel_run\" is undefined\n1 error detected in the compilation of "
+      "\"a.cu\".\n");
+  EXPECT_THAT(text, HasSubstr("the build failed"));
+  EXPECT_THAT(text, HasSubstr("To decide: nvcc --version"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Loading, BuildErrors, ::testing::ValuesIn(kLoading));
 
 TEST(BuildErrorsBeside, AProgramThatIsKilledIsNoCompiler) {

@@ -200,7 +200,7 @@ TEST(FirstFix, WhatIsThereGetsASearchPath) {
   EXPECT_THAT(command_for("ls: cannot access '/opt/cuda/lib64/libcublas.so.12': No such file\n" + missing),
               Not(HasSubstr("/opt/cuda")));
   EXPECT_THAT(command_for("/usr/local/cuda-12.4/bin/nvcc: No such file or directory\n" + toolkit),
-              Not(HasSubstr("cuda-12.4")));
+              HasSubstr("apt-get install cuda-toolkit-12-4"));
 }
 
 TEST(FirstFix, TheFileThatEndedTheProgramIsTheHeadline) {
