@@ -297,7 +297,9 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
   const bool there =
       own_wheel != at.process.installed.end() &&
       (name == wheel.size() || !owner::exclude_each_other(wheel.substr(name), "==" + own_wheel->second));
-  if (at.cause == Cause::library_not_found && said("library_wheel") && python && (in_python || there) &&
+  // A Jetson's libraries are JetPack's: those of pip are for other boards.
+  const bool wheels = python && (in_python || there) && !is_shown("jetson", at);
+  if (at.cause == Cause::library_not_found && said("library_wheel") && wheels &&
       (brought || (plain && (there || (!has_own && !core::contains(pip, '[')))))) {
     FixDraft fix = fix_of(there ? "load-installed-library" : "install-library-wheel", words);
     // PyTorch, TensorFlow and JAX look there by themselves.

@@ -85,14 +85,15 @@ struct LibraryFile {
 // "libcudnn_ops_infer.so.8", "cudart64_110.dll".
 std::optional<LibraryFile> library_of(const std::string& file) {
   static const RE2 kFile(
-      R"((?i)(?:^|[/\\])(?:lib)?(cudnn|cublas|cudart|cufft|curand|cusolver|cusparseLt|cusparse|nvrtc|nvJitLink|nccl|nvinfer)[a-z_]*(?:\.so\.|64_)(\d{1,2}))");
+      R"((?i)(?:^|[/\\])(?:lib)?(cudnn|cudss|cublas|cudart|cufft|curand|cusolver|cusparseLt|cusparse|nvrtc|nvJitLink|nccl|nvinfer)[a-z_]*(?:\.so\.|64_)(\d{1,2}))");
   LibraryFile out;
   if (!RE2::PartialMatch(file, kFile, &out.name, &out.major)) return std::nullopt;
   out.name = core::to_lower(out.name);
   return out;
 }
 
-// The major version of that library that the log lists as there: these have CUDA's number.
+// The major version of that library that the log lists as there: these have CUDA's number. What a wheel of
+// PyTorch is for goes before a toolkit, which no wheel loads.
 std::string listed_major(const LogFacts& clues, const std::string& name) {
   if (const auto there = clues.libraries.find(name); there != clues.libraries.end()) return there->second;
   if (name == "cudnn") {
@@ -100,7 +101,43 @@ std::string listed_major(const LogFacts& clues, const std::string& name) {
     return package == nullptr ? std::string() : package->version.substr(0, package->version.find('.'));
   }
   const bool numbered = name == "cublas" || name == "cudart" || name == "nvrtc";
+  const PackageMention* torch = find_package(clues, "torch");
+  if (numbered && torch != nullptr && torch->variant.starts_with("cu1") && torch->variant.size() > 3)
+    return torch->variant.substr(2, 2);
   return numbered && clues.toolkit.known() ? std::to_string(clues.toolkit.major) : std::string();
+}
+
+// The release of CUDA in the name of NVRTC's builtins: "libnvrtc-builtins.so.12.8",
+// "nvrtc-builtins64_131.dll".
+std::string release_of_builtins(const std::string& file) {
+  static const RE2 kBuiltins(R"(nvrtc-builtins(?:\.so\.|64_)(1\d)\.?(\d)\b)");
+  std::string major;
+  std::string minor;
+  return RE2::PartialMatch(file, kBuiltins, &major, &minor) ? major + '.' + minor : std::string();
+}
+
+// The package of pip's that has the library of a plain name, "cuSPARSE", where the log lists it as installed.
+std::string installed_library(const LogFacts& clues, const std::string& name) {
+  static const RE2 kPlain(R"((?i)cu[a-z]+|nvjitlink)");
+  if (!RE2::FullMatch(name, kPlain)) return {};
+  const std::string begin = fmt::format("nvidia-{}", core::to_lower(name));
+  const auto found = std::ranges::find_if(clues.installed, [&](const auto& each) {
+    return each.first == begin || each.first.starts_with(begin + "-cu");
+  });
+  return found == clues.installed.end() ? std::string() : found->first;
+}
+
+// Every library that the log says is missing, as the packages of pip's that have them.
+std::string missing_wheels(const LogFacts& clues, const Facts& at) {
+  std::vector<std::string> out{fmt::format("'{}'", at.call.said.at("library_wheel"))};
+  for (const LogMatch& hit : clues.hits) {
+    if (hit.cause != Cause::library_not_found || hit.id != at.call.message) continue;
+    const auto* row = data::find_library_wheel(group(hit, "lib"), at.images.toolkit.major);
+    const std::string wheel =
+        row != nullptr ? fmt::format("'{}{}'", row->package, row->range) : std::string();
+    if (!wheel.empty() && !core::contains(out, wheel)) out.push_back(wheel);
+  }
+  return core::join(out, " ");
 }
 
 // Packages of NVIDIA's for two major versions of CUDA; the process can load one. Those that stay are of
@@ -249,6 +286,11 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
     if (there == 0 || there == wanted) say_library_wheel(at, at.images.toolkit.major);
     if (there != 0 && there != wanted) at.call.said[there > wanted ? "newer_there" : "older_there"] = listed;
   }
+  if (at.call.said.contains("library_wheel")) at.call.said["library_wheels"] = missing_wheels(clues, at);
+  if (std::string own = installed_library(clues, at.file.path); !own.empty())
+    at.call.said["installed_library"] = std::move(own);
+  if (std::string release = release_of_builtins(at.file.path); !release.empty())
+    at.call.said["builtins_cuda"] = std::move(release);
   if (std::string folder = folder_of(clues, std::string(core::basename_of(at.file.path))); !folder.empty())
     at.call.said["folder"] = std::move(folder);
   if (std::string folder = folder_of(clues, "nvcc"); folder.ends_with("/bin"))
@@ -386,7 +428,7 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   at.process.installed = clues.installed;
   at.package.released =
       clues.has("released") && clues.build_system.empty() && (!clues.has("python") || clues.packages.empty());
-  at.process.interpreter = clues.has("portable") ? R"(.\python_embeded\python.exe -s)" : "";
+  at.process.interpreter = clues.own_python;
   // A file of its own that was looked at is not PyTorch's.
   const PackageMention* package = package_that_failed(clues, judgment.hit);
   // What a package says that it was built for tells of no other.

@@ -74,8 +74,10 @@ double cc_number(std::string text) {
 
 double cc_number(image::ComputeCapability cc) { return cc.major + cc.minor / 10.0; }
 
-// The toolkit that the log names builds for what was refused: the compiler that refused is another one.
+// The toolkit that the log names builds for what was refused: the compiler that refused is another one. LLVM
+// is of no toolkit, and Triton has a ptxas of its own.
 std::optional<std::string> another_compiler(const LogFacts& clues, const LogMatch& hit) {
+  if (hit.who == "LLVM" || clues.has("triton-jit")) return std::nullopt;
   if (hit.cause != Cause::nvrtc_arch_unsupported || !clues.toolkit.known()) return std::nullopt;
   const auto asked = image::parse_arch(group(hit, "asked"));
   const data::ToolkitRow* toolkit = data::toolkit_at_most(clues.toolkit);

@@ -156,8 +156,14 @@ Finding log_finding(const input::LogFacts& clues, const diagnose::Judgment& judg
     const image::Arch asked = about.call.compiler->asked;
     const bool named = !about.package.software.empty() || !about.package.project.empty();
     const std::string target = asked.cc.major != 0 ? sm_name(asked) : about.gpu.cc ? "{gpu}" : "";
+    // Triton brings its own, whatever toolkit is there.
+    const bool of_triton =
+        clues.has("triton-jit") || (hit != nullptr && hit->who == "LLVM" && about.process.torch);
     if (!target.empty())
-      finding.headline = fmt::format("{}{} does not compile for {}", named ? "{owner}: " : "",
+      finding.headline = fmt::format("{}{} does not compile for {}",
+                                     of_triton ? "Triton's "
+                                     : named   ? "{owner}: "
+                                               : "",
                                      about.call.compiler->name, target);
   }
   // Whose kernel it is; a framework starts what its caller asks for.

@@ -77,7 +77,7 @@ OtherAnswer other_answer(const input::LogFacts& clues, const input::OtherFailure
   at.process.python_version = clues.python_release;
   at.process.windows = clues.of_windows();
   at.package.platform = at.process.windows ? "windows x86_64" : "";
-  at.process.interpreter = clues.has("portable") ? R"(.\python_embeded\python.exe -s)" : "";
+  at.process.interpreter = clues.own_python;
   at.process.python_env =
       environment.known() ? environment : owner::python_environment(other.file, {}, false);
   advise::FixDrafts fixes(1);

@@ -354,5 +354,91 @@ TEST(FirstFix, TheDllThatWindowsNamesIsNamed) {
   EXPECT_THAT(what("[WinError 126] The specified module could not be found\n"), HasSubstr("a DLL,"));
 }
 
+TEST(FirstFix, EveryMissingLibraryIsInstalledAtOnce) {
+  const std::string cannot = ": cannot open shared object file: No such file or directory\n";
+  const std::string log = "  File \"/v/lib/python3.10/site-packages/own/a.py\", line 2, in f\nOSError: ";
+  EXPECT_THAT(command_for(log + "libcublas.so.12" + cannot + "libcufft.so.11" + cannot),
+              HasSubstr("'nvidia-cublas-cu12' 'nvidia-cufft-cu12'"));
+  EXPECT_THAT(command_for(log + "libcublas.so.12" + cannot), Not(HasSubstr("cufft")));
+}
+
+TEST(FirstFix, AJetsonHasTheLibrariesOfItsJetPack) {
+  const std::string missing = "OSError: libcublas.so.12: cannot open shared object file: No such file\n";
+  const std::string python = "  File \"/v/lib/python3.10/site-packages/torch/a.py\", line 2, in f\n";
+  EXPECT_THAT(command_for("Jetson Orin NX\n" + python + missing), HasSubstr("nvidia-jetpack"));
+  EXPECT_THAT(command_for("Jetson Nano\ndocker run --runtime nvidia own/image\n" + python + missing),
+              HasSubstr("nv_tegra_release"));
+  EXPECT_THAT(command_for("RTX 4090\n" + python + missing), HasSubstr("nvidia-cublas-cu12"));
+}
+
+TEST(FirstFix, ALibraryOfNvidiasBesideTheToolkitIsNoSystemLibrary) {
+  const std::string missing = "ImportError: libcudss.so.0: cannot open shared object file: No such file\n";
+  EXPECT_THAT(command_for(missing), HasSubstr("'nvidia-cudss-cu12<1'"));
+  EXPECT_THAT(command_for("Jetson AGX Orin\n" + missing), HasSubstr("apt-get install cudss"));
+}
+
+TEST(FirstFix, ThePyTorchThatIsThereSaysTheCudaBeforeAToolkit) {
+  const std::string missing = "ImportError: libnvrtc.so.12: cannot open shared object file: No such file\n";
+  const std::string toolkit = "python -m server\nCuda compilation tools, release 11.8, V11.8.89\n";
+  EXPECT_THAT(command_for(toolkit + "torch 2.8.0+cu128\n" + missing), HasSubstr("nvidia-cuda-nvrtc-cu12"));
+}
+
+TEST(FirstFix, ABuildForTheCudaThatIsThereGoesBeforeAQuestion) {
+  const std::string log =
+      "ImportError: libnvrtc.so.12: cannot open shared object file: No such file\n"
+      "  File \"/v/lib/python3.12/site-packages/sgl_kernel/__init__.py\", line 2, in f\n"
+      "torch 2.11.0+cu130\n";
+  EXPECT_THAT(first_fix(log).title, HasSubstr("for CUDA 13, which is there"));
+}
+
+TEST(FirstFix, WhatJaxInstalledIsNotInstalledAgain) {
+  const std::string missing =
+      "jax 0.6.1\n  File \"/v/lib/python3.12/site-packages/jax/a.py\", line 2, in f\n"
+      "RuntimeError: Unable to load cuSPARSE. Is it installed?\n";
+  EXPECT_THAT(command_for("nvidia-cusparse-cu12==12.5.9.5\n" + missing), HasSubstr("env -u LD_LIBRARY_PATH"));
+  EXPECT_THAT(command_for(missing), HasSubstr("jax[cuda"));
+}
+
+TEST(FirstFix, TritonsPtxasIsItsOwn) {
+  const std::string refused = "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'\n";
+  const std::string page = rendered(
+      explained("PTXAS error: Internal Triton PTX codegen error\n" + refused + "torch 2.9.0+cu130, GB10\n"),
+      Format::text, {});
+  EXPECT_THAT(page, HasSubstr("Triton's ptxas does not compile for sm_121a"));
+  EXPECT_THAT(page, Not(HasSubstr("probably")));
+  EXPECT_THAT(rendered(explained(refused), Format::text, {}), Not(HasSubstr("Triton's")));
+}
+
+TEST(FirstFix, TheReleaseOfNvrtcsBuiltinsIsInTheirName) {
+  const auto command = [](const std::string& file) {
+    return command_for(
+        "  File \"/v/lib/python3.12/site-packages/cupy/a.py\", line 2, in f\n"
+        "nvrtc: error: failed to open " +
+        file + ".\n");
+  };
+  EXPECT_THAT(command("libnvrtc-builtins.so.12.8"), HasSubstr("cuda-toolkit[nvrtc]==12.8.*"));
+  EXPECT_THAT(command("nvrtc-builtins64_131.dll"), HasSubstr("cuda-toolkit[nvrtc]==13.1.*"));
+}
+
+TEST(FirstFix, TheProgramsOwnPythonInstalls) {
+  const auto command = [](const std::string& folder) {
+    return rendered(explained("  File \"" + folder +
+                              "\\Lib\\site-packages\\torch\\a.py\", line 2, in f\n"
+                              "AssertionError: Torch not compiled with CUDA enabled\nRTX 4060\n"),
+                    Format::text, {});
+  };
+  EXPECT_THAT(command("D:\\App\\python_standalone"), HasSubstr(".\\python_standalone\\python.exe -s -m pip"));
+  EXPECT_THAT(command("D:\\sd-webui-forge\\venv"), HasSubstr(".\\venv\\Scripts\\python.exe -m pip"));
+  EXPECT_THAT(command("D:\\work\\venv"), Not(HasSubstr("Scripts")));
+  EXPECT_THAT(command("C:\\Python311"), Not(HasSubstr("python.exe")));
+}
+
+TEST(FirstFix, AnAttentionThatTheGpuLacksIsSwitched) {
+  const std::string log = "Tesla V100\n    assert is_fa_version_supported(self.fa_version)\nAssertionError\n";
+  EXPECT_THAT(command_for(log), HasSubstr("VLLM_USE_V1=0"));
+  EXPECT_THAT(first_fix("RTX 3060\nerror: fp8e4nv data type is not supported on CUDA arch < 89\n").title,
+              HasSubstr("float8_e5m2"));
+}
+
 }  // namespace
 }  // namespace kshim::test

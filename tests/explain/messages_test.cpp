@@ -160,6 +160,8 @@ constexpr Row kRows[] = {
     {"call to cuModuleGetGlobal returned error 500: Not found", Cause::kernel_missing_from_image, 500},
     {"[OptiX]: Failed to load OptiX library", Cause::driver_too_old, 0},
     {"    assert is_fa_version_supported(version)  # flash_attn", Cause::library_refuses, 0},
+    {"    assert is_capability_enough(device)", Cause::library_refuses, 0},
+    {"ImportError: libcudss.so.1: cannot open shared object file", Cause::library_not_found, 0},
     {"Your Quadro GV100 GPU (compute capability 7.0) is not supported on CUDA 13+.", Cause::library_refuses,
      0},
     {"Error: compute capability (5.2) is lesser than the minimum required: 6.0", Cause::library_refuses, 0},

@@ -179,6 +179,7 @@ struct LogFacts {
   std::map<std::string, std::string> there;      ///< files that are shown to be there, and their folders
   GpuMemory memory;
   std::map<std::string, std::string> installed;  ///< by pip's word: "Requirement already satisfied"
+  std::string own_python;                        ///< of Windows: what starts the Python that a program brings
   std::vector<std::string> cuda_wheels;          ///< that are listed: nvidia-nccl-cu12
   std::vector<std::string> driver_releases;      ///< of files and packages: 570.124.06
   bool rocm = false;                             ///< AMD's HIP is at work

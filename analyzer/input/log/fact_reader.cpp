@@ -606,6 +606,13 @@ void FactReader::take_clue(const data::ClueRow& row, int index, const std::strin
       if (clues_.python_release.empty()) clues_.python_release = release;
       return;
     }
+    case ClueKind::own_python: {  // a folder of Python itself, or a virtual environment
+      const bool venv = core::to_lower(fact).ends_with("venv");
+      if (clues_.own_python.empty())
+        clues_.own_python =
+            fmt::format(R"(.\{}\python.exe{})", venv ? fact + R"(\Scripts)" : fact, venv ? "" : " -s");
+      return;
+    }
     case ClueKind::memory:
       return set_memory(text);
     case ClueKind::shows:
