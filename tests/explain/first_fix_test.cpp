@@ -396,6 +396,8 @@ TEST(FirstFix, WhatJaxInstalledIsNotInstalledAgain) {
       "jax 0.6.1\n  File \"/v/lib/python3.12/site-packages/jax/a.py\", line 2, in f\n"
       "RuntimeError: Unable to load cuSPARSE. Is it installed?\n";
   EXPECT_THAT(command_for("nvidia-cusparse-cu12==12.5.9.5\n" + missing), HasSubstr("env -u LD_LIBRARY_PATH"));
+  EXPECT_THAT(command_for(" + nvidia-cusparse-cu12==12.5.9.5\n" + missing),
+              HasSubstr("env -u LD_LIBRARY_PATH"));
   EXPECT_THAT(command_for(missing), HasSubstr("jax[cuda"));
 }
 
@@ -434,7 +436,9 @@ TEST(FirstFix, TheProgramsOwnPythonInstalls) {
 }
 
 TEST(FirstFix, AnAttentionThatTheGpuLacksIsSwitched) {
-  const std::string log = "Tesla V100\n    assert is_fa_version_supported(self.fa_version)\nAssertionError\n";
+  const std::string log =
+      "Tesla V100\n  File \"/v/vllm/a.py\", line 2, in f\n    assert "
+      "is_fa_version_supported(self.fa_version)\nAssertionError\n";
   EXPECT_THAT(command_for(log), HasSubstr("VLLM_USE_V1=0"));
   EXPECT_THAT(first_fix("RTX 3060\nerror: fp8e4nv data type is not supported on CUDA arch < 89\n").title,
               HasSubstr("float8_e5m2"));
