@@ -401,6 +401,13 @@ TEST(FirstFix, WhatJaxInstalledIsNotInstalledAgain) {
   EXPECT_THAT(command_for(missing), HasSubstr("jax[cuda"));
 }
 
+TEST(FirstFix, TensorFlowIsInstalledWithItsLibrariesWhereThePythonHasSuchARelease) {
+  const std::string missing =
+      "/lib/python3.11/site-packages/tensorflow/a.py\ndso_loader.cc:64] Could not load dynamic library "
+      "'libcusolver.so.11'; dlerror: libcusolver.so.11: cannot open shared object file\n";
+  EXPECT_THAT(command_for(missing), HasSubstr("tensorflow[and-cuda]"));
+}
+
 TEST(FirstFix, TritonsPtxasIsItsOwn) {
   const std::string refused = "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'\n";
   const std::string page = rendered(
