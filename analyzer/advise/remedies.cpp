@@ -125,8 +125,8 @@ std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
   const std::optional<image::ComputeCapability>& device = at.gpu.cc;
   const bool about_one = core::asks_for(row.title, "sm");
   // The program at work has its own switches, whichever package failed within.
-  const bool of_program =
-      row.package == core::to_lower(at.package.project) || row.package == core::to_lower(at.package.around);
+  const bool of_program = core::to_lower(at.package.project).starts_with(row.package) ||
+                          core::to_lower(at.package.around).starts_with(row.package);
   const bool of_other = !row.package.empty() && row.package != at.package.software && !of_program;
   if (!is_of_gpu(row.gpu, at) || !is_of_cuda(row.cuda, at) || of_other || !is_shown(row.when, at))
     return std::nullopt;

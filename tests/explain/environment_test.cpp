@@ -151,6 +151,9 @@ const Told kTold[] = {
      "memory\n",
      "", Actor::you, "-ngl"},
     {"RuntimeError: CUDA out of memory.\n", "", Actor::you, "another process"},
+    {"  File \"D:\\ComfyUI_windows_portable\\ComfyUI\\nodes.py\", line 3, in run\n"
+     "torch.OutOfMemoryError: CUDA out of memory.\n",
+     "", Actor::you, "--lowvram"},
     {"  File \"/v/lib/python3.11/site-packages/vllm/d.py\", line 9, in reduce\n    ops.all_reduce(x)\n"
      "RuntimeError: CUDA error: peer access is not supported between these two devices\n",
      "each other", Actor::you, "--disable-custom-all-reduce"},
