@@ -339,14 +339,14 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
 }
 
 // Windows loads no shim, and has no kshim of its own.
-void add_next_of_windows(const input::LogFacts& clues, bool images, std::vector<NextStep>& out) {
+void add_next_of_windows(const input::LogFacts& clues, bool images, Cause cause, std::vector<NextStep>& out) {
   if (images && find_package(clues, "torch") != nullptr)
     out.push_back({R"py(python -c "import torch; print(torch.__version__, torch.cuda.get_arch_list())")py",
                    "lists what PyTorch has code for: where the GPU is among it, another package has none"});
-  if (images)
+  if (images && is_image_cause(cause))
     out.push_back({"cuobjdump --list-elf --list-ptx FILE.dll",
                    "lists what a file has code for; a part of the CUDA toolkit"});
-  if (clues.devices.empty() || !clues.driver.known())
+  if (out.empty() || clues.devices.empty() || !clues.driver.known())
     out.push_back({"nvidia-smi", "says which GPU and driver this machine has"});
 }
 
@@ -360,7 +360,7 @@ std::vector<NextStep> next_steps(const input::LogFacts& clues, const diagnose::J
   const bool images = is_image_cause(cause) || cause == Cause::unknown || cause == Cause::unchecked_failure ||
                       cause == Cause::stale_error || cause == Cause::compiled_out;
   if (clues.of_windows()) {
-    add_next_of_windows(clues, images, out);
+    add_next_of_windows(clues, images, cause, out);
     return out;
   }
   const char* program = clues.has("python") ? "python PROGRAM.py" : "PROGRAM";

@@ -147,7 +147,10 @@ INSTANTIATE_TEST_SUITE_P(Headers, BuildErrors, ::testing::ValuesIn(kHeaders));
 const BuildError kLinks[] = {
     {"/usr/bin/ld: cannot find -lcublas", "find cublas of the CUDA toolkit",
      "LIBRARY_PATH=/usr/local/cuda/lib64"},
-    {"/usr/bin/ld: cannot find -lcuda", "libcuda.so", "driver's libcuda"},
+    {"/usr/bin/ld: cannot find -lcuda", "libcuda.so", "lib64/stubs"},
+    {"File \"/opt/env/lib/python3.11/site-packages/triton/compiler.py\", line 9, in f\n/usr/bin/ld: cannot "
+     "find -lcuda",
+     "libcuda.so", "driver's libcuda"},
     {"/usr/bin/ld: cannot find -lnccl", "no part of the CUDA toolkit", "libnccl-dev"},
     {"LINK : fatal error LNK1181: cannot open input file 'cudart.lib'\nC:\\b\\x", "cudart.lib", "set LIB="},
     {"ld: warning: libcuda.so.1, needed by libx.so, not found (try using -rpath or -rpath-link)",

@@ -25,6 +25,15 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"Cannot load libnvidia-encode.so.1", Cause::library_not_found, 0},
+    {"dlopen failed: libnvidia-ml.so.1: cannot open shared object file", Cause::no_device, 0},
+    {"Could not find module 'nvml.dll'", Cause::no_device, 0},
+    {"Could not find module 'nvEncodeAPI64.dll'", Cause::library_not_found, 0},
+    {"failed to load libcusolver.so.11", Cause::library_not_found, 0},
+    {"Cannot load nvcuda.dll", Cause::no_device, 0},
+    {"[h264] Could not dynamically load CUDA", Cause::no_device, 0},
+    {"cuda backend: Found cuDNN version 8600, but JAX was built against version 8906, which is newer.",
+     Cause::mixed_cuda_libraries, 0},
     {"Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1b000", none, 0},
     {"DKMS module: nvidia-570.133.07... FAILED!", Cause::no_device, 0},
     {"neither nv_peer_mem, or nvidia_peermem detected. Skipping transport.", none, 0},
@@ -881,6 +890,7 @@ TEST(Messages, NothingIsDecidedOnWindowsByTheShim) {
   for (const auto& [log, first] : std::map<std::string, std::string>{
            {"D:\\tools>run.exe\n" + error, "cuobjdump"},
            {"torch 2.6.0\n  File \"D:\\tools\\run.py\", line 3, in run\n" + error, "python"},
+           {"client: Windows 10\nserver: cannot load libnvcuvid.so.1\n" + error, "kshim"},
            {"/opt/tools/run.py: on Linux\n" + error, "kshim"}}) {
     const Explanation explanation = explain_text(log, {});
     ASSERT_FALSE(explanation.next.empty()) << log;

@@ -410,6 +410,10 @@ struct LogParser::State {
     if (const auto lib = match.groups.find("lib");
         lib != match.groups.end() && clues.files.size() < kMaxFiles)
       clues.files.push_back(lib->second);
+    // What looks for an .so runs on no Windows.
+    if (const auto lib = match.groups.find("lib");
+        lib != match.groups.end() && core::contains(lib->second, ".so"))
+      clues.shows.insert("posix");
   }
 
   // Of two rows that match, one within the other, the longer says more: "ptxas FILE, line 5; fatal:
@@ -588,7 +592,10 @@ LogFacts LogParser::take() {
   if (!clues.devices.empty() || clues.driver.known())
     for (const char* each : {"no-nvidia", "rocm", "amd-gpu"}) clues.shows.erase(each);
   // "It runs on Windows", and failed where paths begin with a slash.
-  if (clues.has("windows-said") && !clues.has("posix")) clues.shows.insert("windows");
+  if (clues.has("posix"))
+    clues.shows.erase("windows");
+  else if (clues.has("windows-said"))
+    clues.shows.insert("windows");
   // "Built without CUDA", of a program that lists what it has for CUDA or has started it.
   std::erase_if(clues.others, [&](const OtherFailure& other) {
     const std::string_view unless = other.row->unless;
