@@ -172,7 +172,7 @@ struct LogFacts {
   std::string compiler;            ///< which
   std::string python_release;      ///< "3.10", the first that is named
   /// Its commands are to be those of Windows.
-  bool of_windows() const { return has("windows"); }
+  bool of_windows() const { return has("windows") && !has("posix"); }
   std::set<std::string, std::less<>> shows;  ///< words of rows of the table clues: "python", "wsl", "batch"
   bool has(std::string_view word) const { return shows.contains(word); }
   std::map<std::string, std::string> libraries;  ///< NVIDIA's that are listed as there: cudnn, and its 9

@@ -278,6 +278,7 @@ struct LogParser::State {
   std::string kernel_message;     ///< of the driver's kernel module, as far as it stands there
   std::string service;            ///< whose lines they are, as docker compose writes it before each
   std::string speaker;            ///< the program of that name
+  bool lacks_so = false;          ///< a shared object was looked for and not found
   std::uint64_t headed = 0;       ///< the last line that is a heading: "CUDA Error:"
 
   bool has(int pattern) const { return std::binary_search(found.begin(), found.end(), pattern); }
@@ -411,9 +412,10 @@ struct LogParser::State {
         lib != match.groups.end() && clues.files.size() < kMaxFiles)
       clues.files.push_back(lib->second);
     // What looks for an .so runs on no Windows.
-    if (const auto lib = match.groups.find("lib");
-        lib != match.groups.end() && core::contains(lib->second, ".so"))
-      clues.shows.insert("posix");
+    if (const auto lib = match.groups.find("lib"); lib != match.groups.end() &&
+                                                   match.cause == core::Cause::library_not_found &&
+                                                   core::contains(lib->second, ".so"))
+      lacks_so = true;
   }
 
   // Of two rows that match, one within the other, the longer says more: "ptxas FILE, line 5; fatal:
@@ -592,10 +594,8 @@ LogFacts LogParser::take() {
   if (!clues.devices.empty() || clues.driver.known())
     for (const char* each : {"no-nvidia", "rocm", "amd-gpu"}) clues.shows.erase(each);
   // "It runs on Windows", and failed where paths begin with a slash.
-  if (clues.has("posix"))
-    clues.shows.erase("windows");
-  else if (clues.has("windows-said"))
-    clues.shows.insert("windows");
+  if (clues.has("windows-said") && !clues.has("posix")) clues.shows.insert("windows");
+  if (state_->lacks_so) clues.shows.erase("windows");
   // "Built without CUDA", of a program that lists what it has for CUDA or has started it.
   std::erase_if(clues.others, [&](const OtherFailure& other) {
     const std::string_view unless = other.row->unless;
