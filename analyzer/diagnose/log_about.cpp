@@ -234,6 +234,7 @@ void say_library_wheel(Facts& at, unsigned cuda) {
               : data::find_library_wheel(at.file.path, cuda);
   if (row == nullptr) return;
   at.call.said["library_wheel"] = fmt::format("{}{}", row->package, row->range);
+  at.call.said["library_wheels"] = fmt::format("'{}{}'", row->package, row->range);
   at.call.said["library_folder"] = row->folder;
 }
 
