@@ -184,7 +184,7 @@ std::string driver_with(const std::string& function) {
 // Whose memory it is that an allocation found used up.
 std::string_view holder_of(const input::GpuMemory& memory) {
   if (memory.free != 0 && memory.free >= std::max(memory.asked, memory.total / 2)) return "memory-free";
-  if (memory.asked != 0 && memory.free >= memory.asked) return "memory-free";
+  if (memory.had_room()) return "memory-free";
   if (memory.asked > memory.total || memory.own > memory.total) return "memory-beyond";
   if (memory.reserved >= std::max(memory.asked, memory.total / 10)) return "memory-reserved";
   if (memory.others >= memory.total / 4 && memory.others >= memory.asked) return "memory-other";

@@ -99,6 +99,14 @@ std::string another_libcuda(const LogFacts& clues, const Facts& facts) {
       name(facts.driver.cuda), name(clues.toolkit));
 }
 
+// "found version 10010": the message names the driver that it asked, and that is the one that is there. The
+// CUDA of the log is not the program's, then.
+bool names_driver(const LogMatch& hit, const Facts& facts) {
+  const unsigned found = core::first_number<unsigned>(group(hit, "hascuda")).value_or(0);
+  const image::Version& cuda = facts.driver.cuda;
+  return found != 0 && found / 1000 == cuda.major && found % 1000 / 10 == cuda.minor;
+}
+
 // A message whose own words are refuted by the facts beside it.
 CauseCandidate judge_words(const LogFacts& clues, const LogMatch& hit, const Facts& facts,
                            std::string& harmless) {
@@ -106,7 +114,8 @@ CauseCandidate judge_words(const LogFacts& clues, const LogMatch& hit, const Fac
   // Without a GPU in the log, one that is not there is as likely.
   if (hit.id == "tf_cudart" && clues.devices.empty() && !clues.driver.known() && clues.kernel_module.empty())
     said.cause = Cause::no_device;
-  if (hit.cause == Cause::driver_too_old && facts.call.has(35) && is_new_enough(clues, facts)) {
+  if (hit.cause == Cause::driver_too_old && facts.call.has(35) && is_new_enough(clues, facts) &&
+      !names_driver(hit, facts)) {
     said.cause = Cause::driver_mismatch;
     said.confidence = kContradicted;
     said.because = another_libcuda(clues, facts);

@@ -106,7 +106,7 @@ unsigned needs_of(std::string_view pattern, std::string_view program) {
       need::linux);
   add(holds_any(pattern, {"list}", "ARCH_LIST=", "ARCHITECTURES=\"", "compute_", "=sm_"}), need::gpu);
   add(contains(pattern, "apt-get install"), need::manager);
-  add(holds_any(pattern, {"sudo modprobe", "sudo rmmod", "sudo dmesg", "sudo systemctl", "sudo reboot",
+  add(holds_any(pattern, {"sudo modprobe", "sudo rmmod", "sudo dmesg", "sudo systemctl", "modinfo -F",
                           "sudo nvidia-", "sudo mount", "sudo mokutil", "sudo dkms", "sudo akmods",
                           "sudo tee /etc", "sudo ubuntu-drivers"}),
       need::host);

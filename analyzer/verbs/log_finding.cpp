@@ -75,7 +75,7 @@ std::string headline_of(const input::LogFacts& clues, const diagnose::Judgment& 
   if (cause == Cause::out_of_memory && clues.has("pinned"))
     return std::string(advise::title_of_message("host_pinned", judgment.facts));
   const input::GpuMemory& memory = clues.memory;
-  if (cause == Cause::out_of_memory && memory.known() && memory.asked != 0 && memory.free >= memory.asked)
+  if (cause == Cause::out_of_memory && memory.known() && memory.had_room())
     return fmt::format("an allocation of {} failed, although the GPU has {} free",
                        diagnose::memory_text(memory.asked), diagnose::memory_text(memory.free));
   if (const std::string_view of_code = diagnose::headline_of_code(code, cause); !of_code.empty())

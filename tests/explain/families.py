@@ -20,7 +20,7 @@ FAMILIES = [
     (["/usr/local/cuda-12.4/compat/libcuda.so.1", MISMATCH], "driver-mismatch", "you", r"grep -v compat"),
     (["docker run --gpus all vllm/vllm-openai:v0.15.0", MISMATCH], "driver-mismatch", "you", r"/usr/local/nvidia/lib64"),
     (["export LD_LIBRARY_PATH=/usr/local/corex/lib64", MISMATCH], "driver-mismatch", "you", r"one maker"),
-    (["unattended-upgrades: nvidia-driver-580", MISMATCH], "driver-mismatch", "you", r"/proc/driver/nvidia/version; nvidia-smi"),
+    (["unattended-upgrades: nvidia-driver-580", MISMATCH], "driver-mismatch", "you", r"/proc/driver/nvidia/version; modinfo"),
     # nvidia-smi's CUDA beyond its driver's branch is the CUDA of a compat package.
     (["Driver Version: 545.23.08    CUDA Version: 12.5", MISMATCH], "driver-mismatch", "you", r"grep -v compat"),
     (["Driver Version: 580.95.05    CUDA Version: 13.0", MISMATCH], "driver-mismatch", "you", r"ldconfig -p"),

@@ -201,10 +201,31 @@ TEST(Structures, MemoryIsCounted) {
       oom("(GPU 0; 11.77 GiB total capacity; 3.00 GiB already allocated; 300.00 MiB free; 11.00 GiB reserved "
           "in total by PyTorch)");
   EXPECT_THAT(first_command(old), HasSubstr("expandable_segments"));
+  // In a container PyTorch lists its own process by another number.
+  const Finding by_number =
+      oom("GPU 0 has a total capacity of 23.65 GiB of "
+          "which 205.00 MiB is free. Process 412 has 23.40 GiB "
+          "memory in use. Of the allocated memory 22.80 GiB is allocated by PyTorch, and 110.00 MiB is "
+          "reserved by PyTorch but unallocated.");
+  EXPECT_THAT(by_number.fixes.front().title, HasSubstr("this process need less"));
+  // A hair more than was asked for is no room.
+  const Finding full = oom(
+      "GPU 0 has a total capacity of 5.80 GiB of "
+      "which 2.01 GiB is free. Including non-PyTorch memory, "
+      "this process has 3.70 GiB memory in use. Of the allocated memory 3.50 GiB is allocated by PyTorch, "
+      "and 20.00 MiB is reserved by PyTorch but unallocated.");
+  EXPECT_THAT(full.headline, Not(HasSubstr("although")));
   const Finding free =
       oom("GPU 0 has a total capacity of 23.65 GiB of "
           "which 20.10 GiB is free.");
   EXPECT_THAT(free.headline, HasSubstr("20.1"));
+}
+
+TEST(Structures, TheDriverThatAMessageNamesIsTheOneThatIsThere) {
+  const std::string warning =
+      "UserWarning: The NVIDIA driver on your system is too old (found version 11040).";
+  EXPECT_EQ(first_of("Driver Version: 470.82.01   CUDA Version: 11.4\nnvcc 11.4\n" + warning + "\n").cause,
+            Cause::driver_too_old);
 }
 
 TEST(Structures, CommandsHaveTheGpuThatWasRead) {

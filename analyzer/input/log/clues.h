@@ -145,6 +145,11 @@ struct GpuMemory {
   std::uint64_t others = 0;    ///< of other processes
   std::uint64_t reserved = 0;  ///< of the process, and in no use
   bool known() const { return total != 0; }
+  /// Whether what was asked for was free, and not only by a hair: an allocator takes whole blocks.
+  bool had_room() const {
+    constexpr std::uint64_t kBlocks = std::uint64_t{256} << 20;
+    return asked != 0 && free >= asked + std::min(kBlocks, total / 16);
+  }
 };
 
 struct LogFacts {

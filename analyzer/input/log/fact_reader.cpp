@@ -396,6 +396,9 @@ void FactReader::set_memory(const std::string& text) {
   std::string unit;
   for (re2::StringPiece rest(text); RE2::FindAndConsume(&rest, *kOther, &number, &unit);)
     memory.others += bytes_of_size(number, unit);
+  // In a container a process does not know its own number: what is listed as another's holds its memory.
+  if (memory.others != 0 && memory.others + memory.own > memory.total)
+    memory.own = std::exchange(memory.others, 0);
   // "free 14.56 / 15.92 GiB", and the table of nvidia-smi: "512MiB / 16376MiB".
   static const RE2 kOfTotal(
       R"((?i)(\bfree:? |\| +)(\d+(?:\.\d+)?) ?([KMG]?)i?B? ?/ ?(\d+(?:\.\d+)?) ?([KMG])i?B\b)");
