@@ -244,7 +244,9 @@ void add_fault_fix(const Facts& at, FixDrafts& fixes) {
     const std::string named = !at.package.name.empty() ? at.package.name.shown()
                               : !software.empty()      ? software
                                                        : at.call.extension;
-    const bool by_pip = data::comes_from_index(named) && !is_shown("not-python", at);
+    // A plain upgrade of what goes with one PyTorch exchanges that, for one without CUDA on Windows.
+    const bool by_pip =
+        data::comes_from_index(named) && !input::goes_with_torch(named) && !is_shown("not-python", at);
     fixes.insert(fixes.begin(),
                  fix_of("take-release-without-fault",
                         {{"what", called(at, named)},

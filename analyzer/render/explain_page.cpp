@@ -38,6 +38,9 @@ struct ExplanationWriter {
     if (explanation_.other) {
       write_answer(outside_cuda(*explanation_.other), 1, at, doc_);
     } else {
+      // Without a problem, a note is the answer.
+      if (!explanation_.findings.empty() && std::ranges::none_of(explanation_.findings, core::is_problem))
+        write_answer(explanation_.findings.front(), 1, at, doc_);
       write_answers(explanation_.findings, at, doc_);
       doc_.notes(core::mapped(explanation_.notes, [](const std::string& note) { return Note{note}; }));
     }

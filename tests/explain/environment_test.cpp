@@ -299,5 +299,26 @@ TEST(Environment, NoStoryWithoutItsSign) {
       HasSubstr("other processes"));
 }
 
+// A warning of no failure is the answer where nothing failed: no answer is empty.
+TEST(Environment, WhatIsNoProblemIsSaid) {
+  const Explanation explanation =
+      explained("NVIDIA GeForce RTX 3060\nLoading render kernels (may take a few minutes the first time)\n");
+  ASSERT_EQ(explanation.findings.size(), 1U);
+  EXPECT_FALSE(is_problem(explanation.findings.front()));
+  EXPECT_THAT(rendered(explanation, Format::text, {}), HasSubstr("PTX"));
+}
+
+// pip exchanges the PyTorch under a package that is for one release of it.
+TEST(Environment, NoPlainUpgradeOfWhatGoesWithOnePyTorch) {
+  const auto first = [](const std::string& package) {
+    return first_command(
+        explained("File \"/opt/env/lib/python3.11/site-packages/" + package +
+                  "/ops.py\", line 9, in run\nRuntimeError: CUDA error: misaligned address\n")
+            .findings.front());
+  };
+  EXPECT_THAT(first("xformers"), Not(HasSubstr("--upgrade")));
+  EXPECT_THAT(first("bitsandbytes"), HasSubstr("--upgrade"));
+}
+
 }  // namespace
 }  // namespace kshim::test

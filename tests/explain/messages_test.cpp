@@ -25,6 +25,8 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"OPTIX_ERROR_PIPELINE_LINK_ERROR in optixPipelineCreate(context, ...) (scene.cpp:61)", Cause::unknown,
+     0},
     {"Cannot load libnvidia-encode.so.1", Cause::library_not_found, 0},
     {"dlopen failed: libnvidia-ml.so.1: cannot open shared object file", Cause::no_device, 0},
     {"Could not find module 'nvml.dll'", Cause::no_device, 0},

@@ -408,14 +408,11 @@ struct LogParser::State {
 
   void take_groups(const LogMatch& match) {
     facts.take_groups(match.groups);
-    if (const auto lib = match.groups.find("lib");
-        lib != match.groups.end() && clues.files.size() < kMaxFiles)
-      clues.files.push_back(lib->second);
+    const auto lib = match.groups.find("lib");
+    if (lib == match.groups.end()) return;
+    if (clues.files.size() < kMaxFiles) clues.files.push_back(lib->second);
     // What looks for an .so runs on no Windows.
-    if (const auto lib = match.groups.find("lib"); lib != match.groups.end() &&
-                                                   match.cause == core::Cause::library_not_found &&
-                                                   core::contains(lib->second, ".so"))
-      lacks_so = true;
+    if (match.cause == core::Cause::library_not_found && core::contains(lib->second, ".so")) lacks_so = true;
   }
 
   // Of two rows that match, one within the other, the longer says more: "ptxas FILE, line 5; fatal:
