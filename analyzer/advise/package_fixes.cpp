@@ -41,7 +41,7 @@ bool never_had_code(std::string_view distribution, image::ComputeCapability cc, 
   if (distribution.empty() || !data::knows_wheels_of(distribution, platform)) return false;
   const auto has = [&](std::string_view name) { return !data::wheels_serving(name, cc, platform).empty(); };
   if (has(distribution)) return false;
-  for (const data::SiblingRow& row : data::knowledge().siblings)
+  for (const data::SiblingRow& row : data::siblings())
     if (row.distribution == distribution && has(row.sibling)) return false;
   // One that came before the oldest row may have had it: only where that row is of the project's beginning.
   return std::ranges::all_of(data::wheels(), [&](const data::WheelRow& row) {

@@ -343,7 +343,7 @@ bool add_wheel_fix(const Facts& at, FixDrafts& fixes, std::string_view distribut
   auto choice = choose_wheel(at, wheel, likely_driver(at), own);
   if (!choice && !own.empty() && !compiles) choice = choose_wheel(at, wheel, likely_driver(at));
   // The same project under another name, with code for other GPUs.
-  for (const data::SiblingRow& row : data::knowledge().siblings) {
+  for (const data::SiblingRow& row : data::siblings()) {
     if (choice || row.distribution != wheel.distribution) continue;
     WheelName sibling;
     sibling.distribution = row.sibling;

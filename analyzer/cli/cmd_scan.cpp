@@ -335,7 +335,7 @@ int list_gpus(const Written& written) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const data::GpuRow& row : data::gpus()) {
     std::vector<std::string> names;
-    for (const data::GpuNameRow& name : data::knowledge().gpu_names)
+    for (const data::GpuNameRow& name : data::gpu_names())
       if (name.cc == row.cc) names.emplace_back(name.name);
     const std::string cc(image::to_name(row.cc).view());
     text += fmt::format("{:<5} {:<16} {}\n", cc, row.family, fmt::join(names, ", "));

@@ -28,7 +28,7 @@ std::string folded(std::string_view name) {
 const std::vector<GpuName>& all_names() {
   static const std::vector<GpuName> kNames = [] {
     std::vector<GpuName> out;
-    for (const GpuNameRow& row : knowledge().gpu_names) out.push_back({std::string(row.name), row.cc});
+    for (const GpuNameRow& row : gpu_names()) out.push_back({std::string(row.name), row.cc});
     for (const OldGpuRow& row : old_gpus()) out.push_back({std::string(row.name), row.cc});
     // Newest first: a Thor's chip has two numbers, and the newer is that of CUDA 13.
     const auto gpus = image::compat_tables().gpus;

@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <deque>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 
 #include "analyzer/core/text.h"
@@ -46,21 +49,17 @@ constexpr Embedded kEmbedded[] = {
 #undef KSHIM_EMBEDDED
 };
 
-/// Read when first asked for: it takes a millisecond. The image library has the built-in tables already.
+/// The tables that were read so far.
 Knowledge& instance() {
-  static Knowledge& built_in = *[] {
-    auto* const out = new Knowledge;
-    for (const Embedded& table : kEmbedded)
-      KnowledgeText(table.text(), table.name).use(*out, ImageLibrary::has_it);
-    return out;
-  }();
-  return built_in;
+  static Knowledge& tables = *new Knowledge;
+  return tables;
 }
 
-/// The files that replaced tables, and the newest date of those in use.
+/// What replaced built-in tables, and the newest date of those in use.
 struct InUse {
   std::string date;
   std::vector<std::string> files;
+  std::set<std::string_view> tables;
 };
 InUse& in_use() {
   static InUse& tables = *[] {
@@ -76,8 +75,32 @@ InUse& in_use() {
   return tables;
 }
 
+#define KSHIM_TABLE(section, Row, ...) #section,
+constexpr std::string_view kTables[] = {
+#include "analyzer/data/tables.def"
+};
+
+/// Reads a built-in table, which is not needed where a file replaced it. The image library has its own copy.
+bool read_built_in(std::string_view table) {
+  static std::deque<KnowledgeText>& built_in = *[] {
+    auto* const out = new std::deque<KnowledgeText>;
+    for (const Embedded& each : kEmbedded)
+      out->emplace_back(each.text(), each.name, KnowledgeText::Rows::when_asked);
+    return out;
+  }();
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  if (in_use().tables.contains(table)) return true;
+  const auto text =
+      std::ranges::find_if(built_in, [&](const KnowledgeText& each) { return each.has(table); });
+  if (text != built_in.end()) text->use(table, instance());  // the tables of tests lack some
+  return true;
+}
+
 void use(KnowledgeText& text, const std::string& file) {
   text.use(instance());
+  for (const std::string_view table : kTables)
+    if (text.has(table)) in_use().tables.insert(table);
   in_use().files.push_back(file);
   in_use().date = std::max(in_use().date, text.date());
 }
@@ -115,16 +138,26 @@ std::vector<std::string> data_folders() {
 
 }  // namespace
 
-const Knowledge& knowledge() { return instance(); }
-#define KSHIM_TABLE(section, Row, ...) \
-  std::span<const Row> section() { return knowledge().section; }
+#define KSHIM_TABLE(section, Row, ...)                                  \
+  std::span<const Row> section() {                                      \
+    [[maybe_unused]] static const bool kRead = read_built_in(#section); \
+    return instance().section;                                          \
+  }
 #include "analyzer/data/tables.def"
+std::span<const WindowsDriverRow> windows_drivers() {
+  toolkits();
+  return instance().windows_drivers;
+}
+std::span<const GpuNameRow> gpu_names() {
+  gpus();
+  return instance().gpu_names;
+}
 const std::string& knowledge_date() { return in_use().date; }
 const std::vector<std::string>& knowledge_files() { return in_use().files; }
 
 bool is_without_source(std::string_view package) {
   const std::string name = normal_name(package);
-  const auto& rows = knowledge().without_source;
+  const auto rows = without_source();
   return std::ranges::any_of(rows, [&](const WithoutSourceRow& row) { return row.package == name; });
 }
 

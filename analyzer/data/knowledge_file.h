@@ -23,8 +23,9 @@ struct Knowledge {
 #define KSHIM_TABLE(section, Row, ...) std::vector<Row> section;
 #include "analyzer/data/tables.def"
 };
-/// The built-in tables are read at the first call.
-const Knowledge& knowledge();
+/// A built-in table is read when it is first asked for, by any thread.
+std::span<const WindowsDriverRow> windows_drivers();
+std::span<const GpuNameRow> gpu_names();
 const std::string& knowledge_date();                ///< of the newest table in use
 const std::vector<std::string>& knowledge_files();  ///< that replaced built-in tables
 

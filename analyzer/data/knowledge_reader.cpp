@@ -268,6 +268,10 @@ constexpr Section kSections[] = {
 #include "analyzer/data/tables.def"
 };
 
+const Section& section_of(std::string_view name) {
+  return *std::ranges::find(kSections, name, &Section::name);
+}
+
 bool is_date(std::string_view text) {
   constexpr std::string_view kForm = "0000-00-00";
   return text.size() == kForm.size() &&
@@ -291,38 +295,62 @@ void read_section(const Section& section, dom::element value, const std::string&
 
 }  // namespace
 
-KnowledgeText::KnowledgeText(std::string_view json, const std::string& file) {
+struct KnowledgeText::Parsed {
+  struct Table {
+    std::string_view name;
+    dom::element rows;
+  };
+  dom::parser parser;  // has the text that `tables` point into
+  std::vector<Table> tables;
+};
+
+KnowledgeText::KnowledgeText(std::string_view json, std::string file, Rows rows)
+    : file_(std::move(file)), parsed_(std::make_unique<Parsed>()) {
   if (json.size() > kMaxKnowledgeBytes)
-    throw std::runtime_error(fmt::format("{}: is larger than 8 MiB", file));
-  dom::parser parser;
+    throw std::runtime_error(fmt::format("{}: is larger than 8 MiB", file_));
   dom::element document;
-  if (const auto error = parser.parse(json.data(), json.size()).get(document); error != simdjson::SUCCESS)
-    throw std::runtime_error(fmt::format("{}: {}", file, simdjson::error_message(error)));
+  if (const auto error = parsed_->parser.parse(json.data(), json.size()).get(document);
+      error != simdjson::SUCCESS)
+    throw std::runtime_error(fmt::format("{}: {}", file_, simdjson::error_message(error)));
   dom::object object;
   std::string_view schema;
   if (document.get(object) != simdjson::SUCCESS || object["schema"].get(schema) != simdjson::SUCCESS ||
       schema != kSchema)
-    throw std::runtime_error(fmt::format("{}: is not of schema {}", file, kSchema));
+    throw std::runtime_error(fmt::format("{}: is not of schema {}", file_, kSchema));
   std::string_view date;
   if (object["date"].get(date) != simdjson::SUCCESS || !is_date(date))
-    throw std::runtime_error(fmt::format("{}: `date` is not a date such as 2026-11-22", file));
+    throw std::runtime_error(fmt::format("{}: `date` is not a date such as 2026-11-22", file_));
   date_ = date;
   for (const auto field : object) {
     if (field.key == "schema" || field.key == "date") continue;
     const auto* section = std::ranges::find(kSections, field.key, &Section::name);
     if (section == std::end(kSections))
-      throw std::runtime_error(fmt::format("{}: there is no table `{}`", file, field.key));
-    read_section(*section, field.value, file, rows_, images_);
-    if (section->name == "toolkits" && rows_.toolkits.empty())
-      throw std::runtime_error(fmt::format("{}: no row of `toolkits` builds for any GPU", file));
-    sections_.push_back(section->name);
+      throw std::runtime_error(fmt::format("{}: there is no table `{}`", file_, field.key));
+    parsed_->tables.push_back({section->name, field.value});
+    if (rows == Rows::now) read(section->name);
   }
 }
 
-void KnowledgeText::use(Knowledge& to, ImageLibrary images) {
-  for (const Section& section : kSections)
-    if (has(section.name)) section.take(rows_, to);
-  if (images == ImageLibrary::has_it) return;
+KnowledgeText::~KnowledgeText() = default;
+
+bool KnowledgeText::has(std::string_view table) const {
+  return std::ranges::any_of(parsed_->tables, [&](const Parsed::Table& each) { return each.name == table; });
+}
+
+void KnowledgeText::read(std::string_view table) {
+  for (const Parsed::Table& each : parsed_->tables)
+    if (each.name == table) read_section(section_of(table), each.rows, file_, rows_, images_);
+  if (table == "toolkits" && rows_.toolkits.empty())
+    throw std::runtime_error(fmt::format("{}: no row of `toolkits` builds for any GPU", file_));
+}
+
+void KnowledgeText::use(std::string_view table, Knowledge& to) {
+  read(table);
+  section_of(table).take(rows_, to);
+}
+
+void KnowledgeText::use(Knowledge& to) {
+  for (const Parsed::Table& table : parsed_->tables) section_of(table.name).take(rows_, to);
   image::CompatTables tables = image::compat_tables();
   if (has("gpus")) {
     tables.gpus = store().gpus.emplace_back(std::move(images_.gpus));

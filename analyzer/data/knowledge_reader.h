@@ -8,7 +8,6 @@ namespace kshim::data {
 
 inline constexpr std::size_t kMaxKnowledgeBytes = std::size_t{8} << 20;
 
-enum class ImageLibrary : bool { takes_it, has_it };
 /// The tables of the image library that a text brings.
 struct ImageTables {
   std::vector<image::ComputeCapabilityInfo> gpus;
@@ -19,16 +18,24 @@ struct ImageTables {
 
 class KnowledgeText {
  public:
-  /// Throws std::runtime_error that names file, row and field of what is wrong.
-  KnowledgeText(std::string_view json, const std::string& file);
+  /// Reads the rows at once, or when their table is asked for: the command needs few tables of many.
+  enum class Rows : bool { now, when_asked };
+  /// Throws std::runtime_error that names file, row and field of what is wrong; so do the others.
+  KnowledgeText(std::string_view json, std::string file, Rows rows = Rows::now);
+  ~KnowledgeText();
   const std::string& date() const { return date_; }
-  /// Puts its tables in the place of those that are there, once; image::select_image judges by them, too.
-  void use(Knowledge& to, ImageLibrary images = ImageLibrary::takes_it);
+  bool has(std::string_view table) const;
+  /// Puts a table in the place of the one that is there, once.
+  void use(std::string_view table, Knowledge& to);
+  /// Puts all of them there, once; image::select_image judges by them, too.
+  void use(Knowledge& to);
 
  private:
-  bool has(std::string_view name) const { return std::ranges::find(sections_, name) != sections_.end(); }
+  struct Parsed;
+  void read(std::string_view table);
+  std::string file_;
   std::string date_;
-  std::vector<std::string_view> sections_;
+  std::unique_ptr<Parsed> parsed_;
   Knowledge rows_;
   ImageTables images_;
 };

@@ -46,7 +46,7 @@ DriverSupport driver_support(const GpuRow& gpu, Version driver, std::string_view
 bool can_ever_run(std::optional<image::ComputeCapability> device, Version cuda) {
   const GpuRow* gpu = device ? find_gpu(*device) : nullptr;
   if (gpu == nullptr || !cuda.known()) return true;
-  for (const JetpackRow& row : knowledge().jetpacks)
+  for (const JetpackRow& row : jetpacks())
     if (row.cc == gpu->cc) return !(row.last_cuda < cuda);
   return gpu->last_branch == 0 || reaches(last_driver_cuda(*gpu), cuda);
 }

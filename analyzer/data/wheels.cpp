@@ -149,7 +149,7 @@ WheelName wheel_name(std::string_view package, std::string_view version, std::st
       out.distribution = row.distribution;
   }
   if (out.distribution.empty()) {
-    for (const ProjectNameRow& row : knowledge().project_names) {
+    for (const ProjectNameRow& row : project_names()) {
       if (is_variant_of(name, row.name)) out.distribution = row.distribution;
     }
   }
@@ -171,15 +171,14 @@ std::string_view project_of(std::string_view package) {
     for (const auto& row : rows)
       if (found.empty() && is_variant_of(from, row.*project)) found = row.*project;
   };
-  const Knowledge& known = knowledge();
-  look(name, known.wheels, &WheelRow::distribution);
-  look(name, known.project_names, &ProjectNameRow::name);
-  look(name, known.builds, &BuildRow::distribution);
-  look(name, known.installers, &InstallerRow::distribution);
-  look(name, known.without_source, &WithoutSourceRow::package);
+  look(name, wheels(), &WheelRow::distribution);
+  look(name, project_names(), &ProjectNameRow::name);
+  look(name, builds(), &BuildRow::distribution);
+  look(name, installers(), &InstallerRow::distribution);
+  look(name, without_source(), &WithoutSourceRow::package);
   for (const std::string_view start : {"nvidia-cuda-", "nvidia-"})
     if (name.starts_with(start))
-      look(std::string_view(name).substr(start.size()), known.vendor_libraries, &VendorLibraryRow::prefix);
+      look(std::string_view(name).substr(start.size()), vendor_libraries(), &VendorLibraryRow::prefix);
   return found;
 }
 
@@ -294,7 +293,7 @@ const CompanionRow* refusing_companion(const WheelRow& row, std::string_view rel
 std::string_view last_with_companions(const WheelRow& row, ComputeCapability cc) {
   bool refused = false;
   std::string_view out;
-  for (const CompanionRow& each : knowledge().companions) {
+  for (const CompanionRow& each : companions()) {
     if (!is_of(each, row) || compare_releases(each.last, row.first) < 0 ||
         compare_releases(each.first, row.last) > 0)
       continue;

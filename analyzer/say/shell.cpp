@@ -395,7 +395,7 @@ std::string text_of(const Command& command) {
 
 std::string driver_release(std::string_view of_linux, bool windows) {
   if (!windows) return std::string(of_linux);
-  const auto& rows = data::knowledge().windows_drivers;
+  const auto& rows = data::windows_drivers();
   const auto row = std::ranges::find(rows, of_linux, &data::WindowsDriverRow::of_linux);
   // Both systems count branches alike, and releases each by itself.
   return std::string(row != rows.end() ? row->of_windows : of_linux.substr(0, of_linux.find('.')));

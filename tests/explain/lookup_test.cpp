@@ -134,7 +134,7 @@ TEST(Gpus, TheLongestNameCounts) {
 }
 
 TEST(Gpus, EveryNameIsOfAGpuThatThereIsAndFindsItself) {
-  for (const GpuNameRow& row : knowledge().gpu_names) {
+  for (const GpuNameRow& row : gpu_names()) {
     EXPECT_NE(find_gpu(row.cc), nullptr) << row.name;
     const auto found = gpus_named_in("NVIDIA " + std::string(row.name));
     ASSERT_EQ(found.size(), 1U) << row.name;

@@ -789,10 +789,10 @@ TEST(Messages, LiteralsLeaveOutNoPatternThatMatches) {
     set.add(pattern);
     patterns.emplace_back(pattern);
   };
-  for (const auto& row : knowledge().messages) add(row.pattern);
-  for (const auto& row : knowledge().clues) add(row.pattern);
-  for (const auto& row : knowledge().not_cuda) add(row.pattern);
-  for (const auto& row : knowledge().signs) add(row.pattern);
+  for (const auto& row : messages()) add(row.pattern);
+  for (const auto& row : clues()) add(row.pattern);
+  for (const auto& row : not_cuda()) add(row.pattern);
+  for (const auto& row : signs()) add(row.pattern);
   RE2::Options options;
   options.set_case_sensitive(false);
   options.set_encoding(RE2::Options::EncodingLatin1);

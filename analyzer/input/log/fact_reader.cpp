@@ -13,7 +13,6 @@ using data::Answer;
 using data::ClueKind;
 using data::GpuName;
 using data::gpus_named_in;
-using data::knowledge;
 
 namespace {
 
@@ -73,15 +72,15 @@ RE2::Options without_case() {
 FactPatterns::FactPatterns(PatternSet& patterns) : first(patterns.size()) {
   patterns.add(data::gpu_name_pattern());
   first_clue = patterns.size();
-  for (const auto& row : knowledge().clues) patterns.add(row.pattern);
+  for (const auto& row : data::clues()) patterns.add(row.pattern);
   first_software = patterns.size();
-  for (const auto& row : knowledge().software) patterns.add(software_pattern(row));
+  for (const auto& row : data::software()) patterns.add(software_pattern(row));
   end = patterns.size();
 }
 
 bool FactPatterns::is_late(int pattern) const {
   return pattern >= first_clue && pattern < first_software &&
-         knowledge().clues[static_cast<std::size_t>(pattern - first_clue)].kind == ClueKind::solved;
+         data::clues()[static_cast<std::size_t>(pattern - first_clue)].kind == ClueKind::solved;
 }
 
 void FactReader::set_driver(Version version) {
@@ -254,8 +253,7 @@ bool find_present(const std::string& behind, std::string& version, std::string& 
 }
 
 void FactReader::add_software(int pattern, const std::string& text) {
-  const std::string name(
-      knowledge().software[static_cast<std::size_t>(pattern - own_.first_software)].package);
+  const std::string name(data::software()[static_cast<std::size_t>(pattern - own_.first_software)].package);
   constexpr int kMaxInALine = 8;
   note_works(pattern, name, text);
   std::size_t from = 0;
@@ -501,7 +499,7 @@ void FactReader::take(int index, const std::string& text) {
     add_software(index, text);
     return;
   }
-  const data::ClueRow& row = knowledge().clues[static_cast<std::size_t>(index - own_.first_clue)];
+  const data::ClueRow& row = data::clues()[static_cast<std::size_t>(index - own_.first_clue)];
   const ClueKind kind = row.kind;
   constexpr std::array kMayAsk = {ClueKind::cc, ClueKind::cc2, ClueKind::sm, ClueKind::driver_module,
                                   ClueKind::toolkit_said};

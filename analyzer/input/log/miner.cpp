@@ -170,7 +170,6 @@ std::vector<std::string> wrapped(const std::string& text) {
 }  // namespace
 
 struct Vocabulary {
-  const data::Knowledge& tables = data::knowledge();
   PatternSet patterns;
   FactPatterns facts{patterns};
   int first_message = 0;
@@ -190,9 +189,9 @@ struct Vocabulary {
 
   Vocabulary() {
     first_message = patterns.size();
-    for (const auto& row : tables.messages) patterns.add(row.pattern);
+    for (const auto& row : data::messages()) patterns.add(row.pattern);
     first_other = patterns.size();
-    for (const auto& row : tables.not_cuda) patterns.add(row.pattern);
+    for (const auto& row : data::not_cuda()) patterns.add(row.pattern);
     name = patterns.add(kNamePattern);
     short_name = patterns.add(kShortNamePattern);
     message_text = patterns.add(message_pattern());
@@ -201,7 +200,7 @@ struct Vocabulary {
     first_number = patterns.size();
     for (const char* pattern : kNumberPatterns) patterns.add(pattern);
     first_sign = patterns.size();
-    for (const auto& row : tables.signs) patterns.add(row.pattern);
+    for (const auto& row : data::signs()) patterns.add(row.pattern);
     hip = patterns.add(kHipPattern);
     cuda_word = patterns.add(kCudaWordPattern);
     library = patterns.add(kLibraryPattern);
@@ -211,11 +210,6 @@ struct Vocabulary {
 };
 
 namespace {
-
-template <class Row>
-const Row& row_of(const std::vector<Row>& rows, int index) {
-  return rows[static_cast<std::size_t>(index)];
-}
 
 const Vocabulary& vocabulary() {
   static const Vocabulary words;
@@ -285,7 +279,7 @@ struct LogParser::State {
   bool has(Sign sign) const {
     return std::any_of(found.begin(), found.end(), [&](int index) {
       return index >= words.first_sign && index < words.hip &&
-             row_of(words.tables.signs, index - words.first_sign).kind == sign;
+             data::signs()[static_cast<std::size_t>(index - words.first_sign)].kind == sign;
     });
   }
 
@@ -325,7 +319,7 @@ struct LogParser::State {
   }
 
   void message(int index, const std::string& text) {
-    const data::MessageRow& row = row_of(words.tables.messages, index - words.first_message);
+    const data::MessageRow& row = data::messages()[static_cast<std::size_t>(index - words.first_message)];
     const bool by_anybody = row.confidence > 0 && row.who == kAnyProgram && !has(words.cuda_token);
     if (by_anybody && !has(words.gpu_word) && !is_in_cuda_code()) return;
     LogMatch hit;
@@ -480,7 +474,7 @@ struct LogParser::State {
   }
 
   void other(int index, const std::string& text) {
-    const data::NotCudaRow& row = row_of(words.tables.not_cuda, index - words.first_other);
+    const data::NotCudaRow& row = data::not_cuda()[static_cast<std::size_t>(index - words.first_other)];
     if (clues.others.size() >= kMaxOthers) return;
     Cut quoted = cut(shown, patterns.groups(index, text).front());
     std::string file;
@@ -492,7 +486,8 @@ struct LogParser::State {
 
   bool is_of_source(int index) const {
     return index >= words.first_message && index < words.first_other &&
-           row_of(words.tables.messages, index - words.first_message).scope == MessageScope::source;
+           data::messages()[static_cast<std::size_t>(index - words.first_message)].scope ==
+               MessageScope::source;
   }
 
   /// The failures that `text`, which is the line or a part of it, tells of.
