@@ -122,20 +122,41 @@ void keep_for_driver(const Facts& at, Install& step) {
   }
 }
 
-/// The first release with these extras is for a newer Python than this one, or for a newer CUDA.
+const data::FirstReleaseRow* first_release(const say::Requirement& package) {
+  const std::string whole =
+      package.extras.empty() ? package.name : fmt::format("{}[{}]", package.name, package.extras);
+  return data::first_row(data::first_releases(), [&](const auto& row) { return row.package == whole; });
+}
+
+/// The first release with these extras is for a newer CUDA.
 bool lacks_extras(const Facts& at, const say::Requirement& package) {
-  const data::FirstReleaseRow* first = data::first_row(data::first_releases(), [&](const auto& row) {
-    return row.package == fmt::format("{}[{}]", package.name, package.extras);
-  });
+  const data::FirstReleaseRow* first = first_release(package);
   if (first == nullptr) return false;
-  const std::string distribution = data::wheel_name(package.name).distribution;
-  const std::string_view beyond = first_beyond_driver(at, distribution);
-  if (!beyond.empty() && data::compare_releases(beyond, first->first) <= 0) return true;
-  if (at.process.python_version.empty()) return false;
-  const data::PythonRow* here = data::find_python(distribution, at.process.python_version);
-  if (here != nullptr) return !data::is_within(first->first, "0", here->last);
-  const std::string_view oldest = data::oldest_python(distribution, first->first);
-  return !oldest.empty() && data::compare_releases(at.process.python_version, oldest) < 0;
+  const std::string_view beyond = first_beyond_driver(at, data::wheel_name(package.name).distribution);
+  return !beyond.empty() && data::compare_releases(beyond, first->first) <= 0;
+}
+
+/// The first release of the package is for a newer Python than this one, and so is all that is published
+/// today where this one is of 2.
+bool lacks_python(const Facts& at, const say::Requirement& package) {
+  const std::string& python = at.process.python_version;
+  if (python.empty() || python.starts_with("2.")) return !python.empty();
+  const data::FirstReleaseRow* first = first_release(package);
+  return first != nullptr && !first->python.empty() && data::compare_releases(python, first->python) < 0;
+}
+
+/// pip would install nothing, or what is too old for the fix: that goes into an environment of a newer
+/// Python.
+void keep_for_python(const Facts& at, FixDraft& fix) {
+  constexpr std::string_view kPython = "3.12";  // all packages that the tables install have wheels for it
+  const auto steps = steps_of<Install>(fix);
+  if (std::ranges::none_of(steps, [&](const Install* step) {
+        return step->tool != "conda" && step->environment.empty() &&
+               std::ranges::any_of(step->packages, [&](const auto& each) { return lacks_python(at, each); });
+      }))
+    return;
+  fix.title += fmt::format(" in a new environment of Python {}", kPython);
+  add_new_environment(kPython, fix);
 }
 
 // pip takes what is there for done: "Requirement already satisfied".
@@ -156,11 +177,9 @@ bool is_satisfied(const Facts& at, const Install& step) {
 
 bool is_void(const Facts& at, const FixDraft& fix) {
   const auto steps = steps_of<Install>(fix);
-  // What is published today has no release for Python 2, and brings no extra to an older one.
   for (const Install* step : steps)
     if (step->tool != "conda" && step->environment.empty() &&
-        (at.process.python_version.starts_with("2.") ||
-         std::ranges::any_of(step->packages, [&](const auto& each) { return lacks_extras(at, each); })))
+        std::ranges::any_of(step->packages, [&](const auto& each) { return lacks_extras(at, each); }))
       return true;
   return !steps.empty() && steps.size() == fix.steps.size() &&
          std::ranges::all_of(steps, [&](const Install* step) { return is_satisfied(at, *step); });
@@ -207,6 +226,7 @@ void keep_feasible(const Facts& at, FixDrafts& fixes) {
   for (FixDraft& fix : fixes)
     for (Install* step : steps_of<Install>(fix))
       if (step->indexes.empty() && step->tool != "conda") keep_for_driver(at, *step);
+  for (FixDraft& fix : fixes) keep_for_python(at, fix);
   for (FixDraft& fix : fixes)
     if (!fix.cuda.known() && fix.kind == FixKind::reinstall && !fix.steps.empty())
       fix.cuda = cuda_of(fix.steps.back());

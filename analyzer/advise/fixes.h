@@ -40,6 +40,9 @@ inline void add_clause(std::string& caveat, std::string_view clause) {
   caveat.append(caveat.empty() || clause.empty() ? "" : "; ").append(clause);
 }
 
+/// What pip is to install goes there; nothing has to be taken out.
+void add_new_environment(std::string_view python, FixDraft& fix);
+
 /// Its row; nullptr where the GPU is not known, or no table knows it.
 inline const data::GpuRow* gpu_of(const diagnose::Facts& at) {
   return at.gpu.cc ? data::find_gpu(*at.gpu.cc) : nullptr;

@@ -183,20 +183,6 @@ std::string other_python(const Facts& at, const WheelChoice& choice, const Wheel
   return std::string(data::newest_python(wheel.distribution, choice.release));
 }
 
-// What pip is to install goes there; nothing has to be taken out.
-void add_new_environment(std::string_view python, FixDraft& fix) {
-  constexpr std::string_view kFolder = "new-env";
-  std::vector<say::Command> steps = {
-      say::command_of("uv venv --python {python} {folder}",
-                      {{"python", std::string(python)}, {"folder", std::string(kFolder)}})};
-  for (say::Install* install : steps_of<say::Install>(fix)) {
-    if (install->tool == "conda") continue;
-    install->environment = kFolder;
-    steps.push_back({{{.action = std::move(*install)}}});
-  }
-  if (steps.size() > 1) fix.steps = std::move(steps);
-}
-
 // Title without its end, commands and caveat.
 FixDraft install(const Facts& at, const WheelChoice& choice, const WheelName& wheel) {
   const Version cuda = cuda_of(choice.row->variant);
@@ -316,6 +302,19 @@ bool add_follower_fix(const Facts& at, const WheelName& wheel, std::string_view 
 }
 
 }  // namespace
+
+void add_new_environment(std::string_view python, FixDraft& fix) {
+  constexpr std::string_view kFolder = "new-env";
+  std::vector<say::Command> steps = {
+      say::command_of("uv venv --python {python} {folder}",
+                      {{"python", std::string(python)}, {"folder", std::string(kFolder)}})};
+  for (say::Install* install : steps_of<say::Install>(fix)) {
+    if (install->tool == "conda") continue;
+    install->environment = kFolder;
+    steps.push_back({{{.action = std::move(*install)}}});
+  }
+  if (steps.size() > 1) fix.steps = std::move(steps);
+}
 
 bool add_wheel_fix(const Facts& at, FixDrafts& fixes, std::string_view distribution) {
   if (at.package.from_source) return false;
