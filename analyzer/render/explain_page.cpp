@@ -74,7 +74,8 @@ struct ExplanationWriter {
   void not_recognized() {
     doc_.say(Tone::warning, "not recognized:",
              explanation_.asked == Asked::log
-                 ? fmt::format("kshim found no CUDA failure that it knows in {}", explanation_.subject)
+                 ? fmt::format("kshim found no CUDA failure that it knows in {}{}", explanation_.subject,
+                               explanation_.line == 0 ? "" : ", whose last error is above")
                  : fmt::format("kshim knows no CUDA error `{}`", explanation_.subject));
     if (!explanation_.nearest.empty())
       doc_.paragraph({{fmt::format("Names that are like it: {}.", core::join(explanation_.nearest, ", "))}},

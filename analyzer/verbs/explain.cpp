@@ -141,6 +141,8 @@ void explain_clues(LogFacts clues, const ExplainRequest& options, Explanation& o
   if (!judgment.harmless.empty()) return;
   if (clues.others.empty()) {
     out.recognized = false;
+    out.line = clues.course.last_error;
+    out.quote = clues.course.last_error_quote;
     return;
   }
   out.other = other_answer(clues, clues.others.front());

@@ -99,7 +99,8 @@ OtherAnswer other_answer(const input::LogFacts& clues, const input::OtherFailure
     // Of what no index has, there is the source.
     const std::string source = pip.empty() || data::comes_from_index(pip) ? "" : std::exchange(pip, ".");
     const core::TemplateWords words = {{"torch_index", advise::torch_index(at)},
-                                       {"pip", pip.empty() ? "PACKAGE" : core::shell_quote(pip)}};
+                                       {"pip", pip.empty() ? "PACKAGE" : core::shell_quote(pip)},
+                                       {"file", other.file.empty() ? "NAME" : core::shell_quote(other.file)}};
     fix.kind = core::FixKind::environment;
     fix.title = core::expand(other.row->remedy, words);
     if (!source.empty()) fix.title += fmt::format(", in a checkout of {}", source);
@@ -111,7 +112,7 @@ OtherAnswer other_answer(const input::LogFacts& clues, const input::OtherFailure
   if (at.process.windows) advise::keep_for_windows(at, fixes);
   advise::Advice advice = advise::printed(at, {std::move(fixes), {}, {}});
   return {other.line, other.quote, other.part,
-          core::expand(other.row->what, {{"dll", other.file.empty() ? "a DLL" : other.file}}),
+          core::expand(other.row->what, {{"file", other.file.empty() ? "a DLL" : other.file}}),
           std::move(advice.fixes.front())};
 }
 

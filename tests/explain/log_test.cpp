@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole logs: which line decides, what is read beside it, and input that no log should be.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 
 namespace kshim::test {
 namespace {
+
+using ::testing::HasSubstr;
 
 const std::string kTraining =
     "PyTorch version: 2.9.1+cu128\n"
@@ -348,6 +351,32 @@ TEST(Log, OtherPlatformsAndTheNetworkAreNamed) {
     EXPECT_TRUE(explanation.findings.empty()) << log;
     EXPECT_TRUE(explanation.other) << log;
   }
+}
+
+// What a build lacks is named, whoever's it is; a search that found nothing and stopped nothing is none.
+TEST(Log, WhatABuildLacksIsNamed) {
+  const auto what = [](const std::string& log) {
+    const Explanation found = explained(log);
+    return found.findings.empty() && found.other ? found.other->what : std::string();
+  };
+  EXPECT_THAT(what("src/solver.h:5:10: fatal error: Eigen/Core: No such file or directory\n"),
+              HasSubstr("header Eigen/Core"));
+  EXPECT_THAT(what("a.cpp:3:10: fatal error: 'zstd.h' file not found\n"), HasSubstr("header zstd.h"));
+  EXPECT_THAT(what("/usr/bin/ld: cannot find -lglog: No such file or directory\n"), HasSubstr("libglog"));
+  EXPECT_THAT(what("CMake Error at a.cmake:230 (message):\n  Could NOT find Boost (missing: X)\n"),
+              HasSubstr("Boost"));
+  EXPECT_THAT(what("src/a.cpp:12:3: error: 'struct m' has no member named 'foo'\n"), HasSubstr("src/a.cpp"));
+  EXPECT_EQ(what("-- Could NOT find Doxygen (missing: DOXYGEN_EXECUTABLE)\n-- Configuring done\n"), "");
+  EXPECT_EQ(explained("a.cu:3:10: fatal error: cuda_runtime.h: No such file or directory\n").findings.size(),
+            1U);
+}
+
+// The log's own last error is there where kshim knows none.
+TEST(Log, WhatIsNotKnownIsQuoted) {
+  const Explanation found = explained("start\nERROR: LoadError: UndefVarError: CuArray not defined\nend\n");
+  EXPECT_FALSE(found.recognized);
+  EXPECT_EQ(found.line, 2U);
+  EXPECT_EQ(explained("start\nend\n").line, 0U);
 }
 
 }  // namespace

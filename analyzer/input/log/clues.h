@@ -27,6 +27,8 @@ struct Course {
   std::string last_finished_quote;
   std::vector<std::uint64_t> on_cpu;  ///< lines that say that the program runs without the GPU
   std::vector<Death> deaths;
+  std::uint64_t last_error = 0;  ///< the last line that tells of an error of any kind; 0 = none
+  std::string last_error_quote;
 };
 
 /// Why the failing line was survived, as a sentence; empty where nothing says so.

@@ -540,6 +540,10 @@ struct LogParser::State {
     if (has(Sign::on_cpu) && course.on_cpu.size() < kMaxHits) course.on_cpu.push_back(clues.lines);
     if (has(Sign::goes_on) && !failing && course.goes_on.size() < kMaxHits)
       course.goes_on.push_back(clues.lines);
+    if (has(Sign::thrown) || has(Sign::dies)) {
+      course.last_error = clues.lines;
+      course.last_error_quote = cut(shown).text;
+    }
     if (failing) return;
     if (has(Sign::works)) {
       course.last_works = clues.lines;
