@@ -139,14 +139,18 @@ RecipeCommand command_for(say::Build build, std::string_view source, std::string
 namespace {
 
 bool is_of(const data::WorkaroundRow& row, const Facts& at) {
-  return (at.package.name == row.package || at.package.software == row.package) && is_shown(row.when, at);
+  return is_shown(row.when, at) &&
+         std::ranges::any_of(core::split(row.package, " "), [&](const std::string& each) {
+           return at.package.name == each || at.package.software == each;
+         });
 }
 
 }  // namespace
 
 bool has_other_ways(const Facts& at) {
-  return std::ranges::any_of(data::workarounds(),
-                             [&](const data::WorkaroundRow& row) { return is_of(row, at); });
+  return std::ranges::any_of(data::workarounds(), [&](const data::WorkaroundRow& row) {
+    return is_of(row, at) && (row.cause == at.cause || row.cause != Cause::library_not_found);
+  });
 }
 
 namespace {
@@ -174,7 +178,14 @@ std::string cupy_for(image::Version driver) {
 bool add_other_ways(const Facts& at, FixDrafts& fixes) {
   const ToolkitRow* toolkit = toolkit_that_driver_reads(at);
   const std::string build = torch_build(at);
+  const std::string variant = build.substr(std::min(build.find('+'), build.size()));
+  const std::string package(at.package.name.empty() ? at.package.software : at.package.name.shown());
   const core::TemplateWords words = {
+      {"package", core::shell_quote(package)},
+      {"pinned",
+       core::shell_quote(at.package.version.empty() ? package : package + "==" + at.package.version)},
+      {"torch_minor", build.substr(0, build.find('.', build.find('.') + 1))},
+      {"torch_variant", variant.empty() ? variant : variant.substr(1)},
       {"torch_build", build.empty() ? "X.Y.0+cuNNN" : build},
       {"unread",
        build.empty() ? "python -c 'import torch; print(torch.__version__)' says which that is; " : ""},
@@ -185,6 +196,11 @@ bool add_other_ways(const Facts& at, FixDrafts& fixes) {
   for (const data::WorkaroundRow& row : data::workarounds()) {
     const bool needs_cuda = core::asks_for(row.command, "cuda");
     const bool needs_drop = core::asks_for(row.title, "last_cuda");
+    // What lies on an index of its own is found by the PyTorch that is there.
+    const bool unread = variant.empty() || variant == "+cuNNN";
+    if (unread && (core::asks_for(row.command, "torch_variant") ||
+                   (at.cause == Cause::library_not_found && core::asks_for(row.command, "torch_build"))))
+      continue;
     if (!is_of(row, at) || row.cause != at.cause || (needs_cuda && toolkit == nullptr) ||
         (needs_drop && last_before_dropped(at) == nullptr))
       continue;

@@ -153,11 +153,12 @@ std::optional<FixDraft> fix_of(const Remedy& row, const Facts& at) {
   for (const auto& [word, text] : at.call.said) words.emplace_back(word, text);
   // CUDA's libraries come as an extra (ctk) from this major version on.
   constexpr unsigned kFirstWithExtra = 12;
-  if (const auto major = at.call.said.find("library_major"); major != at.call.said.end())
-    words.emplace_back(core::first_number<unsigned>(major->second).value_or(0) < kFirstWithExtra
-                           ? "no_ctk_major"
-                           : "ctk_major",
-                       major->second);
+  const auto asked = at.call.said.find("library_cuda");
+  if (const unsigned cuda = asked != at.call.said.end()
+                                ? core::first_number<unsigned>(asked->second).value_or(0)
+                                : at.images.toolkit.major;
+      cuda != 0 && at.call.said.contains("library_major"))
+    words.emplace_back(cuda < kFirstWithExtra ? "no_ctk_major" : "ctk_major", std::to_string(cuda));
   if (has_gap(row.title, words) || has_gap(row.command, words)) return std::nullopt;
   FixDraft fix = fix_of_row(row, row.message.substr(0, row.message.find(' ')), words);
   if (fix.title.empty()) return std::nullopt;
@@ -190,13 +191,37 @@ std::optional<FixDraft> one_cuda_for_both(const Facts& at, TemplateWords words) 
   for (const data::WheelRow& row : data::wheels())
     if (row.distribution == "torch" && row.platform == platform &&
         data::is_within(release, row.first, row.last) &&
-        row.variant.starts_with("cu" + at.call.said.at("library_major")) &&
+        row.variant.starts_with("cu" + at.call.said.at("library_cuda")) &&
         data::can_run(at.gpu.cc, at.driver.cuda, cuda_of(row.variant)) &&
         (chosen == nullptr || cuda_of(chosen->variant) < cuda_of(row.variant)))
       chosen = &row;
   if (release.empty() || chosen == nullptr) return std::nullopt;
   words.insert(words.end(), {{"torch_version", release}, {"index", std::string(chosen->variant)}});
   return advise::fix_of("one-cuda-for-both", words);
+}
+
+// The published build of what asks for it, for the CUDA that is there.
+std::optional<FixDraft> build_for(const Facts& at, unsigned cuda, TemplateWords words) {
+  const data::WheelName wheel = wheel_of(at);
+  const data::InstallerRow* installer = data::find_installer(wheel.distribution, "pip", wheel.version);
+  const std::string_view platform = at.package.platform.empty() ? data::kLinux : at.package.platform;
+  const data::WheelRow* chosen = nullptr;
+  for (const data::WheelRow& row : data::wheels())
+    if (row.distribution == wheel.distribution && row.platform == platform &&
+        cuda_of(row.variant).major == cuda &&
+        (chosen == nullptr || !data::is_within(wheel.version, chosen->first, chosen->last)))
+      chosen = &row;
+  if (installer == nullptr || chosen == nullptr) return std::nullopt;
+  words.insert(words.end(), {{"variant", std::string(chosen->variant)},
+                             {"major", std::to_string(cuda)},
+                             {"pin", {}},
+                             {"installed", words.front().second}});
+  FixDraft fix = advise::fix_of("update-asking-program", words);
+  const bool has_variant =
+      core::asks_for(installer->command, "variant") || core::asks_for(installer->command, "major");
+  if (has_variant && !core::asks_for(installer->command, "packages"))
+    fix.steps = commands_of(installer->command, words);
+  return fix;
 }
 
 bool installs(const FixDraft& fix) {
@@ -300,22 +325,21 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
   // A Jetson's libraries are JetPack's: those of pip are for other boards.
   const bool wheels = python && (in_python || there) && !is_shown("jetson", at);
   if (at.cause == Cause::library_not_found && said("library_wheel") && wheels &&
-      (brought || (plain && (there || (!has_own && !core::contains(pip, '[')))))) {
+      (brought || there || (plain && !has_own && !core::contains(pip, '[')))) {
     FixDraft fix = fix_of(there ? "load-installed-library" : "install-library-wheel", words);
     // PyTorch, TensorFlow and JAX look there by themselves.
-    const std::string& site = at.process.python_env.site;
-    if (!site.empty() && !brought)
+    if (const std::string& site = at.process.python_env.site; !site.empty() && !brought)
       fix.steps.push_back(say::command_of(
           "export LD_LIBRARY_PATH={folder}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
           {{"folder", shell_quote(fmt::format("{}/{}", site, at.call.said.at("library_folder")))}}));
+    else if (!there && !brought)
+      fix.steps.push_back(std::move(fix_of("load-installed-library", words).steps.front()));
     put_first(std::move(fix));
     // To install what asks for it again brings no library that its metadata does not name.
     std::erase_if(fixes,
                   [](const FixDraft& each) { return each.id == "ld_missing" || each.id == "cudnn_load"; });
   }
-  // The number of these is CUDA's.
-  const std::string library = said("library_name") ? at.call.said.at("library_name") : std::string();
-  const bool of_cuda = library == "cublas" || library == "cudart" || library == "nvrtc";
+  const bool of_cuda = said("library_cuda");
   if (at.cause == Cause::library_not_found && said("newer_there") && named && !of_cuda)
     put_first(fix_of("update-for-library", words));
   const char* const other = said("newer_there") ? "newer_there" : "older_there";
@@ -323,13 +347,25 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
     words.emplace_back("asking", named ? words.front().second : "the program");
     words.emplace_back("there", at.call.said.at(other));
     const bool of_torch = words.front().second == "torch";
+    // What asks for the library is exchanged, by its own index before all; PyTorch where that cannot be.
+    FixDrafts ways;
+    if (!of_torch) add_other_ways(at, ways);
+    if (ways.empty())
+      if (auto build = build_for(at, core::first_number<unsigned>(at.call.said.at(other)).value_or(0), words))
+        ways.push_back(std::move(*build));
+    const bool known = !ways.empty();
     auto both = of_torch ? std::nullopt : one_cuda_for_both(at, words);
+    // A program asks for one release of PyTorch, and is published for one CUDA.
+    const bool of_program = std::ranges::any_of(data::software(), [&](const data::SoftwareRow& row) {
+      return row.package == at.package.software && row.use == "program";
+    });
+    if (!known && both && of_program) ways.push_back(*std::exchange(both, std::nullopt));
+    if (!known) ways.push_back(fix_of("update-asking-program", words));
+    if (both) ways.push_back(std::move(*both));
     // What a message's own row installs brings the libraries along.
     const bool installs_them = !fixes.empty() && !steps_of<say::Install>(fixes.front()).empty();
-    if (both)
-      put_first(std::move(*both));
-    else
-      fixes.insert(fixes.begin() + (installs_them ? 1 : 0), fix_of("update-asking-program", words));
+    fixes.insert(fixes.begin() + (installs_them && !known ? 1 : 0), std::make_move_iterator(ways.begin()),
+                 std::make_move_iterator(ways.end()));
   }
   if (at.cause == Cause::library_not_found && said("folder")) put_first(fix_of("name-library-folder", words));
   if (at.cause == Cause::mixed_cuda_libraries && said("remove"))

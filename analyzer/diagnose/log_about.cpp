@@ -2,6 +2,8 @@
 // What the advice depends on, as far as a log tells.
 #include <re2/re2.h>
 
+#include <cmath>
+
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/about.h"
@@ -92,15 +94,32 @@ std::optional<LibraryFile> library_of(const std::string& file) {
   return out;
 }
 
-// The major version of that library that the log lists as there: these have CUDA's number. What a wheel of
-// PyTorch is for goes before a toolkit, which no wheel loads.
-std::string listed_major(const LogFacts& clues, const std::string& name) {
-  if (const auto there = clues.libraries.find(name); there != clues.libraries.end()) return there->second;
+// The CUDA whose library has this number, where one alone has: libcufft.so.11 is of 12. 0: it does not tell.
+unsigned cuda_of(const LibraryFile& file) {
+  const unsigned number = core::first_number<unsigned>(file.major).value_or(0);
+  constexpr std::array kNumbered = {"cublas", "cudart", "nvrtc", "nvjitlink"};
+  constexpr std::array kOnce = {"cusolver", "cusparse"};  // up to CUDA 10
+  constexpr unsigned kLast = 10;
+  if (core::contains(kNumbered, file.name) || (number <= kLast && core::contains(kOnce, file.name)))
+    return number;
+  if (file.name != "cufft" && !core::contains(kOnce, file.name)) return 0;
+  std::set<unsigned> found;
+  for (const data::LibraryWheelRow& row : data::library_wheels())
+    if (core::to_lower(row.stem) == "lib" + core::to_lower(file.name) && row.number == file.major)
+      found.insert(static_cast<unsigned>(row.cuda));
+  return found.size() == 1 ? *found.begin() : 0;
+}
+
+// The major version of that library that the log lists as there, or of CUDA, whose number it has. What a
+// wheel of PyTorch is for goes before a toolkit, which no wheel loads.
+std::string listed_major(const LogFacts& clues, const std::string& name, bool numbered) {
+  const bool counted_apart = numbered && name != "cublas" && name != "cudart" && name != "nvrtc";
+  if (const auto there = clues.libraries.find(name); there != clues.libraries.end() && !counted_apart)
+    return there->second;
   if (name == "cudnn") {
     const PackageMention* package = find_package(clues, "cuDNN");
     return package == nullptr ? std::string() : package->version.substr(0, package->version.find('.'));
   }
-  const bool numbered = name == "cublas" || name == "cudart" || name == "nvrtc";
   const PackageMention* torch = find_package(clues, "torch");
   if (numbered && torch != nullptr && torch->variant.starts_with("cu1") && torch->variant.size() > 3)
     return torch->variant.substr(2, 2);
@@ -254,8 +273,8 @@ std::string folder_of(const LogFacts& clues, const std::string& file) {
 
 // Words that fixes may ask for: what the message names, and what is listed beside it.
 void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
-  constexpr std::array kWords = {"want",  "have",  "variable", "needs",  "symbol",
-                                 "named", "limit", "api",      "min_any"};
+  constexpr std::array kWords = {"want",  "have",  "variable", "needs", "symbol",
+                                 "named", "limit", "api",      "total", "min_any"};
   if (message != nullptr)
     for (const char* word : kWords)
       // A message that is printed again may be shorter.
@@ -266,23 +285,32 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
     if (std::string driver = driver_with(symbol->second.substr(0, symbol->second.find("_v")));
         !driver.empty())
       at.call.said["driver"] = std::move(driver);
+  // "Free memory (19.77/22.05 GiB)": what part of it is free, in hundredths.
+  if (at.call.said.contains("total") && at.call.said.contains("have")) {
+    const auto size = [&](const char* word) { return std::strtod(at.call.said.at(word).c_str(), nullptr); };
+    const double part = std::floor(size("have") / std::max(size("total"), 1e-3) * 100) / 100;
+    at.call.said["fraction"] = fmt::format("{:.2f}", part);
+    // Less than that is no room for a model: another process holds it.
+    constexpr double kRoom = 0.6;
+    if (part < kRoom) at.process.shows.emplace_back("memory-other");
+  }
   if (const auto missing = library_of(at.file.path); missing && at.cause == Cause::library_not_found) {
     at.call.said["library_name"] = missing->name == "cudnn" ? "cuDNN" : missing->name;
     at.call.said["library_major"] = missing->major;
-    unsigned wanted = 0;
-    unsigned there = 0;
-    const std::string listed = listed_major(clues, missing->name);
-    std::from_chars(missing->major.data(), missing->major.data() + missing->major.size(), wanted);
-    std::from_chars(listed.data(), listed.data() + listed.size(), there);
-    const ToolkitRow* last = data::toolkit_at_most({static_cast<std::uint16_t>(wanted), 99});
-    const bool numbered = missing->name == "cublas" || missing->name == "cudart" || missing->name == "nvrtc";
-    if (numbered && last != nullptr && last->version.major == wanted)
+    const unsigned cuda = cuda_of(*missing);
+    const std::string listed = listed_major(clues, missing->name, cuda != 0);
+    const unsigned number = core::first_number<unsigned>(missing->major).value_or(0);
+    const unsigned wanted = cuda != 0 ? cuda : number;
+    const unsigned there = core::first_number<unsigned>(listed).value_or(0);
+    const ToolkitRow* last = data::toolkit_at_most({static_cast<std::uint16_t>(cuda), 99});
+    if (cuda != 0) at.call.said["library_cuda"] = std::to_string(cuda);
+    if (last != nullptr && last->version.major == cuda)
       at.call.said["cuda_packages"] = fmt::format("{}-{}", last->version.major, last->version.minor);
     at.call.said["library_file"] = core::basename_of(at.file.path);
     if (missing->name == "cudnn") {
-      const unsigned cuda = at.images.toolkit.known() ? at.images.toolkit.major : 12;
+      const unsigned of = at.images.toolkit.known() ? at.images.toolkit.major : 12;
       at.call.said["cudnn_major"] = missing->major;
-      at.call.said["cudnn_package"] = wanted < 9 ? "libcudnn8" : fmt::format("libcudnn9-cuda-{}", cuda);
+      at.call.said["cudnn_package"] = number < 9 ? "libcudnn8" : fmt::format("libcudnn9-cuda-{}", of);
     }
     if (there == 0 || there == wanted) say_library_wheel(at, at.images.toolkit.major);
     if (there != 0 && there != wanted) at.call.said[there > wanted ? "newer_there" : "older_there"] = listed;
@@ -323,7 +351,7 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
       {"jetson", gpu != nullptr && gpu->tegra},   {"compat", newer || is_ahead_of_its_driver(clues)},
       {"arch-listed", is_listed(clues, message)}, {"arch-not-listed", !is_listed(clues, message)},
       {"released-program", at.package.released},  {"not-python", is_of_another_language(clues, message)}};
-  at.process.shows.assign(clues.shows.begin(), clues.shows.end());
+  at.process.shows.insert(at.process.shows.end(), clues.shows.begin(), clues.shows.end());
   for (const auto& [what, is] : shown)
     if (is && !core::contains(at.process.shows, what)) at.process.shows.emplace_back(what);
   say_memory(clues, at);
@@ -392,6 +420,16 @@ bool is_released(std::string_view package) {
 
 }  // namespace
 
+std::string torch_build_of(const LogFacts& clues) {
+  const PackageMention* torch = find_package(clues, "torch");
+  if (torch == nullptr || torch->version.empty()) return {};
+  const std::string variant = !torch->variant.empty() ? torch->variant
+                              : clues.toolkit.known()
+                                  ? fmt::format("cu{}{}", clues.toolkit.major, clues.toolkit.minor)
+                                  : "cuNNN";
+  return fmt::format("{}+{}", torch->version, variant);
+}
+
 std::string memory_text(std::uint64_t bytes) {
   constexpr double kMiB = 1024.0 * 1024;
   const double size = static_cast<double>(bytes) / kMiB;
@@ -407,15 +445,8 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   at.images.toolkit_how = clues.toolkit_assumed ? "as --assume-toolkit says" : "the log names it";
   at.process.python = clues.has("python");
   at.process.python_version = clues.python_release;
-  if (const PackageMention* torch = find_package(clues, "torch")) {
-    at.process.torch = true;
-    const std::string variant = !torch->variant.empty() ? torch->variant
-                                : clues.toolkit.known()
-                                    ? fmt::format("cu{}{}", clues.toolkit.major, clues.toolkit.minor)
-                                    : std::string();
-    if (!torch->version.empty())
-      at.package.torch_build = fmt::format("{}+{}", torch->version, variant.empty() ? "cuNNN" : variant);
-  }
+  at.process.torch = find_package(clues, "torch") != nullptr;
+  at.package.torch_build = torch_build_of(clues);
   at.file.links_torch = at.process.torch;
   if (judgment.hit != nullptr) at.call.extension = package_that_called(clues, *judgment.hit);
   set_program(clues, judgment.hit, at);
@@ -447,7 +478,8 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
     const auto built =
         std::find_if(clues.packages.begin(), clues.packages.end(), [](const PackageMention& each) {
           return std::ranges::any_of(data::workarounds(), [&](const auto& row) {
-            return row.package == each.name && core::asks_for(row.command, "torch_build");
+            return core::contains(core::split(row.package, " "), each.name) &&
+                   core::asks_for(row.command, "torch_build");
           });
         });
     if (built != clues.packages.end()) package = &*built;

@@ -43,6 +43,8 @@ std::optional<CauseCandidate> library_without(const input::LogFacts& clues, imag
 bool shows_no_driver(const input::LogFacts& clues);
 /// "9.43 GiB".
 std::string memory_text(std::uint64_t bytes);
+/// "2.4.1+cu121", with +cuNNN where the log does not say which CUDA it is for; empty without a release.
+std::string torch_build_of(const input::LogFacts& clues);
 
 /// The hit of the table messages on the deciding line that speaks for the cause; nullptr where none does.
 const input::LogMatch* message_behind(const input::LogFacts& clues, const Judgment& judgment);

@@ -7,6 +7,7 @@
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/remedies.h"
 #include "analyzer/core/text.h"
+#include "analyzer/diagnose/log_diagnosis.h"
 #include "analyzer/owner/databases.h"
 #include "analyzer/owner/distributions.h"
 #include "analyzer/owner/finder.h"
@@ -104,7 +105,18 @@ OtherAnswer other_answer(const input::LogFacts& clues, const input::OtherFailure
     fix.kind = core::FixKind::environment;
     fix.title = core::expand(other.row->remedy, words);
     if (!source.empty()) fix.title += fmt::format(", in a checkout of {}", source);
-    if (!other.row->command.empty()) {
+    // By its own index or its own build, as where it asks for a library of another CUDA.
+    advise::FixDrafts ways;
+    if (base == "torch" && !pip.empty()) {
+      at.cause = core::Cause::library_not_found;
+      at.package.name = source.empty() ? pip : source;
+      at.package.torch_build = diagnose::torch_build_of(clues);
+      at.process.shows.assign(clues.shows.begin(), clues.shows.end());
+      advise::add_other_ways(at, ways);
+    }
+    if (!ways.empty()) {
+      fix = std::move(ways.front());
+    } else if (!other.row->command.empty()) {
       fix.title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(fix.title.front())));
       fix.steps = advise::commands_of(other.row->command, words);
     }

@@ -112,9 +112,9 @@ const Told kTold[] = {
      "", Actor::you, "TdrDelay"},
     // Asserts in kernels, by their condition.
     {"Indexing.cu:94: block: [3,0,0], thread: [1,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n",
-     "index", Actor::you, "largest index"},
+     "index", Actor::you, "min() and max()"},
     {"Loss.cu:24: block: [0,0,0], thread: [1,0,0] Assertion `t >= 0 && t < n_classes` failed.\n", "label",
-     Actor::you, "number of classes"},
+     Actor::you, "number of the model's outputs"},
     {"Loss.cu:91: block: [0,0,0], thread: [1,0,0] Assertion `input_val >= zero && input_val <= one` "
      "failed.\n",
      "between 0 and 1", Actor::you, "sigmoid"},

@@ -279,8 +279,9 @@ TEST(FirstFix, WhatNoIndexHasIsBuiltInACheckout) {
                                         "/_C.so: undefined symbol: _ZN3c104cuda\n");
     return found.other ? join(found.other->remedy.commands, "\n") : std::string();
   };
-  EXPECT_THAT(command("detectron2"), ContainsRegex(" \\.$"));
-  EXPECT_THAT(command("pytorch3d"), ContainsRegex(" \\.$"));
+  EXPECT_THAT(command("apex"), ContainsRegex(" \\.$"));
+  EXPECT_THAT(command("pointnet2_ops"), ContainsRegex(" \\.$"));
+  EXPECT_THAT(command("pytorch3d"), HasSubstr("git+https://github.com/facebookresearch/pytorch3d.git"));
   EXPECT_THAT(command("torchvision"), HasSubstr("torchvision"));
 }
 
@@ -452,6 +453,124 @@ TEST(FirstFix, AnAttentionThatTheGpuLacksIsSwitched) {
   EXPECT_THAT(command_for(log), HasSubstr("VLLM_USE_V1=0"));
   EXPECT_THAT(first_fix("RTX 3060\nerror: fp8e4nv data type is not supported on CUDA arch < 89\n").title,
               HasSubstr("float8_e5m2"));
+}
+
+TEST(FirstFix, AnInstalledLibraryIsPutWhereTheLoaderLooks) {
+  const std::string missing =
+      "Unable to load any of {libcudnn_ops.so.9.1.0, libcudnn_ops.so.9.1, libcudnn_ops.so.9}\n";
+  const std::string own =
+      "./tool: error while loading shared libraries: libcublas.so.12: cannot open shared object file\n";
+  const std::string logs[] = {
+      "Successfully installed ctranslate2-4.5.0 nvidia-cudnn-cu12-9.6.0.74 nvidia-cublas-cu12-12.6.4.1\n" +
+          missing,
+      "ctranslate2              4.6.0\nnvidia-cudnn-cu12        9.10.2.21\n" + missing,
+      "onnxruntime-gpu==1.20.1\nRequirement already satisfied: nvidia-cudnn-cu12 in "
+      "./v/lib/python3.10/site-packages "
+      "(9.5.0.50)\n[E:onnxruntime] Failed to load library libonnxruntime_providers_cuda.so with error: "
+      "libcudnn.so.9: "
+      "cannot open shared object file: No such file or directory\n",
+      "Name: nvidia-cublas-cu12\nVersion: 12.4.5.8\n$ ./tool\n" + own};
+  for (const std::string& log : logs) {
+    EXPECT_THAT(command_for(log), HasSubstr("export LD_LIBRARY_PATH=")) << log;
+    EXPECT_THAT(command_for(log), Not(HasSubstr("pip install"))) << log;
+  }
+  // What pip tells of is not there yet.
+  EXPECT_THAT(
+      commands_for("ERROR: No matching distribution found for nvidia-cudnn-cu12==9.9.9\nctranslate2 4.5.0\n" +
+                   missing),
+      HasSubstr("pip install"));
+}
+
+TEST(FirstFix, WhatAsksForAnotherCudaIsExchangedAndNotTheLibrary) {
+  const auto log = [](const char* torch, const char* frame, const char* library) {
+    return fmt::format(
+        "torch {}\n  File \"/e/lib/python3.10/site-packages/{}\", line 3, in <module>\nImportError: {}: "
+        "cannot open "
+        "shared object file: No such file or directory\n",
+        torch, frame, library);
+  };
+  EXPECT_THAT(command_for(log("2.4.1+cu121", "torch_scatter/__init__.py", "libcudart.so.11.0")),
+              HasSubstr("data.pyg.org/whl/torch-2.4.0+cu121.html"));
+  EXPECT_THAT(command_for(log("2.3.0+cu121", "dgl/_ffi/base.py", "libcusparse.so.11")),
+              HasSubstr("data.dgl.ai/wheels/torch-2.3/cu121/repo.html"));
+  EXPECT_THAT(command_for(log("2.6.0+cu124", "detectron2/layers/deform_conv.py", "libcudart.so.11.0")),
+              HasSubstr("detectron2.git"));
+  EXPECT_THAT(command_for(log("2.5.1+cu124", "flash_attn/a.py", "libcudart.so.11.0")),
+              HasSubstr("--no-build-isolation"));
+  EXPECT_THAT(first_fix(log("2.0.1+cu118", "spconv/core_cc.py", "libcusolver.so.10")).title,
+              HasSubstr("spconv for CUDA 11"));
+  // libcufft.so.11 is of CUDA 12, and libcusolver.so.11 of two.
+  EXPECT_THAT(first_fix(log("2.7.0+cu118", "own_ext/a.py", "libcufft.so.11")).title,
+              HasSubstr("for CUDA 11"));
+  EXPECT_THAT(first_fix(log("2.4.1+cu121", "own_ext/a.py", "libcusolver.so.11")).title,
+              Not(HasSubstr("for CUDA 12, which is there")));
+  for (const char* library : {"libcudart.so.11.0", "libcublas.so.11"})
+    EXPECT_THAT(commands_for(log("2.4.1+cu121", "torch_scatter/__init__.py", library)),
+                Not(HasSubstr("nvidia-cu")));
+}
+
+TEST(FirstFix, AnExtensionOfAnotherPyTorchIsTakenFromItsIndexOrCompiled) {
+  const auto command = [](const std::string& before, const char* file) {
+    const std::string log =
+        before + "ImportError: /e/lib/python3.12/site-packages/" + file +
+        ".cpython-312-x86_64-linux-gnu.so: undefined symbol: _ZNK3c1017SymbolicShapeMeta4initEv\n";
+    return rendered(explained(log), Format::text, {});
+  };
+  EXPECT_THAT(command("PyTorch 2.7.0a0+7c8ec84dab.nv25.03\n", "flash_attn_2_cuda"),
+              HasSubstr("FORCE_BUILD=TRUE"));
+  EXPECT_THAT(command("nvcr.io/nvidia/pytorch:24.07-py3\n", "causal_conv1d_cuda"),
+              HasSubstr("FORCE_BUILD=TRUE"));
+  EXPECT_THAT(command("torch 2.4.1+cu121\n", "flash_attn_2_cuda"), Not(HasSubstr("FORCE_BUILD")));
+  EXPECT_THAT(command("torch 2.6.0+cu124\n", "torch_sparse/_convert_cuda"),
+              HasSubstr("data.pyg.org/whl/torch-2.6.0+cu124.html"));
+}
+
+TEST(FirstFix, TheAbiStandsInTheSymbol) {
+  const auto page = [](const char* symbol) {
+    return rendered(
+        explained(fmt::format("ImportError: /e/flash_attn_2_cuda.so: undefined symbol: {}\n", symbol)),
+        Format::text, {});
+  };
+  EXPECT_THAT(page("_ZN3c105ErrorC2ENS_14SourceLocationESs"), HasSubstr("cxx11abiFALSE"));
+  EXPECT_THAT(page("_ZN5torch3jit17parseSchemaOrNameERKSs"), HasSubstr("cxx11abiFALSE"));
+  EXPECT_THAT(page("_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcEE"),
+              HasSubstr("cxx11abiTRUE"));
+  EXPECT_THAT(page("_ZN3c104cuda9SetDeviceEi"), Not(HasSubstr("cxx11abi")));
+}
+
+TEST(FirstFix, VllmsNumbersAreInItsOptions) {
+  EXPECT_THAT(
+      command_for(
+          "ValueError: The model's max seq len (32768) is larger than the maximum number of tokens that "
+          "can be stored in KV cache (7344). Try increasing `gpu_memory_utilization`\n"),
+      HasSubstr("--max-model-len 7344"));
+  EXPECT_THAT(
+      command_for(
+          "ValueError: To serve at least one request with the models's max seq len (40960), (5.62 GiB KV "
+          "cache is needed, which is larger than the available KV cache memory (3.05 GiB). Based on the "
+          "available memory, the estimated maximum model length is 22192.\n"),
+      HasSubstr("--max-model-len 22192"));
+  const auto free = [](const char* have) {
+    return command_for(
+        fmt::format("ValueError: Free memory on device cuda:0 ({}/22.05 GiB) on startup is less than desired "
+                    "GPU memory utilization (0.9, 19.84 GiB).\n",
+                    have));
+  };
+  EXPECT_THAT(free("19.77"), HasSubstr("--gpu-memory-utilization 0.89"));
+  EXPECT_THAT(free("3.1"), HasSubstr("nvidia-smi"));
+}
+
+TEST(FirstFix, AnIndexBeyondThePositionsIsALongInput) {
+  const std::string index =
+      "Indexing.cu:1141: indexSelectLargeIndex: block: [4,0,0], thread: [5,0,0] Assertion `srcIndex < "
+      "srcSelectDimSize` failed.\n";
+  EXPECT_THAT(
+      first_fix("Token indices sequence length is longer than the specified maximum sequence length for this "
+                "model (1412 > 512).\n" +
+                index)
+          .title,
+      HasSubstr("positions"));
+  EXPECT_THAT(first_fix(index).title, HasSubstr("min() and max()"));
 }
 
 }  // namespace

@@ -25,6 +25,15 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"Could not load library libcublasLt.so.12. Error: libcublasLt.so.12: cannot open shared object file",
+     Cause::library_not_found, 0},
+    {"Free memory on device cuda:0 (19.7/22.0 GiB) on startup is less than desired GPU memory utilization "
+     "(0.9, 19.8 "
+     "GiB)",
+     Cause::out_of_memory, 0},
+    {"RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.", Cause::out_of_memory,
+     0},
+    {"ValueError: No available memory for the cache blocks.", Cause::out_of_memory, 0},
     {"OPTIX_ERROR_PIPELINE_LINK_ERROR in optixPipelineCreate(context, ...) (scene.cpp:61)", Cause::unknown,
      0},
     {"Cannot load libnvidia-encode.so.1", Cause::library_not_found, 0},

@@ -104,7 +104,7 @@ STEPS = [
     # Memory that is free is not what is missing.
     (["CUDA error: out of memory", "VRAM: free 14.56 / 15.92 GiB", "tensor.pin_memory()"], r"else limits", "you", None),
     # A wheel that pip lists is there; one of another major version is not.
-    (["$ pip list", "nvidia-cublas-cu12        12.4.5.8", "app: libcublas.so.12: cannot open shared object file"], r"LD_LIBRARY_PATH=.*/nvidia/cublas/lib", "you", "pip install"),
+    (["$ pip list", "nvidia-cublas-cu12        12.4.5.8", "app: libcublas.so.12: cannot open shared object file"], r"LD_LIBRARY_PATH=.*/nvidia/.*/lib", "you", "pip install"),
     (["$ pip list", "nvidia-cudnn-cu12        9.1.0.70", "app: libcudnn.so.8: cannot open shared object file"], r"library", "you", "LD_LIBRARY_PATH="),
     # A name of several GPUs is none of them.
     (["RTX 6000, torch 2.5.1+cu124", RAISED], r"your GPU", "you", "sm_"),

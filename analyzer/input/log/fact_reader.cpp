@@ -625,7 +625,7 @@ void FactReader::take_clue(const data::ClueRow& row, int index, const std::strin
       return;
     }
     case ClueKind::installed:
-      return note_installed(patterns_.groups(index, text));
+      return note_installed(index, text);
     case ClueKind::listing:
       listed_ = fact;
       return;
@@ -674,11 +674,15 @@ void FactReader::note_works(int pattern, const std::string& name, const std::str
 }
 
 // pip says which release is there: of what the table software knows as well.
-void FactReader::note_installed(const std::vector<std::string>& groups) {
-  if (groups.size() < 4 || clues_.installed.size() >= kMaxPackages) return;
-  clues_.installed.emplace(groups[1], groups[2]);
-  if (const std::string name = software_of(groups[1]); !name.empty())
-    note_package({name, groups[1], groups[2], groups[3], clues_.lines});
+void FactReader::note_installed(int pattern, const std::string& text) {
+  std::size_t from = 0;
+  for (auto groups = patterns_.next_groups(pattern, text, from);
+       groups.size() > 3 && clues_.installed.size() < kMaxPackages;
+       groups = patterns_.next_groups(pattern, text, from)) {
+    clues_.installed.emplace(groups[1], groups[2]);
+    if (const std::string name = software_of(groups[1]); !name.empty())
+      note_package({name, groups[1], groups[2], groups[3], clues_.lines});
+  }
 }
 
 // "ls /usr/local/cuda/lib64" and what stands below, "whereis nvcc": files that are there. What is said to be

@@ -73,7 +73,7 @@ class FactReader {
   void add_option(const std::vector<std::string>& groups);
   void add_frame(const std::vector<std::string>& groups);
   void add_env(const std::string& fact);
-  void note_installed(const std::vector<std::string>& groups);
+  void note_installed(int pattern, const std::string& text);
   void note_there(int pattern, const std::string& text);
   void note_build(data::ClueKind kind, const std::string& text);
   void note_program(data::ClueKind by, std::string name);
