@@ -343,7 +343,12 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
   if (at.cause == Cause::library_not_found && said("newer_there") && named && !of_cuda)
     put_first(fix_of("update-for-library", words));
   const char* const other = said("newer_there") ? "newer_there" : "older_there";
-  if (at.cause == Cause::library_not_found && said(other) && python && of_cuda) {
+  // A row for the CUDA that is there says it already.
+  const bool of_this_cuda = std::ranges::any_of(data::message_fixes(), [&](const Remedy& row) {
+    return !row.cuda.empty() && is_for(row, at.call.message) && is_of_cuda(row.cuda, at) &&
+           (row.package.empty() || row.package == at.package.software);
+  });
+  if (at.cause == Cause::library_not_found && said(other) && python && of_cuda && !of_this_cuda) {
     words.emplace_back("asking", named ? words.front().second : "the program");
     words.emplace_back("there", at.call.said.at(other));
     const bool of_torch = words.front().second == "torch";

@@ -304,6 +304,10 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
     const unsigned there = core::first_number<unsigned>(listed).value_or(0);
     const ToolkitRow* last = data::toolkit_at_most({static_cast<std::uint16_t>(cuda), 99});
     if (cuda != 0) at.call.said["library_cuda"] = std::to_string(cuda);
+    // libcublas.so.10.0: up to CUDA 10, its release.
+    const std::size_t release = at.file.path.rfind(missing->major + '.');
+    if (cuda != 0 && cuda <= 10 && release != std::string::npos)
+      at.call.said["old_cuda"] = at.file.path.substr(release, missing->major.size() + 2);
     if (last != nullptr && last->version.major == cuda)
       at.call.said["cuda_packages"] = fmt::format("{}-{}", last->version.major, last->version.minor);
     at.call.said["library_file"] = core::basename_of(at.file.path);
@@ -314,6 +318,11 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
     }
     if (there == 0 || there == wanted) say_library_wheel(at, at.images.toolkit.major);
     if (there != 0 && there != wanted) at.call.said[there > wanted ? "newer_there" : "older_there"] = listed;
+  }
+  const std::size_t plus = at.package.torch_build.find("+cu");
+  if (plus != std::string::npos && !at.package.torch_build.ends_with("cuNNN")) {
+    at.call.said["torch_release"] = at.package.torch_build.substr(0, plus);
+    at.call.said["torch_variant"] = at.package.torch_build.substr(plus + 1);
   }
   if (at.call.said.contains("library_wheel")) at.call.said["library_wheels"] = missing_wheels(clues, at);
   if (std::string own = installed_library(clues, at.file.path); !own.empty())
@@ -423,10 +432,13 @@ bool is_released(std::string_view package) {
 std::string torch_build_of(const LogFacts& clues) {
   const PackageMention* torch = find_package(clues, "torch");
   if (torch == nullptr || torch->version.empty()) return {};
-  const std::string variant = !torch->variant.empty() ? torch->variant
-                              : clues.toolkit.known()
-                                  ? fmt::format("cu{}{}", clues.toolkit.major, clues.toolkit.minor)
-                                  : "cuNNN";
+  std::string variant = torch->variant;
+  if (variant.empty()) {
+    // A toolkit beside it need not be the CUDA of a wheel of it.
+    variant = fmt::format("cu{}{}", clues.toolkit.major, clues.toolkit.minor);
+    const data::WheelRow* row = find_wheel("torch", torch->version, variant, data::kLinux);
+    if (row == nullptr || row->variant != variant) variant = "cuNNN";
+  }
   return fmt::format("{}+{}", torch->version, variant);
 }
 
@@ -493,7 +505,10 @@ std::shared_ptr<const Facts> facts_about(const LogFacts& clues, const Judgment& 
   }
   // An extension that no table knows was built against PyTorch, here or by the maker of its wheel.
   PackageMention unknown;
-  const bool by_frame = judgment.hit != nullptr && is_failed_by_frame(clues, *judgment.hit);
+  // What is imported and finds no library is of the innermost frame.
+  const bool imported = judgment.hit != nullptr && finding.cause == Cause::library_not_found &&
+                        !judgment.hit->frames.empty() && !at.call.extension.empty();
+  const bool by_frame = judgment.hit != nullptr && (imported || is_failed_by_frame(clues, *judgment.hit));
   if (by_frame && (package == nullptr || package->name == "torch")) {
     unknown.name = unknown.written = at.call.extension;
     package = &unknown;

@@ -29,6 +29,15 @@ std::string owner_of(const std::string& file) {
   return build == nullptr ? std::string() : std::string(build->distribution);
 }
 
+/// "own" of ".../site-packages/own/_C.cpython-311-x86_64-linux-gnu.so"; empty where it is not installed.
+std::string module_of(const std::string& file) {
+  constexpr std::string_view kFolder = "-packages/";
+  const std::size_t at = file.find(kFolder);
+  if (at == std::string::npos) return {};
+  const std::string rest = file.substr(at + kFolder.size());
+  return rest.substr(0, rest.find_first_of("/."));
+}
+
 /// An extension and what it is built on, of two releases: what its metadata asks for decides, else its newest
 /// release. nullopt where the environment is not at hand.
 std::optional<advise::FixDraft> match_extension(const input::OtherFailure& other,
@@ -97,6 +106,8 @@ OtherAnswer other_answer(const input::LogFacts& clues, const input::OtherFailure
     const std::string_view base = other.row->built_on;
     if (const auto* only = pip.empty() && !base.empty() ? package_beside(clues, nullptr, base) : nullptr)
       pip = only->known_as();
+    // Of what no table knows, its module.
+    if (pip.empty() && !base.empty()) pip = module_of(other.file);
     // Of what no index has, there is the source.
     const std::string source = pip.empty() || data::comes_from_index(pip) ? "" : std::exchange(pip, ".");
     const core::TemplateWords words = {{"torch_index", advise::torch_index(at)},

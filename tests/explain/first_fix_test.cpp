@@ -573,5 +573,55 @@ TEST(FirstFix, AnIndexBeyondThePositionsIsALongInput) {
   EXPECT_THAT(first_fix(index).title, HasSubstr("min() and max()"));
 }
 
+TEST(FirstFix, WhatIsImportedAsksForTheLibraryAndNotPyTorch) {
+  const auto title = [](const char* frame) {
+    return first_fix(
+               fmt::format("torch 2.4.1+cu121\n  File \"/e/lib/python3.8/site-packages/{}\", line 10, in "
+                           "<module>\nImportError: libcudart.so.11.0: cannot open shared object file\n",
+                           frame))
+        .title;
+  };
+  EXPECT_THAT(title("pytorch_quantization/cuda_ext.py"), HasSubstr("pytorch_quantization for CUDA 12"));
+  EXPECT_THAT(title("own_ext/__init__.py"), HasSubstr("own_ext for CUDA 12"));
+}
+
+TEST(FirstFix, AnOldTensorFlowGetsItsOldCuda) {
+  const auto command = [](const char* library) {
+    return command_for(
+        fmt::format("tensorflow-gpu 1.13.1\n  File \"/e/site-packages/tensorflow/python/a.py\", line 6, in "
+                    "f\nImportError: {}: cannot open shared object file\n",
+                    library));
+  };
+  EXPECT_THAT(command("libcublas.so.10.0"), HasSubstr("cudatoolkit=10.0"));
+  EXPECT_THAT(command("libcudart.so.9.0"), HasSubstr("cudatoolkit=9.0"));
+  EXPECT_THAT(command("libcudart.so.11.0"), Not(HasSubstr("cudatoolkit=")));
+}
+
+TEST(FirstFix, TorchvisionFollowsThePyTorchThatIsThere) {
+  const std::string nms = "Could not run 'torchvision::nms' with arguments from the 'CUDA' backend.\n";
+  EXPECT_THAT(
+      command_for("torch 2.6.0+cu124\ntorchvision 0.21.0+cpu\n" + nms),
+      HasSubstr("torch==2.6.0 torchvision torchaudio --index-url https://download.pytorch.org/whl/cu124"));
+  EXPECT_THAT(command_for("torch 2.6.0\n" + nms), Not(HasSubstr("torch==2.6.0")));
+}
+
+TEST(FirstFix, CuDnnOfAnotherCudaIsExchanged) {
+  const std::string load =
+      "Could not load library libcublasLt.so.12. Error: libcublasLt.so.12: cannot open shared object file\n";
+  EXPECT_THAT(command_for("paddle 2.6.1\nCuda compilation tools, release 11.8, V11.8.89\n" + load),
+              HasSubstr("nvidia-cudnn-cu11<9"));
+  EXPECT_THAT(command_for("nvcc of CUDA 12.4\n" + load), Not(HasSubstr("cudnn-cu11")));
+}
+
+TEST(FirstFix, AnExtensionWithoutAnIndexIsNamedByItsModule) {
+  const Explanation found = explained(
+      "ImportError: /e/dist-packages/own_ext.cpython-310-x86_64-linux-gnu.so: undefined symbol: "
+      "_ZN3c104cudaEi\n"
+      "PyTorch 2.8.0+cu128\n");
+  ASSERT_TRUE(found.other);
+  EXPECT_THAT(found.other->remedy.title, HasSubstr("own_ext"));
+  EXPECT_THAT(join(found.other->remedy.commands, "\n"), Not(HasSubstr("PACKAGE")));
+}
+
 }  // namespace
 }  // namespace kshim::test

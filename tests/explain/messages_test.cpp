@@ -25,6 +25,9 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"Could not find cudnn_LIBRARY using the following names: cudnn, libcudnn.so.", Cause::library_not_found,
+     0},
+    {"ImportError: libtorch_cuda_cu.so: cannot open shared object file", Cause::library_not_found, 0},
     {"Could not load library libcublasLt.so.12. Error: libcublasLt.so.12: cannot open shared object file",
      Cause::library_not_found, 0},
     {"Free memory on device cuda:0 (19.7/22.0 GiB) on startup is less than desired GPU memory utilization "
