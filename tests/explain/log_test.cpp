@@ -14,6 +14,8 @@ namespace kshim::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 const std::string kTraining =
     "PyTorch version: 2.9.1+cu128\n"
@@ -369,6 +371,22 @@ TEST(Log, WhatABuildLacksIsNamed) {
   EXPECT_EQ(what("-- Could NOT find Doxygen (missing: DOXYGEN_EXECUTABLE)\n-- Configuring done\n"), "");
   EXPECT_EQ(explained("a.cu:3:10: fatal error: cuda_runtime.h: No such file or directory\n").findings.size(),
             1U);
+}
+
+// NVIDIA's headers that the toolkit does not have are not looked for in it.
+TEST(Log, WhatTheToolkitDoesNotHaveIsNotLookedForInIt) {
+  const auto deciding = [](const std::string& header) {
+    return first_of("a.cpp:3:10: fatal error: " + header + ": No such file or directory\n").fixes.front();
+  };
+  for (const char* header : {"nvcuvid.h", "cutensor.h", "cusparseLt.h", "ffnvcodec/nvEncodeAPI.h"})
+    EXPECT_THAT(core::join(deciding(header).commands, " "), Not(HasSubstr("/usr/local/cuda"))) << header;
+  EXPECT_THAT(core::join(deciding("cusparse.h").commands, " "), HasSubstr("/usr/local/cuda"));
+  EXPECT_THAT(first_of("OpenEncodeSessionEx failed: unsupported device (2)\n").fixes.front().commands,
+              IsEmpty());
+  EXPECT_EQ(first_of("* Device #1: Not enough allocatable device memory for this attack.\n").cause,
+            core::Cause::out_of_memory);
+  EXPECT_FALSE(
+      explained("nvcc error   : 'cudafe++' died due to signal 9 (Kill signal)\n").other->what.empty());
 }
 
 // The log's own last error is there where kshim knows none.
