@@ -66,7 +66,7 @@ void add_plain_fixes(const Facts& at, FixDrafts& fixes) {
     if (is_of(row)) fixes.push_back(fix_of_row(row, row_of(row.cause).name, words, &at.process.program));
   };
   for (const data::CauseFixRow& row : data::cause_fixes())
-    if (is_shown(row.when, at)) add(row);
+    if (is_shown(row.when, at) && !has_gap(row.title, words)) add(row);
   for (const data::CodeMeaningRow& row : data::code_meanings()) add(row);
 }
 
@@ -236,9 +236,12 @@ void add_display_fix(const Facts& at, FixDrafts& fixes) {
 void add_fault_fix(const Facts& at, FixDrafts& fixes) {
   const std::string& software = at.package.software;
   const bool framework = input::is_framework(software);
-  const bool anothers = at.package.released || !at.call.extension.empty() || !software.empty();
+  const bool end_user = is_shown("end-user", at) && (at.package.released || !at.package.builds);
+  const bool anothers = at.package.released || !at.call.extension.empty() || !software.empty() || end_user;
   // A check in a kernel says more than its code, and an instruction is of the build.
-  if (!at.file.path.empty() || at.cause != Cause::device_fault || at.call.code == 710 || at.call.code == 715)
+  constexpr std::array kOwnReason = {702, 710, 715};
+  if (!at.file.path.empty() || at.cause != Cause::device_fault ||
+      (at.call.code && contains(kOwnReason, *at.call.code)))
     return;
   if (anothers && !framework && !at.package.from_source) {
     const std::string named = !at.package.name.empty() ? at.package.name.shown()
@@ -248,7 +251,7 @@ void add_fault_fix(const Facts& at, FixDrafts& fixes) {
     const bool by_pip =
         data::comes_from_index(named) && !input::goes_with_torch(named) && !is_shown("not-python", at);
     fixes.insert(fixes.begin(),
-                 fix_of("take-release-without-fault",
+                 fix_of(end_user ? "take-release-without-fault/end-user" : "take-release-without-fault",
                         {{"what", called(at, named)},
                          {"upgrade", by_pip ? fmt::format("pip install --upgrade {}", shell_quote(named))
                                             : std::string()}}));

@@ -72,6 +72,8 @@ FixDraft fix_of(std::string_view id, const core::TemplateWords& words = {},
 
 /// Whether the log shows what a row's key `when` names; empty: it always does.
 bool is_shown(std::string_view when, const diagnose::Facts& at);
+/// Whether a row asks for a word which neither the message nor the lines beside it have.
+bool has_gap(std::string_view text, const core::TemplateWords& words);
 /// Linux in WSL has the driver of Windows.
 bool has_windows_driver(const diagnose::Facts& at);
 

@@ -94,18 +94,6 @@ bool is_of_cuda(std::string_view cuda, const Facts& at) {
   return toolkit.known() && limit && (toolkit < *limit) == cuda.starts_with("below");
 }
 
-// A row that asks for a word which neither the message nor the lines beside it have.
-bool has_gap(std::string_view text, const TemplateWords& words) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
-  for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1)) {
-    const std::size_t end = text.find_first_not_of(kLetters, at + 1);
-    if (end == std::string_view::npos || end == at + 1 || (text[end] != '}' && text[end] != '?')) continue;
-    const std::string_view word = text.substr(at + 1, end - at - 1);
-    if (std::ranges::find(words, word, &TemplateWords::value_type::first) == words.end()) return true;
-  }
-  return false;
-}
-
 // What pip is to be given: the distribution that a file is of, else the name under which an index has the
 // build of the software for the GPU. Empty where none is known to have it, or where nothing shows a Python
 // package.
@@ -229,6 +217,17 @@ bool installs(const FixDraft& fix) {
 }
 
 }  // namespace
+
+bool has_gap(std::string_view text, const TemplateWords& words) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
+  for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1)) {
+    const std::size_t end = text.find_first_not_of(kLetters, at + 1);
+    if (end == std::string_view::npos || end == at + 1 || (text[end] != '}' && text[end] != '?')) continue;
+    const std::string_view word = text.substr(at + 1, end - at - 1);
+    if (std::ranges::find(words, word, &TemplateWords::value_type::first) == words.end()) return true;
+  }
+  return false;
+}
 
 image::Version newest_cuda_for(const Facts& at) {
   image::Version out;

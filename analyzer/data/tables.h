@@ -27,7 +27,7 @@ KSHIM_WORDS(ClueKind, cc, cc_found, cc2, sm, driver_module, driver_cuda, toolkit
             arch_option, arch_words, ptx_words, arch100, traceback, frame, env, run_time_compiler,
             python_release, container_image, gpu_number, ordinal, build_system, library_there, installed,
             cuda_wheel, listing, there, driver_release, memory, speaker, command, folder, works, tried,
-            minimum, ptx_isa, solved, own_python, shows)
+            minimum, ptx_isa, solved, own_python, shows, said)
 KSHIM_WORDS(Sign, goes_on, on_cpu, works, finished, dies, thrown, warns)
 KSHIM_WORDS(Answer, cc2, arch_list, toolkit, torch)
 /// What becomes of the fixes of the cause beside one for the message.

@@ -271,6 +271,15 @@ std::string folder_of(const LogFacts& clues, const std::string& file) {
   return {};
 }
 
+constexpr std::string_view kGpuCount = "gpu_count";
+
+// Whether a GPU of a higher number was asked for than so many have.
+bool is_beyond(const LogFacts& clues, const std::string& count) {
+  const int gpus = core::first_number<int>(count).value_or(0);
+  return std::ranges::any_of(clues.ordinals,
+                             [&](const input::OrdinalMention& each) { return each.ordinal >= gpus; });
+}
+
 // Words that fixes may ask for: what the message names, and what is listed beside it.
 void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
   constexpr std::array kWords = {"want",  "have",  "variable", "needs", "symbol",
@@ -337,6 +346,9 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
     at.call.said["cuda_dot"] = name(clues.toolkit);
     at.call.said["cuda_dash"] = fmt::format("{}-{}", clues.toolkit.major, clues.toolkit.minor);
   }
+  if (clues.has("mig") && !clues.said.contains("mig_uuid")) at.call.said.emplace("mig_uuid", "MIG-UUID");
+  for (const auto& [word, text] : clues.said)
+    if (word != kGpuCount || is_beyond(clues, text)) at.call.said.emplace(word, text);
   say_wheels(clues, at);
   if (is_ahead_of_its_driver(clues)) {
     at.call.said["module"] = clues.kernel_module;
@@ -357,9 +369,13 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
     at.call.said["own_cuda"] = name(clues.driver);
   }
   const std::pair<const char*, bool> shown[] = {
-      {"jetson", gpu != nullptr && gpu->tegra},   {"compat", newer || is_ahead_of_its_driver(clues)},
-      {"arch-listed", is_listed(clues, message)}, {"arch-not-listed", !is_listed(clues, message)},
-      {"released-program", at.package.released},  {"not-python", is_of_another_language(clues, message)}};
+      {"jetson", gpu != nullptr && gpu->tegra},
+      {"compat", newer || is_ahead_of_its_driver(clues)},
+      {"arch-listed", is_listed(clues, message)},
+      {"arch-not-listed", !is_listed(clues, message)},
+      {"released-program", at.package.released},
+      {"not-python", is_of_another_language(clues, message)},
+      {"driver-read", clues.driver.known() || !clues.kernel_module.empty()}};
   at.process.shows.insert(at.process.shows.end(), clues.shows.begin(), clues.shows.end());
   for (const auto& [what, is] : shown)
     if (is && !core::contains(at.process.shows, what)) at.process.shows.emplace_back(what);

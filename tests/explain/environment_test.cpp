@@ -217,7 +217,7 @@ const Told kTold[] = {
      "--exclude"},
     {"a pod of RunPod\nRuntimeError: CUDA unknown error - this may be due to an incorrectly set up "
      "environment\n",
-     "", Actor::you, "Take another machine"},
+     "", Actor::you, "rented machine"},
     {"kubectl logs a-0\nRuntimeError: CUDA error: uncorrectable ECC error encountered\n", "", Actor::you,
      "another node"},
     {"kubectl logs a-0\nexec: \"nvidia-smi\": executable file not found in $PATH\n", "", Actor::you,
@@ -229,6 +229,67 @@ const Told kTold[] = {
     {"#SBATCH --gres=gpu:1\nn1:7:9 [2] NCCL WARN Call to ibv_create_cq failed with error Cannot allocate "
      "memory\n",
      "", Actor::admin, "memlock"},
+    // A container has the driver of its host, and a host whose driver works needs none.
+    {"| NVIDIA-SMI 535.183.01   Driver Version: 535.183.01   CUDA Version: 12.2 |\n$ docker run --gpus all "
+     "upscale\n"
+     "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 565.57\n",
+     "two releases", Actor::you, "out of the image"},
+    {"the driver was updated, on the host nvidia-smi works\nroot@9c0ffee1beef:/w# python a.py\n"
+     "pynvml.NVMLError_LibRmVersionMismatch: RM has detected an NVML/RM version mismatch.\n",
+     "two releases", Actor::you, "docker restart"},
+    {"frames-1  | nvmlInit failed: NVML_ERROR_LIB_RM_VERSION_MISMATCH\nframes-1  | bye\n", "two releases",
+     Actor::you, "on the host"},
+    {"kubectl logs plug-7d\nlevel=error msg=\"error calling nvml.Init: Driver/library version mismatch\"\n",
+     "two releases", Actor::admin, "on the node"},
+    {"$ docker run --gpus all app\nnvidia-container-cli: initialization error: nvml error: driver/library "
+     "version mismatch: unknown\n",
+     "the host's", Actor::you, "Restart the host"},
+    {"root@5a1b2c3d4e5f:/# modprobe nvidia\nmodprobe: FATAL: Module nvidia not found in directory "
+     "/lib/modules/6.8.0\n",
+     "", Actor::you, "the module is the host's"},
+    {"#12 [5/9] RUN apt-get install -y nvidia-driver-535\n#12 4.0 modprobe: FATAL: Module nvidia not found "
+     "in "
+     "directory /lib/modules/5.15.0\n",
+     "", Actor::you, "out of the image"},
+    {"$ docker run --gpus all tv\ncu->cuInit(0) failed -> CUDA_ERROR_NO_DEVICE: no CUDA-capable device is "
+     "detected\n",
+     "", Actor::you, "docker restart"},
+    {"/kaggle/working/a.py\nRuntimeError: Found no NVIDIA driver on your system.\n", "", Actor::you,
+     "notebook's settings"},
+    {"GRID T4-8C\nNVRM: GPU 0000:02:00.0: RmInitAdapter failed! (0x25:0x40:1268)\n", "", Actor::admin,
+     "vGPU release"},
+    {"Hypervisor detected: KVM\nNVRM: GPU 0000:06:10.0: RmInitAdapter failed! (0x24:0x72:1568)\n", "",
+     Actor::admin, "passthrough"},
+    // NVML has numbers of its own.
+    {"gpuwatch: NVML: can't read power of GPU #2, error code 15\n", "no longer responds", Actor::you,
+     "Restart"},
+    {"NVML failure 18 while querying device 0\n", "two releases", Actor::you, "Restart"},
+    {"gpustat: pynvml.NVMLError_DriverNotLoaded: Driver Not Loaded\n", "not loaded", Actor::you, "modprobe"},
+    // Names of CUDA's, spelled out.
+    {"Illegal address in CUDA queue copy_from_device (integrator_shade)\nBlender 4.2\n", "(700)", Actor::you,
+     "overclock"},
+    {"GPU 4: Critical error in main cuda loop ErrorIllegalAddress: while executing a kernel\n"
+     "stratum+tcp://pool:3333\n",
+     "(700)", Actor::you, "overclock"},
+    {"CUDA error: Launch exceeded timeout in cuCtxSynchronize(), line 1892\nBlender\n", "longer than",
+     Actor::you, "Do less"},
+    {"NVRM: Xid (PCI:0000:0b:00): 109, pid=188145, name=Chaser.exe, Ch 000000be, errorString CTX SWITCH "
+     "TIMEOUT\n",
+     "", Actor::you, "overclock"},
+    {"msg=\"nvcuda init failure: 999\"\n", "no number", Actor::you, "dmesg"},
+    {"plotter: failed to create CUDA context\nNVIDIA GeForce RTX 2060\n", "context", Actor::you,
+     "nvidia-smi"},
+    {"worker disabled: cuda device=0 reason=outdated_driver\n", "driver", Actor::admin, "Update the driver"},
+    {"OPTIX_ERROR_LAUNCH_FAILURE in optixLaunch\n", "died", Actor::you, ""},
+    {"$ docker run --gpus all render\nOPTIX_ERROR_LIBRARY_NOT_FOUND in optixInit\n", "OptiX", Actor::you,
+     "NVIDIA_DRIVER_CAPABILITIES=all"},
+    // What the log counts decides.
+    {"found 2 CUDA devices\ncudaSetDevice(3) failed: invalid device ordinal\n", "", Actor::you, "2 visible"},
+    {"  MIG 2g.10gb Device 0: (UUID: MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f)\nerror=101 : invalid device "
+     "ordinal at a.cu:3\n",
+     "", Actor::you, "CUDA_VISIBLE_DEVICES=MIG-c6d4f1ef"},
+    {"gpu0: Tesla M60 compute capability 5.2\nrequired compute capability: 6.1\n", "", Actor::you,
+     "older release"},
     {"C:\\app> run.exe\nLoaded runtime CuDNN library: 8.0.5 but source was compiled with: 8.1.0.\n", "",
      Actor::you, "where.exe cudnn64"},
 };
@@ -274,6 +335,13 @@ TEST(Environment, NoStoryWithoutItsSign) {
   const Explanation jetson = explained("JetPack 6.2\nAssertionError: Torch not compiled with CUDA enabled\n");
   ASSERT_TRUE(jetson.other);
   EXPECT_THAT(jetson.other->remedy.commands, ::testing::Each(Not(HasSubstr("pip"))));
+  // A number that is there, a GPU that is new enough and an action of NVML's that the GPU does not have.
+  EXPECT_THAT(first("found 2 CUDA devices\ncudaSetDevice(1) failed: invalid device ordinal\n"),
+              Not(HasSubstr("2 visible")));
+  EXPECT_TRUE(explained("NVIDIA A100\nMinimum compute capability: 5.0\n").findings.empty());
+  EXPECT_TRUE(explained("NVML: can't get fan speed for GPU #0, error code 3\n").findings.empty());
+  EXPECT_THAT(first("$ docker ps\nFailed to initialize NVML: Driver/library version mismatch\n"),
+              Not(HasSubstr("image")));
   // Another node is no answer on a machine of one's own, and a path or a heading is no cluster.
   EXPECT_THAT(first("Failed to initialize NVML: Driver/library version mismatch\n"), Not(HasSubstr("node")));
   EXPECT_THAT(first("Kernel module load error\nFailed to initialize NVML: Driver/library version mismatch\n"),

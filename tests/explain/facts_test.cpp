@@ -84,6 +84,8 @@ TEST(Facts, AsProgramsAndPeopleWordThem) {
       {"major=3, minor=5", "3.5 ", {}, "", 0},
       {"name: x major: 6 minor: 1 memoryClockRate", "6.1 ", {}, "", 0},
       {"compute capability: (6, 1)", "6.1 ", {}, "", 0},
+      {"RTX 3060 (31.0.15.4601)", "8.6 ", {}, "546.01", 0},
+      {"Display: Intel UHD, 31.0.101.2111", "", {}, "", 0},
       {"Highest compute capability among GPUs detected: 8.6", "8.6 ", {}, "", 0},
       {"GPU #0: SM 3.0 2048 MB", "3.0 ", {}, "", 0},
       {"I have two Geforce 820M", "2.1 ", {}, "", 0},

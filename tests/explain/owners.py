@@ -70,8 +70,8 @@ STEPS = [
      r"data type.*sm_80", "you", r"nvidia-smi"),
     (["ptxas kernels.ptx, line 9; error : Feature '.bf16' requires .target sm_80 or higher"], r"list", "you", None),
     # What was tried is not proposed again.
-    (["The NVIDIA driver on your system is too old (found version 11040).", "I updated the driver to 550, still the same message."], r"Check which driver", "you", None),
-    (["What I tried:", "- reinstalled the NVIDIA driver", "The NVIDIA driver on your system is too old (found version 11040)."], r"Check which driver", "you", None),
+    (["The NVIDIA driver on your system is too old (found version 11040).", "I updated the driver to 550, still the same message."], r"which (?:driver|libcuda)", "you", None),
+    (["What I tried:", "- reinstalled the NVIDIA driver", "The NVIDIA driver on your system is too old (found version 11040)."], r"which (?:driver|libcuda)", "you", None),
     (["Failed to initialize NVML: Driver/library version mismatch", "I rebooted twice, the message stays: no luck."], r"one release", "admin", None),
     (["Failed to initialize NVML: Driver/library version mismatch"], r"Restart", "you", None),
     # A sentence that says what helped.

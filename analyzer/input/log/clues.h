@@ -182,6 +182,7 @@ struct LogFacts {
   bool of_windows() const { return has("windows") && !has("posix"); }
   std::set<std::string, std::less<>> shows;  ///< words of rows of the table clues: "python", "wsl", "batch"
   bool has(std::string_view word) const { return shows.contains(word); }
+  std::map<std::string, std::string, std::less<>> said;  ///< words for fixes, by rows of the table clues
   std::map<std::string, std::string> libraries;  ///< NVIDIA's that are listed as there: cudnn, and its 9
   std::map<std::string, std::string> there;      ///< files that are shown to be there, and their folders
   GpuMemory memory;

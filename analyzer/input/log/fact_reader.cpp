@@ -462,7 +462,7 @@ void each_clause(std::string text, Visit&& visit) {
 // "GPU 1: NVIDIA L4", "cuda:1 NVIDIA L4", and the table of nvidia-smi.
 std::optional<int> ordinal_in(const std::string& text) {
   static const RE2 kOrdinal(
-      R"((?i)(?:\b(?:GPU|device|cuda)[ :#\[]{0,2}(\d{1,2})\b|^\|\s{1,4}(\d{1,2})\s{1,3}(?:NVIDIA|Tesla|GeForce|Quadro|GRID|TITAN)\b))");
+      R"((?i)(?:\b(?:GPU|device|cuda|ordinal|cudaSetDevice|set_device)[ =:#\[(]{0,2}(\d{1,2})\b|^\|\s{1,4}(\d{1,2})\s{1,3}(?:NVIDIA|Tesla|GeForce|Quadro|GRID|TITAN)\b))");
   std::string number;
   std::string of_table;
   if (!RE2::PartialMatch(text, kOrdinal, &number, &of_table)) return std::nullopt;
@@ -619,6 +619,9 @@ void FactReader::take_clue(const data::ClueRow& row, int index, const std::strin
     case ClueKind::shows:
       clues_.shows.emplace(row.shows);
       return;
+    case ClueKind::said:
+      clues_.said.emplace(row.shows, fact);
+      return;
     case ClueKind::library_there: {
       const std::vector<std::string> groups = patterns_.groups(index, text);
       if (groups.size() > 2 && clues_.libraries.size() < kMaxEnv) clues_.libraries.emplace(fact, groups[2]);
@@ -708,7 +711,7 @@ void FactReader::note_there(int pattern, const std::string& text) {
 // A step that changed nothing, by its own sentence or by the heading above it.
 void FactReader::note_tried(const data::ClueRow& row, const std::string& text) {
   static const RE2 kUseless(
-      R"((?i)\b(?:same (?:error|issue|problem|result|message|thing|failure)|no (?:luck|change|difference|effect|success)|(?:did|does|do)(?: not|n'?t) (?:help|work|fix|change|solve|make)|still (?:the same|fail|get|happen|crash|no\b|occur|see|there|not)|without success|to no avail|nothing (?:changed|helped|work)|(?:error|problem|message|issue) (?:is still|persist|stay|remain)|makes? no difference|not solve|not help)|\b(?:the )?same$)");
+      R"((?i)\b(?:same (?:error|issue|problem|result|message|thing|failure)|no (?:luck|change|difference|effect|success)|(?:did|does|do)(?: not|n'?t) (?:help|work|fix|change|solve|make)|still (?:the same|fail|get|happen|crash|no\b|occur|see|there|not)|without success|to no avail|nothing (?:changed|helped|work)|already (?:tried|re-?boot|re-?start|re-?install|updat|upgrad|clear|delet)|(?:error|problem|message|issue) (?:is still|persist|stay|remain)|makes? no difference|not solve|not help)|\b(?:the )?same$)");
   if (lists_tries_ || RE2::PartialMatch(text, kUseless))
     clues_.shows.insert(fmt::format("tried-{}", row.shows));
 }
@@ -779,7 +782,10 @@ void FactReader::set_module(std::string fact) {
   std::string hundreds;
   std::string rest;
   std::string minor;
-  if (RE2::FullMatch(fact, kOfWindows, &hundreds, &rest, &minor)) fact = hundreds + rest + '.' + minor;
+  if (RE2::FullMatch(fact, kOfWindows, &hundreds, &rest, &minor)) {
+    fact = hundreds + rest + '.' + minor;
+    clues_.shows.emplace("windows");
+  }
   unsigned branch = 0;
   std::from_chars(fact.data(), fact.data() + fact.size(), branch);
   const data::ToolkitRow* row = data::toolkit_of_branch(branch);

@@ -34,6 +34,20 @@ std::string words_alone(std::string_view text) {
   return out;
 }
 
+// "CUDA_ERROR_ILLEGAL_ADDRESS" and "cudaErrorIllegalAddress" as "illegal address".
+std::string spelled_out(std::string_view name) {
+  for (const std::string_view mark : {"CUDA_ERROR_", "cudaError", "ERROR_"})
+    if (name.starts_with(mark)) name.remove_prefix(mark.size());
+  std::string out;
+  for (const char letter : name) {
+    const bool begins =
+        !out.empty() && core::to_lower(letter) != letter && core::to_lower(out.back()) == out.back();
+    if (begins && name.find('_') == std::string_view::npos) out += ' ';
+    out += letter;
+  }
+  return words_alone(out);
+}
+
 /// Calls visit(error) for every error of CUDA's.
 template <class Visit>
 void each_error(Visit&& visit) {
@@ -208,12 +222,21 @@ const CudaError* find_whole_message(std::string_view text) {
   const std::string key = words_alone(text);
   const CudaError* best = nullptr;
   std::size_t longest = 0;
-  each_error([&](const CudaError& error) {
-    const std::string message = words_alone(error.message);
+  const auto take = [&](const CudaError& error, const std::string& message) {
     if (error.code == 0 || message.size() <= longest || !key.starts_with(message)) return;
     best = &error;
     longest = message.size();
-  });
+  };
+  each_error([&](const CudaError& error) { take(error, words_alone(error.message)); });
+  // "Illegal address", "Invalid value": the name of an error, spelled out. One word alone says too little.
+  const auto take_name = [&](const CudaError& error, std::string_view name) {
+    const std::string words = spelled_out(name);
+    const bool whole = key.size() == words.size() || (key.starts_with(words) && key[words.size()] == ' ');
+    if (whole && words.find(' ') != std::string::npos) take(error, words);
+  };
+  each_name(take_name);
+  for (const data::ErrorNameRow& other : data::error_names())
+    take_name(*find_cuda_error(other.code), other.name);
   return best;
 }
 

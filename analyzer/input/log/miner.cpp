@@ -29,9 +29,13 @@ constexpr const char* kNamePattern = R"(\b((?:CUDA_ERROR_|cudaError)\w+))";
 // As bindings for other languages name them: ERROR_INVALID_PTX of CUDA.jl, NoBinaryForGpu of Rust's.
 constexpr const char* kShortNamePattern =
     R"(\b(?:ERROR_)?(JIT_COMPILER_NOT_FOUND|NO_BINARY_FOR_GPU|NoBinaryForGpu|UNSUPPORTED_PTX_VERSION|UnsupportedPtxVersion|INVALID_PTX|InvalidPtx|NoKernelImageForDevice|InvalidDeviceFunction|ERROR_INVALID_IMAGE)\b)";
+// As .NET names them: ErrorIllegalAddress.
+constexpr const char* kBoundNamePattern = R"((?-i:\bError((?:[A-Z][a-z]+){2,})\b))";
 // What stands behind these words is a message of CUDA's, be it ever so common a phrase.
 constexpr const char* kAnyMessagePattern =
-    R"((?:\bCUDA (?:runtime |driver )?error: |\bCUDA error \([^)]{1,120}\): |\berror: CUDA\b[^:]{0,40}[\] ].{0,100}?: |\bCUDA error \S+:\d+ ['"]|\bFailed to [^(]{0,80}\b(?:device|kernels?|CUDA)\b[^(]{0,40}\(error code )([A-Za-z][\w ,()/'-]{3,90}))";
+    R"((?:\bCUDA (?:runtime |driver )?error: |\bCUDA error \([^)]{1,120}\): |\berror: CUDA\b[^:]{0,40}[\] ].{0,100}?: |\bCUDA error \S+:\d+ ['"]|\bFailed to [^(]{0,80}\b(?:device|kernels?|CUDA)\b[^(]{0,40}\((?:error code )?)([A-Za-z][\w ,()/'-]{3,90}))";
+// "Illegal address in CUDA queue copy_from_device".
+constexpr const char* kMessageOfQueuePattern = R"((?:^|[\]:>]) *([A-Za-z][\w -]{3,60}) in CUDA queue\b)";
 // A call or a source line of CUDA's. Beside it, a whole message of CUDA's between marks that set it apart is
 // one: "cudaHostAlloc: out of memory", "invalid argument in cudaMemcpyAsync", "unknown error pool.cu 31".
 constexpr const char* kCallBefore =
@@ -72,7 +76,7 @@ constexpr const char* kNumberPatterns[] = {
     R"(\binvalid device function[ :=#]*\(?(8|98)\b)",
     R"(\berr(?:or)?(?: code)?[ :=#(]+(8|98)\)? *[:,-]? *"?invalid device function)",
     R"(\bcudaGetDeviceCount\(\).{0,240}\bError (\d{1,3}): )",
-    R"((?:(?-i:\b(?:cuda|cu)[A-Z]\w*)|(?:^|[^\w./-])(?:CUDA|NVML)[ (]).{0,80}\bfail(?:ure|ed)?[ :=#(]{1,3}(\d{1,3})\b)",
+    R"((?:(?-i:\b(?:cuda|cu)[A-Z]\w*)|(?:^|[^\w./-])(?:nv)?CUDA(?:rt)?[ (]).{0,80}\bfail(?:ure|ed)?[ :=#(]{1,3}(\d{1,3})\b)",
 };
 // Beside one of these, a number of three digits may be CUDA's; a disk's error 700 is not, nor a queue's of
 // GPUs.
@@ -176,8 +180,10 @@ struct Vocabulary {
   int first_other = 0;
   int name = 0;
   int short_name = 0;
+  int bound_name = 0;
   int message_text = 0;
   int any_message = 0;
+  int message_of_queue = 0;
   int every_message = 0;
   int first_number = 0;
   int first_sign = 0;
@@ -194,8 +200,10 @@ struct Vocabulary {
     for (const auto& row : data::not_cuda()) patterns.add(row.pattern);
     name = patterns.add(kNamePattern);
     short_name = patterns.add(kShortNamePattern);
+    bound_name = patterns.add(kBoundNamePattern);
     message_text = patterns.add(message_pattern());
     any_message = patterns.add(kAnyMessagePattern);
+    message_of_queue = patterns.add(kMessageOfQueuePattern);
     every_message = patterns.add(every_message_pattern());
     first_number = patterns.size();
     for (const char* pattern : kNumberPatterns) patterns.add(pattern);
@@ -364,7 +372,10 @@ struct LogParser::State {
       if (named.error == nullptr || named.guessed) return;
       error = named.error;
       if (!named.really.empty() && index == words.name) hit.as_written = written;
-    } else if (index == words.any_message) {
+    } else if (index == words.bound_name) {
+      const NamedError named = find_by_name("cudaError" + patterns.first_group(index, text));
+      if (named.error != nullptr && !named.guessed && has(words.cuda_word)) error = named.error;
+    } else if (index == words.any_message || index == words.message_of_queue) {
       error = find_whole_message(patterns.first_group(index, text));
     } else if (index == words.message_text) {
       error = find_by_message(patterns.groups(index, text).front());
@@ -597,6 +608,13 @@ LogFacts LogParser::take() {
     const std::string_view unless = other.row->unless;
     if (unless.starts_with('!')) return !clues.shows.contains(unless.substr(1));
     return !unless.empty() && clues.shows.contains(unless);
+  });
+  // "Minimum compute capability: 6.1" refuses a GPU only where one below it is there.
+  std::erase_if(clues.hits, [&](const LogMatch& hit) {
+    const auto least = known_cc(group(hit, "min_any"));
+    return hit.id == "refuses_line" && std::ranges::none_of(clues.devices, [&](const DeviceMention& each) {
+             return least && each.cc < *least;
+           });
   });
   // PyTorch for ROCm says CUDA where it means HIP: without one of NVIDIA's GPUs, no error is CUDA's.
   if ((clues.rocm && clues.devices.empty()) || clues.shows.contains("amd-gpu")) clues.hits.clear();
