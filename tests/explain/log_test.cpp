@@ -355,7 +355,7 @@ TEST(Log, OtherPlatformsAndTheNetworkAreNamed) {
   }
 }
 
-// What a build lacks is named, no matter whose it is; a search that found nothing and stopped nothing is none.
+// What a build lacks is named; a search that found nothing and stopped nothing is none.
 TEST(Log, WhatABuildLacksIsNamed) {
   const auto what = [](const std::string& log) {
     const Explanation found = explained(log);
