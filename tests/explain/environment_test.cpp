@@ -290,6 +290,51 @@ const Told kTold[] = {
      "", Actor::you, "CUDA_VISIBLE_DEVICES=MIG-c6d4f1ef"},
     {"gpu0: Tesla M60 compute capability 5.2\nrequired compute capability: 6.1\n", "", Actor::you,
      "older release"},
+    // What every driver has, and what the machine says of itself.
+    {"Failed to retrieve cuInit from libcuda.so\n", "it lacks", Actor::you, "whose libcuda"},
+    {"ImportError: /w/_ops.so: undefined symbol: cuDeviceGet\n", "was built without", Actor::you, "-lcuda"},
+    {"unattended-upgrades: nvidia-driver-550\nError 804: forward compatibility was attempted on non "
+     "supported "
+     "HW\n",
+     "newer than the kernel module", Actor::admin, "Restart the machine"},
+    {"WSL2, Tesla P40, TCC in the column of the driver model\nGPU access blocked by the operating system\n",
+     "", Actor::you, "out of TCC"},
+    {"NvRmMemInitNvmap failed with Permission denied\n", "nvmap", Actor::you, "video,render"},
+    {"docker run --runtime nvidia ros\nNvRmMemInitNvmap failed with No such file or directory\n", "nvmap",
+     Actor::you, "l4t image"},
+    {"JetPack 5.1\nexec: \"nvidia-smi\": executable file not found in $PATH\n", "", Actor::you,
+     "without nvidia-smi"},
+    {"nvidia-container-cli: mount error: file creation failed: /o/merged/usr/lib/aarch64-linux-gnu/"
+     "libcublas.so.10: file exists\n",
+     "not for a Jetson", Actor::you, "l4t"},
+    {"kernels/build.rs:9\n`nvidia-smi` failed. Ensure that you have CUDA installed: Os { code: 2, kind: "
+     "NotFound }\n",
+     "nvidia-smi", Actor::you, "without the CUDA feature"},
+    {"03:00.0 3D controller: NVIDIA Corporation GV100GL (rev ff)\n", "on its bus", Actor::admin, "lspci"},
+    {"After two days I have to restart the container.\nfrigate uses docker\ncuInit: CUDA_ERROR_NO_DEVICE\n",
+     "", Actor::you, "Keep systemd"},
+    {"incus exec c1 bash\nERROR: An NVIDIA kernel module 'nvidia' appears to already be loaded in your "
+     "kernel.\n",
+     "in use", Actor::you, "no driver in the container"},
+    {"ERROR: An NVIDIA kernel module 'nvidia-drm' appears to already be loaded in your kernel.\n", "in use",
+     Actor::admin, "End what uses"},
+    {"cuda_dnn.cc:1] Could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED\ncuda_dnn.cc:2] Memory "
+     "usage: 23500000000 bytes free, 25300000000 bytes total.\n",
+     "memory is free", Actor::you, "Install the cuDNN"},
+    {"> library(torch)\n/r/torch/lib/liblantern.so - libcublas.so.11: cannot open shared object file\n", "",
+     Actor::you, "the folder that has libcublas.so.11"},
+    {"nvidia 0000:01:00.0: Unable to change power state from D3cold to D0, device inaccessible\n",
+     "does not wake", Actor::admin, "from sleeping"},
+    {"vfio-pci 0000:0b:00.0: not ready 65535ms after FLR; giving up\n", "does not wake", Actor::admin,
+     "disable_idle_d3"},
+    {"NVRM: RmInitAdapter failed! (0x62:0x65:1792)\nNVRM: failed to wait for GFW_BOOT: (progress 0x3)\n",
+     "own firmware", Actor::admin, "another slot"},
+    {"hashcat: clGetPlatformIDs(): CL_PLATFORM_NOT_FOUND_KHR\n", "OpenCL", Actor::you, "Register"},
+    {"Proton Experimental\nNVRM: Xid (PCI:0000:01:00): 13, pid=7, name=ring.exe, Graphics SM Warp\n", "",
+     Actor::admin, "another release of the driver"},
+    {"n2:1:2 [0] socket.cc:4 NCCL WARN Net : connecting to address  with family 7 is neither AF_INET(2) nor "
+     "AF_INET6(10)\n",
+     "different releases", Actor::you, "Compare NCCL"},
     {"C:\\app> run.exe\nLoaded runtime CuDNN library: 8.0.5 but source was compiled with: 8.1.0.\n", "",
      Actor::you, "where.exe cudnn64"},
 };
@@ -342,6 +387,15 @@ TEST(Environment, NoStoryWithoutItsSign) {
   EXPECT_TRUE(explained("NVML: can't get fan speed for GPU #0, error code 3\n").findings.empty());
   EXPECT_THAT(first("$ docker ps\nFailed to initialize NVML: Driver/library version mismatch\n"),
               Not(HasSubstr("image")));
+  // A sleeping network card, a full GPU and a container that never had its GPU.
+  EXPECT_TRUE(
+      explained("igb 0000:0b:00.0: Unable to change power state from D3hot to D0\n").findings.empty());
+  EXPECT_TRUE(explained("01:00.0 3D controller: NVIDIA Corporation GP107M (rev a1)\n").findings.empty());
+  EXPECT_THAT(first("cudnn handle: CUDNN_STATUS_NOT_INITIALIZED\nMemory usage: 200000000 bytes free, "
+                    "25300000000 bytes total.\n"),
+              HasSubstr("memory is free"));
+  EXPECT_THAT(first("docker run app\nRuntimeError: No CUDA GPUs are available\n"), Not(HasSubstr("systemd")));
+  EXPECT_THAT(first("libcuda.so.1: undefined symbol: cuLibraryLoadData\n"), HasSubstr("Update the driver"));
   // Another node is no answer on a machine of one's own, and a path or a heading is no cluster.
   EXPECT_THAT(first("Failed to initialize NVML: Driver/library version mismatch\n"), Not(HasSubstr("node")));
   EXPECT_THAT(first("Kernel module load error\nFailed to initialize NVML: Driver/library version mismatch\n"),

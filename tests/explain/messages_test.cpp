@@ -25,6 +25,22 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"/usr/lib64/libcuda.so: undefined symbol: cuDriverGetVersion", Cause::library_not_found, 0},
+    {"ImportError: /w/_ops.so: undefined symbol: cuDeviceGet", none, 0},
+    {"cuda_dnn.cc:521] Memory usage: 23500000000 bytes free, 25300000000 bytes total.", Cause::cudnn_mismatch,
+     0},
+    {"NvRmMemInitNvmap failed with No such file or directory", Cause::no_device, 0},
+    {"1c:00.0 VGA compatible controller: NVIDIA Corporation TU102GL (rev ff)", Cause::no_device, 0},
+    {"nvidia 0000:01:00.0: Unable to change power state from D3cold to D0, device inaccessible",
+     Cause::no_device, 0},
+    {"NVRM: gpuWaitForGfwBootComplete_TU102: failed to wait for GFW_BOOT: (progress 0x3)", Cause::no_device,
+     0},
+    {"socket.cc:397 NCCL WARN Net : connecting to address  with family 33621 is neither AF_INET(2) nor "
+     "AF_INET6(10)",
+     none, 0},
+    {"ERROR: An NVIDIA kernel module 'nvidia-uvm' appears to already be loaded in your kernel.", none, 0},
+    {"FileNotFoundError: [Errno 2] No such file or directory: 'nvidia-smi'", Cause::no_device, 0},
+    {"OpenCL: Not detected: clGetPlatformIDs() returned -1001", Cause::library_not_found, 0},
     {"Could not find cudnn_LIBRARY using the following names: cudnn, libcudnn.so.", Cause::library_not_found,
      0},
     {"ImportError: libtorch_cuda_cu.so: cannot open shared object file", Cause::library_not_found, 0},

@@ -65,7 +65,8 @@ constexpr std::uint64_t kLinesBelowHeading = 12;
 constexpr const char* kNumberPatterns[] = {
     R"(\bCUDA (?:runtime |driver )?(?:API )?(?:error|failure)[: =#]*\(?(\d{1,3})\b)",
     // A path, a package or a device by that name is none: "nvidia/cuda:12.4 status 200".
-    R"((?:(?-i:\b(?:cuda|cu)[A-Z]\w*)|(?:^|[^\w./-])CUDA(?:[ (]|_[a-z])).{0,80}\b(?:err(?:or)?(?: code)?|code|status|result|return(?:ed|s))[ :=#(]+(\d{1,3})\b)",
+    // Nor is what the system says: "Os { code: 2, kind: NotFound".
+    R"((?:(?-i:\b(?:cuda|cu)[A-Z]\w*)|(?:^|[^\w./-])CUDA(?:[ (]|_[a-z]))(?:.{0,80}(?:[^{ ]|(?:[^O]s|[^s ]) ?\{))? *\b(?:err(?:or)?(?: code)?|code|status|result|return(?:ed|s))[ :=#(]+(\d{1,3})\b)",
     R"(\berr(?:or)?(?: code)?[ :=#(]+(\d{3})\b)",
     R"(\b(?:CUDA|cudaError\w*|CUresult)\((\d{1,3})\))",
     R"((?:^|[^\w.])\((?:error )?(\d{3})\) ?(?:on|at|in|:).{0,60}\bcu)",  // and no line: "x.cu(100) :
