@@ -322,7 +322,7 @@ void add_by_listing(const Facts& at, FixDrafts& fixes) {
       own_wheel != at.process.installed.end() &&
       (name == wheel.size() || !owner::exclude_each_other(wheel.substr(name), "==" + own_wheel->second));
   // A Jetson's libraries are JetPack's: those of pip are for other boards.
-  const bool wheels = python && (in_python || there) && !is_shown("jetson", at);
+  const bool wheels = python && (in_python || there) && !is_shown("jetson", at) && !said("old_jax");
   if (at.cause == Cause::library_not_found && said("library_wheel") && wheels &&
       (brought || there || (plain && !has_own && !core::contains(pip, '[')))) {
     FixDraft fix = fix_of(there ? "load-installed-library" : "install-library-wheel", words);

@@ -282,13 +282,15 @@ bool is_beyond(const LogFacts& clues, const std::string& count) {
 
 // Words that fixes may ask for: what the message names, and what is listed beside it.
 void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
-  constexpr std::array kWords = {"want",  "have",  "variable", "needs", "symbol",
-                                 "named", "limit", "api",      "total", "min_any"};
+  constexpr std::array kWords = {"want",   "have",     "variable", "needs",   "symbol",   "named",
+                                 "limit",  "api",      "total",    "min_any", "bindings", "bitcode",
+                                 "header", "iterator", "policy",   "source",  "vsnew",    "vsold"};
   if (message != nullptr)
     for (const char* word : kWords)
-      // A message that is printed again may be shorter.
+      // A message that is printed again may be shorter; ID_pip is what pip says beside it.
       for (const LogMatch& hit : clues.hits)
-        if (std::string text = group(hit, word); hit.id == message->id && !text.empty())
+        if (std::string text = group(hit, word);
+            (hit.id == message->id || hit.id == message->id + "_pip") && !text.empty())
           at.call.said.emplace(word, std::move(text));
   if (const auto symbol = at.call.said.find("symbol"); symbol != at.call.said.end())
     if (std::string driver = driver_with(symbol->second.substr(0, symbol->second.find("_v")));
@@ -303,6 +305,10 @@ void set_said(const LogFacts& clues, const LogMatch* message, Facts& at) {
     constexpr double kRoom = 0.6;
     if (part < kRoom) at.process.shows.emplace_back("memory-other");
   }
+  // The wheels of NVIDIA's came with JAX 0.4: before it, only what the loader finds counts.
+  if (at.package.software == "jax" && !at.package.version.empty() &&
+      data::compare_releases(at.package.version, "0.4") < 0)
+    at.call.said["old_jax"] = at.package.version;
   if (const auto missing = library_of(at.file.path); missing && at.cause == Cause::library_not_found) {
     at.call.said["library_name"] = missing->name == "cudnn" ? "cuDNN" : missing->name;
     at.call.said["library_major"] = missing->major;

@@ -353,7 +353,7 @@ std::string_view headline_of_code(int code, Cause cause) {
     const auto* row = data::first_row(rows, [code](const auto& each) { return each.code == code; });
     return row == nullptr ? std::string_view() : row->headline;
   };
-  if (cause == Cause::driver_mismatch) return of(data::code_causes());
+  if (cause == Cause::driver_mismatch || cause == Cause::context_mismatch) return of(data::code_causes());
   if (cause != Cause::unknown && cause != Cause::device_fault) return {};
   const std::string_view meaning = of(data::code_meanings());
   return meaning.empty() && cause == Cause::device_fault ? of(data::code_causes()) : meaning;

@@ -107,9 +107,10 @@ OtherAnswer other_answer(const input::LogFacts& clues, const input::OtherFailure
     if (const auto* only = pip.empty() && !base.empty() ? package_beside(clues, nullptr, base) : nullptr)
       pip = only->known_as();
     // Of what no table knows, its module.
-    if (pip.empty() && !base.empty()) pip = module_of(other.file);
+    if (pip.empty()) pip = module_of(other.file);
     // Of what no index has, there is the source.
-    const std::string source = pip.empty() || data::comes_from_index(pip) ? "" : std::exchange(pip, ".");
+    const std::string source =
+        pip.empty() || base.empty() || data::comes_from_index(pip) ? "" : std::exchange(pip, ".");
     const core::TemplateWords words = {{"torch_index", advise::torch_index(at)},
                                        {"pip", pip.empty() ? "PACKAGE" : core::shell_quote(pip)},
                                        {"file", other.file.empty() ? "NAME" : core::shell_quote(other.file)}};

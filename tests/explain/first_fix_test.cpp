@@ -623,5 +623,97 @@ TEST(FirstFix, AnExtensionWithoutAnIndexIsNamedByItsModule) {
   EXPECT_THAT(join(found.other->remedy.commands, "\n"), Not(HasSubstr("PACKAGE")));
 }
 
+TEST(FirstFix, AVisualStudioThatIsTooNewIsReplacedByTheOneTheToolkitNames) {
+  const auto command = [](const char* years) {
+    return command_for(fmt::format(
+        "CUDA\\v11.2\\include\\crt/host_config.h(160): fatal error C1189: #error:  -- unsupported Microsoft "
+        "Visual Studio version! Only the versions between {} (inclusive) are supported!\n"
+        "Cuda compilation tools, release 11.2, V11.2.67\n",
+        years));
+  };
+  EXPECT_THAT(command("2017 and 2019"), HasSubstr("-vcvars_ver=14.29"));
+  EXPECT_THAT(command("2012 and 2017"), HasSubstr("-vcvars_ver=14.16"));
+  EXPECT_THAT(command("2017 and 2022"), HasSubstr("-vcvars_ver=14.39"));
+}
+
+TEST(FirstFix, AHeaderOfThrustIsIncludedByTheNameOfWhatIsMissing) {
+  const auto command = [](const char* name) {
+    return command_for(
+        fmt::format("/src/points.cu(41): error: namespace \"thrust\" has no member \"{}\"\n", name));
+  };
+  EXPECT_THAT(command("device"), HasSubstr("<thrust/execution_policy.h>' /src/points.cu"));
+  EXPECT_THAT(command("sort_by_key"), HasSubstr("<thrust/sort.h>"));
+  EXPECT_THAT(command("make_counting_iterator"), HasSubstr("<thrust/iterator/counting_iterator.h>"));
+  EXPECT_THAT(command("unary_function"), Not(HasSubstr("#include")));
+}
+
+TEST(FirstFix, ADriverCallOfNcclsAllocatorIsDoneWithout) {
+  const auto command = [](const char* error) {
+    return command_for(fmt::format("n1:7:7 [0] include/alloc.h:213 NCCL WARN Cuda failure {}\n", error));
+  };
+  EXPECT_THAT(command("999 'unknown error'"), HasSubstr("NCCL_CUMEM_ENABLE=0"));
+  EXPECT_THAT(command("801 'operation not supported'"), HasSubstr("NCCL_CUMEM_ENABLE=0"));
+  EXPECT_THAT(command("2 'out of memory'"), Not(HasSubstr("CUMEM")));
+}
+
+TEST(FirstFix, AVariableThatNamesAnOldToolkitIsUnset) {
+  const std::string line = "NvvmSupportError: libNVVM cannot be found. Do `conda install cudatoolkit`:\n";
+  const std::string gone = ": cannot open shared object file: No such file or directory\n";
+  EXPECT_THAT(commands_for(line + "/opt/cuda-10.1/nvvm/lib64/libnvvm.so" + gone),
+              HasSubstr("unset CUDA_HOME"));
+  EXPECT_THAT(command_for(line + "libnvvm.so" + gone), HasSubstr("numba-cuda["));
+}
+
+TEST(FirstFix, WhatWasBuiltWithoutCudaIsBuiltWithIt) {
+  const auto command = [](const char* cuda) {
+    return command_for(
+        fmt::format("RuntimeError: Detected that PyTorch and torch_scatter were compiled with "
+                    "different CUDA versions. PyTorch has CUDA version 12.1 and torch_scatter "
+                    "has CUDA version {}. Please reinstall\n",
+                    cuda));
+  };
+  EXPECT_THAT(command("0.0"), HasSubstr("FORCE_CUDA=1"));
+  EXPECT_THAT(command("11.8"), Not(HasSubstr("FORCE_CUDA")));
+}
+
+TEST(FirstFix, AModuleThatLacksAFunctionIsOfAnotherRelease) {
+  EXPECT_THAT(command_for("cuda-python 12.9.6 requires cuda-bindings~=12.9.6, but cuda-bindings 13.2.0 is "
+                          "present\nImportError: cuda.bindings.cydriver does not export expected C function "
+                          "cuDeviceGetUuid_v2\n"),
+              HasSubstr("'cuda-bindings~=12.9.6'"));
+  EXPECT_THAT(command_for("ImportError: scipy.linalg.cython_lapack does not export expected C function f\n"
+                          "cuml 24.02\n"),
+              HasSubstr("pip check"));
+}
+
+TEST(FirstFix, AnOldJaxlibTakesItsLibrariesFromAToolkit) {
+  const auto command = [](const char* jax, const char* library) {
+    return command_for(
+        fmt::format("jax {}\n  File \"/e/lib/python3.8/site-packages/jax/a.py\", line 1, in "
+                    "f\nImportError: {}: cannot open shared object file\n",
+                    jax, library));
+  };
+  EXPECT_THAT(command("0.1.72", "libcudart.so.11.0"), HasSubstr("nvcc --version"));
+  EXPECT_THAT(command("0.4.30", "libcudart.so.12"), HasSubstr("jax[cuda12]"));
+}
+
+TEST(FirstFix, FaissForCuda11IsNamedWhereTheLogNamesIt) {
+  const std::string line =
+      "RTX 3090\nFaiss assertion 'err__ == cudaSuccess' failed in f() at gpu/impl/L2Norm.cu:292; details: "
+      "CUDA error 209 no kernel image is available for execution on the device\n";
+  EXPECT_THAT(commands_for("CUDA 11.4\n" + line), HasSubstr("faiss-gpu-cu11"));
+  EXPECT_THAT(commands_for("CUDA 12.4\n" + line), Not(HasSubstr("install 'faiss-gpu-cu11")));
+}
+
+TEST(FirstFix, AnIllegalInstructionOnArmIsOpenBlas) {
+  const auto command = [](const char* machine) {
+    const Explanation found =
+        explained(fmt::format("{}\n>>> import cv2\nIllegal instruction (core dumped)\n", machine));
+    return found.other ? join(found.other->remedy.commands, "\n") : std::string();
+  };
+  EXPECT_THAT(command("NVIDIA Jetson Nano, CUDA 10.2"), HasSubstr("OPENBLAS_CORETYPE=ARMV8"));
+  EXPECT_THAT(command("x86_64, CUDA 12.1"), Not(HasSubstr("OPENBLAS")));
+}
+
 }  // namespace
 }  // namespace kshim::test

@@ -41,6 +41,28 @@ constexpr Row kRows[] = {
     {"ERROR: An NVIDIA kernel module 'nvidia-uvm' appears to already be loaded in your kernel.", none, 0},
     {"FileNotFoundError: [Errno 2] No such file or directory: 'nvidia-smi'", Cause::no_device, 0},
     {"OpenCL: Not detected: clGetPlatformIDs() returned -1001", Cause::library_not_found, 0},
+    {"PyTorch and torch_scatter were compiled with different CUDA versions. PyTorch has CUDA version 12.1 "
+     "and "
+     "torch_scatter has CUDA version 0.0.",
+     Cause::mixed_cuda_libraries, 0},
+    {"ImportError: cuda.bindings.cydriver does not export expected C function cuDeviceGetUuid_v2", none, 0},
+    {"cuda-python 12.9.6 requires cuda-bindings~=12.9.6, but you have cuda-bindings 13.2.0", none, 0},
+    {"Faiss assertion 'err__ == cudaSuccess' failed in f(); details: CUDA error 8 invalid device function",
+     Cause::no_image_for_arch, 98},
+    {"fatal error C1189: #error:  -- unsupported Microsoft Visual Studio version! Only the versions between "
+     "2017 and 2019 (inclusive) are supported!",
+     none, 0},
+    {"n1:7:7 [0] include/alloc.h:112 NCCL WARN Cuda failure 999 'unknown error'", none, 999},
+    {"a.cuh(503): error: namespace \"thrust\" has no member \"device\"", none, 0},
+    {"(NCudaLib::TOutOfMemoryError) a/stack_like_memory_pool.h:303: Error: Out of memory. Requested 8880 MB; "
+     "Free 5902.06 MB",
+     Cause::out_of_memory, 2},
+    {"pycuda._driver.LogicError: explicit_context_dependent failed: invalid device context - no currently "
+     "active context?",
+     Cause::context_mismatch, 201},
+    {"F tensorflow/core/kernels/resize_bilinear_op_gpu.cu.cc:493] Non-OK-status: GpuLaunchKernel(kernel, "
+     "config.block_count) status: Internal: too many resources requested for launch",
+     Cause::launch_resources, 701},
     {"Could not find cudnn_LIBRARY using the following names: cudnn, libcudnn.so.", Cause::library_not_found,
      0},
     {"ImportError: libtorch_cuda_cu.so: cannot open shared object file", Cause::library_not_found, 0},

@@ -27,7 +27,7 @@ constexpr std::string_view kPlaces =
     "bin install notebooks miniconda3 anaconda3 miniconda anaconda miniforge3 mambaforge .pyenv conda "
     "python_embeded venv .venv env envs windows system32 test tests "
     "cpp c++ python rust native ops modules extensions server backend model models scripts tools gpfs "
-    "lustre ";
+    "lustre sandbox ";
 constexpr std::string_view kFolders = " src csrc source sources include lib cuda kernels gpu core ";
 // What holds the sources of others.
 constexpr std::string_view kOfOthers =
