@@ -358,6 +358,24 @@ TEST(FirstFix, TheDllThatWindowsNamesIsNamed) {
   EXPECT_THAT(what("[WinError 126] The specified module could not be found\n"), HasSubstr("a DLL,"));
 }
 
+// Each was tried in an environment that fails like that.
+TEST(FirstFix, WhatDidNotWorkWhenItWasTriedIsNotPrinted) {
+  const auto command = [](const std::string& log) {
+    const Explanation found = explained(log);
+    return found.other ? join(found.other->remedy.commands, "\n") : command_for(log);
+  };
+  EXPECT_THAT(command("x: undefined reference to `cudaMalloc'\n"), HasSubstr(" -lcudart"));
+  EXPECT_THAT(command("x: undefined reference to `cudaMalloc'\n"), Not(HasSubstr("export")));
+  const std::string no_torch = "ModuleNotFoundError: No module named 'torch'\n";
+  EXPECT_THAT(command("  Getting requirements to build wheel did not run successfully.\n" + no_torch),
+              HasSubstr("--no-build-isolation"));
+  EXPECT_THAT(command(no_torch), Not(HasSubstr("--no-build-isolation")));
+  EXPECT_THAT(command("RuntimeError: operator torchvision::nms does not exist\n"), Not(HasSubstr("cuXYZ")));
+  EXPECT_THAT(command("AttributeError: module 'faiss' has no attribute 'StandardGpuResources'\n"),
+              HasSubstr("faiss-gpu"));
+  EXPECT_THAT(command("ValueError: Cannot use GPU, CuPy is not installed\n"), HasSubstr("cupy-cuda12x[ctk]"));
+}
+
 TEST(FirstFix, EveryMissingLibraryIsInstalledAtOnce) {
   const std::string cannot = ": cannot open shared object file: No such file or directory\n";
   const std::string log = "  File \"/v/lib/python3.10/site-packages/own/a.py\", line 2, in f\nOSError: ";

@@ -309,6 +309,12 @@ constexpr Row kRows[] = {
     {"k.cpp:2:10: fatal error: nccl.h: No such file or directory", Cause::library_not_found, 0},
     {"k.cpp:2:10: fatal error: NvInfer.h: No such file or directory", Cause::library_not_found, 0},
     {"NVRM: Xid (PCI:0000:01:00): 171, pid=9, name=a", none, 0},
+    {"jax_plugins.xla_cuda12 plugin version 0.5.3 is installed, but it is not compatible with the installed "
+     "jaxlib version 0.6.2, so",
+     none, 0},
+    {"RuntimeError: Failed to find CUDA headers. Please install CUDA Toolkit, or pip install "
+     "\"cupy-cuda12x[ctk]\"",
+     Cause::library_not_found, 0},
     {"/var/lib/dkms/nvidia/470.42/build/nvidia/nv-acpi.c:84:12: error: unknown type name 'acpi_op'",
      Cause::no_device, 0},
     {"MemoryError: std::bad_alloc: out_of_memory: RMM failure at:/x/pool_memory_resource.hpp:196",
