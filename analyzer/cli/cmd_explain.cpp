@@ -103,7 +103,11 @@ int explain_it(const ExplainOptions& options) {
   render::RenderOptions how = render_options(output, options.written);
   how.full = options.written.format == Format::text;
   output.write(rendered(explanation, options.written.format, how));
-  if (!explanation.recognized && log.empty()) return exit_status::kNoInput;
+  // A log with an error that kshim does not know is no log without a failure.
+  if (!explanation.recognized)
+    return log.empty()             ? exit_status::kNoInput
+           : explanation.line != 0 ? exit_status::kFindings
+                                   : exit_status::kOk;
   // The meaning of a number is no failure; a log tells of one, or of none.
   const bool failed = std::ranges::any_of(
       explanation.findings, [](const auto& finding) { return finding.severity == core::Severity::error; });

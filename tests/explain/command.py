@@ -76,6 +76,8 @@ class Explain(e2e.Case):
         self.assertIn("not recognized", self.explain("--log", "ok.log"))
         (self.folder / "host.log").write_text("std::bad_alloc\n")
         self.assertIn("not a CUDA failure", self.explain("--log", "host.log"))
+        (self.folder / "own.log").write_text("start\nERROR: LoadError: Xyzzy\n")
+        self.assertIn("Xyzzy", self.explain("--log", "own.log", status=1))
 
     def test_misuse(self):
         self.assert_says(self.kshim("explain"), 2, "missing")

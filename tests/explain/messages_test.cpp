@@ -309,6 +309,7 @@ constexpr Row kRows[] = {
     {"k.cpp:2:10: fatal error: nccl.h: No such file or directory", Cause::library_not_found, 0},
     {"k.cpp:2:10: fatal error: NvInfer.h: No such file or directory", Cause::library_not_found, 0},
     {"NVRM: Xid (PCI:0000:01:00): 171, pid=9, name=a", none, 0},
+    {"ptxas fatal   : Unresolved extern function '__nv_fast_log2f'", none, 0},
     {"jax_plugins.xla_cuda12 plugin version 0.5.3 is installed, but it is not compatible with the installed "
      "jaxlib version 0.6.2, so",
      none, 0},
