@@ -148,7 +148,7 @@ bool lacks_python(const Facts& at, const say::Requirement& package) {
 /// pip would install nothing, or what is too old for the fix: that goes into an environment of a newer
 /// Python.
 void keep_for_python(const Facts& at, FixDraft& fix) {
-  constexpr std::string_view kPython = "3.12";  // all packages that the tables install have wheels for it
+  constexpr std::string_view kPython = "3.12";  // every row of first_releases with a Python has wheels for it
   const auto steps = steps_of<Install>(fix);
   if (std::ranges::none_of(steps, [&](const Install* step) {
         return step->tool != "conda" && step->environment.empty() &&

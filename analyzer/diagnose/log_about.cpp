@@ -94,10 +94,11 @@ std::optional<LibraryFile> library_of(const std::string& file) {
   return out;
 }
 
+constexpr std::array kNumbered = {"cublas", "cudart", "nvrtc", "nvjitlink"};  // by CUDA's major version
+
 // The CUDA whose library has this number, where one alone has: libcufft.so.11 is of 12. 0: it does not tell.
 unsigned cuda_of(const LibraryFile& file) {
   const unsigned number = core::first_number<unsigned>(file.major).value_or(0);
-  constexpr std::array kNumbered = {"cublas", "cudart", "nvrtc", "nvjitlink"};
   constexpr std::array kOnce = {"cusolver", "cusparse"};  // up to CUDA 10
   constexpr unsigned kLast = 10;
   if (core::contains(kNumbered, file.name) || (number <= kLast && core::contains(kOnce, file.name)))
@@ -113,7 +114,7 @@ unsigned cuda_of(const LibraryFile& file) {
 // The major version of that library that the log lists as there, or of CUDA, whose number it has. What a
 // wheel of PyTorch is for goes before a toolkit, which no wheel loads.
 std::string listed_major(const LogFacts& clues, const std::string& name, bool numbered) {
-  const bool counted_apart = numbered && name != "cublas" && name != "cudart" && name != "nvrtc";
+  const bool counted_apart = numbered && !core::contains(kNumbered, name);
   if (const auto there = clues.libraries.find(name); there != clues.libraries.end() && !counted_apart)
     return there->second;
   if (name == "cudnn") {

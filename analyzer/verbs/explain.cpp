@@ -141,8 +141,12 @@ void explain_clues(LogFacts clues, const ExplainRequest& options, Explanation& o
   if (!judgment.harmless.empty()) return;
   if (clues.others.empty()) {
     out.recognized = false;
-    out.line = clues.course.last_error;
-    out.quote = clues.course.last_error_quote;
+    // What the program went on after did not end it.
+    const input::Course& course = clues.course;
+    if (course.last_error > std::max(course.last_works, course.last_finished)) {
+      out.line = course.last_error;
+      out.quote = course.last_error_quote;
+    }
     return;
   }
   out.other = other_answer(clues, clues.others.front());

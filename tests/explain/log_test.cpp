@@ -393,6 +393,7 @@ TEST(Log, WhatIsNotKnownIsQuoted) {
   EXPECT_FALSE(found.recognized);
   EXPECT_EQ(found.line, 2U);
   EXPECT_EQ(explained("start\nend\n").line, 0U);
+  EXPECT_EQ(explained("ERROR: LoadError: UndefVarError: CuArray not defined\nepoch 3\n").line, 0U);
 }
 
 }  // namespace
